@@ -178,6 +178,20 @@ fn plot(title: &str, layers: Vec<Layer>) -> Plot {
     Plot { layers, style, notes: vec![], facets: vec![], facet_label: String::new() }
 }
 
+const AIRPORTS: [&str; 3] = ["EWR", "JFK", "LGA"];
+const CARRIERS: [&str; 10] = [
+    "Endeavor Air",
+    "American",
+    "JetBlue",
+    "Delta",
+    "ExpressJet",
+    "Frontier",
+    "AirTran",
+    "Envoy Air Lines of America",
+    "SkyWest",
+    "United",
+];
+
 fn plots() -> Vec<Plot> {
     // A small generator: the same picture every time.
     let mut state = 7u64;
@@ -189,44 +203,55 @@ fn plots() -> Vec<Plot> {
         let mut random = || random();
         move || (0..12).map(|_| random()).sum::<f64>() - 6.0
     };
-    let airports = ["EWR", "JFK", "LGA"];
-    let carriers = [
-        "Endeavor Air",
-        "American",
-        "JetBlue",
-        "Delta",
-        "ExpressJet",
-        "Frontier",
-        "AirTran",
-        "Envoy Air Lines of America",
-        "SkyWest",
-        "United",
-    ];
+    let mut all = bars();
+    all.extend(lines(&mut normal));
+    let cloud: Vec<(f64, f64)> = (0..4000)
+        .map(|_| {
+            let d = normal().abs() * 900.0 + 80.0;
+            (d, 300.0 + d * 0.1 + normal() * 30.0)
+        })
+        .collect();
+    all.extend(points(&cloud));
+    all.push(density(&cloud));
+    all.push(correlations());
+    all.extend(histograms());
+    all.push(boxes(&mut normal));
+    all.push(heat_map());
+    all.extend(unusual());
+    all
+}
+
+fn bars() -> Vec<Plot> {
     let mut all = Vec::new();
     all.push(plot(
         "Flights by airport",
         vec![Layer::Xy {
             mark: Mark::Bar,
-            x: names("origin", &airports),
+            x: names("origin", &AIRPORTS),
             y: axis("n"),
             series: vec![series("", [(0.0, 120_835.0), (1.0, 111_279.0), (2.0, 104_662.0)].into_iter())],
         }],
     ));
-    let grouped: Vec<Series> = airports
+    let grouped: Vec<Series> = AIRPORTS
         .iter()
         .enumerate()
         .map(|(k, a)| series(a, (0..10).map(|i| (i as f64, (i as f64 - 3.0) * (k as f64 + 1.0) * 2.5))))
         .collect();
     let bars =
-        Layer::Xy { mark: Mark::Bar, x: names("carrier", &carriers), y: axis("mean arr_delay (min)"), series: grouped };
+        Layer::Xy { mark: Mark::Bar, x: names("carrier", &CARRIERS), y: axis("mean arr_delay (min)"), series: grouped };
     all.push(plot("Grouped, with negative bars and long names", vec![bars.clone()]));
     let mut stacked = plot("Stacked", vec![bars]);
     stacked.style.stacked = true;
     stacked.style.legend_title = Some("origin".into());
     stacked.notes = vec!["8 255 nulls left out".into()];
     all.push(stacked);
+    all
+}
+
+fn lines(normal: &mut impl FnMut() -> f64) -> Vec<Plot> {
+    let mut all = Vec::new();
     let start = 1_356_998_400.0;
-    let lines: Vec<Series> = airports
+    let lines: Vec<Series> = AIRPORTS
         .iter()
         .enumerate()
         .map(|(k, a)| {
@@ -249,12 +274,11 @@ fn plots() -> Vec<Plot> {
         vec![Layer::Xy { mark: Mark::Line, x: time.clone(), y: axis("flights"), series: lines.clone() }],
     ));
     all.push(plot("Areas", vec![Layer::Xy { mark: Mark::Area, x: time, y: axis("flights"), series: lines }]));
-    let cloud: Vec<(f64, f64)> = (0..4000)
-        .map(|_| {
-            let d = normal().abs() * 900.0 + 80.0;
-            (d, 300.0 + d * 0.1 + normal() * 30.0)
-        })
-        .collect();
+    all
+}
+
+fn points(cloud: &[(f64, f64)]) -> Vec<Plot> {
+    let mut all = Vec::new();
     all.push(plot(
         "A cloud of points",
         vec![Layer::Xy {
@@ -311,21 +335,26 @@ fn plots() -> Vec<Plot> {
         })
         .collect();
     all.push(panels);
+    all
+}
+
+fn density(cloud: &[(f64, f64)]) -> Plot {
+    let ys: Vec<f64> = cloud.iter().take(1200).map(|point| point.1).collect();
     let mut survey = Survey::default();
     ys.iter().for_each(|y| survey.add(*y));
     let mut density = Density::new(&survey, None);
     ys.iter().for_each(|y| density.add(*y));
     let (x, y) = density.curve(400);
     let curve = vec![Series { name: String::new(), x, y }];
-    all.push(plot(
-        "Density",
-        vec![Layer::Xy { mark: Mark::Density, x: axis("mph"), y: axis("density"), series: curve }],
-    ));
+    plot("Density", vec![Layer::Xy { mark: Mark::Density, x: axis("mph"), y: axis("density"), series: curve }])
+}
+
+fn correlations() -> Plot {
     let letters = ["dep_delay", "arr_delay", "air_time", "distance"];
     let matrix =
         (0..4).rev().map(|r| (0..4).map(|c| Some(1.0 - f64::from(i32::abs(r - c)) * 0.55)).collect()).collect();
     let reversed: Vec<&str> = letters.iter().rev().copied().collect();
-    all.push(plot(
+    plot(
         "Correlations",
         vec![Layer::HeatMap {
             x: names("", &letters),
@@ -334,7 +363,11 @@ fn plots() -> Vec<Plot> {
             color_label: "correlation".into(),
             range: Some((-1.0, 1.0)),
         }],
-    ));
+    )
+}
+
+fn histograms() -> Vec<Plot> {
+    let mut all = Vec::new();
     let edges: Vec<f64> = (0..=30).map(|i| -60.0 + 10.0 * f64::from(i)).collect();
     let counts: Vec<u64> = (0..30).map(|i| (40_000.0 * (-(f64::from(i) - 6.0).powi(2) / 12.0).exp()) as u64).collect();
     let shifted: Vec<u64> = counts.iter().rev().copied().collect();
@@ -355,7 +388,11 @@ fn plots() -> Vec<Plot> {
             ],
         }],
     ));
-    let boxes: Vec<BoxStats> = carriers
+    all
+}
+
+fn boxes(normal: &mut impl FnMut() -> f64) -> Plot {
+    let boxes: Vec<BoxStats> = CARRIERS
         .iter()
         .take(6)
         .enumerate()
@@ -373,7 +410,10 @@ fn plots() -> Vec<Plot> {
             }
         })
         .collect();
-    all.push(plot("Boxes", vec![Layer::Box { x: names("carrier", &carriers[..6]), y: axis("arr_delay"), boxes }]));
+    plot("Boxes", vec![Layer::Box { x: names("carrier", &CARRIERS[..6]), y: axis("arr_delay"), boxes }])
+}
+
+fn heat_map() -> Plot {
     let months: Vec<String> = (1..=12).map(|m| m.to_string()).collect();
     let months: Vec<&str> = months.iter().map(String::as_str).collect();
     let values = (0..10)
@@ -381,16 +421,21 @@ fn plots() -> Vec<Plot> {
             (0..12).map(|c| if (r * 12 + c) % 17 == 3 { None } else { Some(f64::from(r * 3 - 2 * c) * 1.37) }).collect()
         })
         .collect();
-    all.push(plot(
+    plot(
         "Heat map",
         vec![Layer::HeatMap {
             x: names("month", &months),
-            y: names("carrier", &carriers),
+            y: names("carrier", &CARRIERS),
             values,
             color_label: "mean dep_delay".into(),
             range: None,
         }],
-    ));
+    )
+}
+
+/// Logarithmic axes, no data, one point.
+fn unusual() -> Vec<Plot> {
+    let mut all = Vec::new();
     let mut log = plot(
         "Log axes",
         vec![Layer::Xy {

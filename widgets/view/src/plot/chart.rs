@@ -1,5 +1,7 @@
 //! The layout of a plot: axes, grid, title, legend, colour bar and notes. `marks.rs` draws the data.
 
+mod layout;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -14,6 +16,7 @@ use super::data::{self, Data, Key, Panel};
 use super::marks;
 use super::scale::{Scale, Tick, number_ticks};
 use super::theme::{Colors, colors, fit_names, fit_text, scale_color, text_width, wrap_text};
+use layout::Layout;
 
 /// Draws in data coordinates.
 pub type Area = DrawingArea<Canvas, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -84,27 +87,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         std::mem::swap(&mut free_x, &mut free_y);
     }
     let Some(Panel { data, .. }) = panels.first() else { return Ok(canvas.borrow_mut().finish(title, label)) };
-    let mut top = 10.0;
-    let mut bottom = h - 8.0;
-
-    if let Some(text) = plot.style.title.as_deref().filter(|t| !t.trim().is_empty()) {
-        for line in wrap_text(text, TITLE, w - 24.0).into_iter().take(3) {
-            top += TITLE;
-            let look = TextLook { size: TITLE, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
-            canvas.borrow_mut().text(&line, w / 2.0, top, look);
-            top += TITLE * (LINE - 1.0);
-        }
-        top += 6.0;
-    }
-    let notes: Vec<String> = data.notes.iter().flat_map(|n| wrap_text(n, NOTE, w - 24.0)).take(4).collect();
-    let small = TextLook { size: NOTE, color: colors.faint, anchor: Anchor::Start, angle: 0.0, bold: false };
-    for line in notes.iter().rev() {
-        canvas.borrow_mut().text(line, 12.0, bottom, small);
-        bottom -= NOTE * LINE;
-    }
-    if !notes.is_empty() {
-        bottom -= 4.0;
-    }
+    let (top, bottom) = draw_title_and_notes(&canvas, &colors, plot, &data.notes, (w, h));
 
     if panels.iter().all(|p| p.data.is_empty()) {
         let look = TextLook { size: 14.0, color: colors.faint, anchor: Anchor::Middle, angle: 0.0, bold: false };
@@ -122,122 +105,87 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
             draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
     }
 
-    let (columns, rows) = grid(plot);
-    let is_faceted = !plot.facets.is_empty();
-    let head = if is_faceted { TICK * LINE + 4.0 } else { 0.0 };
-    let y_ticks_of = |data: &Data| {
-        let (mut ticks, shared) = data.y.ticks(((bottom - top) / rows as f64 / 45.0) as usize);
-        ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
-        (ticks, shared)
-    };
-    // Panels with the same axis have the first one's ticks.
-    let own = |is_free: bool| if is_free { panels.as_slice() } else { &panels[..1] };
-    let y_axes: Vec<(Vec<Tick>, Option<String>)> = own(free_y).iter().map(|p| y_ticks_of(&p.data)).collect();
-    let y_of = |panel: usize| &y_axes[panel.min(y_axes.len() - 1)];
-    let y_labels: Vec<String> =
-        panels.iter().enumerate().map(|(i, p)| with_shared(&p.data.labels.1, &y_of(i).1)).collect();
-    let has_own_y = !are_same(&y_labels);
-    let y_label_width = if y_labels.iter().all(String::is_empty) { 0.0 } else { LABEL * LINE + 4.0 };
-    let widest_name = if is_lying { 0.35 } else { 0.25 };
-    let y_tick_width = y_axes
-        .iter()
-        .flat_map(|axis| &axis.0)
-        .map(|t| text_width(&t.label, TICK).min(w * widest_name))
-        .fold(0.0, f64::max);
-    let left = 10.0 + y_label_width + y_tick_width + 8.0;
-    let right = right.max(left + 40.0);
-    // Between panels is space for the labels at the left of the right one.
-    let gap = GAP + if free_y { y_tick_width } else { 0.0 } + if has_own_y { y_label_width + GAP * 0.5 } else { 0.0 };
-    let panel_width = |left: f64| (((right - left) - gap * (columns - 1) as f64) / columns as f64).max(20.0);
-
-    // Labels under the x axis: as many as fit, or turned.
-    let x_axes: Vec<XAxis> = own(free_x).iter().map(|p| x_axis_ticks(&p.data.x, panel_width(left))).collect();
-    let x_of = |panel: usize| &x_axes[panel.min(x_axes.len() - 1)];
-    let is_turned = x_axes.iter().any(|axis| axis.is_turned);
-    // Turned labels reach to the left of their ticks: the first one must not leave the picture.
-    let left = panels.iter().zip(&x_axes).step_by(columns).filter(|(_, axis)| axis.is_turned).fold(
-        left,
-        |left, (Panel { data, .. }, axis)| {
-            let reach = |t: &Tick| {
-                let along = (t.at - data.x.low) / (data.x.high - data.x.low) * panel_width(left);
-                text_width(&t.label, TICK).min(TURNED) * ANGLE.to_radians().cos() + 2.0 - along
-            };
-            axis.ticks.iter().map(reach).fold(left, f64::max).min(right - 40.0).max(left)
-        },
-    );
-    let x_labels: Vec<String> =
-        panels.iter().enumerate().map(|(i, p)| with_shared(&p.data.labels.0, &x_of(i).shared)).collect();
-    let has_own_x = !are_same(&x_labels);
-    let x_label_space = if x_labels.iter().all(String::is_empty) { 0.0 } else { LABEL * LINE + 3.0 };
-    let x_look = TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false };
-    if !has_own_x && x_label_space > 0.0 {
-        let text = fit_text(&x_labels[0], LABEL, right - left + 40.0);
-        canvas.borrow_mut().text(&text, (left + right) / 2.0, bottom, x_look);
-    }
-    bottom -= x_label_space;
-    let tick_space = if is_turned {
-        let all = x_axes.iter().filter(|axis| axis.is_turned).flat_map(|axis| &axis.ticks);
-        let longest = all.map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max).min(TURNED);
-        longest * ANGLE.to_radians().sin() + TICK
-    } else {
-        TICK * LINE
-    };
-    bottom = (bottom - tick_space - 5.0).max(top + 30.0);
-    let between = GAP * 0.5 + if free_x { tick_space } else { 0.0 } + if has_own_x { x_label_space + 5.0 } else { 0.0 };
-    let y_look = TextLook { angle: -90.0, ..x_look };
-    if !has_own_y && y_label_width > 0.0 {
-        let text = fit_text(&y_labels[0], LABEL, bottom - top + 16.0);
-        canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, y_look);
-    }
-
-    let panel_height = ((bottom - top) / rows as f64).max(20.0);
+    let layout = Layout::new(plot, &panels, (free_x, free_y), w, (top, right, bottom));
+    draw_shared_labels(&canvas, &colors, &layout);
     for (i, panel) in panels.iter().enumerate() {
-        let (column, row) = (i % columns, i / columns);
-        let x0 = left + column as f64 * (panel_width(left) + gap);
-        let y0 = top + row as f64 * panel_height + head;
-        let below = if row + 1 == rows { 0.0 } else { between };
-        let frame = [x0, y0, x0 + panel_width(left), (top + (row + 1) as f64 * panel_height - below).max(y0 + 10.0)];
-        if is_faceted {
-            let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
-            let text = fit_text(&panel.name, TICK, panel_width(left));
-            canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, y0 - 5.0, look);
-        }
-        let chart = Chart { canvas: Rc::clone(&canvas), frame, text: colors.text };
-        // Panels without a panel below have labels too.
-        let has_x_ticks = i + columns >= panels.len() || free_x;
-        let has_y_ticks = column == 0 || free_y;
-        if has_own_x {
-            let text = fit_text(&x_labels[i], LABEL, panel_width(left) + gap * 0.8);
-            let under = if has_x_ticks { tick_space + 5.0 } else { 0.0 };
-            canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, frame[3] + under + x_label_space, x_look);
-        }
-        if has_own_y {
-            let text = fit_text(&y_labels[i], LABEL, frame[3] - frame[1] + 20.0);
-            let beside = y_label_width + 8.0 + if has_y_ticks { y_tick_width } else { 0.0 };
-            canvas.borrow_mut().text(&text, x0 - beside + LABEL, (frame[1] + frame[3]) / 2.0, y_look);
-        }
-        let (x_axis, y_ticks) = (x_of(i), &y_of(i).0);
-        // The last label of a panel must not overlap the first one of the panel to its right.
-        let reach = |panel: usize, tick: &Tick, to_right: bool| {
-            let x = &panels[panel].data.x;
-            let along = (tick.at - x.low) / (x.high - x.low) * panel_width(left);
-            text_width(&tick.label, TICK) / 2.0 + if to_right { along - panel_width(left) } else { -along }
-        };
-        let beside = (column + 1 < columns && i + 1 < panels.len()).then(|| x_of(i + 1).ticks.first()).flatten();
-        let meets = |(last, first)| reach(i, last, true) + reach(i + 1, first, false) + 4.0 > gap;
-        let shown =
-            x_axis.ticks.len() - usize::from(!x_axis.is_turned && x_axis.ticks.last().zip(beside).is_some_and(meets));
-        let side = Sides {
-            x: if has_x_ticks { &x_axis.ticks[..shown] } else { &[] },
-            y: if has_y_ticks { y_ticks } else { &[] },
-            grid: (&x_axis.ticks, y_ticks),
-            turned: x_axis.is_turned,
-            y_tick_width,
-            is_lying,
-        };
-        draw_panel(&root, &chart, &colors, &panel.data, &side)?;
+        draw_panel_labels(&canvas, &colors, &layout, (i, panel));
+        let chart = Chart { canvas: Rc::clone(&canvas), frame: layout.frame(i), text: colors.text };
+        draw_panel(&root, &chart, &colors, &panel.data, &layout.sides(i))?;
     }
     Ok(canvas.borrow_mut().finish(title, label))
+}
+
+/// Draws the title at the top and the notes at the bottom; returns the ends of the space between them.
+fn draw_title_and_notes(
+    canvas: &RefCell<Canvas>,
+    colors: &Colors,
+    plot: &Plot,
+    notes: &[String],
+    (w, h): (f64, f64),
+) -> (f64, f64) {
+    let mut top = 10.0;
+    let mut bottom = h - 8.0;
+    if let Some(text) = plot.style.title.as_deref().filter(|t| !t.trim().is_empty()) {
+        for line in wrap_text(text, TITLE, w - 24.0).into_iter().take(3) {
+            top += TITLE;
+            let look = TextLook { size: TITLE, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
+            canvas.borrow_mut().text(&line, w / 2.0, top, look);
+            top += TITLE * (LINE - 1.0);
+        }
+        top += 6.0;
+    }
+    let notes: Vec<String> = notes.iter().flat_map(|n| wrap_text(n, NOTE, w - 24.0)).take(4).collect();
+    let small = TextLook { size: NOTE, color: colors.faint, anchor: Anchor::Start, angle: 0.0, bold: false };
+    for line in notes.iter().rev() {
+        canvas.borrow_mut().text(line, 12.0, bottom, small);
+        bottom -= NOTE * LINE;
+    }
+    if !notes.is_empty() {
+        bottom -= 4.0;
+    }
+    (top, bottom)
+}
+
+/// Draws the labels of axes that all panels have in common.
+fn draw_shared_labels(canvas: &RefCell<Canvas>, colors: &Colors, layout: &Layout<'_>) {
+    let Layout { left, top, right, bottom, .. } = *layout;
+    let look = label_look(colors);
+    if !layout.has_own_x && layout.x_label_space > 0.0 {
+        let text = fit_text(&layout.x_labels[0], LABEL, right - left + 40.0);
+        canvas.borrow_mut().text(&text, (left + right) / 2.0, layout.floor, look);
+    }
+    if !layout.has_own_y && layout.y_label_width > 0.0 {
+        let text = fit_text(&layout.y_labels[0], LABEL, bottom - top + 16.0);
+        let look = TextLook { angle: -90.0, ..look };
+        canvas.borrow_mut().text(&text, 10.0 + LABEL, (top + bottom) / 2.0, look);
+    }
+}
+
+/// Draws the name of a panel, and the labels of its axes if the panels have different ones.
+fn draw_panel_labels(canvas: &RefCell<Canvas>, colors: &Colors, layout: &Layout<'_>, (i, panel): (usize, &Panel)) {
+    let frame = layout.frame(i);
+    if layout.is_faceted {
+        let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
+        let text = fit_text(&panel.name, TICK, layout.panel_width());
+        canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, frame[1] - 5.0, look);
+    }
+    let look = label_look(colors);
+    if layout.has_own_x {
+        let text = fit_text(&layout.x_labels[i], LABEL, layout.panel_width() + layout.gap * 0.8);
+        let under = if layout.has_x_ticks(i) { layout.tick_space + 5.0 } else { 0.0 };
+        let at = ((frame[0] + frame[2]) / 2.0, frame[3] + under + layout.x_label_space);
+        canvas.borrow_mut().text(&text, at.0, at.1, look);
+    }
+    if layout.has_own_y {
+        let text = fit_text(&layout.y_labels[i], LABEL, frame[3] - frame[1] + 20.0);
+        let beside = layout.y_label_width + 8.0 + if layout.has_y_ticks(i) { layout.y_tick_width } else { 0.0 };
+        let look = TextLook { angle: -90.0, ..look };
+        canvas.borrow_mut().text(&text, frame[0] - beside + LABEL, (frame[1] + frame[3]) / 2.0, look);
+    }
+}
+
+fn label_look(colors: &Colors) -> TextLook {
+    TextLook { size: LABEL, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: false }
 }
 
 /// The labels of a panel's axes, and where its grid lines are.
@@ -322,61 +270,12 @@ fn units(pixels: f64) -> i32 {
     (pixels * UNIT).round() as i32
 }
 
-fn with_shared(label: &str, shared: &Option<String>) -> String {
-    match shared {
-        Some(shared) if label.is_empty() => shared.clone(),
-        Some(shared) => format!("{label} ({shared})"),
-        None => label.to_string(),
-    }
-}
-
-fn are_same(labels: &[String]) -> bool {
-    labels.windows(2).all(|two| two[0] == two[1])
-}
-
 /// Every n-th category gets a label, if labels would overlap.
 fn thin(scale: &Scale, count: usize, height: f64) -> usize {
     if scale.kind != AxisScale::Category || count == 0 {
         return 1;
     }
     ((TICK * 1.2) / (height / count as f64)).ceil().max(1.0) as usize
-}
-
-/// Ticks of an x axis that do not touch each other.
-struct XAxis {
-    ticks: Vec<Tick>,
-    /// The common part of all their labels, such as a year.
-    shared: Option<String>,
-    is_turned: bool,
-}
-
-fn x_axis_ticks(scale: &Scale, width: f64) -> XAxis {
-    if scale.kind == AxisScale::Category {
-        let (ticks, shared) = scale.ticks(0);
-        let slot = width / ticks.len().max(1) as f64;
-        let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
-        if widest + 6.0 <= slot {
-            return XAxis { ticks, shared, is_turned: false };
-        }
-        // Numeric labels may be skipped; names are rotated first.
-        let numbers = are_numbers(&ticks.iter().map(|t| t.label.clone()).collect::<Vec<_>>());
-        let needed = if numbers { widest + 8.0 } else { TICK * 1.3 };
-        let every = (needed / slot).ceil().max(1.0) as usize;
-        let ticks = ticks.into_iter().step_by(every).collect();
-        return XAxis { ticks, shared, is_turned: !numbers };
-    }
-    let mut count = (width / 55.0).clamp(2.0, 14.0) as usize;
-    loop {
-        let (mut ticks, shared) = scale.ticks(count);
-        ticks.retain(|t| (scale.low - 1e-9..=scale.high + (scale.high - scale.low) * 1e-9).contains(&t.at));
-        let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
-        let span = (scale.high - scale.low).max(f64::MIN_POSITIVE);
-        let closest = ticks.windows(2).map(|p| (p[1].at - p[0].at) / span * width).fold(f64::INFINITY, f64::min);
-        if widest + 10.0 <= closest || count <= 2 {
-            return XAxis { ticks, shared, is_turned: false };
-        }
-        count -= 1;
-    }
 }
 
 /// Whether all labels are numbers, perhaps with a thousands separator.
