@@ -166,7 +166,7 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 /// one enables in a shared dependency do not rebuild the other.
 pub const TOWERS: [&[&str]; 3] = [
     &["onrush-frame", "onrush-io", "onrush-ops", "onrush-plan", "onrush-session", "onrush-oracle"],
-    &["onrush-wire", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
+    &["onrush-wire", "onrush-stats", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
     KERNELS,
 ];
 

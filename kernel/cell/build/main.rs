@@ -8,7 +8,7 @@ use std::{env, fs};
 #[allow(dead_code, reason = "cells are indexed when they run")]
 mod source;
 
-const CRATES: [&str; 4] = ["wire", "macros", "onrush", "host"];
+const CRATES: [&str; 5] = ["wire", "stats", "macros", "onrush", "host"];
 
 fn main() {
     // Clones share a target folder: what is built in it names no place in a clone, or the next one would read this one's files.

@@ -1,8 +1,6 @@
 //! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins, boxes,
 //! group means); the kernel process draws (`widgets/view`); rows never travel.
 
-pub mod statistics;
-
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;

@@ -16,7 +16,7 @@ mod time;
 use std::collections::{HashMap, HashSet};
 
 use onrush_frame::TaskHandle;
-use onrush_wire::plot::statistics::{self, Cell, Combine, Density, Survey};
+use onrush_stats::{self as statistics, Cell, Combine, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use onrush_stats::{Density, Survey};
 use onrush_view::progress::{Line, Work};
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
-use onrush_wire::plot::statistics::{Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, BoxStats, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series, Theme};
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::{Class, DataType, Diagnostic, Label, NotebookId, Span, TaskId, TimeUnit, Value};

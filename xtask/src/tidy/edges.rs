@@ -9,14 +9,15 @@ use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
 /// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and `frame`..`session`,
-/// meet only in `wire`.
+/// meet only in `wire` and `stats`.
 const EDGES: &[(&str, &[&str])] = &[
     ("onrush-wire", &[]),
+    ("onrush-stats", &["onrush-wire"]),
     ("onrush-macros", &["onrush-wire"]),
-    ("onrush", &["onrush-macros", "onrush-wire"]),
+    ("onrush", &["onrush-macros", "onrush-stats", "onrush-wire"]),
     ("onrush-host", &["onrush", "onrush-wire"]),
     ("onrush-cell", &["onrush-wire"]),
-    ("onrush-view", &["onrush-wire"]),
+    ("onrush-view", &["onrush-stats", "onrush-wire"]),
     ("onrush-web", &[]),
     ("onrush-jupyter", &["onrush-cell", "onrush-view", "onrush-web", "onrush-wire"]),
     ("onrush-device", &[]),
@@ -24,7 +25,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-frame", &["onrush-wire"]),
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
-    ("onrush-plan", &["onrush-device", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-wire"]),
+    (
+        "onrush-plan",
+        &["onrush-device", "onrush-frame", "onrush-io", "onrush-kernels", "onrush-ops", "onrush-stats", "onrush-wire"],
+    ),
     ("onrush-worker", &["onrush-device", "onrush-wire"]),
     ("onrush-session", &["onrush-frame", "onrush-io", "onrush-plan", "onrush-wire", "onrush-worker"]),
     ("onrush-oracle", &["onrush-frame", "onrush-plan", "onrush-wire"]),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, TimeUnit};
-use onrush_wire::plot::statistics::{self, Density, Survey};
+use onrush_stats::{self as statistics, Density, Survey};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, Mark, PlotStyle, Series};
 use onrush_wire::{Class, Diagnostic, Span};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use onrush_wire::plot::statistics::Combine;
+use onrush_stats::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};
 

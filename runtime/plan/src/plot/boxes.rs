@@ -4,9 +4,9 @@
 //! narrower bins until a bin has one value.
 
 use onrush_frame::TaskHandle;
+use onrush_stats::{self as statistics, Extent};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::BoxStats;
-use onrush_wire::plot::statistics::{self, Extent};
 
 use super::columns::{Values, each_of, rank_of};
 use super::rows::Rows;

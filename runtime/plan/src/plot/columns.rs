@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plot::statistics::Survey;
+use onrush_stats::Survey;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 

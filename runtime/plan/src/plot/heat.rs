@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onrush_frame::TaskHandle;
-use onrush_wire::plot::statistics;
+use onrush_stats as statistics;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr};
 

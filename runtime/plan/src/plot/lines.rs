@@ -1,8 +1,8 @@
 //! Downsamples lines in two passes over the rows, without holding a column.
 
 use onrush_frame::TaskHandle;
+use onrush_stats::{Envelope, Extent};
 use onrush_wire::Diagnostic;
-use onrush_wire::plot::statistics::{Envelope, Extent};
 use onrush_wire::plot::{Axis, Series};
 
 use super::SERIES;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use onrush_frame::TaskHandle;
+use onrush_stats::{Cell, Combine, thin};
 use onrush_wire::number::thousands;
-use onrush_wire::plot::statistics::{Cell, Combine, thin};
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 

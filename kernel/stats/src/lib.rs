@@ -1,10 +1,10 @@
-//! What charts are made of: bins, boxes, cells, densities, and lines with fewer points. Plain numbers in and out; the session
-//! uses it for frames, the prelude for Rust values.
+//! Statistics of plots: bins, boxes, cells, densities, and downsampled lines. Plain numbers in and out; the session uses them for
+//! frames, the prelude for Rust values. Nothing is drawn or sent here.
 
-use super::BoxStats;
+use onrush_wire::plot::BoxStats;
 
 /// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for each value
-/// where the values are few whole numbers. `wanted` sets their number, and they then fill the range exactly.
+/// where the values are few integers. `wanted` sets their number, and they then fill the range exactly.
 pub fn edges(values: &[f64], wanted: Option<u32>, is_integer: bool) -> Vec<f64> {
     let mut survey = Survey::default();
     values.iter().for_each(|v| survey.add(*v));
@@ -192,7 +192,7 @@ fn around(value: f64) -> [f64; 2] {
     [(value - half).max(f64::MIN), (value + half).min(f64::MAX)]
 }
 
-/// Edges of the quarters of values whose distance is no number.
+/// Edges of the quarters of values whose distance is not a finite number.
 fn times_four(quarters: Vec<f64>) -> Vec<f64> {
     let mut edges: Vec<f64> = quarters.into_iter().map(|edge| (edge * 4.0).clamp(f64::MIN, f64::MAX)).collect();
     edges.dedup();
