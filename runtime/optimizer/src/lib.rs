@@ -390,7 +390,14 @@ struct Parts {
     alike: bool,
 }
 
+impl Default for Physical {
+    fn default() -> Self {
+        Physical::new()
+    }
+}
+
 impl Physical {
+    /// The rules of DataFusion that do no harm here, and those of Onrush.
     pub fn new() -> Self {
         let mut rules = PhysicalOptimizer::new().rules;
         // `aggregate_statistics` takes counts from statistics, and leaves plans above them with columns that are no longer there. Counting rows
