@@ -1,5 +1,5 @@
-//! The functions that frames know, as data: one entry for each name, with its arguments' types, and the checks that all of
-//! them share. What a function computes is beside its kin (`math.rs`, `string.rs`, ...).
+//! The functions of frames as data: one entry for each name, with the types of its arguments, and the checks that all entries
+//! share. The implementations are grouped by subject (`math.rs`, `string.rs`, ...).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -392,7 +392,7 @@ fn check_argument(
     let null = dtype == &DataType::Null;
     let (fits, wanted) = match param.dtype {
         "num" => (types::is_number(dtype) || dtype == &DataType::Boolean, "a number"),
-        "int" => (dtype.is_integer() || (param.literal && integral(value)), "a whole number"),
+        "int" => (dtype.is_integer() || (param.literal && integral(value)), "an integer"),
         "str" => (types::is_text(dtype), "text"),
         "bool" => (dtype == &DataType::Boolean, "a boolean"),
         "date" => (types::is_date_or_time(dtype), "a date or a time"),

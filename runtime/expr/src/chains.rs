@@ -154,8 +154,8 @@ struct Link<'a> {
     cast: Option<&'a DataType>,
 }
 
-/// The operators of chains: all that give the same however the rows are chosen. What divides whole numbers may fail, and does not stand for rows
-/// that a filter leaves out (`guards.rs`).
+/// Whether chains may have the operator: it must give the same result for a row, whichever other rows are evaluated. Integer division and
+/// remainder can fail. They must not be evaluated for rows that a filter leaves out (`guards.rs`).
 fn is_linked(op: Operator) -> bool {
     use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus, StringConcat};
     matches!(op, Plus | Minus | Multiply | Divide | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)

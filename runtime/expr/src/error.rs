@@ -132,10 +132,8 @@ fn data(message: &str) -> Diagnostic {
 
 fn arrow_text(error: &ArrowError) -> Diagnostic {
     match error {
-        ArrowError::DivideByZero => {
-            Diagnostic::error(Class::Data, "division-by-zero", "a whole number is divided by zero")
-                .help("leave such rows out with a filter, or use `nullif(divisor, 0)` in SQL")
-        }
+        ArrowError::DivideByZero => Diagnostic::error(Class::Data, "division-by-zero", "an integer is divided by zero")
+            .help("leave such rows out with a filter, or use `nullif(divisor, 0)` in SQL"),
         ArrowError::ArithmeticOverflow(message) => overflow(message),
         ArrowError::MemoryError(message) => resources(message),
         other => arrow_message(&clean(&other.to_string())),
@@ -156,7 +154,7 @@ fn arrow_message(message: &str) -> Diagnostic {
         let to = rest.trim_end_matches(" type");
         return cast_failure(&format!("the text `{value}`"), to);
     }
-    // A decimal that is no whole number of that type: an exact sum that is too large.
+    // A decimal that does not fit into the integer type: an exact sum that is too large.
     if message.contains("is out of range") || message.contains("value of Int64") || message.contains("too large to") {
         return overflow(message);
     }

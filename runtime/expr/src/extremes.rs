@@ -78,7 +78,7 @@ impl AggregateUDFImpl for Extreme {
     }
 }
 
-/// Extremes of floats as those of whole numbers in the same order.
+/// Accumulates extremes of floats as extremes of integers, which have the same order.
 struct Groups {
     inner: Box<dyn GroupsAccumulator>,
     dtype: DataType,

@@ -254,7 +254,7 @@ macro_rules! by_integer_type {
     };
 }
 
-/// `a % b` with the sign of `b`; null where a whole number is divided by zero.
+/// `a % b` with the sign of `b`; null if an integer is divided by zero.
 pub fn floor_mod(dtype: &DataType) -> Arc<ScalarUDF> {
     kernel("mod", dtype.clone(), |args| {
         let whole = |a: i128, b: i128| (b != 0).then(|| ((a % b) + b) % b);
@@ -263,7 +263,7 @@ pub fn floor_mod(dtype: &DataType) -> Arc<ScalarUDF> {
     })
 }
 
-/// `floor(a / b)`; null where a whole number is divided by zero.
+/// `floor(a / b)`; null if an integer is divided by zero.
 pub fn floor_div(dtype: &DataType) -> Arc<ScalarUDF> {
     kernel("floor_div", dtype.clone(), |args| {
         let whole = |a: i128, b: i128| (b != 0).then(|| a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0));

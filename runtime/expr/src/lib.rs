@@ -49,7 +49,7 @@ pub struct Typed {
     /// Of the resulting column: that of the leftmost column in it, as in Polars.
     pub name: String,
     pub span: Option<Span>,
-    /// A bare literal, which takes the type of what is beside it.
+    /// The value of a bare literal, which takes the type of the other operand. `None` for any other expression.
     pub literal: Option<Value>,
 }
 
@@ -403,7 +403,7 @@ impl<'a> Lower<'a> {
         self.aggregate_in(function, args, how, order)
     }
 
-    /// An aggregate over rows in an order of its own.
+    /// An aggregate over rows in the given order.
     pub fn aggregate_by(
         &mut self,
         function: Arc<AggregateUDF>,

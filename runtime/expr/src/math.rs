@@ -168,7 +168,7 @@ fn binary(args: &[ArrayRef], f: impl Fn(f64, f64) -> f64) -> datafusion::error::
     Ok(Arc::new(a.iter().zip(b.iter()).map(|(a, b)| Some(f(a?, b?))).collect::<Float64Array>()))
 }
 
-/// Whole numbers stay as they are.
+/// Rounds by the function. Integers and booleans stay as they are.
 fn round_with(call: &Call, name: &'static str, body: Body) -> Typed {
     let value = call.this();
     if value.dtype.is_integer() || value.dtype == DataType::Boolean {
@@ -203,13 +203,13 @@ fn round(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     Ok(value.with(expr, output))
 }
 
-/// A whole number to a whole power stays one (wrapping, as in Polars); everything else is `f64`.
+/// An integer to the power of an integer is an integer (wrapping, as in Polars). Everything else is a float.
 fn pow(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let (value, exponent) = (call.this(), call.arg(1));
     if value.dtype.is_integer() && exponent.dtype.is_integer() {
         if call.int(1).is_some_and(|n| n < 0) {
             return Err(call
-                .wrong(lower, 1, "a whole number to a negative power is no whole number")
+                .wrong(lower, 1, "an integer to a negative power is not an integer")
                 .help("write the exponent as a float, such as `-1.0`"));
         }
         let body: Body = |args| {

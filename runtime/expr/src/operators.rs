@@ -1,5 +1,5 @@
 //! Operators between expressions, with Polars' types: `/` is true division, `%` has the divisor's sign, a bare literal takes
-//! the type of the column beside it, text and numbers do not mix.
+//! the type of the other operand, strings and numbers do not mix.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -91,7 +91,7 @@ pub fn unify(
     }
 }
 
-/// A bare literal in the type of the other side. Text beside a date or time is read as one.
+/// Casts a bare literal to the type of the other side. A string is parsed if the other side is a date or a time.
 pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagnostic> {
     let Some(literal) = value.literal.clone() else { return Ok(value) };
     if other.literal.is_some() {
@@ -105,14 +105,17 @@ pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagn
         return match parsed {
             Ok(scalar) if !scalar.is_null() => Ok(value.with(Expr::Literal(scalar, None), other.dtype.clone())),
             _ => Err(lower.fail(
-                check::plan_error("type-mismatch", format!("the text \"{text}\" is no `{}`", type_name(&other.dtype)))
-                    .help("write dates as \"2013-01-31\" and times as \"2013-01-31 12:30:00\""),
+                check::plan_error(
+                    "type-mismatch",
+                    format!("the text \"{text}\" is not a `{}`", type_name(&other.dtype)),
+                )
+                .help("write dates as \"2013-01-31\" and times as \"2013-01-31 12:30:00\""),
                 value.span.as_ref(),
                 "cannot be read as a date or time",
             )),
         };
     }
-    // A time without a zone beside one with a zone is the time on that zone's clocks.
+    // If only the other side has a time zone, the literal is local time in that zone.
     if let (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_)), Expr::Literal(scalar, _)) =
         (&value.dtype, &other.dtype, &value.expr)
     {
@@ -120,7 +123,7 @@ pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagn
         return match there {
             Ok(there) if !there.is_null() => Ok(value.with(Expr::Literal(there, None), other.dtype.clone())),
             _ => Err(lower.fail(
-                check::plan_error("type-mismatch", format!("{scalar} is no time in `{}`", type_name(&other.dtype))),
+                check::plan_error("type-mismatch", format!("{scalar} is not a time in `{}`", type_name(&other.dtype))),
                 value.span.as_ref(),
                 "skipped by the clocks of that zone",
             )),
@@ -253,7 +256,7 @@ fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Sp
         (dtype, op) => Err(lower.fail(
             check::plan_error(
                 "type-mismatch",
-                format!("`{}` needs whole numbers or booleans, but this is `{}`", op.symbol(), type_name(dtype)),
+                format!("`{}` needs integers or booleans, but this is `{}`", op.symbol(), type_name(dtype)),
             ),
             left.span.as_ref().or(span),
             "",
@@ -295,7 +298,7 @@ fn arithmetic(
         if is_text(&left.dtype) != is_text(&right.dtype) && (countable(&left) || countable(&right)) {
             let mut diagnostic = mismatch(lower, &left, &right, &what, span);
             if op == Add {
-                diagnostic.help = vec!["to join texts, make the number text first: `.cast(\"str\")`".to_string()];
+                diagnostic.help = vec!["to concatenate strings, cast the number first: `.cast(\"str\")`".to_string()];
             }
             return Err(diagnostic);
         }
@@ -339,7 +342,7 @@ fn arithmetic(
     Ok(a.beside(operator, b, dtype))
 }
 
-/// The remainder with the sign of the divisor; null where a whole number is divided by zero (Polars).
+/// The remainder with the sign of the divisor; null if an integer is divided by zero (Polars).
 pub fn remainder(a: &Typed, b: &Typed) -> Typed {
     a.with(super::kernels::floor_mod(&a.dtype).call(vec![a.expr.clone(), b.expr.clone()]), a.dtype.clone())
 }

@@ -237,7 +237,7 @@ fn strict(call: &Call, slot: usize) -> bool {
     call.opt(slot).is_none() || call.flag(slot)
 }
 
-/// An upper-case letter after everything that is no letter.
+/// Makes each letter upper case that follows a character which is not a letter, and all others lower case.
 fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut start = true;
@@ -260,7 +260,7 @@ fn pattern(lower: &Lower, call: &Call, slot: usize) -> Result<Regex, Diagnostic>
     Regex::new(call.text(slot).unwrap_or_default()).map_err(|e| {
         let text = e.to_string();
         let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-        call.wrong(lower, slot, format!("this is no regular expression: {reason}"))
+        call.wrong(lower, slot, format!("this is not a regular expression: {reason}"))
             .help("for plain text write `literal = true`")
     })
 }
@@ -478,8 +478,8 @@ fn unreadable(text: &str, format: &str, what: &str, reason: &str) -> datafusion:
     let diagnostic = Diagnostic::error(
         onrush_wire::Class::Data,
         "cast",
-        format!("the text `{text}` is no {what} of the form `{format}`: {reason}"),
+        format!("the text `{text}` is not a {what} of the form `{format}`: {reason}"),
     )
-    .help("with `strict = false` such texts become null");
+    .help("with `strict = false` such strings become null");
     datafusion::error::DataFusionError::External(Box::new(diagnostic))
 }

@@ -115,7 +115,7 @@ pub const FUNCTIONS: &[Function] = &[
     function("dt.offset_by", &[], R, "self:date by:#str", |l, c| {
         let text = c.text(1).unwrap_or_default().to_string();
         if Every::parse(text.strip_prefix('-').unwrap_or(&text)).is_none() {
-            return Err(c.wrong(l, 1, format!("`{text}` is no time span")).help(every::HELP));
+            return Err(c.wrong(l, 1, format!("`{text}` is not a time span")).help(every::HELP));
         }
         let body: Body = |args| {
             shifted(args, |t, text| {
@@ -138,7 +138,7 @@ pub const FUNCTIONS: &[Function] = &[
         let format = c.text(1).unwrap_or(default).to_string();
         use chrono::format::{Item, StrftimeItems};
         if StrftimeItems::new(&format).any(|i| matches!(i, Item::Error)) {
-            return Err(c.wrong(l, 1, format!("`{format}` is no time format")).help("such as \"%Y-%m-%d %H:%M\""));
+            return Err(c.wrong(l, 1, format!("`{format}` is not a time format")).help("such as \"%Y-%m-%d %H:%M\""));
         }
         let body: Body = |args| {
             let format = literal_text(&args[1]).unwrap_or_default();
@@ -274,7 +274,7 @@ fn fraction(call: &Call, per: i64) -> Typed {
 fn truncate(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let text = call.text(1).unwrap_or_default();
     if Every::parse(text).is_none() {
-        return Err(call.wrong(lower, 1, format!("`{text}` is no time span")).help(every::HELP));
+        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
     }
     let body: Body =
         |args| shifted(args, |t, text| moment(Every::parse(text)?.truncate(t.and_utc().timestamp_micros())?));

@@ -42,7 +42,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/wire/",
     "runtime/device/",
     "runtime/explore/",
-    "runtime/expr/",
     "runtime/frame/",
     "runtime/gpu/",
     "runtime/io/",

@@ -67,7 +67,7 @@ fn mistakes_are_found_at_the_token() {
     check(
         wrong(call("str.contains", [col("carrier"), lit("(").at(span(8))])),
         "argument",
-        "no regular expression",
+        "not a regular expression",
         "literal",
         8,
     );
@@ -108,7 +108,7 @@ fn data_errors_speak_of_the_data() {
     assert_eq!(bench.select(f, call("try_cast", [col("carrier"), lit("i64")])), "i64: null null");
     let id = bench.try_select(f, call("str.to_date", [col("carrier"), lit("%d/%m/%Y")])).unwrap();
     let d = bench.try_rows(id).unwrap_err();
-    assert!(d.message.starts_with("the text `UA` is no date of the form `%d/%m/%Y`"), "{d}");
+    assert!(d.message.starts_with("the text `UA` is not a date of the form `%d/%m/%Y`"), "{d}");
 }
 
 /// The place of the expression, though it is a later step's rows that are asked for.
