@@ -213,7 +213,7 @@ impl Explorer {
             return Ok(found);
         }
         if view.filter.is_none() && view.sort.is_empty() {
-            // Nothing to compute beside the frame itself: pages wait for no other table's order.
+            // The view is the frame itself. Its pages do not wait for the sort of another table.
             return self.keep(key, view, self.arrange(view, task)?);
         }
         let _one_at_a_time = loop {

@@ -239,7 +239,7 @@ impl<'a> Source<'a> {
         }
         if made.kept < made.all {
             let (kept, all) = (grouped(made.kept), grouped(made.all));
-            self.notes.push(format!("{kept} of {all} points shown: the lowest and highest of those beside each other"));
+            self.notes.push(format!("{kept} of {all} points shown: the lowest and highest of adjacent points"));
         }
         let y = Axis { label, scale: AxisScale::Number, categories: Vec::new() };
         Ok(Some(Layer::Xy { mark: layer.mark, x: made.x, y, series: made.series }))

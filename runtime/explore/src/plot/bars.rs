@@ -105,7 +105,7 @@ impl Source<'_> {
         let mut note = format!("{CATEGORIES} of {} values of {} shown: the largest", grouped(all), x.label);
         let largest = totals[order[0]];
         if adds_up && !is_colored && rest > 2.0 * largest {
-            // Beside such a bar the others could not be seen.
+            // A bar for the rest would be so large that the other bars could not be seen.
             note.push_str(&format!("; the others add up to {}", grouped(rest.round() as usize)));
         } else if adds_up && !is_colored {
             rows.push(x.positions.len());

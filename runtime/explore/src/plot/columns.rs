@@ -163,7 +163,7 @@ impl Texts {
 
     fn indexes(&mut self, array: &ArrayRef) -> Result<Vec<u32>, Diagnostic> {
         if let Some(dictionary) = array.as_any_dictionary_opt().filter(|d| d.values().len() <= array.len()) {
-            // Texts of the dictionary that no row has must not become categories.
+            // Strings of the dictionary that no row has must not become categories.
             let keys = dictionary.normalized_keys();
             let texts = broken(cast(dictionary.values(), &DataType::Utf8))?;
             let (texts, nulls) = (texts.as_string::<i32>(), array.logical_nulls());
@@ -300,7 +300,7 @@ impl Values {
         Ok(all)
     }
 
-    /// Range, moments and about `sample` of the values.
+    /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values.
     pub fn survey(&self, rows: &Rows, task: &TaskHandle, sample: usize) -> Result<Survey, Diagnostic> {
         let (mut survey, mut taken) = (Survey::default(), Vec::new());
         let (mut every, mut row) = (1, 0usize);
@@ -309,7 +309,7 @@ impl Values {
             if row.is_multiple_of(every) && value.is_finite() {
                 taken.push(value);
                 if taken.len() > 2 * sample {
-                    // Every second of them stays: those at multiples of twice the distance.
+                    // Every second value stays, so the distance between sampled rows doubles.
                     let mut nth = 0;
                     taken.retain(|_| {
                         nth += 1;
@@ -400,7 +400,7 @@ fn known_scale(dtype: &DataType, expr: &Expr) -> Result<AxisScale, Diagnostic> {
     scale(dtype).ok_or_else(|| {
         let message = format!("a column of type `{}` has no place on an axis", type_name(dtype));
         place(plan_error("plot-type", message), expr.span.as_ref(), None, "")
-            .help("plots take numbers, times, texts and booleans")
+            .help("plots take numbers, times, strings and booleans")
     })
 }
 

@@ -172,7 +172,7 @@ pub fn combine(
 }
 
 fn unknown(text: &str, at: &Expr) -> Diagnostic {
-    let diagnostic = plan_error("plot-every", format!("`{text}` is no length of time"));
+    let diagnostic = plan_error("plot-every", format!("`{text}` is not a time span"));
     place(diagnostic, at.span.as_ref(), None, "").help(every::HELP)
 }
 

@@ -196,7 +196,7 @@ fn what_is_near_nothing_is_refused() {
     }
 }
 
-/// By hand: the tolerance of decimals is no larger than it says, and infinity is no way from itself.
+/// By hand: the tolerance of decimals is not rounded up, and the distance of infinity from itself is 0.
 #[test]
 fn tolerances_are_not_rounded_up() {
     use arrow::array::Decimal128Array;

@@ -1,4 +1,4 @@
-//! Queries beside each other on a device, and those that ran before over other rows: what one run keeps for the next is never another's.
+//! Concurrent queries on a device, and queries that ran before over other rows. An execution never uses cached state of other rows.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn queries_of_several_threads_give_what_each_gives_alone() {
             let (device, all, of_all, expected) = (&device, all, &of_all, expected(seed));
             scope.spawn(move || {
                 for round in 0..4 {
-                    // Uploaded anew, beside the queries of the others.
+                    // Uploaded again while the queries of other threads run.
                     let own = table(device, seed);
                     for (number, query) in QUERIES.iter().enumerate() {
                         let number = (number + seed as usize) % QUERIES.len();
@@ -104,7 +104,7 @@ fn a_query_that_ran_before_sees_the_rows_that_there_are_now() {
     }
 }
 
-/// By hand: `upper` leaves the order of the first texts as it is, and not that of the second ones; `nullif` makes a text none.
+/// By hand: `upper` keeps the order of the strings of the first table, and changes that of the second; `nullif` makes a string null.
 #[test]
 fn columns_of_the_same_numbers_have_their_own_texts() {
     let device = only_device();

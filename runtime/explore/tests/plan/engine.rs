@@ -166,7 +166,7 @@ fn what_does_not_fit_on_a_device_has_the_same_answer() {
     let (small, large) = (numbers(1_000), numbers(1_000_000));
     assert_eq!(bench.rows(sum(small)), "n|499500");
     assert_eq!(bench.rows(sum(large)), "n|499999500000");
-    // What was there before is there still, and what lies there for later makes room for what comes.
+    // Earlier frames are still there, and cached columns are evicted for new ones.
     let again: Vec<_> = (1..=8).map(|k| numbers(100_000 * k / 2)).collect();
     for (k, frame) in (1..=8).zip(&again) {
         let rows: i64 = 100_000 * k / 2;

@@ -20,7 +20,7 @@ fn ask(bench: &Bench, view: &View, what: &Explore) -> Result<Explored, Diagnosti
     bench.explorer.explore(view, what, &TaskHandle::new())
 }
 
-/// Rows as texts, and their positions in the frame.
+/// Rows as strings, and their positions in the frame.
 fn rows(bench: &Bench, view: &View, offset: u64, count: u32) -> (Vec<String>, Vec<u64>) {
     let width = bench.engine.schema(view.frame).unwrap().fields.len() as u32;
     let what = Explore::Rows { offset, count, columns: (0..width).collect() };

@@ -1,5 +1,5 @@
-//! Joins by one key on a device: those in which each row finds one, and those that are nearly so. Values are calculated by hand: `u.z` is ten
-//! times its key.
+//! Joins by one key on a device: foreign-key joins, and joins that are nearly so. Values are calculated by hand: `u.z` is ten times its
+//! key.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn rows_that_all_find_one_and_those_that_do_not() {
     }
 }
 
-/// Keys have two rows each, or are those of a text with other texts.
+/// Each key has two rows on the build side, or the keys are strings of two different dictionaries.
 #[test]
 fn several_rows_and_texts() {
     let u: Vec<i64> = all_keys(0).into_iter().chain(all_keys(0)).collect();
@@ -99,7 +99,7 @@ fn several_rows_and_texts() {
     assert_eq!(found, [[Some(0), Some(2)], [Some(1), Some(1)], [Some(3), Some(2)]]);
 }
 
-/// The second key is a column of the first joined table, the third join is behind one that leaves rows out.
+/// The second key is a column of the first build side. The third join follows a join that leaves rows out.
 #[test]
 fn one_behind_the_other() {
     let bench = only_device();
@@ -172,7 +172,7 @@ fn keys_that_lie_anywhere_are_numbered_from_the_second_time_on() {
     }
 }
 
-/// Other types, conditions beside the key, and several joins by it: the rows of the processor, by DataFusion.
+/// Keys of other types, conditions in addition to the key, and several joins by it. Expected rows are DataFusion's on the CPU.
 #[test]
 fn numbered_keys_of_other_types_and_conditions() {
     let key = |number: i64| (anywhere(number) as u64) >> 1;

@@ -1,4 +1,5 @@
-//! Columns that another process maps: what is lent, what is not, and that neither goes over the host. Values are closed forms.
+//! Device columns that another process maps: some are exported, others are not, and neither is copied through the host. Expected
+//! values are closed forms.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ fn a_column_on_the_device_is_not_copied_there_again() {
     // The engine has no mapping of the copy left.
     assert_eq!((bench.engine.device_changes(), ledger.total().used), before);
     assert_eq!(values::<i64>(&bench, &loan).iter().sum::<i64>(), ROWS * (ROWS - 1) / 2);
-    // The copy is of its own: it outlives the frame and the device's column.
+    // The copy is separate: it outlives the frame and the column on the device.
     bench.engine.release(&[frame]);
     bench.engine.forget_results();
     bench.engine.accelerator().unwrap().gpu.residency.sweep();
@@ -167,7 +168,7 @@ fn without_memory_for_the_copy_nothing_is_lent() {
     }
 }
 
-/// Each maps what it was lent while others run and lend.
+/// Each thread maps the column that was exported to it, while other threads run queries and exports.
 #[test]
 fn several_threads_are_lent_what_each_asked_for() {
     let bench = device();

@@ -22,7 +22,8 @@ fn listed(lengths: &[usize], items: ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(field, offsets, items, Some(nulls)))
 }
 
-/// `n` counts rows, `k` is a key, `l`, `t`, `b` and `m` are lists of numbers, texts, booleans and decimals, `o` a text of several words.
+/// `n` counts rows, `k` is a key, `l`, `t`, `b` and `m` are lists of numbers, strings, booleans and decimals, `o` is a string of several
+/// words.
 fn table(bench: &Bench, rows: usize) -> FrameId {
     let lengths: Vec<usize> = (0..rows).map(|row| if row % 97 == 5 { 70 } else { row * 7 % 5 }).collect();
     let all: usize = lengths.iter().sum();
@@ -144,7 +145,7 @@ fn floats_are_one_group() {
     assert_eq!(bench.engine.accelerator().unwrap().cpu_fallbacks.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
-/// What is kept of a result has elements of its own, and is read again.
+/// A cached result has separate list elements, and later queries read it.
 #[test]
 fn results_are_read_again() {
     let bench = only_device();

@@ -123,7 +123,7 @@ fn distances() {
 fn arguments_take_the_parameters_types() {
     each(|bench| {
         let f = numbers(bench);
-        // Whole numbers that have a place, numbers as floats, booleans as 0 and 1.
+        // Integers that fit into the parameter, numbers as floats, booleans as 0 and 1.
         assert_eq!(bench.select(f, native("twice", vec![col("n")])), "i32: 12 null 14 54 2");
         assert_eq!(bench.select(f, native("half", vec![col("n")])), "f32: 3.0 null 3.5 13.5 0.5");
         assert_eq!(bench.select(f, native("half", vec![col("x")])), "f32: 0.25 0.75 null -1.5 inf");
@@ -191,7 +191,7 @@ fn every_step_takes_them() {
         });
         assert_eq!(bench.try_rows(joined).unwrap().iter().map(|row| row[0].as_str()).collect::<Vec<_>>(), ["7", "1"]);
         assert_eq!(bench.select(f, over(call("max", [steps()]), &["g"])), "i64: 16 111 16 111 16");
-        // Of texts: what they are made of is no matter.
+        // An argument computed from strings.
         let lengths = native("twice", vec![call("str.len_chars", [col("g")])]);
         assert_eq!(bench.select(f, lengths), "i32: 2 2 2 2 2");
     });
@@ -350,7 +350,7 @@ fn plans_show_them_where_they_run() {
     });
 }
 
-/// More rows than a batch has, and in parts of what does not fit.
+/// More rows than a batch has, also in partitions if they do not fit.
 #[test]
 fn many_rows() {
     let values: Vec<Option<i64>> = (0..20_000).map(|n| (n % 7 != 0).then_some(n)).collect();

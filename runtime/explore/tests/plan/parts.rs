@@ -1,4 +1,4 @@
-//! Queries over ten times the memory of the emulated device: in parts there, and with the answers of DataFusion on the processor.
+//! Queries over ten times the memory of the emulated device, which runs them out of core. The answers are DataFusion's on the CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,7 +58,7 @@ fn tables(bench: &Bench) -> [(&'static str, FrameId); 2] {
     [("t", t), ("u", u)]
 }
 
-/// Queries that give few rows in an order of their own, of results that have many.
+/// Queries with few output rows in a fixed order, over intermediate results with many rows.
 const QUERIES: &[&str] = &[
     // Filters and projections.
     "select count(*), sum(x), min(n), max(n) from (select n, k * 2 + g as x from t where v > 1000100 and s <> 'blue')",
@@ -179,9 +179,9 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
     assert!(small.engine.accelerator().unwrap().partitions_run.load(Ordering::Relaxed) > 5);
 }
 
-/// More pairs than one run can have: 2^32 on a GPU, and of joins without keys 2^26 on the emulated device, where they take long. What is aggregated
-/// of them runs in parts; where nothing but a few rows is wanted, or all of them are sorted through, the processor takes over, which has a
-/// pair at a time. By hand: the sum of products is the product of sums.
+/// Joins with more pairs than one execution can have: 2^32 on a GPU. On the emulated device joins without keys have a limit of 2^26,
+/// because pairs are slow there. Aggregates of the pairs run in partitions. If a query takes a few rows or a top-k of the pairs, the CPU
+/// takes over, which holds one batch of pairs at a time. By hand: the sum of products is the product of sums.
 #[test]
 fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
     let bench = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });

@@ -160,7 +160,7 @@ fn many_categories_leave_the_largest_and_say_so() {
     let made = plot(&bench, frame, bars).unwrap();
     let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no bars") };
     assert_eq!((x.categories.len(), x.categories[0].as_str(), series[0].y[0]), (40, "k99", 100.0));
-    // 1 + 2 + ... + 60 = 1830 rows are not shown: more than a bar beside the others could tell.
+    // 1 + 2 + ... + 60 = 1830 rows are not shown: too many for a bar next to the others.
     assert_eq!(made.notes, ["40 of 100 values of k shown: the largest; the others add up to 1\u{202f}830"]);
 }
 
@@ -227,9 +227,7 @@ fn more_moments_than_pixels_are_combined_and_said() {
     assert_eq!(named, [("a", 0.0, 1_036_080.0), ("b", 86_400.0, 3_109_680.0)]);
 
     let wrong = |layer| plot(&bench, frame, layer).unwrap_err().to_string();
-    assert!(
-        wrong(LayerRequest { every: Some("often".into()), ..mean.clone() }).contains("`often` is no length of time")
-    );
+    assert!(wrong(LayerRequest { every: Some("often".into()), ..mean.clone() }).contains("`often` is not a time span"));
     let second = wrong(LayerRequest { every: Some("1s".into()), ..mean });
     assert!(second.contains("172\u{202f}740 points, one for each second, are more than 20\u{202f}000"), "{second}");
     let minute =
@@ -390,7 +388,7 @@ fn long_lines_over_time_are_reduced_and_said() {
     assert!(series_of(&made)[0].x.len() <= 4_000 && series_of(&made)[0].x.is_sorted());
     assert_eq!(made.notes[0], "rows of each minute");
     assert!(
-        made.notes[1].ends_with("of 9\u{202f}000 points shown: the lowest and highest of those beside each other"),
+        made.notes[1].ends_with("of 9\u{202f}000 points shown: the lowest and highest of adjacent points"),
         "{:?}",
         made.notes
     );
@@ -514,7 +512,7 @@ fn of_too_many_texts_some_are_drawn() {
     assert_eq!((names.len(), bars.iter().map(|series| series.x.len()).sum::<usize>()), (40, 40));
 }
 
-/// A line over texts goes from one to the next in the order of their first rows; by hand.
+/// A line over strings visits them in the order of their first rows. Expected values are by hand.
 #[test]
 fn lines_over_texts_are_in_their_order() {
     let bench = Bench::default();

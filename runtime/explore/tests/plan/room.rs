@@ -1,4 +1,5 @@
-//! Columns that make room for others on the device, and come back: the same rows, whatever form they were kept in. Expected values are the processor's.
+//! Columns that are evicted from the device and restored. The rows are the same, whatever form the evicted column had. Expected values
+//! are the CPU's.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Texts as bytes on a device, of more kinds than the tables of `tests/sql` have.
+//! Strings as bytes on a device, of more kinds than the tables of `tests/sql` have.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use regex::Regex;
 
 use super::support::{Bench, col, device, lit};
 
-/// The rows of a query over one column of texts, `s`, and that they came from the device.
+/// The rows of a query over one string column, `s`. Asserts that they came from the device.
 fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
     rows_of(vec![("s", Arc::new(StringViewArray::from_iter_values(texts)) as ArrayRef)], query)
 }
@@ -30,7 +30,8 @@ fn rows_of(columns: Vec<(&str, ArrayRef)>, query: &str) -> Vec<ArrayRef> {
     columns.map(of).collect()
 }
 
-/// What Python's `str.upper` and `str.lower` say. The last letter of a Greek word has a small form of its own, which the CPU knows.
+/// Expected values are those of Python's `str.upper` and `str.lower`. The last sigma of a Greek word has a separate lower-case form,
+/// which the CPU knows.
 #[test]
 fn cases_are_unicodes() {
     let expected = [
@@ -61,7 +62,7 @@ fn cases_are_unicodes() {
     check(&[("ΑΣ ΣΑΣ", "ΑΣ ΣΑΣ", "ας σας"), ("x", "X", "x")]);
 }
 
-/// Texts of a few characters, short and long, so that patterns are met and nearly met.
+/// Short and long strings over a few characters, so that patterns match and nearly match.
 fn random(rows: u64) -> Vec<String> {
     const CHARACTERS: [&str; 8] = ["a", "b", "ab", "é", "日", "1", " ", "aab"];
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -78,7 +79,7 @@ fn random(rows: u64) -> Vec<String> {
     (0..rows).map(text).collect()
 }
 
-/// What the regex crate finds in the same texts, one after the other.
+/// Expected values are the matches of the regex crate in the same strings.
 #[test]
 fn matches_are_counted_as_the_host_does() {
     let texts = random(500);
@@ -160,7 +161,7 @@ fn floats_are_written_as_arrow_does() {
     }
 }
 
-/// What the regex crate and the standard library say of the same texts.
+/// Expected values are those of the regex crate and the standard library for the same strings.
 #[test]
 fn patterns_and_searches_are_those_of_the_host() {
     let texts = random(700);
@@ -229,7 +230,7 @@ fn numbers_are_read_from_texts() {
     assert_eq!(found, expected.map(|(_, number)| number));
 }
 
-/// A text that is made for two results, one of which has no value: each has its own length. By hand.
+/// A computed string in two results, one of which is null: each has its length. By hand.
 #[test]
 fn what_is_made_twice_has_lengths_of_its_own() {
     let texts: Vec<String> = (0..40).map(|row| format!("xyz{row}x")).collect();
@@ -261,7 +262,7 @@ fn separators_that_overlap_are_found_from_the_end() {
     assert_eq!(column(1), ["aaa", "y", "a", ""]);
 }
 
-/// Many conditions on a text that is made: each is looked at once.
+/// Many conditions on one computed string: planning visits each condition once.
 #[test]
 fn many_conditions_on_a_computed_text_are_planned_at_once() {
     let texts: Vec<String> = (0..50).map(|row| format!("{row} and {row}")).collect();
@@ -337,8 +338,8 @@ fn texts_are_dates_where_they_are_on_the_processor() {
     assert_eq!(rows(&device()), rows(&cpu));
 }
 
-/// A step that changes the texts of a dictionary, and one that takes columns as they are, twice each over one table and then over another one. Expected
-/// is what Rust's own functions make of the texts.
+/// A step that changes the strings of a dictionary, and a step that takes columns as they are. Each runs twice over one table and then
+/// over another. Expected values are those of Rust's string functions.
 #[test]
 fn steps_that_share_columns_run_again() {
     let bench = device();
@@ -369,7 +370,8 @@ fn steps_that_share_columns_run_again() {
     assert!(bench.engine.accelerator().unwrap().gpu.spent().0 > 0, "the queries ran on the CPU");
 }
 
-/// Some thousand texts, of which some are longer than what a warp puts together, with ends anywhere in a word: of all rows, of some, and in an order.
+/// Some thousand strings that end anywhere in a word, some of them longer than a warp gathers at once: of all rows, of some rows, and
+/// sorted.
 #[test]
 fn texts_of_many_lengths_lie_one_behind_the_other() {
     let text =
@@ -403,8 +405,8 @@ fn texts_of_many_lengths_lie_one_behind_the_other() {
     }
 }
 
-/// As many different texts as a byte tells apart, one more, as many as two bytes do, and one more: their numbers are stored in 8, 16 and 32 bits. A second
-/// table has texts that the first one lacks. The answers are DataFusion's on the processor.
+/// Dictionaries with as many strings as fit one byte, one more, as many as fit two bytes, and one more. Dictionary indices have 8, 16 and
+/// 32 bits. A second table has strings that the first one lacks. The answers are DataFusion's on the CPU.
 #[test]
 fn numbers_of_texts_are_as_narrow_as_they_may_be() {
     const ROWS: u64 = 70_000;

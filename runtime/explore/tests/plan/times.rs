@@ -16,9 +16,9 @@ fn frame(bench: &Bench, zone: &str, moments: &[&str]) -> onrush_wire::FrameId {
     bench.frame(vec![("t", Arc::new(moments.with_timezone(zone)) as ArrayRef)])
 }
 
-/// Moments in UTC around changes of clocks, and where their hour, day, week, month, quarter and year begin: Python's `zoneinfo`. A time that
-/// clocks show twice is the one with the moment's own distance from UTC, else the later one; one that they never show (midnight of 4 November
-/// 2018 in Sao Paulo, 30 December 2011 in Apia) is counted on from before, as PEP 495 has it.
+/// Timestamps in UTC around changes of the UTC offset, and the starts of their hour, day, week, month, quarter and year: Python's
+/// `zoneinfo`. An ambiguous local time has the offset of the timestamp if it can, else the later meaning. A local time that does not exist
+/// (midnight of 4 November 2018 in Sao Paulo, 30 December 2011 in Apia) has the offset from before the change, as in PEP 495.
 #[test]
 fn truncation_in_zones_is_that_of_their_clocks() {
     let cases = [
