@@ -299,7 +299,7 @@ pub fn aggregate(
         ("min" | "max", t) if *t == result => {
             let least = name == "min";
             let (unsigned, id) = match kind {
-                // Texts have numbers in their order.
+                // Dictionary indices have the order of the strings.
                 DeviceType::Bool | DeviceType::DictIndex | DeviceType::Number(Scalar::I128) => {
                     (false, convert(&mut lowering.graph, id, LONG))
                 }
@@ -484,7 +484,7 @@ pub fn squares(
     let least = two(graph, Op::Multiply, least, least);
     let least = two(graph, Op::Multiply, least, n);
     let none = graph.add(Op::Compare(Comparison::LessEqual), &[spread, least], DeviceType::Bool);
-    // What is not a number is no spread of zero.
+    // A spread of NaN stays NaN.
     let unknown = graph.add(Op::MathFn("is_nan"), &[spread], DeviceType::Bool);
     let known = graph.add(Op::Not, &[unknown], DeviceType::Bool);
     let none = graph.add(Op::And, &[none, known], DeviceType::Bool);

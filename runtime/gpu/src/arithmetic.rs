@@ -82,7 +82,7 @@ pub fn comparable(a: &DataType, b: &DataType) -> bool {
     use DataType::{Decimal128, Timestamp};
     match (a, b) {
         (Decimal128(_, s), Decimal128(_, t)) => s == t,
-        // Both are moments; a zone only says how they are shown.
+        // Both are UTC timestamps. The time zone only matters for display.
         (Timestamp(u, a), Timestamp(v, b)) => u == v && a.is_some() == b.is_some(),
         (DataType::Null, _) | (_, DataType::Null) => false,
         (a, b) => a == b && kind_of(a).is_some_and(|kind| kind != DeviceType::ListView),
@@ -159,7 +159,7 @@ pub fn arithmetic(
     Ok(graph.add(op, &[a, b], kind))
 }
 
-/// Differences of moments, and durations beside them, in one unit. What does not fit is a fault.
+/// Differences of timestamps, and timestamps plus or minus durations, in one unit. A result that does not fit is a row error.
 fn moments(
     graph: &mut ExprGraph,
     op: Operator,
@@ -247,7 +247,7 @@ pub fn cast(
             let value = graph.add(Op::Divide, &[float, factor], FLOAT);
             Ok(graph.add(Op::Convert(misfit), &[value], kind))
         }
-        // Sums of whole numbers: a division of 128 bits takes hundreds of steps.
+        // Sums of integers need no division. A division of 128 bits takes hundreds of instructions.
         (Decimal128(_, 0), b) if b.is_integer() => Ok(graph.add(Op::Convert(misfit), &[arg], kind)),
         (Decimal128(_, s), b) if b.is_integer() && *s >= 0 => {
             let factor = graph.literal(WIDE, LiteralValue::I128(power_of_ten((*s) as u32)?));
@@ -288,7 +288,7 @@ pub fn cast(
             let factor = graph.number(Scalar::I64, i128::from(tick(*b).per_day() / tick(*a).per_day()));
             Ok(graph.add(Op::MultiplyChecked, &[arg, factor], kind))
         }
-        // The same moments, shown elsewhere.
+        // The timestamps are equal. Only their display differs.
         (Timestamp(a, Some(_)), Timestamp(b, Some(_))) if a == b => Ok(arg),
         _ => Err(refused()),
     }

@@ -135,7 +135,7 @@ pub fn result(
     let bias = two(graph, Op::Multiply, x_about, y_about);
     let bias = two(graph, Op::Divide, bias, n);
     let products = two(graph, Op::Subtract, products, bias);
-    // Beside values that are all the same there is none, however the means are rounded.
+    // If all values of one side are equal, the sum of products is zero, however the means are rounded.
     let (x_flat, y_flat) = (is_zero(graph, x_spread), is_zero(graph, y_spread));
     let flat = either(graph, x_flat, y_flat);
     let unknown = is_nan(graph, products);

@@ -33,8 +33,8 @@ impl Stop {
     }
 }
 
-/// Works on a thread that may wait for the device: the query's own one, if it has one and the work is quick. Else whoever stops the query is
-/// answered at once, and the work, which is told, ends at its next step.
+/// Works on a thread that may wait for the device: the thread of the query, if it has one and the work is quick. On any other thread a
+/// cancelled query ends at once, and the work, which sees the flag, ends at its next step.
 pub async fn blocking<T: Send + 'static>(is_quick: bool, work: impl FnOnce(&Stop) -> T + Send + 'static) -> Result<T> {
     if let (true, Ok(task)) = (is_quick, ALONE.try_with(TaskHandle::clone)) {
         return Ok(work(&Stop::Task(task)));

@@ -1,5 +1,5 @@
-//! Joins by what is computed of texts, as joins by columns: each input has its keys as columns behind the others. A text that is made has a
-//! number only once it is written, and so have those of the other input.
+//! Rewrites joins on computed string keys as joins on columns: a projection on each input appends the keys. A computed string gets a
+//! dictionary index only after it is materialised, on both inputs.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub fn project_join_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn
     Ok(Some(Arc::new(made)))
 }
 
-/// Whether a key is computed, of texts or as one.
+/// Whether a key is a computed string, or computed from strings.
 fn is_of_text(key: &Key, input: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let any: &dyn Any = key.as_ref();
     if any.is::<Column>() {

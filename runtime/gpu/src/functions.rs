@@ -69,7 +69,7 @@ const UNITS: &[(&str, Unit)] = &[
     ("second", Unit::Second),
 ];
 
-/// What a tick of a date or time is; none for what has a wall clock of its own.
+/// The unit of a date or time. `None` for a timestamp whose local time is not UTC.
 fn tick_of(dtype: &DataType) -> Option<Tick> {
     match dtype {
         DataType::Date32 => Some(Tick::Day),
@@ -102,7 +102,7 @@ fn zone_table(lowering: &mut Lowering, zone: &str) -> Option<u32> {
     Some(lowering.lookups.len() as u32 - 1)
 }
 
-/// A wall clock without a zone as that of a zone: a time that its clocks show twice or never is a misfit.
+/// Interprets local time in the zone of `to`. A local time that is ambiguous or does not exist is treated by the overflow policy.
 pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: OverflowPolicy) -> Option<NodeId> {
     let Some(zone) = zone_of(to) else { return Some(local) };
     let (tick, table) = (tick_in_zone(to)?, zone_table(lowering, zone)?);

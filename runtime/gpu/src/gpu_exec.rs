@@ -198,7 +198,7 @@ impl GpuExec {
         self.finish == 0
     }
 
-    /// Which of its columns are texts as bytes.
+    /// Whether each output column is a string column stored as bytes. Empty if the last stage does not write columns.
     pub fn as_bytes(&self) -> Vec<bool> {
         let Some(last) = self.stages.last().filter(|_| self.finish == 0) else { return Vec::new() };
         let columns = match &last.sink {
@@ -500,7 +500,7 @@ enum FragmentInput {
     Host { parts: Vec<ColumnChunks>, count: u64 },
     /// Those columns of what another fragment gave.
     Device(DeviceTable),
-    /// One behind the other.
+    /// Several inputs, concatenated.
     Concat(Vec<FragmentInput>),
 }
 
@@ -658,7 +658,7 @@ impl FragmentTask {
         gpu.with_eviction(attempt)
     }
 
-    /// An input on the device, `as_bytes` those of its texts.
+    /// An input on the device. String columns for which `as_bytes` is true are stored as bytes.
     fn table(
         &self,
         lane: &StreamContext,
@@ -686,7 +686,7 @@ impl FragmentTask {
     }
 }
 
-/// `keep`: whoever keeps the rows has them on the device, too.
+/// Copies a result to the host. With `keep` the columns stay cached on the device, for later readers of the same rows.
 fn download(
     gpu: &Executor,
     schema: &SchemaRef,

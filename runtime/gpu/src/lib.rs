@@ -110,9 +110,9 @@ pub enum Policy {
     Only,
 }
 
-/// Below so many rows of input plans stay on the CPU. Measured on an H200 beside one core of its host (docs/measurements): with columns
-/// that are there already, groupings are faster on the device from 10,000 rows on and a mean from 300,000 on, by a tenth of a
-/// millisecond either way; with columns that have to be uploaded first both meet at about 100,000.
+/// Plans with fewer input rows stay on the CPU. Measured on an H200 against one core of its host (docs/measurements). With resident
+/// columns, groupings are faster on the device from 10,000 rows on and a mean from 300,000 on, by a tenth of a millisecond either way.
+/// With columns that must be uploaded first, both are equal at about 100,000.
 pub const MIN_GPU_ROWS: u64 = 30_000;
 
 /// A device for plans.
@@ -127,7 +127,7 @@ pub struct Accelerator {
     pub partitions_run: AtomicU64,
     /// For tests: when this file is there, it is removed, and a kernel writes where it must not.
     pub fault_file: Option<PathBuf>,
-    /// For tests: everything runs in parts of so many rows, as if nothing else fit.
+    /// For tests: the rows of a partition. If set, every fragment runs out of core, as if nothing larger fit.
     pub part_rows: Option<u64>,
 }
 
@@ -227,7 +227,7 @@ impl Accelerator {
                 let now = (gpu.spent().0, device.ledger().total().used);
                 if now == before && gpu.is_idle() {
                     gpu.residency.sweep();
-                    // Where that fails, whoever works with the device next is told why.
+                    // If that fails, the next call to the device reports the reason.
                     let _ = device.trim_to(SPARE.min(now.1 / PART));
                 }
                 before = now;

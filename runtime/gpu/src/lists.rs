@@ -81,7 +81,7 @@ pub fn is_element(lowering: &Lowering, expr: &Arc<dyn PhysicalExpr>) -> bool {
     is_text(function.return_type()) && function.args().iter().any(is_of_list)
 }
 
-/// The list that a cast is of, whose elements are whole numbers and stay what they are.
+/// The list below a cast that only widens integer elements and thus does not change their values. Else the expression itself.
 fn uncast<'a>(lowering: &Lowering, expr: &'a Arc<dyn PhysicalExpr>) -> &'a Arc<dyn PhysicalExpr> {
     let any: &dyn Any = expr.as_ref();
     let Some(cast) = any.downcast_ref::<CastExpr>() else { return expr };
@@ -234,7 +234,8 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
     Ok(lowering.graph.add(Op::List(ListOp::Struct(number)), &[], DeviceType::ListView))
 }
 
-/// Lists that one of is chosen: those of no element beside those of one column, as a kernel knows one place of elements.
+/// Checks alternatives of which one list is chosen. All but empty lists and nulls must be one column, because a kernel reads one array of
+/// elements.
 pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), Unsupported> {
     let is_some =
         |list: &&Arc<dyn PhysicalExpr>| !is_empty(list) && !literal_of(list).is_some_and(ScalarValue::is_null);
@@ -406,7 +407,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
     }
     let Some((order, filter, past_nulls)) = how else { return refused("without arguments") };
 
-    // The rows in order, with keys and values as columns of their own.
+    // The rows in order, with keys and values as separate columns.
     if !open.can_be_sorted() {
         open.materialise();
     }

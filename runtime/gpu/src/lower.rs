@@ -1,8 +1,8 @@
-//! DataFusion's physical expressions as nodes of a pipeline's graph. What has no place there is refused with a reason, and its plan node
+//! Lowers DataFusion's physical expressions to nodes of a pipeline's graph. An unsupported expression gives a reason, and its plan node
 //! stays on the CPU.
 //!
-//! An expression over one text column, whatever it does, is computed on the CPU once for each text of the column's dictionary. Where a column
-//! has too many different texts for that, and for several text columns, it is computed of their bytes (`text.rs`).
+//! An expression over one string column is computed on the CPU, once for each string of the column's dictionary. If the dictionary is too
+//! large for that, or if the expression reads several string columns, a kernel computes it from the bytes (`strings.rs`).
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +57,7 @@ pub struct BuildSide {
     pub probe_filter: Option<NodeId>,
 }
 
-/// Which text columns of an input are read as bytes where both forms would do: those of many different texts.
+/// Representation of each string column of an input if both would do: bytes for high cardinality, else dictionary indices.
 #[derive(Clone, Default)]
 pub enum StringRepresentation {
     #[default]
@@ -85,10 +85,10 @@ pub struct Lowering {
     pub texts: Vec<Arc<Dictionary>>,
     /// Columns of the fragment's input that are read, in the order of the stage's inputs. Only in the first stage.
     pub used: Vec<usize>,
-    /// Which of them are texts as bytes.
+    /// Whether each used column is a string column read as bytes.
     pub as_bytes: Vec<bool>,
     pub preference: StringRepresentation,
-    /// Texts are wanted as numbers.
+    /// Whether strings are lowered to dictionary indices.
     pub numbered: bool,
     pub columns: Vec<ColumnSource>,
     pub schema: Arc<Schema>,
@@ -100,18 +100,18 @@ pub struct Lowering {
     pub guard: Option<NodeId>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
-    /// Texts that the stage before has made, and the columns that they are.
+    /// Strings that an earlier stage has materialised, and their columns.
     pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
     /// What a stage before this one would have to do for what was refused.
     pub requests: MaterialiseRequests,
 }
 
-/// What can be computed in a stage of its own.
+/// Expressions that a separate, earlier stage can materialise.
 #[derive(Clone, Default)]
 pub struct MaterialiseRequests {
     /// Whether they may be wished for, rather than what is known of a text's dictionary.
     pub allowed: bool,
-    /// Texts that are made, of which something is computed.
+    /// Computed strings that other expressions read.
     pub texts: Vec<Arc<dyn PhysicalExpr>>,
     /// The columns as they are, in both forms.
     pub table: bool,
@@ -436,7 +436,7 @@ impl Lowering {
                 return lists::call(self, function);
             }
             let texts = is_any(is_text);
-            // Their text says how, and is no value.
+            // The string argument of these functions is an option, not a value.
             let dates = matches!(function.name(), "date_part" | "date_trunc" | "truncate");
             return match (texts || is_text(function.return_type())) && !dates {
                 true => strings::call(self, function),
@@ -533,7 +533,7 @@ impl Lowering {
         arithmetic::cast(&mut self.graph, arg, &from, to, misfit)
     }
 
-    /// `as_bytes`: its texts are wanted so.
+    /// Lowers a CASE. With `as_bytes` its strings are lowered as bytes.
     pub fn case(
         &mut self,
         case: &CaseExpr,
@@ -669,7 +669,7 @@ impl Lowering {
         is_text(self.schema.field(column).data_type()).then_some(column)
     }
 
-    /// A lookup of what the expression, which reads nothing but this text column, gives for each of its texts.
+    /// Lowers an expression over one string column to a lookup table with a result for each string of the dictionary.
     fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, Unsupported> {
         let mut stable = true;
         let walked = expr.apply(|node| {
@@ -745,7 +745,8 @@ fn text_literal(expr: &Arc<dyn PhysicalExpr>) -> Option<Option<String>> {
     value.try_as_str().flatten().map(|text| Some(text.to_string()))
 }
 
-/// The results of a CASE, if all are literal texts: their numbers in the order of texts.
+/// The dictionary of the results of a CASE whose results are all string literals, and the index of each string. Indices have the order of
+/// the strings.
 fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), Unsupported> {
     let results = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
     let texts: Option<BTreeSet<Option<String>>> = results.map(text_literal).collect();

@@ -73,7 +73,7 @@ impl Compiled {
     }
 }
 
-/// Where an engine calls functions that are in no fragment: on its device, else on an emulated one of its own.
+/// Calls functions outside of fragments: on the device of the engine, else on a separate emulated device.
 pub struct Hosts {
     accelerator: Option<Arc<Accelerator>>,
     cache: Option<PathBuf>,
@@ -194,7 +194,7 @@ pub fn is_endless() -> bool {
     }
 }
 
-/// What went wrong in a kernel that calls such functions, in the words of whoever wrote them.
+/// Turns an error of a kernel that calls such functions into a diagnostic about the user's functions.
 pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error) -> Diagnostic {
     use onrush_device::Error;
     let onrush_ops::Error::Kernels(onrush_kernels::Error::Device(device)) = &error else {

@@ -1,14 +1,14 @@
-//! A fragment that does not fit into the device's memory, in parts that do. It is cut from below at what needs all rows at once; each cut runs
-//! over some of the rows at a time, and the host puts together what comes of them:
+//! Out-of-core execution: runs a fragment that does not fit into device memory in partitions that do. The fragment is cut, from below, at
+//! each node that needs all rows at once. Each cut runs over one partition at a time, and the host merges the results:
 //!
-//! - filters, projections and joins with a table that fits: over some of the rows, one after the other;
-//! - aggregates whose states can be merged, if there are few groups: the states of some of the rows, merged by DataFusion;
-//! - orders: some of the rows in order, then each range of keys of all of these (of the first rows: merged by DataFusion);
-//! - other aggregates, windows and joins: all inputs are parted by a hash of the keys first, so that rows of the same keys meet
+//! - filters, projections and joins whose build side fits: over chunks of the rows, one after another;
+//! - aggregates whose states can be merged, if there are few groups: the states of each chunk, merged by DataFusion;
+//! - sorts: sorted chunks, then each range of keys of all chunks (a top-k is merged by DataFusion);
+//! - other aggregates, windows and joins: all inputs are hash-partitioned by the keys, so that rows with equal keys meet
 //!   (Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983).
 //!
-//! What of this does not fit is halved, or parted again by another hash. Of joins of more pairs than a run can number only what is aggregated of
-//! them runs in parts.
+//! A partition that does not fit is halved, or partitioned again with another hash. A join with more pairs than one execution can number
+//! runs in partitions only if the pairs are aggregated.
 
 mod partition;
 
@@ -50,7 +50,7 @@ use super::{Accelerator, Policy, aggregates, materialized_exec, memory};
 const SHARE: u64 = 8;
 /// Parts of fewer rows are not tried.
 const LEAST: usize = 256;
-/// How often rows are parted by another hash, and into how many parts at most, at first and then.
+/// Limits of hash partitioning: repetitions with another hash, partitions at first, and partitions of each repetition.
 const DEPTH: u32 = 4;
 pub const MOST: u64 = 1 << 10;
 const AGAIN: u64 = 4;
@@ -81,7 +81,7 @@ enum Strategy {
     Groups,
     Order,
     Windows,
-    /// A join whose sides are both parted.
+    /// A join with both sides hash-partitioned.
     PartitionedJoin,
     /// On the host.
     Host,
@@ -92,7 +92,7 @@ type Plans = Vec<Arc<dyn ExecutionPlan>>;
 /// A plan over some inputs.
 type Make<'a> = dyn Fn(Plans) -> Result<Arc<dyn ExecutionPlan>> + Sync + 'a;
 
-/// All of a fragment's rows; nothing where some of it cannot be parted, or no part fits.
+/// All rows of a fragment. `None` if a node cannot be partitioned, or if no partition fits.
 pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>> {
     let chain: Vec<FragmentNode> = fragment.chain.iter().rev().cloned().collect();
     let (count, way) = fragment.lowest(&chain);
@@ -161,7 +161,7 @@ fn row_bytes(schema: &Schema) -> u64 {
     schema.fields().iter().map(width).sum::<u64>().max(1)
 }
 
-/// What all windows of a node are parted by.
+/// The `PARTITION BY` keys that all windows of a node share. `None` if they differ.
 fn partition_by(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn PhysicalExpr>]> {
     let [first, others @ ..] = windows(node)? else { return None };
     others.iter().all(|other| other.partition_by() == first.partition_by()).then(|| first.partition_by())
@@ -184,7 +184,7 @@ impl Fragment {
     fn budget(&self) -> u64 {
         let ledger = self.accelerator.gpu.context().device().ledger();
         let held = self.accelerator.gpu.residency.bytes();
-        // What lies there for later makes room.
+        // Cached columns can be evicted, so their bytes count as free.
         (ledger.capacity().saturating_sub(ledger.total().used.saturating_sub(held)) / SHARE).max(1)
     }
 
@@ -218,7 +218,7 @@ impl Fragment {
                         // What comes after sees so many rows and no more.
                         Some(_) => return (at + 1, Strategy::Rows),
                     },
-                    // A null of NOT IN is of all parts, and rows without keys have none to be parted by.
+                    // A null of NOT IN belongs to all partitions. A join without keys cannot be hash-partitioned.
                     Some(join) if any.is::<HashJoinExec>() && !join.null_aware => (0, Strategy::PartitionedJoin),
                     _ => (0, Strategy::Host),
                 },
@@ -246,7 +246,7 @@ impl Fragment {
         (chain.len(), Strategy::Rows)
     }
 
-    /// The nodes from the lowest on, an order or a window, whose windows are parted by the same keys.
+    /// Number of nodes, from the lowest on, that are a sort or windows partitioned by the same keys.
     fn same_windows(&self, chain: &[FragmentNode]) -> usize {
         let sorts = usize::from(windows(&chain[0].node).is_none());
         let by = chain.get(sorts).and_then(|link| partition_by(&link.node));
@@ -447,7 +447,7 @@ impl Fragment {
         }
     }
 
-    /// A join of which both sides are parted.
+    /// Runs a join with both sides hash-partitioned.
     async fn join(&self, link: &FragmentNode) -> Result<Option<Parts>> {
         let any: &dyn Any = link.node.as_ref();
         let (Some(join), Some((other, is_left))) = (any.downcast_ref::<HashJoinExec>(), link.other) else {
@@ -545,7 +545,7 @@ impl Fragment {
                 found.push(batches);
                 continue;
             }
-            // Rows of one key stay together: they cannot be parted.
+            // Rows with equal keys always share a partition, so another hash cannot separate them.
             let is_less = sides.iter().map(bytes).sum::<u64>() < all / 10 * 9;
             let more = match depth < DEPTH && is_less {
                 true if sides.iter().map(|side| count(&side.rows)).sum::<usize>() < LEAST => None,
@@ -559,7 +559,8 @@ impl Fragment {
         Ok(Some(found))
     }
 
-    /// The same of halves of the larger side and all of the others, where that is all: of rows of one key that an inner join finds.
+    /// Runs the node for each half of the larger side with all rows of the other sides. This is correct for inner joins only, which find the
+    /// matches of a row independently of other rows.
     async fn halves(&self, mut sides: Vec<Keyed>, make: &Make<'_>) -> Result<Option<Parts>> {
         let Some(larger) = (0..sides.len()).max_by_key(|side| count(&sides[*side].rows)) else { return Ok(None) };
         let whole = std::mem::take(&mut sides[larger].rows);
@@ -600,7 +601,7 @@ fn groups_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
     partition_by(node).is_some_and(|keys| !keys.is_empty())
 }
 
-/// Rows that are parted by keys, and the node that they stand for.
+/// Rows to be hash-partitioned by keys, and the plan node whose output they are.
 #[derive(Clone)]
 struct Keyed {
     rows: Vec<RecordBatch>,

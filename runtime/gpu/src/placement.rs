@@ -40,7 +40,7 @@ use super::{Accelerator, Policy, arithmetic, lists, quantiles, strings, window};
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
-/// Stages of a node that make texts for it, and one attempt without them.
+/// Limit of attempts to place a node: each attempt but the last may add a stage that materialises strings for it.
 const MOST_STAGES: usize = 6;
 
 fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -162,7 +162,7 @@ impl Placer<'_> {
                 inputs.push(self.close(placed)?);
             }
             let plan = with_inputs(&plan, inputs)?;
-            // Rows one behind the other are no work: whoever reads them has them where it is.
+            // Concatenation costs nothing: the reader takes the rows of each input. Therefore it gets no reason.
             if !plan_is::<ConcatExec>(&plan) {
                 self.note(&plan, Unsupported::feature(display_name(&plan)));
             }
@@ -274,7 +274,7 @@ impl Placer<'_> {
         })
     }
 
-    /// Which text columns of an input have many different texts.
+    /// The preferred representation of the string columns of an input.
     fn preference(&self, input: &Arc<dyn ExecutionPlan>) -> StringRepresentation {
         let any: &dyn Any = input.as_ref();
         if let (true, Some(first)) = (any.is::<ConcatExec>(), input.children().first()) {
@@ -330,7 +330,7 @@ impl FragmentBuilder {
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
-        // What is computed of texts that are made waits for a stage that makes them, unless that stage cannot be.
+        // Expressions on computed strings wait for a stage that materialises the strings, unless that stage is not possible.
         let mut stages: Vec<MaterialiseRequests> = Vec::new();
         for attempt in 0..=MOST_STAGES {
             self.lowering.requests =
@@ -362,7 +362,7 @@ impl FragmentBuilder {
         Err(Unsupported::Stages { limit: MOST_STAGES })
     }
 
-    /// Makes texts, as columns behind the others.
+    /// Materialises the requested strings as columns after the existing ones.
     fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), Unsupported> {
         let lowering = &mut self.lowering;
         let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
@@ -440,7 +440,7 @@ impl FragmentBuilder {
         }
         let is_light = is_transparent(plan) || any.is::<ProjectionExec>();
         let is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
-        // Of texts that are computed there are numbers only once they are written.
+        // Computed strings have dictionary indices only after they are materialised.
         let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let is_filter = any.is::<FilterExec>() && !is_transparent(plan);
         if !is_light && !is_limit && !is_filter && self.lowering.columns.iter().any(computed) {
@@ -559,7 +559,7 @@ impl FragmentBuilder {
         }
     }
 
-    /// The first rows of an order: the device leaves those that can be among them, by the first key; the host sorts these.
+    /// Adds a top-k: the device selects candidates by the first key, and the host sorts the candidates.
     fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Unsupported> {
         let first = sort.expr().first();
         let key = match self.is_wide(first)? {
@@ -570,7 +570,7 @@ impl FragmentBuilder {
             }
             false => self.sort_key(first)?,
         };
-        // Those without a value are beside the lowest or the highest value, and may stay with them.
+        // Nulls are next to the lowest or the highest value, and may be selected with it.
         self.top = Some((key.key, rows));
         Ok(())
     }
@@ -597,7 +597,7 @@ impl FragmentBuilder {
         Ok(vec![self.ordered(upper, by.options), self.ordered(lower, by.options)])
     }
 
-    /// The same of what has one word.
+    /// The sort key of an expression whose values have one 64-bit word.
     pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Unsupported> {
         let value = self.lowering.key(&by.expr)?;
         if self.is_wide(by)? {
@@ -702,8 +702,8 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    /// The stages, the last of which gives the columns of the topmost node. Texts that stay on the device are numbers, which whoever groups or
-    /// joins by them needs and nobody can make quickly; those that go to the host are bytes.
+    /// The stages. The last stage writes the columns of the topmost node. Strings for a join on the device are dictionary indices, because
+    /// grouping and joining need indices, and to encode strings is slow. Strings for the host may be bytes.
     fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Unsupported> {
         let schema = Arc::clone(&self.lowering.schema);
         let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));

@@ -23,13 +23,13 @@ pub fn of_ten() -> Lookup {
     TABLE.clone()
 }
 
-/// The least number of 128 bits that is no less than the power times some power of two.
+/// The smallest number of 128 bits that is at least the power times some power of two.
 fn upper(exponent: i32) -> u128 {
     let power = Large::power_of_ten(exponent.unsigned_abs());
     if exponent < 0 { power.reciprocal() } else { power.upper() }
 }
 
-/// A whole number, its lowest word first.
+/// An unsigned integer, lowest word first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Large([u64; WORDS]);
 

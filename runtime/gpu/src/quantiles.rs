@@ -56,7 +56,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
     }
     let Some(of) = of else { return Err(Unsupported::Unexpected("an aggregate without quantiles".into())) };
 
-    // The rows in order, with keys and values as columns of their own.
+    // The rows in order, with keys and values as separate columns.
     if !open.can_be_sorted() {
         open.materialise();
     }

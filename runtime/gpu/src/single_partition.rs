@@ -1,5 +1,5 @@
-//! Plans in one partition. DataFusion gives each input of a union a partition of its own, sorts and aggregates these apart, and
-//! merges what comes of them on the host; a device has all rows in one place.
+//! Rewrites plans to one partition. DataFusion gives each input of a union a separate partition, sorts and aggregates each partition,
+//! and merges the results on the host. A device has all rows in one place.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -47,9 +47,9 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator)
     }
 }
 
-/// Grouping sets as an aggregate for each set, one behind the other: keys that are not of a set are null in its rows.
+/// Rewrites grouping sets to the concatenation of one aggregate for each set. Keys outside of a set are null in its rows.
 ///
-/// The input is read for each set: only where it is the same each time, and on the device.
+/// Each set reads the input again. Therefore the input must be the same each time, and on the device.
 fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
     let Some(last) = any.downcast_ref::<AggregateExec>() else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! Expressions over texts as bytes: what a kernel computes of each row's text, where a column has too many different texts for one look-up of
-//! each. Others go by the column's dictionary (`lower.rs`).
+//! Lowers expressions over string columns stored as bytes, for columns with too large a dictionary for a lookup table: a kernel computes
+//! them from the string of each row. Other columns use the dictionary (`lower.rs`).
 
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
@@ -97,7 +97,7 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Nod
         return lowering.case(case, expr, true);
     }
     if lists::is_element(lowering, expr) {
-        // A number among the texts of elements; a stage before this one makes it a column, which has both forms.
+        // The element is a dictionary index. An earlier stage makes it a column, which has both representations.
         lowering.requests.text(expr);
         return Err(Unsupported::feature(format!("a function of the list element `{expr}`")));
     }
@@ -129,7 +129,7 @@ fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataTyp
     Ok(of(lowering, op, &[value], DeviceType::String))
 }
 
-/// A whole number as 64 bits.
+/// Lowers an integer expression to 64 bits.
 fn number(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
     if !lowering.dtype(expr)?.is_integer() {
         return Err(Unsupported::NotA { expression: expr.to_string(), expected: "an integer" });
@@ -328,7 +328,7 @@ fn unescaped(pattern: &str) -> String {
     std::iter::from_fn(next).collect()
 }
 
-/// A function of texts that gives a number or a truth value.
+/// Lowers a function of strings that returns a number or a boolean.
 pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
     let (name, args) = (function.name(), function.args());
     let refused = || Unsupported::Function(name.to_string());
@@ -430,7 +430,7 @@ pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<Node
     Ok(Some(negated(lowering, id, not)))
 }
 
-/// A text as a whole number with a sign, a float, a date or a moment.
+/// Parses a string as a signed integer, a float, a date or a timestamp.
 pub fn parsed(
     lowering: &mut Lowering,
     arg: &Arc<dyn PhysicalExpr>,

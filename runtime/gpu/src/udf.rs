@@ -33,7 +33,7 @@ pub fn and(graph: &mut ExprGraph, guard: Option<NodeId>, condition: NodeId) -> N
     }
 }
 
-/// The same of a condition that is false or null.
+/// The guard of rows for which the condition is false or null.
 pub fn unless(graph: &mut ExprGraph, guard: Option<NodeId>, condition: NodeId) -> NodeId {
     let no = graph.bool(false);
     let holds = graph.add(Op::Coalesce, &[condition, no], DeviceType::Bool);

@@ -55,8 +55,8 @@ impl Lists {
     }
 }
 
-/// Adds the columns of a window node, whose input is sorted by what all its windows are parted and ordered by. Those of one partition and
-/// order are found together, the others in a stage of their own over the same rows.
+/// Adds the columns of a window node, whose input is sorted by the partition and order keys of all its windows. Windows with equal keys
+/// share a stage, the others get a separate stage over the same rows.
 pub fn windows(
     open: &mut FragmentBuilder,
     exprs: &[Arc<dyn WindowExpr>],
@@ -96,10 +96,10 @@ pub fn windows(
     Ok(())
 }
 
-/// What functions take from other rows, and is no column of the table below: which column it becomes. None if all are columns.
+/// Expressions that functions read from other rows, and the column that each becomes. Empty if all are columns of the table already.
 type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 
-/// Computes what other rows are asked for in a stage of its own, and appends it to the columns.
+/// Computes the expressions that are read from other rows in a separate stage, and appends them to the columns.
 fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Unsupported> {
     let mut wanted: ShiftedColumns = Vec::new();
     for expr in exprs {
@@ -230,7 +230,7 @@ fn alike_windows(
                 columns.push(ColumnSource::Node(id));
                 continue;
             }
-            // Sums of whole numbers are differences of what runs along, however long the frame is.
+            // Sums of integers are differences of prefix sums, however long the frame is.
             let mut tried = Accumulators::that_run();
             aggregates::aggregate(lowering, &mut tried, function, None)?;
             let whole =
@@ -289,7 +289,7 @@ fn first_or_last(
     let graph = &mut lowering.graph;
     let (one, none) = (rows(graph, 1), graph.null(ROWS));
     let there = if past_nulls {
-        // Rows from 1 on, as 0 is the highest of none; the lowest of none is no row at all.
+        // Rows count from 1, because 0 is the maximum of no rows. The minimum of no rows is larger than any row.
         let here = row(graph);
         let here = two(graph, Op::Add, here, one);
         let absent = graph.add(Op::IsNull, &[value], DeviceType::Bool);
@@ -313,7 +313,7 @@ fn first_or_last(
     Ok(lowering.graph.add(Op::Gather(input), &[there], kind))
 }
 
-/// A whole number of rows that is given as a literal.
+/// A number of rows that is given as an integer literal.
 fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Unsupported> {
     let Some(arg) = function.args().get(at) else { return Ok(None) };
     let value = literal_of(arg).and_then(|value| value.cast_to(&arrow::datatypes::DataType::Int64).ok());
@@ -400,7 +400,7 @@ fn lag(
     let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
     let dtype = lowering.dtype(of)?;
     let (input, kind) = match (default.is_some() && is_text(&dtype), column_of(of, moved)) {
-        // Beside a text that is no value of the column.
+        // The default is a string that the column's dictionary may lack, so the column is read as bytes.
         (true, Some(column)) => match (lowering.column_as(column, true)?, DeviceType::String) {
             (id, kind) if matches!(lowering.graph.node(id).op, Op::Input(_)) => (input_of(lowering, id), kind),
             _ => return Err(Unsupported::form(name, "with a string default")),

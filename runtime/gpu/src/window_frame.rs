@@ -13,9 +13,9 @@ use super::unsupported::Unsupported;
 
 pub const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 
-/// Rows of a frame that moves, from which on each row looks at less than all of its own.
+/// Rows of a moving frame from which on a row does not visit all rows of its frame.
 const SPANNED: u64 = 64;
-/// From more rows on sums of whole numbers are found without looking at them.
+/// With more rows than this, sums of integers are computed from prefix sums, without a visit to each row.
 const LONG: u64 = 32;
 
 /// The rows that a function sees from a row: `from` to before `to`.
@@ -48,7 +48,7 @@ impl Frame {
         self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > SPANNED)
     }
 
-    /// What an accumulator that adds whole numbers has of the frame's rows: at its end less what it had before it.
+    /// The sum of an integer accumulator over the frame: the prefix sum at its end less the prefix sum before its start.
     pub fn difference(&self, graph: &mut ExprGraph, index: usize, kind: DeviceType) -> NodeId {
         let DeviceType::Number(scalar) = kind else { return self.value(graph, index, kind) };
         let (one, none, zero) = (rows(graph, 1), graph.null(ROWS), graph.number(scalar, 0));

@@ -42,7 +42,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/wire/",
     "runtime/device/",
     "runtime/frame/",
-    "runtime/gpu/",
     "runtime/io/",
     "runtime/logical/",
     "runtime/ops/",

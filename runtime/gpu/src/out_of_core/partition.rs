@@ -123,7 +123,7 @@ pub fn ranges(runs: Parts, schema: &SchemaRef, by: &LexOrdering, rows: u64) -> R
     Ok(found)
 }
 
-/// How rows are parted.
+/// How rows are hash-partitioned.
 pub struct Hashing {
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
     /// Whether rows without a key can be anywhere.
