@@ -35,7 +35,7 @@ impl Resident {
         self.look()
     }
 
-    /// To be looked at from outside: this is no use of it.
+    /// The table, without a change of its time of last use.
     pub fn look(&self) -> Arc<Table> {
         Arc::clone(&self.table.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -43,7 +43,6 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/device/",
     "runtime/frame/",
     "runtime/io/",
-    "runtime/logical/",
     "runtime/ops/",
     "runtime/oracle/",
     "runtime/session/",

@@ -207,7 +207,7 @@ fn apart(a: Expr, b: Expr, dtype: &DataType) -> Result<Expr, Diagnostic> {
     };
     let distance = binary_expr(number(a.clone()), Operator::Minus, number(b.clone()));
     match dtype.is_floating() {
-        // Infinity is no way from itself.
+        // The distance of infinity from itself is 0, not NaN.
         true => when(a.eq(b), lit(0.0)).otherwise(distance).map_err(diagnose),
         false => Ok(distance),
     }
@@ -227,9 +227,9 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
                     (None, Some(Every::Micros(micros))) => i128::from(micros) * 1000,
                     (None, Some(Every::Weeks(weeks))) => i128::from(weeks) * 7 * 86_400 * 1_000_000_000,
                     (None, Some(Every::Months(_))) => {
-                        return refused(&format!("`{text}` is no fixed time: months differ"), SPAN);
+                        return refused(&format!("`{text}` is not a fixed time span: months differ"), SPAN);
                     }
-                    (None, None) => return refused(&format!("`{text}` is no time span"), SPAN),
+                    (None, None) => return refused(&format!("`{text}` is not a time span"), SPAN),
                 }
             }
             _ => {
@@ -269,7 +269,7 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
                 if number.is_nan() {
                     return refused("a tolerance of NaN has nothing within it", NUMBER);
                 }
-                // Whole numbers are as far apart as whole numbers say.
+                // Distances of integers are integers, so a fraction of the tolerance is dropped.
                 match dtype {
                     dtype if dtype.is_floating() => ScalarValue::Float64(Some(number)),
                     dtype if types::is_decimal(dtype) => {
@@ -293,7 +293,7 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
     if is_negative {
         return refused("a tolerance below zero has nothing within it", "leave it out for no limit");
     }
-    // More than any distance is no limit.
+    // A tolerance above all distances of the type does not fit into it, and stays a float.
     let literal = scalar.cast_to(&to).or_else(|_| scalar.cast_to(&DataType::Float64)).map_err(diagnose)?;
     Ok(Expr::Literal(literal, None))
 }

@@ -1,6 +1,6 @@
-//! From one row of aggregates to a row for each statistic. A step of its own: DataFusion takes every aggregate of all rows for a
-//! constant, and looks through all columns of a projection above for each of them, so that a projection that picks the statistics
-//! takes minutes to plan for 500 columns.
+//! Turns one row of aggregates into a row for each statistic, in a separate plan node. DataFusion treats every aggregate over all rows
+//! as a constant, and searches all columns of a projection above for each constant. A projection that picks the statistics would take
+//! minutes to plan for 500 columns.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -34,7 +34,7 @@ pub type Place = (usize, usize);
 pub struct Describe {
     pub input: LogicalPlan,
     pub values: Vec<Expr>,
-    /// Of each value; where there is none is null.
+    /// Column and row of each value. A cell without a value is null.
     pub places: Arc<Vec<Place>>,
     pub names: &'static [&'static str],
     pub schema: DFSchemaRef,
@@ -82,7 +82,7 @@ fn one_input() -> DataFusionError {
     DataFusionError::Internal("a description has one input".to_string())
 }
 
-/// Plans these beside everything that DataFusion knows.
+/// Plans `Describe` nodes in addition to the nodes of DataFusion.
 #[derive(Debug)]
 pub struct Planner;
 

@@ -77,7 +77,7 @@ pub fn grouped(
     Ok((project_exprs(plan, exprs)?, key_names))
 }
 
-/// One output column; what is no aggregate becomes a list, as in Polars.
+/// Lowers one output column. An expression that is not an aggregate becomes a list, as in Polars.
 fn one(lower: &mut Lower, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
     if is_aggregated(expr) {
         return lower.expr(expr);

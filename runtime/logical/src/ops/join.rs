@@ -129,7 +129,7 @@ pub fn hidden_row(side: &str) -> String {
     format!("{HIDDEN}{side}row")
 }
 
-/// One side under names that cannot clash with the other's, with its keys beside.
+/// Projects one side to names that cannot clash with the other's, and appends its keys and its row number.
 pub fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
     let row = lower.row()?;
     let mut exprs: Vec<Expr> = names.iter().map(|n| column(n).alias(hidden(side, n))).collect();
