@@ -80,7 +80,7 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         _ => return Ok(Transformed::no(node)),
     };
     let names = NamePreserver::new_for_projection();
-    // Names are long texts, which few aggregates need here.
+    // Names are long strings, and few aggregates need them here.
     let concerns = |function: &AggregateUDF| {
         matches!(function.name(), "avg" | "string_agg") || ticks::quantile_of(function).is_some()
     };

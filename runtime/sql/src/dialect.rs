@@ -99,7 +99,7 @@ impl ExprPlanner for DuckDb {
                 let single = |e: Expr| cast(e, DataType::Float32);
                 Ok(PlannerResult::Planned(binary_expr(single(raw.left), Operator::Divide, single(raw.right))))
             }
-            // True division, for whole numbers and decimals, too.
+            // True division, also for integers and decimals.
             BinaryOperator::Divide if numbers => {
                 Ok(PlannerResult::Planned(binary_expr(float(&raw.left), Operator::Divide, float(&raw.right))))
             }
@@ -134,7 +134,7 @@ impl ExprPlanner for DuckDb {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
                 Ok(PlannerResult::Planned(power))
             }
-            // Categories are texts.
+            // Categories are strings.
             BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
                 let text =
                     |expr: Expr, dtype: &DataType| if is_category(dtype) { cast(expr, types::TEXT) } else { expr };
@@ -362,18 +362,18 @@ fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     true
 }
 
-/// What stands beside each other in types that go together: see [`meet`], [`times::meet`] and [`intervals::compared`].
+/// Casts operands of one operator to types that go together: see [`meet`], [`times::meet`] and [`intervals::compared`].
 fn beside(exprs: &mut [&mut Expr], schema: &DFSchema, compared: bool) -> bool {
     let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
     let changed = meet(exprs, &dtypes);
     compared && (times::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
 }
 
-/// What a cast to a whole number casts: halves of floats go to the even neighbour, those of decimals away from zero. `None` where
+/// Rounds the argument of a cast to an integer: halves of floats go to the even neighbour, halves of decimals away from zero. `None` if
 /// there is nothing to round.
 fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
     match value.get_type(schema) {
-        // What is written with a point is a decimal in DuckDB.
+        // A decimal literal is a float here, but a decimal in DuckDB.
         Ok(t) if t.is_floating() && matches!(value, Expr::Literal(..)) => {
             Some(datafusion::functions::expr_fn::round(vec![value.clone()]))
         }
@@ -390,7 +390,8 @@ fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
 }
 
-/// Types as DuckDB has them: a cast of a fraction to a whole number rounds, where Arrow's cuts; decimals beside floats are floats.
+/// Gives expressions the types of DuckDB: a cast of a fraction to an integer rounds (Arrow's truncates), and a decimal with a float is a
+/// float.
 fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     // DataFusion finds the common types later: until then a union says that it has those of its first input.
     if let LogicalPlan::Union(union) = node {
@@ -519,7 +520,7 @@ fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<Plan
             Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
         }
         _ => {
-            let message = format!("the text {value} is no `{}`", type_name(number));
+            let message = format!("the text {value} is not a value of type `{}`", type_name(number));
             fail(plan_error("type-mismatch", message).help("compare with a number"))
         }
     }

@@ -144,7 +144,7 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
                 out.push('^');
             }
             Token::Whitespace(Whitespace::Space) => out.push(' '),
-            other => write!(out, "{other}").unwrap_or_else(|e| unreachable!("texts take everything: {e}")),
+            other => write!(out, "{other}").unwrap_or_else(|e| unreachable!("strings take everything: {e}")),
         }
     }
     Ok(out)
@@ -252,7 +252,7 @@ fn nulls_behind(mut tokens: Vec<Token>) -> Vec<Token> {
 }
 
 fn not_a_query(what: &str) -> Diagnostic {
-    plan_error("sql-not-a-query", format!("{what} is no query: only SELECT and WITH are possible"))
+    plan_error("sql-not-a-query", format!("{what} is not a query: only SELECT and WITH are possible"))
         .help("frames do not change; make a new one with a query, and name it with `let`")
 }
 

@@ -46,7 +46,6 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/ops/",
     "runtime/oracle/",
     "runtime/session/",
-    "runtime/sql/",
     "runtime/worker/",
 ];
 

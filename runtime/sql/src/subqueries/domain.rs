@@ -333,7 +333,10 @@ impl Domain {
     /// The first rows for each value. Projections and names above the order do not change which these are.
     fn limit(&self, names: &mut Unnesting, limit: &Limit, input: LogicalPlan) -> Result<LogicalPlan> {
         let Some((skip, rows)) = bounds(limit)? else {
-            return fail(plan_error("not-supported", "a limit in a subquery that uses columns around it is no number"));
+            return fail(plan_error(
+                "not-supported",
+                "a limit in a subquery that uses columns around it is not a number",
+            ));
         };
         match input {
             LogicalPlan::Projection(projection) => {
