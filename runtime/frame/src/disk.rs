@@ -154,7 +154,7 @@ fn pieces(batch: &RecordBatch) -> Vec<RecordBatch> {
     (0..rows).step_by(ROWS).map(|start| batch.slice(start, ROWS.min(rows - start))).collect()
 }
 
-/// Texts without those that a filter dropped, which the buffers of views still hold.
+/// Copies string views to new buffers, without the strings that a filter dropped.
 fn own(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Utf8View => Arc::new(column.as_string_view().gc()),

@@ -15,7 +15,7 @@ const TEXT_LIMIT: usize = 2000;
 /// Most elements of a list that a preview carries.
 const LIST_LIMIT: usize = 100;
 
-/// What a preview says beside the rows.
+/// What a preview shows in addition to the rows.
 #[derive(Clone, Debug)]
 pub struct PreviewOptions {
     pub kind: TableKind,
@@ -64,7 +64,7 @@ pub fn columns(schema: &Schema, nulls: Option<&[u64]>) -> Vec<PreviewColumn> {
         .collect()
 }
 
-/// All rows of a (small) table, long texts and lists cut.
+/// All rows of a (small) table, with long strings and lists cut.
 pub fn rows(table: &Table) -> Vec<Vec<Value>> {
     let mut rows = Vec::with_capacity(table.rows());
     for batch in table.batches() {
@@ -75,7 +75,7 @@ pub fn rows(table: &Table) -> Vec<Vec<Value>> {
     rows
 }
 
-/// A value, long texts and lists cut.
+/// A value, with long strings and lists cut.
 pub fn shown(array: &dyn Array, row: usize) -> Value {
     cut(value_at(array, row))
 }

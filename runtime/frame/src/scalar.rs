@@ -202,7 +202,7 @@ pub fn array_from_value(value: &Value) -> Result<ArrayRef, Diagnostic> {
             let arrays = items.iter().map(array_from_value).collect::<Result<Vec<_>, _>>()?;
             let dtype =
                 arrays.iter().map(|a| a.data_type()).find(|t| **t != Arrow::Null).cloned().unwrap_or(Arrow::Null);
-            // Nulls in a list have no type of their own and take that of the others.
+            // Nulls in a list have no type, and take the type of the other elements.
             let arrays: Vec<ArrayRef> = arrays
                 .into_iter()
                 .map(|a| if a.data_type() == &Arrow::Null { new_null_array(&dtype, 1) } else { a })

@@ -129,7 +129,7 @@ impl TaskHandle {
         if self.cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Returns once the task is cancelled; for `tokio::select!` beside the work.
+    /// Returns after the task is cancelled: for `tokio::select!`, together with the work.
     pub async fn wait_cancelled(&self) {
         loop {
             let changed = self.0.changed.notified();
