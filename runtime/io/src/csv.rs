@@ -1,7 +1,7 @@
 //! CSV files: form, header, types of the whole file, then columns; in pieces, on all cores.
 //!
-//! Two passes over the text: the first finds what every column can be, the second builds the columns. A value is null if
-//! it is empty and not quoted, or one of the null texts. A quoted empty field is the empty text in a text column and null
+//! Two passes over the text: the first finds the type of every column, the second builds the columns. A value is null if it
+//! is empty and not quoted, or one of the null strings. A quoted empty field is the empty string in a string column and null
 //! in any other.
 
 mod build;
@@ -131,7 +131,7 @@ fn form(options: &CsvOptions) -> Result<Form, Diagnostic> {
             Diagnostic::error(
                 Class::Plan,
                 "bad-option",
-                format!("{what} `{}` is no single ASCII character", c.escape_default()),
+                format!("{what} `{}` is not a single ASCII character", c.escape_default()),
             )
             .help("use a character such as ',' or ';' or '\\t'")
         })
@@ -215,7 +215,7 @@ fn wrong_separator(
         .into_iter()
         .filter(|c| *c != options.separator)
         .map(|c| (name.matches(c).count(), c))
-        // A text with a comma in it is no proof: the next line must have as many.
+        // A comma may be part of a value. Therefore the next line must have as many.
         .filter(|(n, c)| *n > 0 && (second.is_empty() || second.iter().filter(|b| **b == *c as u8).count() >= *n))
         .max_by_key(|(n, _)| *n);
     let Some((_, found)) = best else { return Ok(()) };
@@ -305,7 +305,7 @@ fn given_types(options: &CsvOptions, names: &[String], path: &Path) -> Result<Ve
                 Class::Plan,
                 "unsupported-type",
                 format!(
-                    "column `{name}` cannot be read as {dtype}: a CSV file holds texts, and they do not convert to it"
+                    "column `{name}` cannot be read as {dtype}: a CSV file holds strings, and they do not convert to it"
                 ),
             )
             .help("read it as text and convert it afterwards"));
@@ -371,7 +371,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Null in every column: empty without quotes, or one of the null texts.
+    /// Whether a field is null in a column of any type: empty without quotes, or one of the null strings.
     #[inline]
     fn is_null(&self, text: &[u8], field: &Field) -> bool {
         let bytes = field.bytes(text);
@@ -473,7 +473,7 @@ impl Reader<'_> {
             Class::Data,
             "bad-value",
             format!(
-                "line {} of `{}`: `{}` in column `{name}` is no {}",
+                "line {} of `{}`: `{}` in column `{name}` is not of type {}",
                 line_of(&text.bytes, start),
                 text.path.display(),
                 excerpt(value.as_bytes()),

@@ -114,7 +114,7 @@ fn decode(
     let failed = |e: arrow::error::ArrowError| {
         Diagnostic::error(Class::Data, "bad-json", format!("`{}` could not be read: {e}", path.display()))
     };
-    // Fields that are numbers in some lines and texts in others are texts.
+    // Fields that are numbers in some lines and strings in others are strings.
     let reader = ReaderBuilder::new(Arc::clone(schema)).with_batch_size(BATCH).with_coerce_primitive(true);
     for batch in reader.build(bytes).map_err(failed)? {
         task.check()?;
@@ -143,7 +143,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Top-level texts as views, like every other reader; columns that are null everywhere as text.
+/// The schema with top-level strings as string views, as in every other reader. Columns that are null everywhere are strings.
 fn views(schema: &Schema) -> Schema {
     let fields: Vec<Field> = schema
         .fields()

@@ -1,5 +1,5 @@
-//! What reading takes besides the rows that come out: texts, and columns under way. It is counted before it is taken, so that a
-//! small file that unpacks to a large one is refused and not read until the machine has no memory left.
+//! Memory that readers take in addition to the rows that come out: source text, and columns that are being built. It is counted before
+//! it is allocated. A small file that unpacks to a large one is refused before the machine has no memory left.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
-/// Whoever gives readers memory: `runtime/engine`'s pool.
+/// The source of memory for readers. `runtime/engine`'s pool implements it.
 pub trait Memory: Send + Sync {
     /// Counts bytes before they are taken.
     ///
@@ -65,7 +65,7 @@ impl<'a> Reservation<'a> {
                     size(full.free)
                 ),
             )
-            .help("split the file, turn it into Parquet once, which is read in parts, or raise ONRUSH_MEMORY")
+            .help("split the file, turn it into Parquet once, which is read piece by piece, or raise ONRUSH_MEMORY")
         })?;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())

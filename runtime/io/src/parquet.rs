@@ -155,8 +155,8 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes: packed.max(rows * fixed), rows, metadata })
 }
 
-/// Bytes of a row's value in memory, without what long texts and lists take beside it. What the file says is the size of
-/// the encoded pages: a column that repeats a few values has next to none.
+/// Bytes of a row's value in memory, without the data of long strings and lists. The size in the file is not used, because it is
+/// that of the encoded pages: a column that repeats a few values has next to none.
 fn width(dtype: &DataType) -> u64 {
     match dtype {
         DataType::Null | DataType::Boolean => 1,
@@ -176,7 +176,7 @@ fn no_parquet(path: &Path, bytes: u64) -> Diagnostic {
     let error = Diagnostic::error(
         Class::Data,
         "no-parquet",
-        format!("`{}` ({bytes} bytes) is no Parquet file: it does not start and end with `PAR1`", path.display()),
+        format!("`{}` ({bytes} bytes) is not a Parquet file: it does not start and end with `PAR1`", path.display()),
     );
     let name = path.to_string_lossy().to_lowercase();
     if name.contains(".csv") || name.ends_with(".tsv") || name.ends_with(".txt") {

@@ -90,8 +90,12 @@ fn single(path: &Path) -> Result<FileState, Diagnostic> {
         return Err(error);
     }
     if !metadata.is_file() {
-        return Err(Diagnostic::error(Class::Data, "not-a-file", format!("`{}` is no regular file", path.display()))
-            .help("a pipe or device can be read once only: copy it to a file first"));
+        return Err(Diagnostic::error(
+            Class::Data,
+            "not-a-file",
+            format!("`{}` is not a regular file", path.display()),
+        )
+        .help("a pipe or device can be read once only: copy it to a file first"));
     }
     // Opened once here, so that a file without permission is an error at the call.
     fs::File::open(path).map_err(|e| io_diagnostic("read", path, &e))?;

@@ -63,8 +63,12 @@ fn unpacked(path: &Path, packed: &[u8], taken: &Reservation<'_>, task: &TaskHand
         })?;
         let before = plain.len();
         decoder.by_ref().take(room as u64).read_to_end(&mut plain).map_err(|e| {
-            Diagnostic::error(Class::Data, "damaged-file", format!("`{}` is no whole gzip file: {e}", path.display()))
-                .help("the file was cut off or damaged on the way: fetch it again")
+            Diagnostic::error(
+                Class::Data,
+                "damaged-file",
+                format!("`{}` is not a complete gzip file: {e}", path.display()),
+            )
+            .help("the file was cut off or damaged on the way: fetch it again")
         })?;
         if plain.len() > most {
             return Err(Diagnostic::error(
@@ -94,7 +98,7 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
             "out-of-memory",
             format!("`{}` has {} MB, and {} MB of memory are free", path.display(), size >> 20, there >> 20),
         )
-        .help("a text file is read whole: split it, or turn it into Parquet once, which is read in parts")
+        .help("a text file is read whole: split it, or turn it into Parquet once, which is read piece by piece")
     };
     // The text and about as much again for its columns. An allocation alone would succeed: memory is given when it is used.
     if let Some(free) = free_memory().filter(|free| size.saturating_mul(2) > *free) {

@@ -48,8 +48,8 @@ impl FileWriter {
     /// symbolic link stays, and the file that it leads to is replaced.
     ///
     /// # Errors
-    /// A missing folder, something that is no regular file in the place of the file, an unknown compression, a column type that the
-    /// format cannot hold.
+    /// A missing folder, a path that exists and is not a regular file, an unknown compression, a column type that the format cannot
+    /// hold.
     pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
         let target = Target::open(&sink.path, &sink.folder)?;
         check_columns(&sink.format, schema)?;
@@ -62,7 +62,7 @@ impl FileWriter {
                     Diagnostic::error(
                         Class::Plan,
                         "bad-option",
-                        format!("the separator `{}` is no single ASCII character", separator.escape_default()),
+                        format!("the separator `{}` is not a single ASCII character", separator.escape_default()),
                     )
                 })?;
                 let builder = arrow::csv::WriterBuilder::new().with_delimiter(separator).with_header(*header);

@@ -302,7 +302,7 @@ fn unreadable_files() {
     if std::fs::File::open(&path).is_err() {
         assert_says(&folder.csv("secret.csv").unwrap_err(), "file-error", &["secret.csv", "permission"]);
     }
-    assert_says(&folder.csv("/dev/null").unwrap_err(), "not-a-file", &["no regular file"]);
+    assert_says(&folder.csv("/dev/null").unwrap_err(), "not-a-file", &["not a regular file"]);
 }
 
 #[test]

@@ -41,7 +41,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/onrush/src/session",
     "kernel/wire/",
     "runtime/device/",
-    "runtime/io/",
     "runtime/ops/",
     "runtime/oracle/",
     "runtime/session/",

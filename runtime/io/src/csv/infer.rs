@@ -1,4 +1,4 @@
-//! What a column of texts can be: every value narrows it. Whole files are looked at, so the answer holds for every row.
+//! Infers the type of a column of strings: every value narrows the set of types. Whole files are read, so the type holds for every row.
 
 use arrow::datatypes::{DataType, TimeUnit};
 

@@ -1,4 +1,5 @@
-//! Where a file is written to: behind symbolic links, in place of a regular file with its mode and owner, by way of a temporary file beside it.
+//! The target of a written file. Symbolic links are followed, and a regular file is replaced with the same mode and owner. The rows go to a
+//! temporary file in the same folder first.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -15,8 +16,8 @@ use rustix::fs::FallocateFlags;
 use crate::cache::io_diagnostic;
 use crate::paths;
 
-/// How temporary files end: `.NAME.HOST.PROCESS.NUMBER.onrush`. Whoever writes one holds a lock on it, so that those of this host without a
-/// lock belong to nobody. Locks of another host may not be seen here.
+/// The suffix of temporary files: `.NAME.HOST.PROCESS.NUMBER.onrush`. The process that writes one holds a lock on it. A file of this host
+/// without a lock belongs to no process. Locks of another host may not be visible here.
 const SUFFIX: &str = ".onrush";
 /// Bytes of the target's name in a temporary file's: names have at most 255.
 const NAME: usize = 200;
@@ -33,7 +34,7 @@ pub(super) struct Target {
     existing: Option<Metadata>,
 }
 
-/// A file beside the target, which takes its place when it is complete. Dropped before, it is removed.
+/// A file in the folder of the target, which replaces the target after it is complete. If it is dropped before, it is removed.
 pub(super) struct Temporary {
     path: PathBuf,
     moved: bool,
@@ -41,7 +42,7 @@ pub(super) struct Temporary {
 
 impl Target {
     /// # Errors
-    /// A missing folder, something that is no regular file in the file's place, a file that may not be written.
+    /// A missing folder, a path that exists and is not a regular file, a file that may not be written.
     pub fn open(given: &str, folder: &str) -> Result<Target, Diagnostic> {
         let named = paths::absolute(given, folder);
         if given.trim().is_empty() {
@@ -80,7 +81,7 @@ impl Target {
         Ok(Target { named, file, existing })
     }
 
-    /// A file beside it to write to.
+    /// Creates a temporary file in the folder of the target.
     pub fn temporary(&self) -> Result<(Temporary, File), Diagnostic> {
         let failed = |e: io::Error| io_diagnostic("written", &self.named, &e);
         if let Some(folder) = self.file.parent() {
@@ -183,7 +184,7 @@ fn behind_links(path: &Path) -> Result<PathBuf, Diagnostic> {
     .help("remove the link, or write to another name"))
 }
 
-/// What something that is no regular file is.
+/// The kind of a path that is not a regular file. `None` for a regular file.
 fn special(metadata: &Metadata) -> Option<&'static str> {
     let kind = metadata.file_type();
     match () {
