@@ -79,8 +79,8 @@ pub enum Room<'a> {
 /// Messages up to this size need no room: they come at once.
 const SMALL: usize = 1 << 20;
 
-/// The bytes of messages that are being read on all connections, of which there are at most as many as the longest message has: whoever
-/// announces long messages and does not send them holds up others who send long ones, for as long as the rest may take, and no memory.
+/// Bytes of the messages that all connections are reading, limited to the size of the longest message. A client that announces long
+/// messages and does not send them delays other clients with long messages until its time is up. It takes no memory.
 #[derive(Debug, Default)]
 pub struct Incoming {
     bytes: Mutex<usize>,

@@ -89,7 +89,7 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
         ..Default::default()
     };
     let engine = match Engine::new(config.clone()) {
-        // Whoever asked for that engine is told that this is another one (`Ready`); the session's frames are there all the same.
+        // `Ready` tells the client that this is another engine than it asked for. The session's frames are still there.
         Err(error) if choice != EngineChoice::Cpu => {
             eprintln!("onrush-session: {}", error.message);
             Engine::new(EngineConfig { choice: EngineChoice::Cpu, ..config })?
@@ -217,7 +217,7 @@ impl Process {
                 "too-long",
                 format!("the answer has {bytes} bytes, too many for a message"),
             );
-            let reply = Reply::Failed(error.help("ask for fewer rows or shorter texts"));
+            let reply = Reply::Failed(error.help("ask for fewer rows or shorter strings"));
             let _ = out.send(&FromEngine::Answer { call, reply }, None);
         }
     }

@@ -29,7 +29,7 @@ pub fn length(descriptor: &OwnedFd) -> io::Result<u64> {
 fn checked_length(descriptor: &OwnedFd) -> io::Result<u64> {
     let stat = rustix::fs::fstat(descriptor)?;
     if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no shared memory"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not shared memory"));
     }
     let (length, limit) = (stat.st_size.try_into().unwrap_or(0), limits::session_memory());
     if length > limit {
@@ -88,7 +88,7 @@ mod tests {
         assert!(read(&huge.try_clone().unwrap().into()).unwrap_err().to_string().contains("ONRUSH_MEMORY"));
         assert!(keep(huge.into()).unwrap_err().to_string().contains("they have 4.4 TB"));
         let endless = File::open("/dev/zero").unwrap();
-        assert!(keep(endless.into()).unwrap_err().to_string().contains("no shared memory"));
+        assert!(keep(endless.into()).unwrap_err().to_string().contains("not shared memory"));
         let open = File::from(memfd_create("test", MemfdFlags::CLOEXEC).unwrap());
         (&open).write_all(b"abc").unwrap();
         assert_eq!(read(&keep(open.into()).unwrap()).unwrap(), b"abc");

@@ -67,7 +67,7 @@ pub enum Ask {
     },
     /// Answered by [`Reply::Done`], and done before any later call.
     Release(Vec<ObjectId>),
-    /// Stops another call; it answers with an error of class `Interrupted`. Has no answer of its own.
+    /// Stops another call, which answers with an error of class `Interrupted`. `Cancel` itself has no answer.
     Cancel {
         call: u64,
     },

@@ -1,7 +1,7 @@
-//! The supervisor: small, long-lived, and without any data of its own beyond plans and the rows that cells sent.
+//! The supervisor: small and long-lived. Its only data are plans and the rows that cells sent.
 //!
-//! One thread accepts, one serves each connection, one keeps time. What they share is [`state::State`] behind one lock that
-//! is never held while the engine works.
+//! One thread accepts, one serves each connection, one keeps time. They share [`state::State`] behind one lock, which is
+//! never held while the engine works.
 
 mod catalog;
 mod link;
@@ -22,6 +22,6 @@ pub struct Options {
     pub socket: PathBuf,
     /// Ends after so long with nobody attached.
     pub idle: Duration,
-    /// A process of its own, away from the terminal and the process group that started it.
+    /// Whether the process leaves the terminal and the process group that started it.
     pub detached: bool,
 }

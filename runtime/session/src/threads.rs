@@ -23,7 +23,7 @@ impl Threads {
         Threads { stack, idle: Arc::default() }
     }
 
-    /// Does some work on a thread of its own; `false` if the system has no more of them. It must not panic.
+    /// Runs the work on a separate thread. Returns `false` if the system has no more threads. The work must not panic.
     pub fn run(&self, work: impl FnOnce() + Send + 'static) -> bool {
         let mut work: Work = Box::new(work);
         loop {
@@ -66,7 +66,7 @@ mod tests {
     fn work_runs_beside_other_work_and_threads_are_used_again() {
         let threads = Threads::new(1 << 20);
         let (sender, receiver) = channel();
-        // All of them at once: each has a thread of its own.
+        // All run at once, so each has a separate thread.
         let all = Arc::new(Barrier::new(20));
         for _ in 0..20 {
             let (all, sender) = (Arc::clone(&all), sender.clone());

@@ -43,7 +43,6 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/device/",
     "runtime/ops/",
     "runtime/oracle/",
-    "runtime/session/",
     "runtime/worker/",
 ];
 

@@ -25,7 +25,7 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
 /// Between two looks at whether the engine is stopped.
 const STOPPED_LOOK: Duration = Duration::from_millis(250);
-/// How long it may be: whoever stops a process may let it go on at once.
+/// How long the engine may be stopped. A process that was stopped is often continued at once.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(2);
 /// Why an engine ended after a fatal error of its device.
 pub const GPU_STOPPED: &str = "the GPU stopped";
@@ -339,7 +339,7 @@ impl Shared {
                 "killed by signal 9: by hand, or because memory ran out".to_string()
             }
             (Some(status), _) if status.signal() == Some(6) => {
-                "aborted (signal 6): it was refused memory, or found a fault of its own".to_string()
+                "aborted (signal 6): it was refused memory, or detected an internal error".to_string()
             }
             (Some(status), _) if status.signal() == Some(crate::engine::ENDLESS.as_raw()) => ENDLESS.to_string(),
             (Some(status), _) if status.signal().is_some() => {

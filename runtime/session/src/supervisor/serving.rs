@@ -136,7 +136,7 @@ impl Supervisor {
 
 /// Serves until the session ends.
 pub(super) fn run(supervisor: &Arc<Supervisor>, listener: &UnixListener) {
-    // Warm when the first cell needs it; a failure is said to whoever needs it.
+    // Starts the engine before the first cell needs it. A failure is reported to the first request that needs the engine.
     let warm = Arc::clone(supervisor);
     spawn("warm", move || {
         let _ = warm.link();
@@ -245,7 +245,7 @@ impl Supervisor {
                 Err(CodecError::TooLong(bytes)) => {
                     let error =
                         Diagnostic::error(Class::Resources, "too-long", format!("the answer has {bytes} bytes"));
-                    sender.send(&Reply::Failed(error.help("ask for fewer rows or shorter texts")), None)
+                    sender.send(&Reply::Failed(error.help("ask for fewer rows or shorter strings")), None)
                 }
                 sent => sent,
             };
