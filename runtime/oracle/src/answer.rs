@@ -30,7 +30,7 @@ impl Tolerance {
     }
 }
 
-/// The class of a column in a `query` line of a SQL file: boolean, whole number, real number, decimal, point or span of time, text.
+/// The class of a column in a `query` line of a SQL file: boolean, integer, float, decimal, date, time or interval, string.
 pub fn letter(dtype: &onrush_wire::DataType) -> char {
     use onrush_wire::DataType::*;
     match dtype {

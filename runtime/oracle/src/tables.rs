@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Result<Vec<Named>, String> {
         let (_, header) = lines.next().ok_or_else(|| fail("the columns are missing"))?;
         let columns: Vec<(&str, &str)> = header
             .split_whitespace()
-            .map(|word| word.split_once(':').ok_or_else(|| fail(&format!("`{word}` is no NAME:TYPE"))))
+            .map(|word| word.split_once(':').ok_or_else(|| fail(&format!("`{word}` is not NAME:TYPE"))))
             .collect::<Result<_, _>>()?;
         let mut words: Vec<Vec<Option<String>>> = vec![Vec::new(); columns.len()];
         while let Some((number, line)) = lines.next_if(|(_, line)| !line.starts_with("table ")) {
@@ -71,7 +71,7 @@ pub fn chunked(table: &Table, rows: usize) -> Table {
 /// A column of words.
 ///
 /// # Errors
-/// If a word is no value of the type.
+/// If a word is not a value of the type.
 pub fn array(sql: &str, words: Vec<Option<String>>) -> Result<ArrayRef, String> {
     if let Some((of, length)) = list_of(sql) {
         return list(of, length, &words);
@@ -121,7 +121,9 @@ fn list(of: &str, length: &str, words: &[Option<String>]) -> Result<ArrayRef, St
     let dtype = match length {
         "" => return Ok(Arc::new(made)),
         "large" => DataType::LargeList(field),
-        length => DataType::FixedSizeList(field, length.parse().map_err(|_| format!("`[{length}]` is no list"))?),
+        length => {
+            DataType::FixedSizeList(field, length.parse().map_err(|_| format!("`[{length}]` is not a list length"))?)
+        }
     };
     cast(&made, &dtype).map_err(|e| e.to_string())
 }
@@ -161,7 +163,7 @@ fn structs(fields: &str, words: &[Option<String>]) -> Result<ArrayRef, String> {
     let mut of = Vec::new();
     let mut arrays = Vec::new();
     for (field, words) in fields.iter().zip(columns) {
-        let (name, sql) = field.split_once(':').ok_or_else(|| format!("`{field}` is no NAME:TYPE"))?;
+        let (name, sql) = field.split_once(':').ok_or_else(|| format!("`{field}` is not NAME:TYPE"))?;
         let array = array(sql, words)?;
         of.push(Field::new(name, array.data_type().clone(), true));
         arrays.push(array);
@@ -203,7 +205,7 @@ pub fn dtype(sql: &str) -> Result<DataType, String> {
         "duration" => DataType::Duration(TimeUnit::Microsecond),
         "varchar" => DataType::Utf8View,
         "category" => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        other => return Err(format!("`{other}` is no type")),
+        other => return Err(format!("`{other}` is not a type")),
     })
 }
 

@@ -142,7 +142,7 @@ pub fn run(engine: &mut dyn Answers, scale: &str) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Bytes of a row that a query must read on a device: keys and decimals of 15 digits as 8 bytes, texts, dates and short numbers as 4.
+/// Bytes of a row that a query must read on a device: keys and decimals of 15 digits as 8 bytes, strings, dates and short numbers as 4.
 const BYTES: [(&str, &[(&str, u64)]); 8] = [
     ("query 1", &[("lineitem", 44)]),
     ("query 3", &[("customer", 12), ("orders", 24), ("lineitem", 28)]),

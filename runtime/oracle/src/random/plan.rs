@@ -588,7 +588,7 @@ impl Grower<'_> {
         let on = (0..1 + self.random.below(2)).map(|_| *self.random.pick(&pairs)).collect();
         let kind = *self.random.pick(&["inner", "left", "right", "full"]);
         let beside = self.random.one_in(3).then(|| *self.random.pick(&pairs));
-        // Whether booleans and texts are below others is for other tests.
+        // Other tests have order comparisons of booleans and strings.
         let beside = beside.filter(|(column, _)| matches!(l[*column].dtype, Type::Int(..)));
         Plan::Join { left, right, kind, on, beside }
     }

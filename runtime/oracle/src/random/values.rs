@@ -104,7 +104,7 @@ impl Type {
         }
     }
 
-    /// Of whole numbers and decimals, in units of the last digit.
+    /// The range of integers and decimals, in units of the last digit.
     pub fn range(self) -> (i128, i128) {
         match self {
             Type::Int(bytes, true) => (-(1 << (bytes * 8 - 1)), (1 << (bytes * 8 - 1)) - 1),
@@ -166,7 +166,7 @@ impl Source {
             let nulls = *random.pick(&[0, 0, 10, 10, 50, 100]);
             let nulls = if nulls == 100 && !random.one_in(3) { 10 } else { nulls };
             let pool: Vec<String> = (0..1 + random.below(6)).map(|_| word(random, dtype, Domain::Extreme)).collect();
-            // Texts that all differ.
+            // Strings that all differ.
             let each = dtype == Type::Text && place > 1 && random.one_in(2);
             let mut number = 0;
             let column: Vec<Option<String>> = (0..rows)

@@ -27,7 +27,7 @@ fn cpu_split() {
     agree("cpu-split", 200, 0);
 }
 
-/// Five hundred plans in four tests, which run beside each other.
+/// Five hundred plans in four tests, which run concurrently.
 mod emulated {
     fn agree(part: u64) {
         let on_device = super::agree("emulated", 125, part);

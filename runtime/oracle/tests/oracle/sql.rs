@@ -50,7 +50,7 @@ fn in_parts() {
     }
 }
 
-/// A test for each file: they run beside each other, and most of the time goes into the compiler.
+/// Defines a test for each file. The tests run concurrently, and most of the time goes into the compiler.
 macro_rules! emulated {
     ($($name:ident at least $queries:literal, on the device $device:literal;)*) => {
         mod emulated {
