@@ -246,7 +246,7 @@ let y = long.buffer::<f64>("x");
         ("let input = kept.clone(); tree(1, 64, &input, &mut kept)", ["race", "`tile[1]`", "68 |", "----- read here", "then write"]),
         ("counts(1, 4, &mut Buffer::zeros(4))", ["race", "`counter`", "atomicAdd(&counter", "73 |"]),
         ("beside(1, 1, &mut kept, 4)", ["uses `own[4]`, and `own` has 4 elements", "78 |", "uses `own[4]` here"]),
-        ("beside(1, 1, &mut kept, 0)", ["divides a whole number by zero", "78 |", "the divisor is 0 here"]),
+        ("beside(1, 1, &mut kept, 0)", ["divides an integer by zero", "78 |", "the divisor is 0 here"]),
         ("add_one(1, 2048, &mut kept, 64)", ["2048 threads in a block", "1024"]),
         ("add_one(0, 64, &mut kept, 64)", ["0 blocks"]),
         ("add_one(1, 64, &mut kept)", ["argument #4 of type `i32` is missing", "__global__ void add_one"]),

@@ -1,4 +1,4 @@
-//! A cell's text to a module; a compiler's complaints to places in the cell.
+//! Compiles the source of a cell to a module, and maps the compiler's diagnostics to places in the cell.
 
 use onrush_device::{CompileOptions, CompilerMessage, Device, Error, Module, compiler_messages};
 use onrush_wire::worker::Source;
@@ -13,7 +13,7 @@ const PTX: (&str, &str) = (
     "inline PTX is for a GPU alone",
     "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
 );
-/// Complaints after the first that are told.
+/// Limit of reported diagnostics after the first.
 const MORE: usize = 4;
 
 /// A module, and what its text has that the cell's has not.
@@ -260,7 +260,7 @@ fn in_other_words(complaint: &CompilerMessage, source: &Source) -> Option<(Strin
     } else if (has("read-only") || has("const-qualified")) && ["uint3", "dim3"].into_iter().any(has) {
         (
             "`threadIdx`, `blockIdx`, `blockDim` and `gridDim` can only be read".to_string(),
-            "`==` compares, and `=` sets; an index of one's own is a variable: `int i = threadIdx.x;`",
+            "`==` compares, and `=` sets; an index that you set is a variable: `int i = threadIdx.x;`",
         )
     } else if has("exception handling disabled") || has("with exceptions disabled") {
         ("there are no exceptions on a GPU".to_string(), "check before, and write into a buffer what went wrong")
@@ -285,7 +285,7 @@ fn in_other_words(complaint: &CompilerMessage, source: &Source) -> Option<(Strin
     {
         (
             "what this function gives back is the address of a variable that ends with it".to_string(),
-            "give the value back, or let the caller pass the address of its own",
+            "give the value back, or let the caller pass the address of a variable",
         )
     } else if has("section attribute cannot be specified for local") {
         (
@@ -330,7 +330,7 @@ fn advice(message: &str) -> Option<&'static str> {
     Some(if matches!(named, "half" | "half2" | "__half" | "__half2" | "__nv_bfloat16") {
         "floats of 16 bits are not there: compute in `float`"
     } else if named == "cooperative_groups" {
-        "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` is for a warp, and a launch of its own is for a grid"
+        "cooperative groups are not there: `__syncthreads()` is for a block, `__syncwarp()` is for a warp, and a separate launch is for a grid"
     } else if matches!(named, "rand" | "srand" | "curand" | "curandState" | "curand_init" | "curand_uniform") {
         "random numbers are not there: fill a buffer with them in Rust, or let each thread make its own from its index"
     } else if matches!(named, "let" | "var" | "mut" | "def" | "fn") {
@@ -352,7 +352,7 @@ fn advice(message: &str) -> Option<&'static str> {
     } else if has("invalid conversion from `int` to `int*`") || has("to `float*`") && has("cannot convert `float`") {
         "an address is wanted: `&data[i]` is that of `data[i]`"
     } else if has("to binary `operator+`") && has("char") {
-        "texts have no `+`: `printf(\"%d of %d\\n\", i, n)` puts numbers into one"
+        "strings have no `+`: `printf(\"%d of %d\\n\", i, n)` puts numbers into one"
     } else if message
         .split("types `")
         .nth(1)
@@ -361,7 +361,7 @@ fn advice(message: &str) -> Option<&'static str> {
     {
         "what stands before the bracket is one number: a buffer has one index, and `data[y * width + x]` is the element of a row and a column"
     } else if has("to binary `operator%`") {
-        "`%` is for whole numbers: `fmodf(x, y)` is the remainder of floats"
+        "`%` is for integers: `fmodf(x, y)` is the remainder of floats"
     } else if has("to binary `operator^`") {
         "`^` is for bits: `x * x` is a square, `powf(x, y)` a power"
     } else if has("for call to `float2::") || has("for call to `float3::") || has("for call to `float4::") {
@@ -369,15 +369,15 @@ fn advice(message: &str) -> Option<&'static str> {
     } else if has("`uint3` to `") || has("`const uint3` to `") {
         "`threadIdx` and its like are three numbers: `threadIdx.x` is one"
     } else if has("no match for `operator[]`") && !has("uint3") {
-        "its parts have names: `v.x`, `v.y`, `v.z`, `v.w`; an index is a whole number"
+        "its parts have names: `v.x`, `v.y`, `v.z`, `v.w`; an index is an integer"
     } else if has("no match for `operator") && !has("operator[]") && has("operand types are") {
-        "types of several numbers have no arithmetic of their own: `a.x + b.x` is that of one part, or define `operator+` in this cell"
+        "types of several numbers have no arithmetic: `a.x + b.x` is that of one part, or define `operator+` in this cell"
     } else if has("expected `)`") {
         "a `(` before has no `)`"
     } else if has("for array subscript") || has("array subscript is not an integer") {
-        "an index is a whole number: `data[(int)x]`; `threadIdx` alone is three of them, `threadIdx.x` one"
+        "an index is an integer: `data[(int)x]`; `threadIdx` alone is three of them, `threadIdx.x` one"
     } else if has("no match for `operator[]`") {
-        "an index is a whole number: `threadIdx` is three of them, `threadIdx.x` is one"
+        "an index is an integer: `threadIdx` is three of them, `threadIdx.x` is one"
     } else if has("was not declared") || has("is undefined") || has("undeclared identifier") {
         "declare it, or correct the name; what `#include` would bring is built in: `printf`, `sqrtf`, `atomicAdd`, …"
     } else if ["expected `;`", "expected a `;`", "expected `,` or `;`"].into_iter().any(has) {

@@ -133,7 +133,7 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         )
     } else if has("of a function that has ended") {
         Some(
-            "a variable in a function is gone when the function ends: give the value back, or let the caller pass the address of its own",
+            "a variable in a function is gone when the function ends: give the value back, or let the caller pass the address of a variable",
         )
     } else if has("given no value") {
         Some("an array in a function begins with whatever was there: `int count[8] = {};` sets all of it to 0")
@@ -177,10 +177,12 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
             }
         })
     } else if has("no power of two") {
-        Some("the width is 2, 4, 8, 16 or 32: the warp in parts of so many lanes; leave it out for the whole warp")
+        Some(
+            "the width is 2, 4, 8, 16 or 32: the warp is split into groups of so many lanes; leave it out for the whole warp",
+        )
     } else if has("its own lane") {
         Some(
-            "the mask says which lanes take part, one bit for each, and whoever calls must be among them: 0xffffffff is all 32",
+            "the mask says which lanes take part, one bit for each, and the calling lane must be among them: 0xffffffff is all 32",
         )
     } else if has("of its warp calls") || has("of its warp waits") {
         Some(
@@ -419,7 +421,7 @@ impl Report<'_> {
             }
             FaultKind::Misaligned { type_name } => self.misaligned(type_name),
             FaultKind::Division => {
-                let message = format!("`{kernel}`: {} divides a whole number by zero", who(first));
+                let message = format!("`{kernel}`: {} divides an integer by zero", who(first));
                 self.error("cuda-arithmetic", message)
                     .help("a GPU goes on with some number; an `if` around the division keeps it out")
                     .labelled(label(self.operator(&["/", "%"]), "the divisor is 0 here".to_string(), true))
@@ -481,11 +483,11 @@ impl Report<'_> {
         } else if first.block != second.block && element.is_scalar {
             format!("blocks run in any order: `atomicAdd` makes changes of `{name}` one after the other")
         } else if first.block != second.block {
-            format!("blocks run in any order: give each thread an element of `{name}` of its own, or use `atomicAdd`")
+            format!("blocks run in any order: give each thread a separate element of `{name}`, or use `atomicAdd`")
         } else if same_line && element.is_scalar {
             format!("let one thread write `{name}`: `if (threadIdx.x == 0)`, then `__syncthreads();`")
         } else if same_line && first.access == Access::Write {
-            format!("give each thread an element of `{name}` of its own: is the index different in each thread?")
+            format!("give each thread a separate element of `{name}`: is the index different in each thread?")
         } else if same_line {
             "`__syncthreads();` between the two accesses makes all threads of the block wait for each other".to_string()
         } else {
@@ -505,8 +507,8 @@ impl Report<'_> {
         let article = if type_name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let what = format!("{article} `{type_name}`");
         let at = match memory {
-            Memory::None => "at an address that is no multiple".to_string(),
-            _ => format!("at byte {offset} of `{}`, which is no multiple", element.name),
+            Memory::None => "at an address that is not a multiple".to_string(),
+            _ => format!("at byte {offset} of `{}`, which is not a multiple", element.name),
         };
         let message = format!("`{}`: {} {} {what} {at} of {bytes}", self.launch.kernel, who(first), verb(first.access));
         let buffer = self.buffers.iter().find(|buffer| *memory == Memory::Device { address: buffer.address });

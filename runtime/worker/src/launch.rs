@@ -14,7 +14,7 @@ use crate::{Loaded, Worker};
 type Written = (u64, Buffer, Option<OwnedFd>);
 
 impl Worker {
-    /// What was launched with the descriptors of what is lent, or the error, and whether the device is lost with it.
+    /// Launches a kernel. Returns the result and the descriptors of exported buffers, or the error and whether the device is lost.
     pub(crate) fn launch(&mut self, launch: &Launch) -> Result<(Launched, Vec<OwnedFd>), (Diagnostic, bool)> {
         let unknown = || {
             let message = format!("the worker does not know the kernel `{}` or one of its buffers", launch.kernel);
@@ -81,8 +81,9 @@ impl Worker {
     ) -> Result<u64, onrush_device::Error> {
         let function = loaded.module.function(&launch.kernel)?;
         let begun = self.stream.record()?;
-        // SAFETY: parameters and arguments are in the order and of the sizes that the cell's text has. What the kernel does with them
-        // is its user's affair: that is what this process is for: what was lent it can only read, and of the rest the cell process has its own.
+        // SAFETY: parameters and arguments have the order and the sizes of the source of the cell. The user is responsible for what the
+        // kernel does with them, and this process is separate for that reason. Imported memory is mapped for reading only, and the cell
+        // process has copies of the other buffers.
         unsafe { function.launch(grid, arguments, &self.stream)? };
         let ended = self.stream.record()?;
         self.stream.synchronize()?;
@@ -90,7 +91,7 @@ impl Worker {
     }
 }
 
-/// A copy on the device, in memory that can be lent where that is worth it and the device can.
+/// A copy on the device, and the descriptor of its memory if the buffer is large enough and the device can export it.
 fn copy(
     device: &Device,
     owner: &Owner,

@@ -1,9 +1,9 @@
 //! The worker of a notebook: compiles `%%cuda` cells and runs their kernels, on a GPU or on the emulated device.
 //!
-//! A process of its own, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel
-//! gets a copy of what it may write, on the device, which is the buffer if all goes well. The cell process has the contents of buffers that are
-//! small or that no kernel has written, and descriptors of the device's memory of the others, which keep that memory when this process ends and are
-//! mapped for reading. It knows no frames and no session.
+//! A separate process, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel
+//! runs on device copies of the buffers that it may write. On success the copies replace the buffers. The cell process has the contents of
+//! buffers that are small or that no kernel has written. For other buffers it has descriptors of device memory, which are mapped for
+//! reading and keep the memory after this process has ended. The worker knows no frames and no session.
 
 mod compile;
 mod diagnostics;
@@ -65,7 +65,7 @@ pub fn serve() -> Result<(), Diagnostic> {
     let mut worker = match Worker::open(memory, printed) {
         Ok(worker) => worker,
         Err(diagnostic) => {
-            // Whoever asks first is told why.
+            // The first request gets the reason.
             let refused =
                 FromWorker::Failed { diagnostic: diagnostic.clone(), printed: Default::default(), lost: true };
             if requests.recv().is_ok() {
@@ -166,7 +166,7 @@ impl Worker {
     fn write(&mut self, number: u64, bytes: u64, offset: u64, length: u64) -> Result<(), Failure> {
         let mut piece = vec![0u8; length as usize];
         self.memory.read_exact_at(&mut piece, 0).map_err(Failure::Memory)?;
-        // What was lent is somebody else's, too: other contents get memory of their own.
+        // Another process may read mapped memory too. Therefore new contents get separate memory.
         if offset == 0 && self.buffers.get(&number).is_none_or(|known| known.bytes() != bytes || known.is_mapped()) {
             // The old one first: there may be no room for both.
             self.buffers.remove(&number);

@@ -148,7 +148,14 @@ fn races_are_shown_where_they_are() {
     let apart = [("data[(i + 32) % 64]", "read here by thread (0,0,0)"), ("data[i]", "written here by thread (0,0,0)")];
     check("", across, (2, 32, 0), "a race", &apart, "a second buffer");
     let pointer = "    int* q = data;\n    *q++ = 2;";
-    check("", pointer, (1, 2, 0), "`data[0]`", &[("*q++ = 2;", "written here by thread (1,0,0)")], "of its own");
+    check(
+        "",
+        pointer,
+        (1, 2, 0),
+        "`data[0]`",
+        &[("*q++ = 2;", "written here by thread (1,0,0)")],
+        "a separate element",
+    );
     let counter = "    counter += 1;";
     let once = [("counter", "read here by thread (1,0,0)")];
     check(
@@ -424,7 +431,7 @@ fn what_is_undefined_names_its_place() {
         "",
         zero,
         (1, 1, 0),
-        "thread (0,0,0) of block (0,0,0) divides a whole number by zero",
+        "thread (0,0,0) of block (0,0,0) divides an integer by zero",
         &[("/", "the divisor is 0 here")],
         "`if`",
     );
@@ -436,7 +443,7 @@ fn what_is_undefined_names_its_place() {
         "",
         wide,
         (1, 1, 1),
-        "an `int4` at byte 4 of `data`, which is no multiple of 16",
+        "an `int4` at byte 4 of `data`, which is not a multiple of 16",
         &used,
         "`data[0]`, `data[4]`, `data[8]`",
     );
@@ -551,7 +558,7 @@ fn what_a_kernel_wrote_outlives_its_worker() {
     assert!(next.read(1, MANY) == grown(15));
     next.import(1, MANY, &twice[0]);
     assert!(next.read(1, MANY) == grown(10));
-    // Other contents do not go to what was lent.
+    // Other contents are not written to the exported buffer.
     next.write(1, &first);
     assert!(next.read(1, MANY) == first);
     next.import(2, MANY, &twice[0]);
@@ -580,8 +587,8 @@ fn what_is_lent_cannot_be_written_by_accident() {
     assert!(next.read(1, MANY) == vec![1; MANY]);
 }
 
-/// Launch upon launch on one buffer, small and lent. Prints what a launch costs beside its kernel, and what bringing the contents to the
-/// host does, which says something on a GPU alone.
+/// Repeated launches on one buffer, small or exported. Prints the time of a launch without its kernel, and the time of the download. The
+/// times are meaningful on a GPU only.
 #[test]
 fn many_launches_on_one_buffer() {
     let mut worker = Worker::start();

@@ -10,7 +10,7 @@ use crate::source::instrument_uninitialized::is_word;
 pub struct Mention {
     /// In bytes of the line.
     pub range: Range<usize>,
-    /// It stands left of `=`, or of `+=` and its like, or beside `++` or `--`.
+    /// Whether it is left of `=`, of `+=` or a similar operator, or next to `++` or `--`.
     pub is_written: bool,
     /// Not by `=` alone.
     pub is_read: bool,

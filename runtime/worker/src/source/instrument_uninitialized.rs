@@ -172,7 +172,7 @@ fn structs_with_arrays(text: &str) -> HashSet<String> {
     found
 }
 
-/// The text with spaces where comments, texts and the compiler's own lines are.
+/// The source with spaces in place of comments, string literals and preprocessor lines.
 pub fn masked(text: &str) -> String {
     let mut out: Vec<u8> = text.as_bytes().to_vec();
     let bytes = text.as_bytes();
@@ -207,7 +207,7 @@ pub fn masked(text: &str) -> String {
         };
         out[from..at].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
     }
-    // What is not ASCII outside of texts and comments is no C++.
+    // Outside of string literals and comments C++ has ASCII only.
     out.iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b' ');
     String::from_utf8(out).unwrap_or_default()
 }

@@ -157,7 +157,7 @@ fn advice_is_about_what_is_wrong() {
         ("float x = 3; data[0] = x % 2;", "operator%", "%", "`fmodf(x, y)`"),
         ("float x = 3; data[0] = x ^ 2;", "operator^", "^", "`powf(x, y)`"),
         ("data[0] = n ** 2;", "unary `*`", "*", "no `**`"),
-        ("printf(\"n is \" + \"3\");", "operator+", "+", "texts have no `+`"),
+        ("printf(\"n is \" + \"3\");", "operator+", "+", "strings have no `+`"),
         ("float4 v = float4(1, 2, 3, 4); data[0] = v.x;", "float4::float4", ")", "`make_float4"),
         ("float4 v = {1, 2}; data[0] = v[0];", "operator[]", "[", "`v.x`"),
         ("const int a = 1; a = n; data[0] = a;", "read-only variable `a`", "=", "leave `const` out to set it later"),

@@ -138,7 +138,7 @@ fn the_heap_is_as_it_was_in_a_trial() {
 fn what_printf_pads_has_an_end() {
     let printed =
         right("", "    printf(\"%1000000000d|%.1000000000f|%*d\\n\", 1, 0.5, 2000000000, n);", (1, 1, 7), &[0]);
-    // On a GPU the driver writes the line, with ends of its own.
+    // On a GPU the driver writes the line, and limits it in another way.
     if Worker::start().emulated {
         assert_eq!(printed.len(), 4096 + 1 + 2 + 4096 + 1 + 4096 + 1);
     } else {
