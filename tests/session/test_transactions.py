@@ -177,9 +177,9 @@ def test_a_cell_memory_that_is_no_size_is_said(onrush_bin, tmp_path):
         return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | environment)
 
     ran = run("--cell-memory", "lots")
-    assert ran.returncode == 2 and "`lots` is no size: write 4G, 512M or `none`" in ran.stderr
+    assert ran.returncode == 2 and "`lots` is not a size: write 4G, 512M or `none`" in ran.stderr
     ran = run(ONRUSH_CELL_MEMORY="12 apples")
-    assert ran.returncode == 1 and "ONRUSH_CELL_MEMORY: `12 apples` is no size" in ran.stdout
+    assert ran.returncode == 1 and "ONRUSH_CELL_MEMORY: `12 apples` is not a size" in ran.stdout
     for given in ("1G", "none"):
         assert "Out[1]: 2" in run("--cell-memory", given).stdout
 

@@ -84,7 +84,7 @@ pub fn read_length(input: &mut impl Read) -> Result<usize, CodecError> {
     body_length(prefix)
 }
 
-/// A message's body. Memory is taken as the bytes come: a length that was announced is no byte yet.
+/// Reads the body of a message. Memory is allocated as bytes arrive, because the announced length may be wrong.
 pub fn read_body(input: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     while body.len() < length {

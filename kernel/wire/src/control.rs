@@ -9,7 +9,7 @@ pub struct Control {
     /// Unique over all kernels: front ends know it by this.
     pub id: String,
     pub kind: ControlKind,
-    /// What stands beside it; may be empty.
+    /// The text next to the control. May be empty.
     pub label: String,
     pub setting: Setting,
     pub enabled: bool,
@@ -33,7 +33,7 @@ pub enum ControlKind {
         max: f64,
         step: f64,
     },
-    /// A field of its own for a number: [`Setting::Int`] or [`Setting::Float`].
+    /// A separate field for a number: [`Setting::Int`] or [`Setting::Float`].
     Number,
     /// One of the options: [`Setting::One`].
     Choice {
@@ -61,7 +61,7 @@ pub enum ControlKind {
         min: f64,
         max: f64,
     },
-    /// Controls beside each other or below each other, by id: [`Setting::None`].
+    /// Controls next to each other or below each other, by id: [`Setting::None`].
     Row {
         children: Vec<String>,
     },

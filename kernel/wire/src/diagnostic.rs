@@ -40,7 +40,7 @@ pub enum Class {
     Internal,
 }
 
-/// A piece of source to underline, with a few words beside it.
+/// A span of source to underline, with a short text next to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     pub span: Span,

@@ -29,7 +29,7 @@ impl View {
 pub enum Explore {
     /// Computes which rows the view has, and in which order. Answer: [`Explored::Count`].
     Arrange,
-    /// Rows `offset..offset + count` of the columns at these positions, long texts cut. Answer: [`Explored::Rows`].
+    /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer: [`Explored::Rows`].
     Rows { offset: u64, count: u32, columns: Vec<u32> },
     /// Answer: [`Explored::Summary`].
     Summary(SummaryRequest),
@@ -87,7 +87,7 @@ pub struct Summary {
     pub mean: Option<f64>,
     /// Sample standard deviation.
     pub std: Option<f64>,
-    /// Empty texts.
+    /// Number of empty strings.
     pub empty: u64,
     pub histogram: Option<Histogram>,
     /// The most frequent values with their counts. `None` if there are too many values to count each.

@@ -65,7 +65,7 @@ pub enum FromHost {
         reason: Option<String>,
         /// Threads that earlier cells have started.
         threads: u32,
-        /// Bytes of memory that the process has of its own.
+        /// Bytes of resident private memory of the process.
         held: u64,
     },
     Display(Display),

@@ -91,7 +91,7 @@ pub fn parse_cell_memory(text: &str) -> Result<Option<u64>, String> {
     match parse_size(text) {
         Some(bytes) if bytes >= LEAST => Ok(Some(bytes)),
         Some(bytes) => Err(format!("`{text}` is {}, and cells need at least {}", size(bytes), size(LEAST))),
-        None => Err(format!("`{text}` is no size: write 4G, 512M or `none`")),
+        None => Err(format!("`{text}` is not a size: write 4G, 512M or `none`")),
     }
 }
 

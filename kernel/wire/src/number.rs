@@ -1,4 +1,4 @@
-//! Whole numbers as users read them. Bytes are in [`crate::limits::size`].
+//! Formats integers for users. Numbers of bytes are in [`crate::limits::size`].
 
 /// `336776` as `336 776`, with a narrow space that does not break.
 pub fn thousands(n: u64) -> String {

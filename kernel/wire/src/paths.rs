@@ -33,12 +33,12 @@ pub const PROGRAMS: &str = "ONRUSH_PROGRAMS";
 /// Seconds after which a session with nobody attached ends. Default: 60.
 pub const IDLE: &str = "ONRUSH_IDLE";
 
-/// How long a session with nobody attached stays; what is no number counts as not set.
+/// How long a session stays without an attached client. A value that is not a number counts as not set.
 pub fn idle() -> Duration {
     seconds(IDLE, 60)
 }
 
-/// How long what a failed cell had finished is kept; what is no number counts as not set.
+/// How long results of a failed cell are kept. A value that is not a number counts as not set.
 pub fn parked() -> Duration {
     seconds(PARKED, 600)
 }

@@ -238,7 +238,7 @@ pub struct CsvOptions {
     pub quote: Option<char>,
     pub has_header: bool,
     pub comment: Option<char>,
-    /// Texts that mean null, beside the empty field. Default: `NA`.
+    /// Strings that mean null, in addition to the empty field. Default: `NA`.
     pub nulls: Vec<String>,
     /// Rows at the top to skip before the header.
     pub skip_rows: u64,

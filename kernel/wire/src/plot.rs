@@ -40,7 +40,7 @@ pub struct LayerRequest {
     pub aggregate: Option<String>,
     /// Standard deviation of a density's kernel, in units of `x`; from the data if `None`.
     pub bandwidth: Option<f64>,
-    /// Rows of each such stretch of time are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`.
+    /// Length of the time buckets in which rows are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`. `None` if not given.
     pub every: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct PlotStyle {
     pub theme: Theme,
     pub log_x: bool,
     pub log_y: bool,
-    /// Bars lie beside each other (false) or on top of each other.
+    /// Whether bars are stacked. If not, they are next to each other.
     pub stacked: bool,
     pub legend: Option<bool>,
     /// Also emit a PNG.
@@ -84,13 +84,13 @@ pub struct PlotStyle {
     /// What stands for the picture where it cannot be seen; a description of the data if `None`.
     pub alt: Option<String>,
     pub color_map: Option<ColorMap>,
-    /// Panels beside each other.
+    /// Panels in a row.
     pub facet_columns: Option<u32>,
     /// Lines across the plot.
     pub rules: Vec<Rule>,
     /// Bars, boxes and bins lie: the first axis goes down the left side. What is said of an axis is said of the one that is drawn.
     pub is_horizontal: bool,
-    /// Each panel has a range of its own.
+    /// Whether each panel has a separate range.
     pub free_x: bool,
     pub free_y: bool,
 }
@@ -144,7 +144,7 @@ pub struct Facet {
     /// What its axes say, if that is not what the plot's style says.
     pub x_label: Option<String>,
     pub y_label: Option<String>,
-    /// Lines across this panel, beside those of the style.
+    /// Lines across this panel, in addition to the lines of the style.
     pub rules: Vec<Rule>,
 }
 

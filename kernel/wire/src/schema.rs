@@ -142,7 +142,7 @@ impl fmt::Display for DataType {
 /// A text that names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no type: expected i8 to i64, u8 to u64, f32, f64, bool, str, date, time, datetime[us], duration[us], cat, \
+    "`{0}` is not a type: expected i8 to i64, u8 to u64, f32, f64, bool, str, date, time, datetime[us], duration[us], cat, \
          decimal[10,2] or list[i64]"
 )]
 pub struct UnknownType(pub String);

@@ -63,7 +63,7 @@ pub enum Request {
     /// Reply: [`Reply::Batches`]; all columns if `columns` is empty.
     Collect { frame: FrameId, columns: Vec<String> },
     /// A column for the kernels of a `%%cuda` cell. Reply: [`Reply::Lent`], or [`Reply::Batches`] as for [`Request::Collect`]
-    /// where the engine has no device, the device cannot lend the column, or that is not worth it.
+    /// if the engine has no device, if the column is small, has nulls or is not numeric, or if the device cannot export it.
     Lend { frame: FrameId, column: String },
     /// The only value of an expression that gives one row. Reply: [`Reply::Value`].
     Value { frame: FrameId, expr: Expr },

@@ -1,4 +1,4 @@
-//! Messages over a Unix socket, with file descriptors beside them.
+//! Messages over a Unix socket, with file descriptors.
 //!
 //! The framing is [`codec`](crate::codec)'s: four bytes of length, then the body. Descriptors travel as `SCM_RIGHTS` with the **first bytes** of the
 //! message that they belong to: the sender gives them to the `sendmsg` that writes these, and a receiver must read the length with `recvmsg`
@@ -28,7 +28,7 @@ pub fn send<T: Serialize>(socket: &UnixStream, message: &T, descriptors: &[Borro
     Ok(send_encoded(socket, &encode(message)?, descriptors)?)
 }
 
-/// The same of a message that [`encode`] has made.
+/// Sends a message that [`encode`] has made.
 pub fn send_encoded(mut socket: &UnixStream, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let sent = if descriptors.is_empty() { 0 } else { send_with(socket, bytes, descriptors)? };
     socket.write_all(&bytes[sent..])

@@ -8,7 +8,7 @@ use crate::schema::TimeUnit;
 pub enum Value {
     Null,
     Boolean(bool),
-    /// As a literal it takes the type of the column beside it where it fits, as in Polars.
+    /// As a literal it takes the type of the other operand if it fits, as in Polars.
     Int(i64),
     UInt(u64),
     Float32(f32),

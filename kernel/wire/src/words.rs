@@ -70,7 +70,7 @@ pub fn is_function(name: &str) -> bool {
     FUNCTIONS.contains(&name)
 }
 
-/// Whether a call by this name is no call of a function of the notebook.
+/// Whether functions of the notebook cannot have this name.
 pub fn is_taken(name: &str) -> bool {
     is_function(name) || FORMS.contains(&name)
 }

@@ -1,7 +1,7 @@
-//! What a cell process and its worker say to each other: the worker runs the kernels of `%%cuda` cells, on a device of its own.
+//! Messages between a cell process and its worker, which runs the CUDA kernels of `%%cuda` cells on a separate device context.
 //!
-//! The contents of buffers do not travel here but through memory that both share: a message says how many bytes from its start are meant. What a
-//! kernel has written into a large buffer stays on the device: the cell process gets a descriptor that keeps it ([`stream`](crate::stream)).
+//! The contents of buffers travel through shared memory: a message says how many bytes from its start are meant. A large buffer that a
+//! kernel has written stays on the device. The cell process gets a descriptor that keeps its memory ([`stream`](crate::stream)).
 
 use serde::{Deserialize, Serialize};
 

@@ -39,7 +39,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/jupyter/src/session.rs",
     "kernel/onrush/src/host",
     "kernel/onrush/src/session",
-    "kernel/wire/",
     "runtime/device/",
     "runtime/ops/",
     "runtime/oracle/src/tpch.rs",

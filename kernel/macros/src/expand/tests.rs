@@ -165,7 +165,7 @@ fn habits_of_other_languages_are_answered() {
         ("a.mean", ".mean()"),
         ("a.str", ".str.method()"),
         ("a b", "a comma is missing"),
-        ("a as strng", "`strng` is no type"),
+        ("a as strng", "`strng` is not a type"),
         ("std::f64::consts::PI * a", "write `{std::f64::consts::PI}`"),
         ("format!(\"a\")", "macros"),
         ("if a > 1 { 2 } else 3", "in braces"),

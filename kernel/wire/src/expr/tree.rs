@@ -360,7 +360,7 @@ mod tests {
         let bytes = encode(&expr).unwrap();
         assert_eq!(decode::<Expr>(&bytes[4..]).unwrap(), expr);
         assert_eq!(expr.clone(), expr);
-        // A node more or less is no expression.
+        // With a node more or less the nodes are not an expression.
         let mut nodes = expr.nodes();
         nodes.pop();
         assert!(decode::<Expr>(&encode(&nodes).unwrap()[4..]).is_err());

@@ -218,7 +218,7 @@ mod tests {
         assert!(refusal(&loose).contains("loose (its mode is 777)"));
         assert!(refusal(&loose.join("below")).contains("loose (its mode is 777)"));
         assert!(!loose.join("below").exists());
-        // A folder like /tmp itself is no folder of one's own.
+        // A folder like /tmp itself is not private.
         assert!(refusal(&shared.0).contains("its mode is 777"));
     }
 
