@@ -520,7 +520,7 @@ fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<Plan
             Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
         }
         _ => {
-            let message = format!("the text {value} is not a `{}`", type_name(number));
+            let message = format!("the text {value} is not a value of type `{}`", type_name(number));
             fail(plan_error("type-mismatch", message).help("compare with a number"))
         }
     }

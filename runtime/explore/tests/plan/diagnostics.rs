@@ -67,7 +67,7 @@ fn mistakes_are_found_at_the_token() {
     check(
         wrong(call("str.contains", [col("carrier"), lit("(").at(span(8))])),
         "argument",
-        "no regular expression",
+        "not a regular expression",
         "literal",
         8,
     );
