@@ -160,11 +160,6 @@ impl Device {
         Buffer::allocate(&mut reservation, bytes, stream)
     }
 
-    pub fn allocate_from(&self, reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<Buffer> {
-        self.check()?;
-        Buffer::allocate(reservation, bytes, stream)
-    }
-
     /// A buffer, of at least one byte, that another process can map by the descriptor. Whoever has the descriptor keeps the memory, also
     /// without a device and after this process has ended, whatever it died of; nothing but the ledger of each process that maps it counts it.
     pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {

@@ -84,11 +84,6 @@ impl Ledger {
         self.books().capacity
     }
 
-    /// A smaller capacity takes nothing away: reservations fail until enough is freed.
-    pub fn set_capacity(&self, bytes: u64) {
-        self.books().capacity = bytes;
-    }
-
     /// Bytes that can be reserved now.
     pub fn room(&self) -> u64 {
         self.books().room()

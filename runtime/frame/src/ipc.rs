@@ -10,7 +10,7 @@ use arrow::buffer::Buffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::{FileReader, StreamDecoder};
+use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
 use arrow::ipc::writer::FileWriter;
 
@@ -198,13 +198,6 @@ fn read_file(bytes: Buffer) -> Result<Table, ArrowError> {
         batches.extend(decoder.read_record_batch(block, &slice(block)?)?);
     }
     Ok(Table::new(schema, batches))
-}
-
-/// As [`read`], from something seekable, by copying.
-pub fn read_from(input: impl std::io::Read + std::io::Seek) -> Result<Table, ArrowError> {
-    let reader = FileReader::try_new(input, None)?;
-    let schema = reader.schema();
-    Ok(Table::new(schema, reader.collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]

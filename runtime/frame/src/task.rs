@@ -95,10 +95,6 @@ impl TaskHandle {
         self.0.total_bytes.store(if old == UNKNOWN { bytes } else { old + bytes }, Ordering::Relaxed);
     }
 
-    pub fn set_total_bytes(&self, bytes: Option<u64>) {
-        self.0.total_bytes.store(bytes.unwrap_or(UNKNOWN), Ordering::Relaxed);
-    }
-
     pub fn set_memory(&self, bytes: u64) {
         self.0.memory.store(bytes, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ use onrush_ops::{Accumulator, AggregateOp, Executor, ExprGraph, Join, JoinKind, 
 
 use super::support::{BOOL, LONG, Nulls, ROW, column, open, output, random, run, stage};
 
-const SIZES: [usize; 4] = [33, 1023, 1025, 20_000];
+const SIZES: [usize; 4] = [33, 1023, 1025, 5000];
 
 /// A device of its own, whose kernels are those of one test.
 fn device() -> Executor {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array, new_null_array};
 use arrow::compute::{SortColumn, concat, lexsort_to_indices, prep_null_mask_filter, take};
@@ -127,7 +128,9 @@ fn cache() -> PathBuf {
 pub fn open(checked: bool, tuning: Option<Tuning>) -> Executor {
     let cache = cache();
     let options = Options { capacity: None, cache: Some(cache.join("emulated")) };
-    let device = Device::emulated(&Emulation { checked, ..Emulation::default() }, &options).unwrap();
+    // A checked kernel takes minutes on a busy machine.
+    let emulation = Emulation { checked, patience: Duration::from_secs(600), ..Emulation::default() };
+    let device = Device::emulated(&emulation, &options).unwrap();
     let mut gpu = Executor::new(&device, Some(&cache.join("kernels"))).unwrap();
     gpu.tuning = tuning.unwrap_or(gpu.tuning);
     gpu
