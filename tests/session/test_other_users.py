@@ -120,6 +120,17 @@ def test_with_a_home_folder_in_the_user_database_it_is_found(onrush_bin, shared)
     assert not (shared / "onrush-cache").exists()
 
 
+def test_a_home_folder_that_others_can_write_to_holds_no_cache(onrush_bin, shared):
+    home = shared / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    said = " ".join(onrush(onrush_bin, shared, "doctor", HOME=str(home), TMPDIR=str(shared)).stdout.split())
+    own = shared / f"onrush-{os.geteuid()}"
+    assert f"the cache is {own}/cache" in said and "home (its mode is 777)" in said
+    assert stat.S_IMODE((own / "cache").stat().st_mode) == 0o700
+    assert not (home / ".cache").exists()
+
+
 def test_a_socket_of_another_user_is_not_talked_to(onrush_bin, shared):
     listen = "import socket; s = socket.socket(socket.AF_UNIX); s.bind('run/session.sock'); s.listen(); s.settimeout(60); s.accept(); print('heard')"
     assert as_nobody("mkdir -m 777 run", shared).returncode == 0

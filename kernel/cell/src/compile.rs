@@ -335,9 +335,12 @@ fn touch(path: &Path) -> bool {
 
 /// Whether variables cannot be put back where the cell returns.
 fn is_about_a_return(errors: &[&Message], generated: &Generated, places: &Places<'_>) -> bool {
-    let at =
-        |message: &&Message| message.primary().is_some_and(|span| put_at_return(span, generated, places).is_some());
-    errors.iter().filter(|m| is_about_borrowing(m)).any(at)
+    let at = |message: &Message| message.primary().is_some_and(|span| put_at_return(span, generated, places).is_some());
+    // A variable of the cell that borrows is put back nowhere, and the others are.
+    let borrows = |message: &Message| {
+        about_the_end(message, generated, places).is_some_and(|(name, _)| !generated.takes.contains(&name))
+    };
+    errors.iter().any(|message| is_about_borrowing(message) && at(message) && !borrows(message))
 }
 
 /// The variable that is put back at this place, where the cell returns.

@@ -365,7 +365,7 @@ fn a_child_process_prints_under_the_cell_that_was_shown_last() {
     let script = format!("while ! test -e {}; do sleep 0.01; done; echo of the child", gate.0.display());
     n.run(&format!("std::process::Command::new(\"sh\").args([\"-c\", {script:?}]).spawn()?;")).ok();
     // A control was changed, and nothing of that is shown as a cell.
-    let (events, _nobody) = channel();
+    let (events, _) = channel();
     let change = Change { controls: Vec::new() };
     let outcome = n.executor.react(1 << 32, change, Vec::new(), &events);
     assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
