@@ -21,8 +21,15 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Transcript>, Failure> {
 fn commands(workspace: &Workspace) -> Vec<(&'static str, Command)> {
     let prelude = |cargo: &mut Command| PRELUDE.iter().for_each(|name| _ = cargo.args(["--package", name]));
 
+    let rest_of_workspace = |cargo: &mut Command| {
+        cargo.arg("--workspace");
+        PRELUDE.iter().for_each(|name| _ = cargo.args(["--exclude", name]));
+    };
+
     let mut rest = workspace.cargo();
-    rest.args(["clippy", "--all-targets", "--", "--deny", "warnings"]);
+    rest.args(["clippy", "--all-targets"]);
+    rest_of_workspace(&mut rest);
+    rest.args(["--", "--deny", "warnings"]);
     let mut cells = workspace.cargo();
     cells.args(["clippy", "--all-targets"]);
     prelude(&mut cells);
@@ -30,6 +37,7 @@ fn commands(workspace: &Workspace) -> Vec<(&'static str, Command)> {
 
     let mut docs = workspace.cargo();
     docs.env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--no-deps", "--document-private-items"]);
+    rest_of_workspace(&mut docs);
     let mut cell_docs = workspace.cargo();
     cell_docs.env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--no-deps"]);
     prelude(&mut cell_docs);

@@ -75,7 +75,7 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
     };
     if !workspace.binary("onrush-session").is_file() && only.is_none() {
         eprintln!(
-            "The first time takes up to 30 minutes on 2 cores, most of it the build of the query engine; later a few minutes."
+            "The first time takes up to 90 minutes on 2 cores, half of it the build of the query engine; later about 50."
         );
     }
     let scratch = Scratch::new()?;
