@@ -131,7 +131,7 @@ fn signal(name: &str, pid: &str) {
 #[test]
 fn an_interrupt_loses_nothing_wherever_it_meets_a_cell() {
     const LONGEST: u64 = 30_000;
-    let rounds = std::env::var("ONRUSH_SWEEP").ok().and_then(|text| text.parse().ok()).unwrap_or(400u64);
+    let rounds = std::env::var("ONRUSH_SWEEP").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000u64);
     let mut n = Notebook::new();
     n.run("let mut x = 0u64; let kept = String::from(\"kept\");").ok();
     let cell = "std::thread::sleep(std::time::Duration::from_millis(12)); x += 1;";
