@@ -191,7 +191,7 @@ fn refused(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, what)
 }
 
-/// Says what to do about a refusal; errors of the operating system stay what they are.
+/// Says what to do about a folder that is refused; errors of the operating system stay what they are.
 fn advised(path: &Path, error: io::Error) -> io::Error {
     if error.raw_os_error().is_some() || error.kind() != io::ErrorKind::PermissionDenied {
         return error;
