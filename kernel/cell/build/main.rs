@@ -1,4 +1,4 @@
-//! Embeds the prelude's sources (the kit), so that the kernel can build it for whatever rustc it finds.
+//! Embeds the sources of the prelude build. The kernel builds the prelude from them for the rustc that it finds.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ mod source;
 const CRATES: [&str; 5] = ["wire", "stats", "macros", "onrush", "host"];
 
 fn main() {
-    // Clones share a target folder: what is built in it names no place in a clone, or the next one would read this one's files.
+    // Clones of the repository share a target folder. The output names no path in a clone: another clone would read that path.
     let root = Path::new("../..");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     let mut files = Vec::new();
@@ -54,7 +54,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
-            // Tests of these crates are no part of what cells link.
+            // Cells do not link the tests of these crates.
             if !matches!(name.as_str(), "target" | "tests" | "benches" | "examples") {
                 walk(&path, files);
             }
@@ -64,7 +64,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The workspace manifest of the kit: the sections that its crates inherit from, and its own members.
+/// Builds the workspace manifest of the prelude build: its members, and the sections that its crates inherit from.
 fn kit_manifest(text: &str) -> String {
     let mut out = String::from("[workspace]\nresolver = \"3\"\nmembers = [");
     for name in CRATES {

@@ -17,7 +17,7 @@ use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifier
 /// How the names of their files begin.
 pub const FILE: &str = "again_";
 
-/// The functions that call what this cell defines again, and those that call them. `sources`: the texts of all cells.
+/// Finds the functions that call what this cell redefines, and the callers of such functions. `sources`: the source of each cell.
 pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Vec<Again> {
     let mut changed: BTreeSet<&str> = cell.parts.iter().filter_map(|part| changed(cell, part, notebook)).collect();
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
@@ -104,7 +104,7 @@ fn saw(notebook: &Notebook, home: usize, name: &str) -> bool {
     homes.contains(&home) || !notebook.crates[home].links.is_disjoint(homes)
 }
 
-/// Names that a function's patterns bind: an argument `of` is no call of a function `of`.
+/// Names that a function's patterns bind. An argument `of` is not a call of a function `of`.
 #[derive(Default)]
 struct Bound(BTreeSet<String>);
 

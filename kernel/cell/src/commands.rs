@@ -1,6 +1,6 @@
-//! Lines of a cell that are no Rust: `:vars` and its kin, `!command`, and the magics of whole cells, such as `%%sql`.
+//! Lines of a cell that are not Rust: commands such as `:vars`, `!command`, and cell magics such as `%%sql`.
 //!
-//! Only what they mean is found here; the executor carries them out.
+//! This module parses the lines. The executor runs the commands.
 
 mod elsewhere;
 mod rust;
@@ -228,7 +228,7 @@ fn magic_cell(
             let (bound, first) = match argument {
                 word if is_name(word) && !below.trim().is_empty() => (Some(word), ""),
                 word if !word.contains(char::is_whitespace) && !word.is_empty() && !below.trim().is_empty() => {
-                    return Err(fails("argument", format!("`{word}` is no name for a variable"))
+                    return Err(fails("argument", format!("`{word}` is not a variable name"))
                         .help("`%%sql top` keeps the result as `top`"));
                 }
                 text => (None, text),
@@ -313,7 +313,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
         // evcxr's name for the list.
         ":show_deps" => Ok(CommandKind::Dep(String::new())),
         _ if MAGICS.contains(&name) => Err(fails("magic", format!("`{name}` stands below the first line of its cell"))
-            .help("make it the first line, or give it a cell of its own")),
+            .help("make it the first line, or move it to a separate cell")),
         _ if name.starts_with('%') => Err(unknown("magic", name, &MAGICS, |message| fails("unknown-magic", message))),
         _ => Err(unknown("command", name, &NAMES, |message| fails("unknown-command", message))),
     }

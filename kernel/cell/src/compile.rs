@@ -31,7 +31,7 @@ const BOUND_EVERY: u32 = 100;
 /// Tries of one cell: each one leaves out at least one variable.
 const TRIES: usize = 8;
 
-/// What the cache remembers beside the shared object.
+/// The cache's record of a compiled cell, stored next to the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Remembered {
     #[serde(flatten)]
@@ -576,7 +576,7 @@ fn message_of_static(error: &Message) -> bool {
     labels.chain([error.message.as_str()]).any(|text| text.contains("'static"))
 }
 
-/// `?` on an error that is no `std::error::Error`.
+/// Whether `?` met an error type that does not convert, such as one that is not a `std::error::Error`.
 fn is_unconverted(message: &Message) -> bool {
     message.code() == "E0277"
         && (message.message.contains("`?` couldn't convert the error") || message.message.contains("CellError"))

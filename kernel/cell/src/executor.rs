@@ -77,7 +77,7 @@ fn timing(ready: &Ready, compiled: Duration, ran: Duration, ended: &Ended) -> St
     text + "\n"
 }
 
-/// One notebook's cells. Blocking; the kernel process runs it on a thread of its own.
+/// Executor of one notebook's cells. Its methods block, so the kernel process runs it on a separate thread.
 pub struct Executor {
     config: Config,
     compiler: Compiler,
@@ -565,7 +565,7 @@ struct Shape {
     ready: Ready,
 }
 
-/// Items have an identity of their own each time, and so has a `static` inside a block.
+/// Whether a cell has neither items nor a `static`. An item has a new identity in each compiled cell, as has a `static` in a block.
 fn has_only_statements(cell: &Cell) -> bool {
     cell.parts.iter().all(|part| !matches!(part.kind, PartKind::Item(_))) && !cell.code.contains("static ")
 }

@@ -43,7 +43,7 @@ pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<
         .then(|| (without(cell, &same, notebook), same.iter().map(|&index| cell.parts[index].clone()).collect()))
 }
 
-/// What rustc warned of in items, by their texts: it is said again where an item stays. Lines count from the item.
+/// rustc's warnings about items, by the item's source. A warning is reported again if its item stays. Lines count from the item.
 #[derive(Default)]
 pub struct Warnings(BTreeMap<String, Vec<Diagnostic>>);
 
@@ -90,7 +90,7 @@ pub fn own_uses(cell: &Cell) -> Vec<&UseLeaf> {
     items.flat_map(|item| if let ItemKind::Use(leaves) = &item.kind { leaves.as_slice() } else { &[] }).collect()
 }
 
-/// The imports of other items that decide what an item's names mean, and the crates beside them.
+/// Collects what decides the meaning of an item's names: imports, and the key of the crates of `:dep`.
 pub fn meaning(mentions: &BTreeSet<String>, cell: &Cell, notebook: &Notebook) -> BTreeSet<String> {
     let own = own_uses(cell);
     let named = |leaf: &&UseLeaf| mentions.contains(&leaf.name);

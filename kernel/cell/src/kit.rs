@@ -1,7 +1,7 @@
-//! The kit: the prelude, the macros and the cell process, built from sources embedded here by the rustc that is installed.
+//! Prelude build: the installed rustc builds the prelude, the macros and the cell process from the sources embedded here.
 //!
-//! A kit is a folder under the cache, named by a hash of those sources and of `rustc -vV`, so that a new rustc or a new Onrush
-//! builds a kit of its own. Compiling cells against it is `rustc`'s business, not done here.
+//! A prelude build is a folder under the cache, named by a hash of the sources and of `rustc -vV`. A new rustc or a new Onrush
+//! therefore has a separate folder. The module `rustc` compiles cells against it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ mod sources {
     include!(concat!(env!("OUT_DIR"), "/kit_files.rs"));
 }
 
-/// Kits that are kept: the newest ones by last use.
+/// Number of prelude builds that are kept: the most recently used ones.
 const KEPT: usize = 3;
 
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     Ok(Toolchain { rustc, cargo, sysroot, verbose_version })
 }
 
-/// The versions with which the kit is built, as cargo writes them down.
+/// Returns the `Cargo.lock` with the versions of the prelude build.
 pub fn lock_file() -> &'static str {
     let file = sources::FILES.iter().find(|(name, _)| *name == "Cargo.lock");
     file.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok()).unwrap_or("")
@@ -146,12 +146,12 @@ pub fn sources() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     sources::FILES.iter().copied().chain([("Cargo.toml", sources::MANIFEST.as_bytes())])
 }
 
-/// Whether the kit for this rustc is there.
+/// Whether the cache has the prelude build for this rustc.
 pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
     finished(&cache.join("kit").join(key(toolchain))).is_some()
 }
 
-/// The kit for the installed rustc, built if it is not there. `progress` gets a line and, where it is known, a fraction.
+/// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is known.
 pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
     find_or_build(cache, progress).map_err(|diagnostic| crate::space::explained(diagnostic, cache))
 }
@@ -277,7 +277,7 @@ fn build(
     progress(what.clone(), None);
     let io = |e: std::io::Error| {
         environment("cache", format!("the prelude could not be written to {}: {e}", folder.display()))
-            .help("make room or make it writable, or set ONRUSH_CACHE_DIR to another folder")
+            .help("free disk space or make it writable, or set ONRUSH_CACHE_DIR to another folder")
     };
     let source = folder.join("source");
     for (name, bytes) in self::sources() {
@@ -381,7 +381,7 @@ fn run_build(
     }
 }
 
-/// Puts what cells need into the kit's own folder: the target folder is cargo's, and the next build changes it.
+/// Puts what cells need into the folder of the prelude build. The next build changes the target folder, which belongs to cargo.
 fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
     let deps = folder.join("deps");
     let _ = fs::remove_dir_all(&deps);

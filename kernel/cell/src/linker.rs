@@ -1,9 +1,9 @@
 //! The linker that rustc brings along, called without rustc and the C compiler in between: a quarter of the time of a one-line
 //! cell.
 //!
-//! What a cell needs of the prelude and of the standard library is in the cell process already, and their tables of symbols are
-//! what a link spends its time on: they are left out. Where the system's libraries are, is asked of the C compiler once and kept
-//! beside the kit. A link that fails this way is done again by rustc, so nothing is lost where a machine is unusual.
+//! The cell process has loaded the prelude and the standard library already. A link would spend its time on their symbol tables,
+//! so they are left out. The C compiler is asked once where the system's libraries are, and the answer is kept with the prelude
+//! build. If such a link fails, rustc links the cell again, so nothing is lost on an unusual machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// The linker of this toolchain; `None` where it has none of its own or the system's libraries are not found.
+    /// Finds the linker of this toolchain. `None` if the toolchain has no linker or the system's libraries are not found.
     pub fn find(toolchain: &Toolchain, kit: &Path) -> Option<Linker> {
         let record = kit.join("libraries.json");
         if let Some(known) = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice::<Linker>(&bytes).ok()) {

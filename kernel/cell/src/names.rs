@@ -17,7 +17,7 @@ use crate::notebook::Notebook;
 use crate::probe::Probe;
 use crate::split::items_of;
 
-/// What the session says of frames while code is typed. Nothing, where there is none or it does not answer at once.
+/// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come at once.
 pub trait Frames {
     /// This notebook's frames by variable name, then published ones.
     fn frames(&self) -> Vec<NamedFrame>;

@@ -46,7 +46,7 @@ pub struct KnownSource {
     pub mentions: BTreeSet<String>,
     /// The crates of all items that had the name.
     pub homes: BTreeSet<usize>,
-    /// What decides what its names mean, beside other items.
+    /// What decides the meaning of its names, in addition to other items.
     pub meaning: BTreeSet<String>,
     /// The cell that it stands in.
     pub file: String,

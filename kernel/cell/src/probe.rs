@@ -69,7 +69,7 @@ impl Probe {
         {
             let mut current = lock(&self.current);
             match &*current {
-                // Requests are answered on threads of their own, so an earlier one can come later.
+                // Each request has a separate thread, so an earlier request can arrive later.
                 Some((newer, ..)) if *newer > turn => return None,
                 Some((_, other, running)) if *other != key => running.interrupt(),
                 _ => {}
@@ -90,7 +90,7 @@ impl Probe {
             }
             let is_done = found.is_ok();
             let _ = sender.send(found.ok().flatten());
-            // For the next question; not beside the cell, or the question, for which this one was stopped.
+            // Starts rustc for the next query. A stopped query does not: a cell or another query runs then.
             if is_done {
                 probe.warm.prepare(&probe.kit.toolchain, None, &probe.folder);
             }

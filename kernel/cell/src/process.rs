@@ -167,7 +167,7 @@ impl CellProcess {
         if let Some(folder) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
             command.env(onrush_wire::paths::PROGRAMS, folder);
         }
-        // A trace of our own frames says nothing about the cell.
+        // A backtrace of Onrush's stack frames says nothing about the cell.
         command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
         // Crates that show their values as evcxr's ask for it.
         command.env("EVCXR_IS_RUNTIME", "1");
@@ -712,7 +712,7 @@ impl CellProcess {
     fn take_over(&mut self, wake: OwnedFd, pid: i32) -> io::Result<LastWords> {
         self.pidfd = pidfd(pid)?;
         self.pid = pid;
-        // Whoever has stopped the runner may have stopped this one, too.
+        // A signal that stopped the runner may have stopped the snapshot, too.
         wake_group(pid);
         let answer = self.wake(&wake);
         if answer.is_err() {
@@ -743,7 +743,7 @@ impl CellProcess {
     }
 }
 
-/// Threads beside the main one.
+/// Counts the threads of a process, without the main thread.
 fn threads_of(pid: i32) -> u32 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.flatten().count());
     tasks.saturating_sub(1) as u32

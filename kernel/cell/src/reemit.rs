@@ -208,7 +208,7 @@ fn add_impls(
     notebook: &mut Notebook,
 ) -> Result<(), Vec<Diagnostic>> {
     let number = notebook.impl_files.len();
-    // A file name of its own: its columns are not those of the cell's other part.
+    // A separate file name, because its columns differ from the columns of the cell's other part.
     let impl_file = format!("impl_{number}_{file}");
     let mut prologue = "use super::*; ".to_string();
     let mut links = notebook.crates[home].links.clone();
@@ -369,7 +369,7 @@ fn name_in_impl(item: &syn::ImplItem) -> Option<&syn::Ident> {
     }
 }
 
-/// Compiles a crate again under its name, into a file of its own.
+/// Compiles a crate again under its name, into a separate file.
 fn rebuild(
     compiler: &Compiler,
     index: usize,

@@ -288,7 +288,7 @@ impl Job<'_> {
         self.library.parent().unwrap_or(Path::new("."))
     }
 
-    /// The shared objects that this one needs when it is loaded, beside the prelude's and the system's.
+    /// Lists the shared objects that this one needs when it is loaded, except those of the prelude and the system.
     fn libraries(&self) -> Vec<&Path> {
         self.generated.links.iter().map(|&index| self.notebook.crates[index].library.as_path()).collect()
     }
@@ -354,7 +354,7 @@ struct Output {
     stderr: String,
 }
 
-/// Runs a command in a process group of its own, so that an interrupt stops it with its linker.
+/// Runs a command in a separate process group, so that an interrupt stops it with its linker.
 fn run(mut command: Command, stop: &Arc<Stoppable>) -> Result<Output, Diagnostic> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
     let mut stderr = Vec::new();

@@ -25,7 +25,7 @@ pub struct Cell {
     pub parts: Vec<Part>,
     /// `#![opt(3)]`: the level for this cell alone.
     pub optimisation: Option<u8>,
-    /// syn's complaint. Then `parts` is empty, and rustc says what is wrong.
+    /// syn's error message; `None` if syn parsed the cell. If there is an error, `parts` is empty and rustc reports it.
     pub error: Option<String>,
 }
 
@@ -237,7 +237,7 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
         }
         Stmt::Expr(_, semicolon) => {
             identifiers(statement.to_token_stream(), &mut mentions);
-            // `#[cfg(unix)] { … }` is no value: attributes stand on statements only.
+            // `#[cfg(unix)] { … }` is not a value: attributes stand on statements only.
             let mut tokens = statement.to_token_stream().into_iter();
             let is_plain = !matches!(tokens.next(), Some(TokenTree::Punct(mark)) if mark.as_char() == '#');
             if is_last && semicolon.is_none() && is_plain && is_shown(statement) {
@@ -517,7 +517,7 @@ impl Publish {
     }
 }
 
-/// What a module shows to the cell around it, it shows to later cells, which are crates of their own.
+/// Makes what a module shows to the cell around it public, because later cells are separate crates.
 struct Inside<'a> {
     publish: &'a mut Publish,
     depth: usize,

@@ -217,7 +217,7 @@ pub fn from_message(text: &str, crate_name: &str, dependency: &dyn Fn(&str) -> O
     writer.unknown.is_empty().then_some(writer.out)
 }
 
-/// What rustc said about types before, kept beside the compiled cells: a notebook that runs again asks nothing.
+/// Cache of rustc's answers about types, stored next to the compiled cells. A notebook that runs again asks nothing.
 #[derive(Debug, Default)]
 pub struct KnownTypes {
     path: PathBuf,
@@ -348,7 +348,7 @@ fn is_root_word(name: &str) -> bool {
     matches!(name, "crate" | "self" | "super" | "Self")
 }
 
-/// Whether a name that `type_name` gave is a function's: each has a type of its own.
+/// Whether a name from `type_name` is the name of a function. Each function has a separate type.
 pub fn is_function(type_name: &str) -> bool {
     let path = type_name.split('<').next().unwrap_or(type_name);
     let path = if path.ends_with("::") { type_name } else { path };
@@ -378,7 +378,7 @@ fn public_path(path: &str) -> Option<String> {
     if is_function(path) {
         return None;
     }
-    // The output of a function trait, as in `Fn(i32) -> i32`, has a name of its own in `dyn Fn<…, Output = …>`.
+    // In `dyn Fn<…, Output = …>` the output of a function trait has a name, which `Fn(i32) -> i32` leaves out.
     if !path.contains("::") {
         return (path == "Output" || path == "Item").then(|| path.to_string());
     }

@@ -421,7 +421,7 @@ fn an_interrupt_stops_cargo() {
         &[
             ("slow/Cargo.toml", "[package]\nname = \"slow\"\nversion = \"1.0.0\"\nedition = \"2024\"\n[workspace]\n"),
             ("slow/src/lib.rs", ""),
-            // With a child of its own, which holds the same outputs, in another group.
+            // Its child holds the same outputs and is in another process group.
             (
                 "slow/build.rs",
                 "fn main() { std::process::Command::new(\"setsid\").args([\"sleep\", \"30\"]).spawn().unwrap(); \

@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-/// What is done when the event comes, beside taking it.
+/// Action of a test for each event, before the event is collected.
 type Then = Box<dyn FnMut(&Event) + Send>;
 
 fn collect(events: Receiver<Event>, mut then: Then, begin: Option<Diagnostic>) -> Run {

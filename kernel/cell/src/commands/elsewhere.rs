@@ -71,7 +71,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const CACHE: &str = "the cache stays below its limit by itself; with no notebook open, deleting the folder that `onrush doctor` shows clears it";
 const TIMEIT: &str = "`%%time` times one run of a cell; for many runs write the loop: `for _ in 0..100 { … }`";
 const CHDIR: &str =
-    "each `!` line has a shell of its own: `std::env::set_current_dir(\"folder\")?` changes the folder of the cells";
+    "each `!` line runs in a separate shell: `std::env::set_current_dir(\"folder\")?` changes the folder of the cells";
 
 /// What to do here for a command that exists elsewhere. A shell command is looked up by its first word.
 pub fn advice(name: &str) -> Option<&'static str> {

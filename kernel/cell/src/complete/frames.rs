@@ -91,7 +91,7 @@ fn of_variable(tokens: &[Token<'_>], name: &str, frames: &[NamedFrame], depth: u
         // The statement that is being typed defines nothing yet.
         if end < tokens.len() && depth < DEPTH {
             let (root, steps) = chain(&tokens[..end], end)?;
-            // What the variable is made of was there before it: a variable of its own name is the earlier one.
+            // The initialiser precedes the variable: the same name in it means the earlier variable.
             let mut columns = match &root {
                 Root::Variable(name) => of_variable(&tokens[..i], name, frames, depth + 1)?,
                 other => of_chain(&tokens[..end], other, &[], frames, depth + 1)?,

@@ -64,7 +64,7 @@ pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool,
     let typed = &place.text[contents..place.at];
     let calls = enclosing(&place.tokens);
     let Some(call) = calls.iter().find(|c| !c.name.is_empty()) else { return };
-    // A block between the string and the call is code of its own.
+    // A string in a block between the call's brackets is not an argument of the call.
     let is_direct =
         calls.iter().take_while(|c| c.open != call.open).all(|c| place.tokens[c.open].kind != Kind::Open('{'));
     if !is_direct {

@@ -366,7 +366,7 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
     not_imported(place, &known, offers);
 }
 
-/// Behind `let x:`, `->`, `as` and their kin stands a type.
+/// Whether a type follows these tokens, as after `let x:`, `->` or `as`.
 fn is_type_due(tokens: &[Token<'_>]) -> bool {
     let before = tokens.iter().rev().find(|t| !(t.is("&") || t.is("mut") || t.kind == Kind::Lifetime));
     let Some(token) = before else { return false };

@@ -50,7 +50,7 @@ pub enum How {
 
 fn failed(what: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::error(Class::Environment, "dep", format!("the crates of this notebook cannot be built: {what}"))
-        .help("make room or make the cache folder writable (`onrush doctor` names it)")
+        .help("free disk space or make the cache folder writable (`onrush doctor` names it)")
 }
 
 /// What cargo resolved, as far as it is needed.

@@ -1,10 +1,10 @@
 //! The program that cargo calls in place of rustc for the crates of `:dep`: it makes each one a shared library.
 //!
-//! It is no part of `onrush`: it is compiled by the rustc that compiles the cells, from this one file, when a notebook first
-//! asks for a crate (`deps/build.rs`). Crates for build scripts and procedural macros pass through it unchanged.
+//! The program is not part of the binary `onrush`. The rustc that compiles the cells compiles it from this one file when a notebook
+//! first asks for a crate (`deps/build.rs`). Crates for build scripts and procedural macros pass through it unchanged.
 //!
-//! Beside each crate's library lies a pointer, `libNAME-HASH.onrush`: where the shared library is, and whether it links the
-//! prelude. Cargo itself sees an empty `.rlib`.
+//! A pointer file `libNAME-HASH.onrush` lies next to each crate's library. It says where the shared library is, and whether it
+//! links the prelude. Cargo itself sees an empty `.rlib`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

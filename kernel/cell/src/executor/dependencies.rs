@@ -117,7 +117,7 @@ impl Executor {
 }
 
 impl Executor {
-    /// `:export crate`: into a folder beside the notebook.
+    /// Runs `:export crate`: writes a cargo project to a folder next to the notebook.
     pub(super) fn export(&mut self, folder: Option<&str>) -> Result<String, Diagnostic> {
         let file = self.config.file.clone().or_else(notebook_file);
         let stem = file.as_ref().and_then(|file| file.file_stem()).map(|stem| stem.to_string_lossy().into_owned());

@@ -86,7 +86,7 @@ const ADAPTERS: [&str; 21] = [
 /// Functions of `std::iter` that make an iterator over a closure.
 const SOURCES: [&str; 4] = ["from_fn", "successors", "repeat_with", "once_with"];
 
-/// Those of these variables whose last `let` binds a value without a name, and says no type of its own.
+/// Finds the variables among `names` whose last `let` has no type annotation and binds a value of an unnamed type.
 pub fn closures(cell: &Cell, names: &BTreeSet<&str>, notebook: &Notebook) -> BTreeMap<String, Closure> {
     let mut found = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -103,7 +103,7 @@ pub fn closures(cell: &Cell, names: &BTreeSet<&str>, notebook: &Notebook) -> BTr
     found
 }
 
-/// The same where a part of the cell begins.
+/// Finds the variables as [`closures`] does, from the items of the cell and the parts before `part`.
 pub fn before(cell: &Cell, part: usize, names: &BTreeSet<&str>, notebook: &Notebook) -> BTreeMap<String, Closure> {
     let is_there = |(at, of): &(usize, &Part)| *at < part || matches!(of.kind, PartKind::Item(_));
     let parts = cell.parts.iter().enumerate().filter(is_there).map(|(_, part)| part.clone()).collect();

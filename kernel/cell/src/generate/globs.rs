@@ -1,10 +1,10 @@
-//! Globs of the user's own beside the prelude's. Rust takes two globs with one name for equals, so the prelude's must stand where
-//! it loses.
+//! Glob imports of the user next to the prelude's glob. Rust reports a name from two globs as ambiguous, so the prelude's glob must
+//! stand where the user's globs shadow it.
 //!
-//! For statements that is an outer scope: the module around the function into whose block the user's names come. Items have no
-//! such scope, because they must be at the root of their crate. There only those names of the prelude are imported that the
-//! items mention and that no glob of the user's has. What is in a module or an enum of the notebook or of the standard library is
-//! known; of other crates rustc says which names are missing, and the cell is compiled again with them.
+//! For statements this place is an outer scope: the module around the function into whose block the user's names come. Items have
+//! no such scope, because they must be at the root of their crate. So a cell imports only the names of the prelude that its items
+//! mention and that none of the user's globs has. The names in a module or an enum are known for the notebook and the standard
+//! library. For other crates rustc says which names are missing, and the cell is compiled again with the missing names.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -62,7 +62,7 @@ fn brings(glob: &UseLeaf, name: &str, cell: &Cell, notebook: &Notebook) -> Optio
         Item::Enum(of) => Some(of.variants.iter().any(|variant| variant.ident == name)),
         Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => {
             let is_there = items.iter().any(|item| defined(item).is_some_and(|own| own == name));
-            // What a module hands on, or a macro defines in it, is not looked into.
+            // Re-exports of a module, and names that a macro defines in it, are not examined.
             let is_open = items.iter().any(|item| matches!(item, Item::Use(_) | Item::Macro(_)));
             if is_there || !is_open { Some(is_there) } else { None }
         }
@@ -85,8 +85,8 @@ fn defined(item: &Item) -> Option<&syn::Ident> {
     }
 }
 
-/// The names of the prelude that items which mention these words import one by one, beside these globs. `missing`: those that rustc
-/// did not find.
+/// Finds the names of the prelude to import one by one in addition to `globs`, for items that mention `mentions`. `missing`: names
+/// that rustc did not find.
 pub fn imports(
     mentions: &BTreeSet<String>,
     globs: &[&UseLeaf],

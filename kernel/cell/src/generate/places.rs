@@ -1,5 +1,5 @@
-//! Macros whose meaning depends on where the text stands: `include_str!` finds files beside the notebook, and `column!` counts the
-//! user's columns, not those of the generated text.
+//! Macros whose meaning depends on the place of the source: `include_str!` finds files next to the notebook, and `column!` counts
+//! columns of the user's source, not of the generated code.
 
 use std::path::{Path, PathBuf};
 

@@ -154,7 +154,7 @@ impl MessageReader {
         self.stream.as_raw_fd()
     }
 
-    /// The next message that is no output, if all of it is there; an error if the other side is gone.
+    /// Takes the next message that is not an output. `None` if no message is complete yet; an error if the other side is gone.
     pub fn next(&mut self) -> io::Result<Option<(FromHost, Option<OwnedFd>)>> {
         while self.others.is_empty() {
             if !self.fill()? {

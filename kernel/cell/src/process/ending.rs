@@ -29,7 +29,7 @@ pub enum Death {
     Unknown,
 }
 
-/// What is known about a failed cell beside its failure.
+/// Facts about a failed cell, in addition to its failure.
 #[derive(Debug, Default)]
 pub struct Circumstances {
     pub words: LastWords,
@@ -251,7 +251,7 @@ fn refused(bytes: u64, kept: &str, known: &Circumstances) -> Diagnostic {
     }
 }
 
-/// Panics that cannot unwind end the process; their texts tell them from an abort by hand.
+/// Describes an abort. A panic that cannot unwind aborts the process, too: its message tells it from a call of `abort`.
 fn aborted(kept: &str, panics: &[LastPanic]) -> Diagnostic {
     let error = |what: String| Diagnostic::error(Class::Run, "abort", format!("{what}, and {kept}"));
     let at = |diagnostic: Diagnostic, panic: &LastPanic| match &panic.span {

@@ -57,7 +57,7 @@ pub struct Watch {
     peak: u64,
 }
 
-/// Memory that a process has of its own: what it allocated, and shared memory that it maps.
+/// Reads the memory that a process holds, in bytes: anonymous memory, and shared memory that it maps.
 fn held_by(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(kilobytes(&text, "RssAnon")? + kilobytes(&text, "RssShmem").unwrap_or(0))
@@ -150,7 +150,7 @@ impl Watch {
                 size(self.peak)
             );
             warning("doubled-memory", message)
-                .help("large data that changes often is better kept in a frame, or changed in parts over several cells")
+                .help("large data that changes often is better kept in a frame, or changed a little at a time over several cells")
         })
     }
 }

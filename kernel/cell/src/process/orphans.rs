@@ -73,8 +73,8 @@ fn children() -> Vec<Child> {
     pids.into_iter().filter_map(|pid| child(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, own)).collect()
 }
 
-/// From a line of `/proc/PID/stat`. What this process starts itself leads a group of its own or is in this process's group; what is
-/// in another group or has a session of its own was started by somebody else.
+/// Parses a line of `/proc/PID/stat`. A child that this process starts leads a separate process group or is in this process's group.
+/// A child in another group or in another session was started by another process.
 fn child(stat: &str, (own_group, own_session): (i32, i32)) -> Option<Child> {
     let (pid, rest) = stat.split_once(" (")?;
     // The name may hold spaces and brackets.

@@ -176,7 +176,7 @@ fn resolve(span: &RustcSpan, place: &dyn Fn(&RustcSpan) -> Place) -> Option<Span
     }
 }
 
-/// Where the user called the outermost macro of their own that a span comes from.
+/// Finds where the user called the outermost user-defined macro that a span comes from.
 fn invocation(span: &RustcSpan, place: &dyn Fn(&RustcSpan) -> Place) -> Option<Span> {
     let mut current = span;
     let mut found = None;

@@ -63,7 +63,7 @@ impl Warm {
         taken(&self.rustc).map_or_else(|| waiting_rustc(self.purpose, toolchain, parent), Ok)
     }
 
-    /// A linker that waits to be told its arguments beside those for every shared object.
+    /// Takes a linker that waits for its arguments. It has the arguments for every shared object already.
     pub fn linker(&self, linker: &Linker) -> io::Result<Child> {
         Ok(taken(&self.linker).map_or_else(|| waiting_linker(linker), Ok)?.0)
     }

@@ -134,7 +134,7 @@ fn fields(tokens: &[TokenTree], places: &mut Vec<usize>) {
     while i < tokens.len() {
         let repeats = is_punct(tokens.get(i), '$').then(|| group(tokens.get(i + 1), Delimiter::Parenthesis)).flatten();
         if let (true, Some(inner)) = (begins, &repeats) {
-            // An attribute that is repeated is no field.
+            // A repeated attribute is not a field.
             if !is_punct(inner.first(), '#') {
                 fields(inner, places);
                 begins = false;

@@ -1,7 +1,7 @@
-//! The notebooks of `tests/cells`, each a test: through the real compiler and a cell process of its own. And one test that has
-//! rustc compile them as one program, which must print the same.
+//! Tests of the notebooks of `tests/cells`. Each notebook is a test, with the real compiler and a separate cell process. Another test
+//! has rustc compile the notebooks as one program, which must print the same.
 //!
-//! `ONRUSH_CELLS=update` writes what the cells give into the files, to be read before it is committed.
+//! `ONRUSH_CELLS=update` writes the results of the cells into the files. Read them before you commit them.
 
 mod format;
 mod program;
@@ -49,7 +49,7 @@ fn read(path: &Path) -> Notebook {
     format::parse(&fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
-/// A cache that holds the kit and no compiled cell, gone at the end.
+/// A cache with the prelude build and without compiled cells. `Drop` removes it.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -154,7 +154,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
             Event::Warning(warning) => describe(&warning, number, &mut lines),
             Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
             Event::NeedSession { reply } => drop(reply.send(Ok(()))),
-            // What is no output; a question without an answer counts as answered by nobody.
+            // Not an output. A question whose reply is dropped has no answer.
             _ => {}
         }
     }

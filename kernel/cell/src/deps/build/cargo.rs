@@ -108,7 +108,7 @@ impl Cargo<'_> {
     /// Whether it succeeded, and what it said on standard error.
     fn run(&self, mut command: Command, see: &mut dyn FnMut(Line)) -> Result<(bool, String), Diagnostic> {
         let stop = self.builder.stop;
-        // A group of its own, so that an interrupt stops it with every rustc.
+        // A separate process group, so that an interrupt stops cargo with every rustc.
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         if !stop.watch(child.id() as i32) {

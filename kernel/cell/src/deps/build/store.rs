@@ -14,7 +14,7 @@ use crate::kit;
 
 /// Graphs that are kept, by last use: their libraries are links to those in the target folder as long as that has them.
 const GRAPHS: usize = 40;
-/// Target folders that are kept: one for each rustc (and for each version of our own that drives it).
+/// Number of target folders that are kept. Each rustc and each version of Onrush's wrapper has a separate target folder.
 const TARGETS: usize = 2;
 /// A target folder that has grown beyond this is emptied after a build: the graphs keep what notebooks link.
 const TARGET_BYTES: u64 = 6 << 30;
