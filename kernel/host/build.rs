@@ -1,4 +1,4 @@
-//! Exports the symbols of the executable: its own `read`, `write`, `open` and their kin must be found before the C library's.
+//! Exports symbols of the executable, so that the loader finds its `read`, `write` and `open` before the C library's functions.
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-rdynamic");

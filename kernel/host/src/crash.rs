@@ -1,7 +1,7 @@
-//! Faults of memory: tells an exhausted stack from a wild pointer by the signal with which the process ends, and notes down
-//! the address.
+//! Memory faults: ends the process with one signal for a stack overflow and with another for an invalid pointer, and records the
+//! address.
 //!
-//! The kernel process makes the message; nothing is printed here.
+//! The kernel process writes the message. This module prints nothing.
 
 use libc::{c_int, c_void, siginfo_t};
 use onrush::host::last_words;
@@ -12,7 +12,7 @@ const STACK_USED_UP: c_int = libc::SIGSTKFLT;
 /// A fault this near to the stack pointer is one of the stack.
 const NEAR: usize = 256 << 10;
 
-/// Replaces the standard library's handler, which would print a text of its own. It has set up the alternate stack.
+/// Replaces the standard library's handler, which would print a message. That handler has set up the alternate stack.
 pub fn install() {
     for signal in [libc::SIGSEGV, libc::SIGBUS] {
         // SAFETY: the handler calls only functions that are safe in a signal handler.

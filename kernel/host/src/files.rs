@@ -1,14 +1,14 @@
-//! Files that a cell opens for writing: this executable's own `open` and its kin come first in the loader's search, so libstd's
-//! calls arrive here. After a failed cell such files stay, and the message names them.
+//! Files that a cell opens for writing. The loader finds the `open` functions of this executable first, so libstd's calls arrive
+//! here. Written files stay after a failed cell, and the message names them.
 //!
-//! What calls the kernel directly, or runs in a process that the cell started, is not seen.
+//! Direct system calls, and processes that the cell started, are not seen.
 
 use std::ffi::CStr;
 
 use libc::{c_char, c_int, c_uint};
 use onrush::host::last_words;
 
-/// Places that are no files.
+/// Folders whose entries are not files on a disk.
 const NO_FILES: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
 
 /// # Safety

@@ -106,7 +106,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
         Ok(Ok(Done { .. })) => Ok(()),
         Ok(Err(CellError { diagnostic })) => {
-            // What it has caught before is no reason.
+            // A panic that the cell caught earlier is not the reason for this error.
             host::calls::take();
             Err(diagnostic)
         }
@@ -137,7 +137,7 @@ fn message_of(payload: &dyn std::any::Any) -> String {
     match (payload.downcast_ref::<&'static str>(), payload.downcast_ref::<String>()) {
         (Some(text), _) => text.to_string(),
         (_, Some(text)) => text.clone(),
-        _ => "the cell panicked with a value that is no text".to_string(),
+        _ => "the cell panicked with a value that is not a string".to_string(),
     }
 }
 

@@ -59,13 +59,13 @@ pub fn end_with(lifetime: c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Threads beside this one: those that cells have started. Host and prelude start none.
+/// Counts the threads other than this one. Cells have started them: the cell process and the prelude start none.
 pub fn other_threads() -> u32 {
     let tasks = std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.flatten().count());
     tasks.saturating_sub(1) as u32
 }
 
-/// Bytes of memory that this process has of its own: what is resident and neither a file's nor shared.
+/// Reads how many bytes of memory only this process holds: resident pages that are neither a file's nor shared.
 pub fn held() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: Vec<u64> = text.split(' ').filter_map(|number| number.parse().ok()).collect();

@@ -7,7 +7,6 @@
 pub const UNSWEPT: &[&str] = &[
     "docs/measurements/",
     "kernel/cell/src/cuda.rs",
-    "kernel/host/",
     "kernel/jupyter/src/iopub.rs",
     "kernel/jupyter/src/kernel/comms.rs",
     "kernel/jupyter/src/kernel/execution.rs",
