@@ -189,7 +189,7 @@ const STAMP: &str = "kit.json";
 fn finished(folder: &Path) -> Option<KitPaths> {
     let stamp = folder.join(STAMP);
     let paths: KitPaths = serde_json::from_slice(&fs::read(&stamp).ok()?).ok()?;
-    // The time of last use decides which kits are kept.
+    // The time of last use decides which prelude builds are kept.
     let _ = File::options().append(true).open(&stamp).and_then(|f| f.set_modified(SystemTime::now()));
     (paths.prelude.is_file() && paths.host.is_file() && paths.deps.is_dir()).then_some(paths)
 }

@@ -194,7 +194,7 @@ pub fn without_commands(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The items of a cell, wherever they stand between its statements. Commands are no Rust: their lines count as empty.
+/// The items of a cell, wherever they stand between its statements. Commands are not Rust: their lines count as empty.
 pub fn items_of(code: &str) -> Vec<Item> {
     let parse = |input: ParseStream<'_>| -> syn::Result<Vec<Stmt>> {
         Attribute::parse_inner(input)?;
@@ -419,7 +419,7 @@ fn item_part(item: &Item) -> ItemPart {
             }
             ItemKind::Use(leaves)
         }
-        // The standard library's crates are no names that a `use` finds.
+        // A `use` does not find the crates of the standard library as names.
         Item::ExternCrate(i)
             if !["self", "std", "core", "alloc", "proc_macro", "test"].iter().any(|n| i.ident == n) =>
         {

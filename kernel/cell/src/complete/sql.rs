@@ -150,7 +150,7 @@ fn cased(word: &str, upper: bool) -> String {
     if upper { word.to_uppercase() } else { word.to_string() }
 }
 
-/// Names that are no SQL names are quoted.
+/// Offers the columns of frames. A name that is not an SQL name is quoted.
 fn add_columns(frames: &[&NamedFrame], quoted: bool, offers: &mut Offers<'_>) {
     for column in frames.iter().flat_map(|f| columns_of(f)) {
         let dtype = column.dtype.map(|d| d.to_string()).unwrap_or_default();

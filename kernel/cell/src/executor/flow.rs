@@ -9,7 +9,7 @@ use crate::interface::Event;
 use crate::split::{Cell, ItemKind, PartKind};
 use crate::stale::{Name, Uses, uses};
 
-/// Cells that the user does not see (silent ones, `user_expressions`) have numbers from here on. They are no cells of the notebook.
+/// First number of the cells that the user does not see (silent ones, `user_expressions`). The notebook does not contain them.
 const HIDDEN: u64 = 1 << 32;
 
 impl Executor {

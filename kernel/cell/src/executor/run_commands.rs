@@ -239,7 +239,7 @@ impl Executor {
     }
 }
 
-/// Why the variables are no more.
+/// Maps each variable to the reason why it is gone.
 fn went(old: &Notebook, why: &str) -> BTreeMap<String, String> {
     old.variables.keys().map(|name| (name.clone(), why.to_string())).collect()
 }

@@ -1,6 +1,6 @@
-//! What a cell prints: pieces from the output pipe become text events in their order, bytes that are no UTF-8 become `\xNN`,
-//! evcxr's content blocks become displays, and what is over the limit goes to a file. What threads and child processes print when
-//! their cell is over goes to that cell.
+//! Output of a cell: pieces from the output pipe become text events in their order, and bytes that are not UTF-8 become `\xNN`.
+//! Content blocks as of evcxr become displays, and output over the limit goes to a file. Output of threads and child processes
+//! after the end of their cell goes to that cell.
 
 use std::collections::BTreeMap;
 use std::fs::File;
