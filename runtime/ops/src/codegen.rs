@@ -80,7 +80,7 @@ impl LookupTable {
     }
 }
 
-/// What a pipeline reads beside its source.
+/// Inputs of a pipeline in addition to its source.
 #[derive(Clone, Copy, Default)]
 pub struct SideInputs<'a> {
     pub tables: &'a [Arc<LookupTable>],
@@ -182,7 +182,8 @@ impl<'a> KernelBody<'a> {
         self.graph.kind(id) == DeviceType::Number(Scalar::I128) && self.range(id).is_some_and(fits)
     }
 
-    /// A kernel over this body, compiled if there was none alike. `of` is what its text depends on beside the body.
+    /// Compiles a kernel over this body, or returns the cached one. `of` is hashed: all that the kernel's text depends
+    /// on in addition to the body.
     pub fn kernel(
         &self,
         context: &onrush_kernels::Context,
@@ -370,7 +371,7 @@ pub struct Writer<'a> {
     indent: &'static str,
     pub text: String,
     names: HashMap<NodeId, ValueExpr>,
-    /// Of texts that are made.
+    /// The lengths of computed strings, as C++ expressions.
     lengths: HashMap<NodeId, String>,
 }
 

@@ -35,7 +35,7 @@ pub struct SortKey {
     pub value: NodeId,
     /// Of 64 bits without a sign, never null.
     pub key: NodeId,
-    /// The same of whether there is no value: looked at first, where there may be none.
+    /// Whether the value is null, as such a key. It is compared first, if nulls are possible.
     pub absent: NodeId,
     pub descending: bool,
 }
@@ -86,7 +86,7 @@ impl JoinKind {
 /// A table in which a pipeline's rows find rows by keys.
 #[derive(Clone)]
 pub struct Join {
-    /// Which of the tables beside the pipeline's own.
+    /// The number of the build side among the tables that the pipeline joins.
     pub table: usize,
     /// Over that table's columns.
     pub graph: ExprGraph,

@@ -118,7 +118,7 @@ pub fn count(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: &
 
 /// Memory of the kernel that writes pairs.
 pub struct PairOutput<'a> {
-    /// The rows of the joined table in the order of their runs; none where its columns are in that order themselves.
+    /// The rows of the build side ordered by duplicate-key range. `None` if its columns are in that order themselves.
     pub order: Option<&'a Buffer>,
     pub source: &'a Buffer,
     pub earlier: &'a [Buffer],
@@ -159,7 +159,8 @@ pub fn pairs_parameters(
     parameters
 }
 
-/// Where more than the keys decides, all rows of a run are looked at: by few blocks and in pieces, so that there is room for those of other runs beside and between them.
+/// The scan of a join with a residual condition: all rows of a duplicate-key range are tested. Few blocks run the scan,
+/// in pieces, so that blocks of other executions fit next to and between them.
 #[derive(Clone)]
 pub struct ResidualScan<'a> {
     pub rows: Range<u64>,
@@ -270,7 +271,8 @@ pub fn expanded(
     body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "output_expanded")
 }
 
-/// The rows of a joined table that no pair has: `left` is 1 for each before, and 0 for those that one has behind it.
+/// Marks the rows of a build side that have no match. `left` is 1 for each row before the kernel runs, and 0 for
+/// matched rows after it.
 pub fn matched() -> Program {
     let body = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_matched(const u32* found, u64 pairs, u32* left) {{\n  \
@@ -308,7 +310,7 @@ pub fn paired(accesses: &[ColumnRef], lost: bool) -> Vec<ColumnRef> {
         if !lost {
             return ColumnRef { value, valid, ..access.clone() };
         }
-        // Where there is none, the first row is read: there is one.
+        // Without a match, the first row is read: the build side has at least one row.
         let first = |text: &str| text.replace("(u64)pair[row]", "(u64)(pair[row] == ~0u ? 0u : pair[row])");
         let there = valid.map(|valid| format!(" && {}", first(&valid))).unwrap_or_default();
         let valid = Some(format!("(pair[row] != ~0u{there})"));

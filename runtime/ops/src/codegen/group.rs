@@ -315,7 +315,7 @@ pub(super) fn rows_loop(body: &KernelBody, roots: &[NodeId], unroll: u32, comput
     )
 }
 
-/// Threads of a block with a table of its own: fewer where a row needs many registers.
+/// Threads of a block that has a separate table: fewer if a row needs many registers.
 pub fn shared_threads(layout: &SlotLayout) -> u32 {
     if layout.accumulators.len() > 6 { 512 } else { 1024 }
 }

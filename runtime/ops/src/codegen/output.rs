@@ -247,9 +247,10 @@ const STAGE: usize = 2048;
 /// For all columns.
 const STAGES: usize = 4096;
 
-/// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`. The texts of a
-/// warp's rows lie one behind the other: they are put together in shared memory and written in whole words, as single bytes of many
-/// lanes cost a transaction each. What is longer goes to its place directly.
+/// Writes the bytes of strings, at the offsets that the scan of their lengths gave: for all rows, or for the rows whose
+/// numbers are of type `order`. The strings of a warp's rows are adjacent. They are assembled in shared memory and
+/// written in whole words, because single bytes of many lanes cost a transaction each. A longer string is written to
+/// its place directly.
 pub fn texts(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, order: Option<&str>) -> Program {
     let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == DeviceType::String);
     // With many columns some bytes that nothing fits into: an array of none is an error.

@@ -46,7 +46,7 @@ impl PartitionedColumn {
                 }),
             }
         }
-        // The widest first, so that all are aligned one behind the other.
+        // The widest first, so that all are aligned one after another.
         found.sort_by_key(|moved| std::cmp::Reverse(moved.width()));
         found
     }
@@ -98,10 +98,11 @@ fn tables_bytes(parts: u32) -> u32 {
     (12 * parts).next_multiple_of(16)
 }
 
-/// How a table is parted.
+/// How a table is partitioned.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionSpec {
-    /// Slots of a part, where keys have a slot each. The keys of a hash table are parted by the high bits of their hash.
+    /// Slots of a partition if each key has a slot. The keys of a hash table are partitioned by the high bits of their
+    /// hash.
     pub each: u32,
     pub parts: u32,
     /// Rows of an item.
@@ -125,7 +126,8 @@ fn parameters(body: &KernelBody, key_lookup: &KeyLookup, fault: u64, cut: &Parti
     parameters
 }
 
-/// The number of a row's key, of which `each` belong to a part, and what declares that where it is no parameter.
+/// The C++ expression of a row's key number, of which `each` belong to a partition; and the declaration of `each` if it
+/// is not a parameter.
 fn number(key_lookup: &KeyLookup) -> (&'static str, &'static str) {
     const ONE: &str = "  const u32 each = 1;\n";
     match key_lookup {

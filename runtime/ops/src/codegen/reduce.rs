@@ -117,7 +117,7 @@ impl<'a> FinalOutput<'a> {
         (self.body.key("ending"), self.roots.to_vec())
     }
 
-    /// Its parameters behind those of the kernel, under names of their own.
+    /// Appends its parameters to those of the kernel, under separate names.
     pub fn extend(&self, parameters: &mut Parameters) {
         parameters.extend(&self.parameters.renamed("end_"));
     }

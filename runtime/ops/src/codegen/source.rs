@@ -17,7 +17,8 @@ pub struct ColumnRef {
     pub valid: Option<String>,
     /// Lowest and highest value, where they are known.
     pub range: Option<(i128, i128)>,
-    /// Of lists and structs: how their elements or fields are read, in terms of their own `row`.
+    /// How the elements of lists or the fields of structs are read, in terms of a separate `row`. Empty for other
+    /// columns.
     pub elements: Vec<ColumnRef>,
 }
 

@@ -43,5 +43,5 @@ impl JoinKeyStats {
     }
 }
 
-/// Values of a dictionary by their hash: their numbers, one more than these, 0 where there is none.
+/// A hash table of the values of a dictionary. A slot has the value's dictionary index plus one, and 0 if it is empty.
 pub type Slots = OnceLock<Buffer>;

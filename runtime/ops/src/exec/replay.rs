@@ -46,7 +46,7 @@ struct ColumnFingerprint {
     validity: Option<Weak<Buffer>>,
     dictionary: Option<Weak<Dictionary>>,
     texts: Option<Weak<StringBuffers>>,
-    /// The same texts in the form that the kernel reads, maybe.
+    /// The place of the same strings in the other representation, which the kernel may read.
     other: Weak<OnceLock<DeviceColumn>>,
 }
 
@@ -84,7 +84,7 @@ pub enum Replay {
     PassThrough(Vec<PassThrough>),
 }
 
-/// A column of a table as it is, or with other texts for the same numbers.
+/// A column of a table as it is, or with another dictionary for the same indices.
 pub struct PassThrough {
     pub column: usize,
     pub dictionary: Option<Arc<Dictionary>>,

@@ -319,7 +319,7 @@ impl JoinBuilder<'_> {
         Ok(())
     }
 
-    /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.
+    /// Appends the build-side rows without a match to the pairs, without a row of the source, and returns their number.
     fn rest(&self, rows: u64, total: u64, source: &Buffer, found: &Buffer) -> Result<u64> {
         let context = self.tools.context;
         let program = expand::matched();

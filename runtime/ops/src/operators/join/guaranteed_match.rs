@@ -11,8 +11,8 @@ use crate::ir::expr::{ExprGraph, NodeId, Op};
 use crate::operators::join::BuildSide;
 use crate::pipeline::Stage;
 
-/// Notes which joins are so, for a stage that goes over a table; what is left of its filter. Ranges of columns are looked for once, and only where the
-/// joined table is complete.
+/// Notes which joins are foreign-key joins, for a stage over a table. Returns what is left of the stage's filter. Value
+/// ranges of columns are computed once, and only if the build side is complete.
 pub(crate) fn note(
     context: &Context,
     (table, source): (&DeviceTable, &RowSource),

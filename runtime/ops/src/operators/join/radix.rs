@@ -59,7 +59,7 @@ pub(crate) fn joins(
     if matches!(key_lookup, KeyLookup::Direct { .. }) || !tools.exceeds_l2(table.rows, bytes) {
         return Ok(false);
     }
-    // Copies beside a table that has no room then are worse than none.
+    // Copies that leave no memory for the table are worse than none.
     let room = tools.context.device().ledger().room();
     if of_other.bytes(other) + read.bytes(&in_forms) + bytes > room {
         return Ok(false);
@@ -110,7 +110,7 @@ fn inputs(graph: &ExprGraph, roots: &[NodeId]) -> Vec<usize> {
     graph.needed(roots).iter().filter_map(input).collect()
 }
 
-/// Columns of the joined table that groups are found by.
+/// Columns of the build side that rows are grouped by.
 fn joined_keys(stage: &Stage) -> Vec<usize> {
     let Sink::Aggregate { keys, .. } = &stage.sink else { return Vec::new() };
     let joined = |id: &NodeId| match stage.graph.node(*id).op {

@@ -23,7 +23,7 @@ pub struct Tuning {
     pub shared_bytes: u32,
     /// Rows from which on they are, and an eighth of that where the table has more bytes than the L2 cache holds.
     pub rows: u64,
-    /// What it holds beside all else that goes through it.
+    /// Bytes of a table that the L2 cache holds in addition to the data that passes through it.
     pub cached_bytes: u64,
     /// Rows from which on keys that lie anywhere are numbered.
     pub encode_from: u64,
@@ -60,7 +60,7 @@ pub struct PartitionedRows {
     _state: Buffer,
 }
 
-/// The same of groups, with what they are added up by.
+/// Partitioned rows of groups, and the body that aggregates them.
 pub struct PartitionedAggregation<'b> {
     body: KernelBody<'b>,
     size: u64,
@@ -88,7 +88,7 @@ impl GroupContext<'_> {
         if !is_large || !worth || size > u64::from(u32::MAX) || self.sizes.get(place) == Some(IN_PLACE) {
             return Ok(None);
         }
-        // The kernel has a few words beside the table.
+        // The kernel has a few words in addition to the table.
         let room = tuning.shared_bytes - tuning.shared_bytes / 64;
         // Two blocks on a multiprocessor, or one with more of the table.
         let most = |bytes: u32| u64::from(bytes / each_bytes).clamp(1, 1 << 16);
@@ -183,7 +183,8 @@ pub fn is_movable(body: &KernelBody, key_lookup: &KeyLookup, read: &[(NodeId, bo
     !probes && roots.iter().all(has_width) && body.beside.window.is_none()
 }
 
-/// What is known of a place whose groups have a slot each, beside the number of groups of one whose keys are hashed.
+/// The entry of a place in `sizes` if its groups have a slot each: whether rows stay or move. For hashed keys the entry
+/// is the number of groups.
 pub const IN_PLACE: u64 = u64::MAX;
 const MOVED: u64 = u64::MAX - 1;
 /// Makes another place of it.
