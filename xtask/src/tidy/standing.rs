@@ -39,7 +39,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/jupyter/src/session.rs",
     "kernel/onrush/src/host",
     "kernel/onrush/src/session",
-    "runtime/device/",
     "runtime/ops/src/codegen/output.rs",
     "runtime/ops/src/codegen/reduce.rs",
     "runtime/ops/src/codegen/top_k.rs",
