@@ -82,7 +82,7 @@ pub enum Fold {
     /// The timestamp whose UTC offset is that of another timestamp, the second argument, else the later one. In a gap,
     /// the UTC offset from before the gap.
     As,
-    /// None.
+    /// No timestamp: a row error or null.
     No(OverflowPolicy),
 }
 
