@@ -31,8 +31,6 @@ pub const UNSWEPT: &[&str] = &[
     "kernel/cell/src/types.rs",
     "kernel/cell/tests/",
     "kernel/host/",
-    "kernel/onrush/src/host",
-    "kernel/onrush/src/session",
     "runtime/ops/src/codegen/output.rs",
     "runtime/ops/src/codegen/reduce.rs",
     "runtime/ops/src/codegen/top_k.rs",
