@@ -65,11 +65,12 @@ pub fn check_parameters(context: &onrush_kernels::Context, parameters: &Paramete
 pub struct LookupTable {
     pub values: Buffer,
     pub valid: Option<Buffer>,
-    /// Whether a value is there wherever its text is, and only there.
+    /// Whether a value is valid exactly if its string is.
     pub keeps_nulls: bool,
     pub entries: u64,
     pub range: Option<(i128, i128)>,
-    /// Whether each value is the number of the text that it was made from, and that of null is null: as where `upper` leaves the order.
+    /// Whether each value has the dictionary index of the string that it was computed from, and that of null is null.
+    /// One example is `upper`, if it leaves the order.
     pub is_same: bool,
 }
 
@@ -325,7 +326,8 @@ impl<'a> KernelBody<'a> {
         text
     }
 
-    /// The condition that a row is there and passes the filter, behind statements that compute it; notes the filter's faults.
+    /// The condition that a row is present and passes the filter, after statements that compute it. Notes the filter's
+    /// row errors.
     pub fn passing(&self, writer: &mut Writer) -> String {
         let mut conditions: Vec<String> = self.source.present.iter().map(|present| format!("({present})")).collect();
         if let Some(filter) = self.filter {
@@ -392,7 +394,7 @@ impl<'a> Writer<'a> {
         let _ = writeln!(self.text, "{}{line}", self.indent);
     }
 
-    /// Counts a fault of this row.
+    /// Notes a row error of this row.
     pub fn note(&mut self, names: &ValueExpr) {
         if let Some(fault) = &names.fault {
             let line = format!("faults |= {fault};");
@@ -405,7 +407,7 @@ impl<'a> Writer<'a> {
         self.names.insert(id, names);
     }
 
-    /// The rows of joined tables that were looked for so far.
+    /// The probes so far, and the build-side rows that they yield.
     fn probes(&self) -> Vec<(NodeId, ValueExpr)> {
         let is_probe = |id: &NodeId| matches!(self.body.graph.node(*id).op, Op::Probe(_));
         let mut found: Vec<_> =

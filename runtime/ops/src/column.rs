@@ -280,7 +280,7 @@ impl DeviceColumn {
         self.validity.is_some()
     }
 
-    /// Lowest and highest value of integers, codes and booleans; looked for once.
+    /// The lowest and the highest value of integers, dictionary indices and booleans. Computed once.
     pub fn range(&self, context: &Context) -> Result<Option<(i128, i128)>> {
         if let Some(known) = self.range.get() {
             return Ok(*known);
@@ -332,8 +332,8 @@ impl DeviceColumn {
         }
     }
 
-    /// Integers as numbers from 0 on; found once, and kept as long as the column. None for other types, for more than 2^30 different
-    /// values, and where there is no memory for it now.
+    /// The dictionary encoding of integers, computed once and cached as long as the column lives. `None` for other
+    /// types, for more than 2^30 distinct values, and if there is no memory for it now.
     pub fn encoded(&self, context: &Context) -> Result<Option<Arc<DictionaryEncoding>>> {
         self.encoded_if(context, |_| true)
     }

@@ -17,7 +17,8 @@ use crate::pipeline::JoinKind;
 
 /// Rows of a thread in a tile of the kernel that writes pairs.
 pub const ITEMS: u32 = 4;
-/// Pairs of a tile up to which its rows write themselves to the places of theirs: of more, each pair looks for its row.
+/// Pairs of a tile up to which its rows write their pairs themselves. In a tile with more pairs, each pair looks for
+/// its row.
 const MARKED: u32 = 4096;
 
 pub fn ordered_parameters(
@@ -43,7 +44,7 @@ pub fn ordered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> 
     body.program(&[&headers::HASH_GROUP], text, "join_ordered")
 }
 
-/// What is written for each pair, by its place: the row of the source, those that earlier joins found, and that of this join.
+/// The row numbers that are written for each pair: that of the source, those of earlier joins, and that of this join.
 pub struct ExpandPlan<'a> {
     pub join: usize,
     pub how: JoinKind,
@@ -204,9 +205,9 @@ pub fn looked(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: 
     body.program(&[&headers::HASH_GROUP], text, name)
 }
 
-/// A kernel in which the threads of a tile of rows share out its pairs, so that a row with many of them is not the work of one. `each` is done
-/// with a `row`, the other row that is `found` for it, and the pair's place, `to`. Without an order of the other rows, they are in that of
-/// their runs themselves.
+/// A kernel in which the threads of a tile of rows share its pairs, so that a row with many pairs is not the work of
+/// one thread. `each` is run with a `row`, its match `found`, and the pair's place, `to`. Without an `order` of the
+/// build-side rows, they are in the order of their duplicate-key ranges themselves.
 fn load_balanced_expand(name: &str, parameters: &Parameters, is_ordered: bool, each: &str) -> String {
     let other = "starts[low] + (u32)(k - first)";
     let other = if is_ordered { other.to_string() } else { format!("order[{other}]") };
@@ -286,7 +287,7 @@ pub fn matched() -> Program {
     Program::new(&[&headers::HASH_GROUP], body, ["join_matched", "join_left", "join_rest"])
 }
 
-/// A text of a kernel in terms of `row`, at the source row of a pair.
+/// An expression of a kernel in terms of `row`, at the source row of a pair.
 pub fn at_pair(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;

@@ -25,7 +25,7 @@ pub enum BuildPayload {
     Slot { complete: bool },
 }
 
-/// How a pipeline's rows find those of another table.
+/// How a pipeline's rows probe a build side.
 pub struct ProbePlan {
     pub number: usize,
     /// Keys are nodes of the pipeline.
@@ -38,9 +38,9 @@ pub struct ProbePlan {
     pub residual: Option<NodeId>,
     /// Whether each slot of dense keys has one row.
     pub complete: bool,
-    /// Whether each row of the pipeline finds one.
+    /// Whether each row of the pipeline has a match.
     pub certain: bool,
-    /// Rows of the other table, or slots where its columns are at these.
+    /// Rows of the build side, or slots if its columns are at these.
     pub rows: u64,
     /// Its columns, in terms of `row`.
     pub columns: Vec<ColumnRef>,
@@ -390,7 +390,7 @@ impl Writer<'_> {
                 let (text, condition) = self.holding(id, join, &format!("jc{id}"));
                 self.line(&loops);
                 self.text.push_str(&text);
-                // All are looked at: one behind the first may have a fault.
+                // All rows of the range are tested: one after the first match may have a row error.
                 self.line(&format!("if (x{id} == ~0u && ({condition})) x{id} = jc{id};"));
                 self.line("}");
             }
@@ -423,7 +423,7 @@ impl Writer<'_> {
             }
             let value = match probing.renumbered[index] {
                 true => {
-                    // The number of a null may be any, of no text, too.
+                    // The dictionary index of a null is arbitrary.
                     let number = match &arg.valid {
                         Some(valid) => format!("({valid}) ? j{join}r{index}[{}] : 0u", arg.value),
                         None => format!("j{join}r{index}[{}]", arg.value),

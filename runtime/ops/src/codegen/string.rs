@@ -112,7 +112,7 @@ impl Writer<'_> {
         format!("le{id}")
     }
 
-    /// Writes a text to `at`, which moves behind it.
+    /// Writes a string to `at`, which moves behind it.
     pub(super) fn put(&mut self, id: NodeId) {
         let node = self.body.graph.node(id).clone();
         let mut arg = |index: usize| self.value(node.args[index]).value;

@@ -23,7 +23,7 @@ pub const SPAN: u64 = 16;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
 
-/// What has been found for a table.
+/// The state of windows over a table.
 pub struct WindowState {
     pub parameters: Parameters,
     pub sliding: Vec<Accumulator>,

@@ -217,7 +217,7 @@ fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
     places.reverse();
     for (part, known) in parts.iter().zip(&known) {
         match known.and_then(|_| places.pop()).filter(|places| !places.is_empty()) {
-            // A row without a text has any number.
+            // The dictionary index of a null is arbitrary.
             None => values.fill_range(4 * at, 4 * part.rows, 0, &context.stream)?,
             Some(places) => {
                 let body = format!(

@@ -289,13 +289,13 @@ impl Residency {
         self.lock().changes
     }
 
-    /// A moment that tells what was used before it from what is used after it.
+    /// The time of the LRU clock, which orders uses of columns.
     pub(crate) fn now(&self) -> u64 {
         self.lock().clock
     }
 
-    /// Lets go of columns that were not used after a moment, those first that were used longest ago, until so many bytes are free; returns
-    /// how many are. What took long to make is kept in the host's memory.
+    /// Evicts columns that were not used after a time of the LRU clock, least recently used first, until so many bytes
+    /// are free. Returns how many bytes are. Columns that took long to encode are copied to pinned memory.
     pub(crate) fn evict<'a>(&self, lane: impl FnOnce() -> Result<StreamGuard<'a>>, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
         let mut freed = 0;

@@ -15,7 +15,8 @@ use crate::column::dictionary::{self, EncodedStrings};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::ir::expr::{DeviceType, ExprGraph, NodeId, Op};
 
-/// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
+/// The bytes of strings, concatenated, and their offsets; the last offset is the end. Kernels read the bytes in whole
+/// words.
 pub struct StringBuffers {
     pub bytes: Arc<Buffer>,
     pub offsets: Arc<Buffer>,
@@ -72,7 +73,7 @@ impl StringBuffers {
         Ok(StringBuffers { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
     }
 
-    /// Where the text behind the first `rows` would begin.
+    /// The end offset of the first `rows` strings.
     pub(crate) fn end(&self, context: &Context, rows: u64) -> Result<u64> {
         let at = rows as usize..rows as usize + 1;
         Ok(match self.wide {

@@ -54,7 +54,7 @@ pub struct Executor {
     lanes: StreamPool,
     /// Columns that nobody holds are let go of while a kernel runs.
     meanwhile: Meanwhile,
-    /// When the rows of groups are moved, and keys numbered.
+    /// Thresholds of partitioning and of dictionary-encoding keys.
     pub tuning: Tuning,
 }
 
@@ -180,7 +180,7 @@ impl Executor {
         result
     }
 
-    /// `moves`: rows of joins may be moved to their parts, and whether they were.
+    /// `moves`: whether rows of joins may be partitioned, and on return whether they were.
     fn stages(
         &self,
         lane: &StreamContext,
@@ -497,7 +497,7 @@ impl Execution<'_> {
         EncodedKeys::new(&with, at.table, &stage.graph, keys, source)
     }
 
-    /// Fills the tables of a stage's joins, and finds the pairs of rows with duplicate keys.
+    /// Builds the tables of a stage's joins, and expands joins with duplicate keys.
     fn joins(
         &self,
         at: &StageTables,

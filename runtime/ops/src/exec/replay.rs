@@ -147,7 +147,7 @@ impl ReplayCache {
 }
 
 impl Replay {
-    /// Waits. The table is that which it was found by.
+    /// Runs again over the table under which it was recorded. Waits.
     pub fn run(&self, lane: &StreamContext, table: &DeviceTable) -> Result<DeviceTable> {
         match self {
             Replay::Launch(run) => launch_again(run, lane),

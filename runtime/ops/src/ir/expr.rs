@@ -17,9 +17,9 @@ pub type NodeId = u32;
 pub enum DeviceType {
     Bool,
     Number(Scalar),
-    /// A text, as its number in a dictionary.
+    /// A string, as its dictionary index.
     DictIndex,
-    /// A text, as its bytes.
+    /// A string, as its bytes.
     String,
     /// A piece of a column that holds the elements of lists: where it begins in the upper half of 64 bits, how long it is in the lower one. A
     /// struct is a piece of one row of several columns, its fields.
@@ -145,14 +145,14 @@ pub enum Op {
     Add,
     Subtract,
     Multiply,
-    /// By zero is a fault for integers, and the lowest number by -1.
+    /// For integers, division by zero and the lowest number by -1 are row errors.
     Divide,
     Remainder,
-    /// Integers; what does not fit is a fault.
+    /// Integers; overflow is a row error.
     AddChecked,
     SubtractChecked,
     MultiplyChecked,
-    /// Of 128 bits; what does not fit is a fault.
+    /// Of 128 bits; overflow is a row error.
     AddExact,
     SubtractExact,
     MultiplyExact,
@@ -217,7 +217,8 @@ pub enum ListOp {
     Length,
     /// The element at a position: from 1 on, or from the end if negative. Null if there is no such element.
     Element,
-    /// From one number to another one, both as above; below zero the end itself is left out. A number of more than 32 bits is a fault.
+    /// The elements from one position to another, both as above; below zero the end itself is left out. A position of
+    /// more than 32 bits is a row error.
     Slice,
     /// Whether the second argument is an element. What is not there is none.
     Contains,
@@ -263,7 +264,7 @@ pub enum StringOp {
     },
     /// What separators (second) leave, by number (third) from 1 on, or from the end below it.
     SplitPart,
-    /// An integer; what is none is a fault or null.
+    /// Parses an integer. Any other string is a row error or null.
     ParseInt(OverflowPolicy),
     /// Parses a float or a date. A string that is certainly not one is a row error or null. Uncommon forms are a row
     /// error.
@@ -297,7 +298,7 @@ pub enum StringOp {
 }
 
 impl StringOp {
-    /// Whether its text has no place in memory until it is written.
+    /// Whether its result is a computed string, without a place in memory until it is written.
     pub fn is_computed(self) -> bool {
         use StringOp::{
             Case, Concat, FormatDate, FormatDecimal, FormatFloat, FormatInt, FormatTimestamp, Pad, Repeat, Replace,

@@ -61,7 +61,7 @@ pub struct BuildSide {
 }
 
 impl BuildSide {
-    /// Whether the pipeline's rows have to become pairs: keys have several rows, or rows that nobody finds are wanted, too.
+    /// Whether the join needs expansion: keys have several rows, or build-side rows without a match are wanted, too.
     pub fn has_pairs(&self, join: &Join) -> bool {
         self.order.is_some() && join.how != JoinKind::Semi
     }
@@ -316,7 +316,7 @@ impl JoinBuilder<'_> {
         let key_lookup = choose_key_lookup(&body, &join.keys, join.nulls_equal, table.rows)?;
         let used = used(stage, number, table.columns.len());
         let mut direct = None;
-        // As many rows at least have to be looked for as are put in.
+        // At least as many rows have to probe as are on the build side.
         if join.how != JoinKind::Full && rows >= table.rows {
             direct = self.direct(&body, join, &key_lookup, &used)?;
         }
@@ -548,7 +548,7 @@ impl JoinBuilder<'_> {
         };
         let arguments = Arguments::new().buffer(&slots).value(rows).value(last as u32).buffer(table);
         self.by_run(key_lookup, "join_runs", arguments.value(status.duplicates()), rows)?;
-        // Slots have runs with a column that is carried, whatever is found: nobody waits for that.
+        // With a column that is carried, slots have duplicate-key ranges in any case: nothing has to be awaited.
         let several = carried.is_some() || status.built(context)?.1;
         if several {
             status.clear_build(context)?;

@@ -25,7 +25,7 @@ pub(crate) fn reads_previous_stage(graph: &ExprGraph) -> bool {
     graph.nodes().iter().any(|node| matches!(node.op, Op::Gather(_) | Op::List(ListOp::Rows(_))))
 }
 
-/// The dictionary of a node that is a text's number, or a list.
+/// The dictionary of a node that is a dictionary index or a list.
 pub(crate) fn node_dictionary(graph: &ExprGraph, id: NodeId, texts: &Dictionaries) -> Option<Arc<Dictionary>> {
     let node = graph.node(id);
     match node.op {

@@ -33,7 +33,8 @@ pub(crate) fn note(
     Ok(stage.filter.and_then(|filter| rest(&stage.graph, filter, &certain)))
 }
 
-/// Keys that are computed are not looked at: what is computed may fail, which somebody must see.
+/// Whether each probe row has a match. Computed keys do not count: their evaluation may fail, and a row error must be
+/// reported.
 fn finds_all(
     context: &Context,
     (table, source): (&DeviceTable, &RowSource),
@@ -57,7 +58,7 @@ fn finds_all(
     Ok(true)
 }
 
-/// A condition without the parts that say that a row was found.
+/// A condition without its conjuncts that only test for a match.
 fn rest(graph: &ExprGraph, condition: NodeId, certain: &[NodeId]) -> Option<NodeId> {
     let node = graph.node(condition);
     match node.op {
