@@ -1,7 +1,8 @@
-//! The iopub socket: every subscriber has a queue and a connection of its own, so that one that stopped reading costs the others
-//! nothing. A publisher of the `zeromq` crate serves its subscribers one after another and waits for each.
+//! The iopub socket. Every subscriber has a separate queue and connection, so that a subscriber that stopped reading
+//! costs the others nothing. A publisher of the `zeromq` crate serves its subscribers one after another and waits for
+//! each.
 //!
-//! It knows no Jupyter messages; what goes over the wire is in [`zmtp`].
+//! This module knows no Jupyter messages. The bytes on the wire are in [`zmtp`].
 
 mod zmtp;
 
@@ -23,7 +24,7 @@ use crate::log;
 
 /// What waits for one subscriber at most. A cell shows 2 MB of text; the rest is room for its pictures.
 const WAITING: usize = 128 << 20;
-/// Whoever does not end its greeting in this time is let go.
+/// A connection that does not end its greeting in this time is dropped.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// The publishing end; cheap to clone.
@@ -160,7 +161,7 @@ impl Publisher {
     }
 }
 
-/// An end of a connection that is nobody's fault is no error.
+/// Some ends of a connection are not errors: the peer has gone.
 trait FilterGone {
     fn filter_gone(self) -> Self;
 }

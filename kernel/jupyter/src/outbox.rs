@@ -1,7 +1,7 @@
 //! Everything that the kernel sends, in one order: what a cell prints is on its way before the reply that ends the cell.
 //!
-//! Replies on the control channel have a queue of their own, and so has every subscriber of iopub (`iopub.rs`): a front end that
-//! reads nothing cannot hold up an interrupt, or the others. Any thread may send; nothing here blocks.
+//! Replies on the control channel have a separate queue, and so has every subscriber of iopub (`iopub.rs`): a front end
+//! that reads nothing cannot hold up an interrupt, or the other front ends. Any thread may send; nothing here blocks.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -256,7 +256,7 @@ impl Session {
         }
     }
 
-    /// The user interrupts the running cell: whoever waits for an answer does not any more. Until [`Self::go_on`].
+    /// Interrupts the running cell: threads that wait for an answer stop waiting. Holds until [`Self::go_on`].
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);
     }
@@ -369,7 +369,7 @@ impl Session {
         }
     }
 
-    /// Follows the notebook's tasks on a connection and a thread of their own, until the session goes away.
+    /// Follows the notebook's tasks on a separate connection and thread, until the session goes away.
     fn subscribe(self: &Arc<Self>) {
         if self.subscribed.swap(true, Ordering::AcqRel) {
             return;
@@ -508,7 +508,7 @@ pub fn all_tasks(socket: &Path) -> Result<Vec<Task>, Diagnostic> {
     }
 }
 
-/// The session's executable: beside this one, else from `PATH`.
+/// The session's executable: next to this one, else from `PATH`.
 pub fn executable() -> Result<PathBuf, Diagnostic> {
     const NAME: &str = "onrush-session";
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.join(NAME)));
@@ -520,7 +520,7 @@ pub fn executable() -> Result<PathBuf, Diagnostic> {
         Diagnostic::error(
             Class::Environment,
             "no-session",
-            "frames need the program `onrush-session`, which is neither beside `onrush` nor in PATH",
+            "frames need the program `onrush-session`, which is neither next to `onrush` nor in PATH",
         )
         .help("build it with `cargo build -p onrush-session`, or install Onrush again")
         .note("cells without frames work")
@@ -742,7 +742,7 @@ mod tests {
             published,
             lineage: Generation(1),
         };
-        // Something that is no session is at the socket.
+        // Something other than a session is at the socket.
         std::fs::write(&path, "").unwrap();
         let publishes = || end(vec![("shared".to_string(), ObjectId(1))]);
         assert_eq!(session.end_cell(Generation(1), end(Vec::new())), Ok(()));

@@ -15,7 +15,7 @@ thread_local! {
 
 /// Ends the cell with `diagnostic`. It unwinds without the panic hook; [`attempt`] catches it.
 pub fn raise(diagnostic: Diagnostic) -> ! {
-    // A cell process shows what ended the cell; a program of its own has nobody else who would.
+    // A cell process shows what ended the cell. In a separate program nobody else would show it.
     if ATTEMPTS.get() == 0 && crate::host::context().is_none() {
         match diagnostic.labels.first() {
             Some(label) => eprintln!("error: {diagnostic}\n --> {}:{}", label.span.file, label.span.line),

@@ -159,7 +159,7 @@ fn a_refused_step_raises_at_its_place() {
     assert_eq!(error.labels[0].span.length, 4);
     let error = attempt(|| f.filter(x!(name = "late"))).unwrap_err();
     assert_eq!(error.help, ["a comparison is `==`"]);
-    // A panic is no raise.
+    // A panic is not a raised diagnostic.
     assert!(std::panic::catch_unwind(|| attempt(|| panic!("other"))).is_err());
 }
 
@@ -194,7 +194,7 @@ fn columns_become_buffers() {
     let f = frame();
     assert_eq!(f.buffer::<i64>("a"), [1, 2, 3]);
     assert_eq!(f.buffer::<f64>("a"), [1.0, 2.0, 3.0]);
-    // The same errors as those of a column, at a place of their own.
+    // The same errors as those of a column, at a separate place.
     let of = |column: Diagnostic, buffer: Diagnostic| {
         assert_eq!((&buffer.code, &buffer.message, &buffer.help), (&column.code, &column.message, &column.help));
         assert_eq!((column.labels[0].span.length, buffer.labels[0].span.length), (6, 6));
@@ -283,7 +283,7 @@ fn everything_can_be_shown() {
     let Some(Content::Table(table)) = fake::table().content() else { panic!() };
     assert_eq!((table.columns[1].nulls, table.head.len(), table.tail.len()), (Some(1), 3, 0));
     assert!(matches!(bar(["a", "b"], [1, 2]).content(), Some(Content::Plot(_))));
-    // Types without a form of their own: by Debug, by Display, by neither; and evcxr's convention.
+    // Types without a separate form: by Debug, by Display, by neither; and evcxr's convention.
     struct Plain;
     struct Displayed;
     impl std::fmt::Display for Displayed {
@@ -322,7 +322,7 @@ fn an_option_of_a_plot_says_where_it_works() {
     let error = attempt(|| f.plot().line("a", "b").bandwidth(2.0)).unwrap_err();
     assert_eq!(error.help, ["leave it out, or say it after\n`density`"]);
     let error = attempt(|| show(&f.plot())).unwrap_err();
-    // Beside `  = help: ` in a terminal of 80 columns, as every line here.
+    // Next to `  = help: ` in a terminal of 80 columns, as every line here.
     assert!(error.help[0].lines().all(|line| line.len() <= 70), "{error}");
     attempt(|| f.plot().bar("a", len()).color("name").every("1d").title("t").size(300, 200).hline(1.0, "one")).unwrap();
 }

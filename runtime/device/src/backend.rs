@@ -45,7 +45,7 @@ pub trait Backend: Send + Sync {
     unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()>;
     /// Unlocks what was locked from this address on.
     unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()>;
-    /// Kernels use this page-locked memory: its address is the same on the device.
+    /// Makes pinned memory accessible to kernels, at the same address on the device.
     fn map_pinned(&self, address: *mut u8, bytes: usize);
 
     fn create_stream(&self, priority: Priority) -> Result<Handle>;

@@ -28,8 +28,9 @@ pod!(u8, i8, u16, i16, u32, i32, u64, i64, u128, i128, f32, f64);
 // SAFETY: as its elements, which lie one after the other.
 unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}
 
-/// Bytes on a device, uninitialised when allocated. It belongs to the stream that it was allocated on, in whose order it is freed: whoever
-/// uses it on another one follows that first, and waits before letting go of it, or lets it follow (`release_after`).
+/// Bytes on a device, uninitialised when allocated. A buffer belongs to the stream that it was allocated on, and is
+/// freed in that stream's order. A user on another stream follows that stream first. Before the user drops the buffer,
+/// it waits, or lets the buffer's stream follow its own (`release_after`).
 pub struct Buffer {
     stream: Stream,
     address: u64,
@@ -238,7 +239,7 @@ fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
 #[derive(Clone, Copy)]
 struct Address(*mut u8);
 
-// SAFETY: threads that copy pieces use parts of their own, and whoever made it waits for them.
+// SAFETY: threads that copy pieces use disjoint parts, and the function that made the address waits for them.
 unsafe impl Sync for Address {}
 
 impl Address {

@@ -1,5 +1,5 @@
-//! Words of host memory that kernels write and the host waits for: what a kernel has to say arrives a copy and a synchronisation earlier than
-//! by way of device memory.
+//! Completion flags: words of pinned host memory that kernels write and the host waits for. A result arrives a copy and
+//! a synchronisation earlier than by way of device memory.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use crate::stream::Stream;
 /// How long a core looks at the word before it leaves that to the driver.
 const LOOKING: Duration = Duration::from_millis(2);
 
-/// Words in page-locked memory, at the same address on the device: first the one that is waited for, which is not zero, then what goes with it,
-/// and then room for more.
+/// Pinned memory at the same address on the device: first the flag, which is not zero once it is set, then the words
+/// that belong to it, then room for more.
 pub struct CompletionFlag {
     device: Device,
     word: *mut u64,
@@ -127,7 +127,8 @@ impl CompletionFlag {
 
 impl Drop for CompletionFlag {
     fn drop(&mut self) {
-        // SAFETY: allocated with this size; whoever has it waits for the kernels that may write here before letting go of it.
+        // SAFETY: allocated with this size; the owner waits for the kernels that may write here before it drops the
+        // flag.
         let done = unsafe { self.device.backend().free_pinned(self.word.cast(), Self::BYTES + self.room) };
         self.device.defer(done);
     }

@@ -241,7 +241,7 @@ impl Cuda {
     }
 }
 
-/// A pool of our own that returns nothing by itself: the ledger decides.
+/// Creates a separate memory pool that returns nothing to the driver by itself: the ledger decides.
 fn create_pool(ordinal: i32) -> Result<sys::CUmemoryPool> {
     // SAFETY: all zeros is the documented state of the reserved fields, and the enumerations have a value 0 or are set.
     let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };

@@ -26,7 +26,7 @@ pub struct Options {
     pub cache: Option<PathBuf>,
 }
 
-/// What the ledger says beside what the driver says, in bytes.
+/// Device memory as the ledger and as the driver count it, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryReport {
     pub used: u64,
@@ -160,8 +160,9 @@ impl Device {
         Buffer::allocate(&mut reservation, bytes, stream)
     }
 
-    /// A buffer, of at least one byte, that another process can map by the descriptor. Whoever has the descriptor keeps the memory, also
-    /// without a device and after this process has ended, whatever it died of; nothing but the ledger of each process that maps it counts it.
+    /// Allocates a buffer, of at least one byte, that another process can map by the descriptor. A holder of the
+    /// descriptor keeps the memory, also without a device and after this process has ended, however it ended. Only the
+    /// ledgers of the processes that map the memory count it.
     pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
         let mut reservation = self.reserve(owner, bytes)?;
         Buffer::export(&mut reservation, bytes, stream)

@@ -31,9 +31,10 @@ pub struct Emulation {
     /// array, an address that is not aligned, a division by zero, a shift by too many bits and a function's end without its `return`. Some
     /// fifty times slower.
     pub checked: bool,
-    /// For kernels of people who learn, with `checked`: a barrier in different lines or that not all threads reach, shared memory that
-    /// is read before it is written, more of it than a kernel has without asking, accesses beside the module's variables and writes to
-    /// `__constant__` ones, and results that depend on what shuffles bring from lanes that take no part are errors.
+    /// For CUDA kernels of people who learn, with `checked`. These are errors, too: a barrier in different lines or
+    /// that not all threads reach; shared memory that is read before it is written; more shared memory than a kernel
+    /// has without asking; accesses outside the module's variables and writes to `__constant__` ones; and results that
+    /// depend on values that shuffles read from lanes that take no part.
     pub strict: bool,
     /// Cores that run blocks; 0 takes those that there are.
     pub workers: u32,
@@ -54,7 +55,7 @@ impl Default for Emulation {
     }
 }
 
-/// Space on both sides of an allocation that belongs to nobody, so that an access beside it is seen as such.
+/// Space on both sides of an allocation that belongs to nobody, so that an access outside the allocation is detected.
 const MARGIN: usize = 4096;
 /// Wider where people learn: an index is wrong by a whole block or row. Memory that nobody touches costs nothing.
 const STRICT_MARGIN: usize = 4 << 20;

@@ -58,7 +58,7 @@ pub enum Error {
     Kernel {
         kernel: String,
         reason: String,
-        /// What the checker of the emulated device found, in parts.
+        /// The finding of the emulated device's checker, field by field.
         fault: Option<Box<crate::fault::Fault>>,
     },
     #[error("the GPU stopped: {call} returned {code}")]

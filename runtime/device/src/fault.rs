@@ -1,4 +1,5 @@
-//! What the checker of the emulated device found wrong, in parts: for whoever knows what the allocations are called.
+//! The findings of the emulated device's checker, field by field. A caller that knows the names of allocations writes
+//! the message.
 
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,9 +14,9 @@ pub enum FaultKind {
     BarrierDivergence,
     /// A thread waits at a barrier, and another one of its block has left the kernel.
     BarrierExit,
-    /// The address of what has this type is no multiple of `bytes`.
+    /// The address of a value of this type is not a multiple of [`Fault::bytes`].
     Misaligned { type_name: String },
-    /// A whole number is divided by zero.
+    /// An integer is divided by zero.
     Division,
     /// A number of `size` bits is shifted by `offset`.
     Shift,

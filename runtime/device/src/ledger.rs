@@ -144,7 +144,7 @@ impl Reservation {
         &self.owner
     }
 
-    /// Moves bytes from the reservation to an entry of their own; a reservation that is too small grows first.
+    /// Moves bytes from the reservation to a separate entry. A reservation that is too small grows first.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<Entry> {
         let bytes = rounded(bytes);
         if bytes > self.left {

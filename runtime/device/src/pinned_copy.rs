@@ -1,4 +1,4 @@
-//! Page-locked memory of the host for what made room on the device: copies of buffers, which cross the bus at its rate, without a core that copies.
+//! Copies of evicted buffers in pinned host memory. They cross the bus at its full rate, without a core that copies.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,7 +91,7 @@ impl PinnedChunkPool {
     }
 }
 
-/// Copies of some buffers in page-locked memory.
+/// Copies of some buffers in pinned memory.
 pub struct PinnedCopy {
     device: Device,
     chunks: Vec<Chunk>,

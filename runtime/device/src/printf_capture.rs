@@ -61,7 +61,7 @@ impl PrintfCapture {
         }
         // SAFETY: the descriptor was just made, and nobody else has it.
         let memory = unsafe { File::from_raw_fd(memory) };
-        // SAFETY: plain system call on two open descriptors. This is for whoever does not write through C's stream.
+        // SAFETY: plain system call on two open descriptors. This is for writers that do not use C's stream.
         if unsafe { libc::dup2(memory.as_raw_fd(), 1) } < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -1,5 +1,5 @@
-//! Pinned host memory that copies go through: page-locked memory is copied at the bus's rate and while the host goes on, and
-//! getting it takes milliseconds, so it is kept.
+//! Pinned host memory that copies go through. Pinned memory is copied at the bus's rate while the host goes on.
+//! Allocating it takes milliseconds, so it is cached.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ const SMALLEST: usize = 4 << 10;
 const KEPT: usize = 16;
 pub const SMALL: usize = 64 << 10;
 
-/// Page-locked memory of the host, at least as long as asked for.
+/// Pinned host memory, at least as long as was asked for.
 pub struct Pinned {
     address: *mut u8,
     bytes: usize,

@@ -16,7 +16,7 @@ pub enum Priority {
     High,
 }
 
-/// Work in the order in which it was given, beside that of other streams. Clones are the same stream.
+/// Work in the order in which it was given, concurrent with that of other streams. Clones are the same stream.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,

@@ -65,11 +65,12 @@ pub fn check_parameters(context: &onrush_kernels::Context, parameters: &Paramete
 pub struct LookupTable {
     pub values: Buffer,
     pub valid: Option<Buffer>,
-    /// Whether a value is there wherever its text is, and only there.
+    /// Whether a value is valid exactly if its string is.
     pub keeps_nulls: bool,
     pub entries: u64,
     pub range: Option<(i128, i128)>,
-    /// Whether each value is the number of the text that it was made from, and that of null is null: as where `upper` leaves the order.
+    /// Whether each value has the dictionary index of the string that it was computed from, and that of null is null.
+    /// One example is `upper`, if it leaves the order.
     pub is_same: bool,
 }
 
@@ -80,7 +81,7 @@ impl LookupTable {
     }
 }
 
-/// What a pipeline reads beside its source.
+/// Inputs of a pipeline in addition to its source.
 #[derive(Clone, Copy, Default)]
 pub struct SideInputs<'a> {
     pub tables: &'a [Arc<LookupTable>],
@@ -182,7 +183,8 @@ impl<'a> KernelBody<'a> {
         self.graph.kind(id) == DeviceType::Number(Scalar::I128) && self.range(id).is_some_and(fits)
     }
 
-    /// A kernel over this body, compiled if there was none alike. `of` is what its text depends on beside the body.
+    /// Compiles a kernel over this body, or returns the cached one. `of` is hashed: all that the kernel's text depends
+    /// on in addition to the body.
     pub fn kernel(
         &self,
         context: &onrush_kernels::Context,
@@ -324,7 +326,8 @@ impl<'a> KernelBody<'a> {
         text
     }
 
-    /// The condition that a row is there and passes the filter, behind statements that compute it; notes the filter's faults.
+    /// The condition that a row is present and passes the filter, after statements that compute it. Notes the filter's
+    /// row errors.
     pub fn passing(&self, writer: &mut Writer) -> String {
         let mut conditions: Vec<String> = self.source.present.iter().map(|present| format!("({present})")).collect();
         if let Some(filter) = self.filter {
@@ -370,7 +373,7 @@ pub struct Writer<'a> {
     indent: &'static str,
     pub text: String,
     names: HashMap<NodeId, ValueExpr>,
-    /// Of texts that are made.
+    /// The lengths of computed strings, as C++ expressions.
     lengths: HashMap<NodeId, String>,
 }
 
@@ -391,7 +394,7 @@ impl<'a> Writer<'a> {
         let _ = writeln!(self.text, "{}{line}", self.indent);
     }
 
-    /// Counts a fault of this row.
+    /// Notes a row error of this row.
     pub fn note(&mut self, names: &ValueExpr) {
         if let Some(fault) = &names.fault {
             let line = format!("faults |= {fault};");
@@ -404,7 +407,7 @@ impl<'a> Writer<'a> {
         self.names.insert(id, names);
     }
 
-    /// The rows of joined tables that were looked for so far.
+    /// The probes so far, and the build-side rows that they yield.
     fn probes(&self) -> Vec<(NodeId, ValueExpr)> {
         let is_probe = |id: &NodeId| matches!(self.body.graph.node(*id).op, Op::Probe(_));
         let mut found: Vec<_> =

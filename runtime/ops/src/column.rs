@@ -35,7 +35,7 @@ use crate::{Error, Result};
 /// Digits of a decimal that fit into 64 bits.
 const NARROW: u8 = 18;
 
-/// What values of an Arrow type are on a device, texts as numbers; none if it has no place there.
+/// The device type of an Arrow type; strings are dictionary indices. `None` if a device column cannot have the type.
 pub fn kind_of(dtype: &DataType) -> Option<DeviceType> {
     Some(match dtype {
         DataType::Boolean => DeviceType::Bool,
@@ -77,17 +77,18 @@ pub struct DeviceColumn {
     pub(crate) values: Arc<Buffer>,
     pub(crate) validity: Option<Arc<Buffer>>,
     pub dictionary: Option<Arc<Dictionary>>,
-    /// Of texts as bytes: where they are. With a dictionary it has these once, and `values` says which is a row's.
+    /// The bytes and offsets of strings that are stored as bytes. With a dictionary these are the dictionary's, and
+    /// `values` has the dictionary index of each row.
     pub(crate) texts: Option<Arc<StringBuffers>>,
     pub rows: u64,
     pub(crate) range: Arc<OnceLock<Option<(i128, i128)>>>,
     pub(crate) encoded: Arc<OnceLock<Option<Arc<DictionaryEncoding>>>>,
-    /// Numbers of its values together with those of other columns.
+    /// Dictionary encodings of composite keys of this and other columns.
     pub(crate) composite_keys: Arc<CompositeKeyCache>,
     pub(crate) join_key_stats: Arc<JoinKeyStats>,
-    /// The same texts in the other form.
+    /// The same strings in the other representation, after first use.
     pub(crate) other: Arc<OnceLock<DeviceColumn>>,
-    /// Its rows lie by the part of a table that they belong to.
+    /// Whether its rows are ordered by the partition of a table that they belong to.
     pub(crate) is_partitioned: bool,
 }
 
@@ -133,7 +134,8 @@ pub struct DeviceTable {
 }
 
 impl DeviceColumn {
-    /// Copies the parts of a column to the device, one behind the other; texts as their bytes if so wanted.
+    /// Uploads the chunks of a column, concatenated. Strings are stored as bytes if `as_bytes` is set, else they are
+    /// dictionary-encoded.
     pub fn upload(context: &Context, dtype: &DataType, parts: &[ArrayRef], as_bytes: bool) -> Result<DeviceColumn> {
         let kind = kind_of(dtype).ok_or_else(|| Error::Unsupported(format!("columns of {dtype}")))?;
         let rows: usize = parts.iter().map(|part| part.len()).sum();
@@ -278,7 +280,7 @@ impl DeviceColumn {
         self.validity.is_some()
     }
 
-    /// Lowest and highest value of integers, codes and booleans; looked for once.
+    /// The lowest and the highest value of integers, dictionary indices and booleans. Computed once.
     pub fn range(&self, context: &Context) -> Result<Option<(i128, i128)>> {
         if let Some(known) = self.range.get() {
             return Ok(*known);
@@ -322,7 +324,7 @@ impl DeviceColumn {
         matches!(self.kind, DeviceType::Number(_)) && self.kind != self.stored
     }
 
-    /// What the numbers of texts are stored as.
+    /// The type that dictionary indices are stored as.
     pub(crate) fn code(&self) -> Scalar {
         match self.stored {
             DeviceType::Number(scalar) => scalar,
@@ -330,8 +332,8 @@ impl DeviceColumn {
         }
     }
 
-    /// Integers as numbers from 0 on; found once, and kept as long as the column. None for other types, for more than 2^30 different
-    /// values, and where there is no memory for it now.
+    /// The dictionary encoding of integers, computed once and cached as long as the column lives. `None` for other
+    /// types, for more than 2^30 distinct values, and if there is no memory for it now.
     pub fn encoded(&self, context: &Context) -> Result<Option<Arc<DictionaryEncoding>>> {
         self.encoded_if(context, |_| true)
     }
@@ -346,7 +348,7 @@ impl DeviceColumn {
             return Ok(known.clone());
         }
         let found = match self.stored {
-            // Numbers of texts are that already.
+            // Dictionary indices are encoded already.
             _ if !matches!(self.kind, DeviceType::Number(_)) => None,
             DeviceType::Number(scalar) if !scalar.is_float() && scalar.bytes() <= 8 && self.rows > 0 => {
                 match DictionaryEncoding::of(context, &self.numbers(scalar), self.validity.as_deref()) {
@@ -393,7 +395,8 @@ impl DeviceColumn {
         self.assemble(dtype, rows, pieces)
     }
 
-    /// Whether it is not values and a bitmap: texts that are there as bytes alone, and pieces of other columns.
+    /// Whether the column is more than values and a bitmap: strings that are stored as bytes alone, and lists and
+    /// structs, which refer to other columns.
     fn is_apart(&self) -> bool {
         self.kind == DeviceType::ListView || (self.kind == DeviceType::String && self.dictionary.is_none())
     }

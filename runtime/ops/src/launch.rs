@@ -34,7 +34,7 @@ pub fn launch_blocks(
     // One at least: without rows, too, there is a result.
     let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
     let grid = Grid::new(blocks, threads).shared(shared);
-    // SAFETY: the arguments were declared beside the parameters of this kernel; buffers among them are as long as the number of rows, slots or
+    // SAFETY: the arguments were declared with the parameters of this kernel; buffers among them are as long as the number of rows, slots or
     // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())

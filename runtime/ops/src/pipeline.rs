@@ -35,7 +35,7 @@ pub struct SortKey {
     pub value: NodeId,
     /// Of 64 bits without a sign, never null.
     pub key: NodeId,
-    /// The same of whether there is no value: looked at first, where there may be none.
+    /// Whether the value is null, as such a key. It is compared first, if nulls are possible.
     pub absent: NodeId,
     pub descending: bool,
 }
@@ -63,35 +63,35 @@ pub enum Sink {
     },
 }
 
-/// What a pipeline's row becomes by the rows that are found for it.
+/// Kinds of joins: how a probe row becomes output rows by its matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
-    /// It stays one row, of which is known whether there is a row at all.
+    /// Semi, anti and mark joins: the row stays one row, and it is known whether it has a match.
     Semi,
-    /// As many rows as are found.
+    /// One row for each match.
     Inner,
-    /// The same, and itself where none is.
+    /// One row for each match, and the probe row itself without a match.
     Outer,
-    /// The same, and behind them the rows that none has found.
+    /// As `Outer`, followed by the build-side rows without a match.
     Full,
 }
 
 impl JoinKind {
-    /// Whether a row stays where none is found for it.
+    /// Whether a probe row without a match stays.
     pub(crate) fn keeps(self) -> bool {
         matches!(self, JoinKind::Outer | JoinKind::Full)
     }
 }
 
-/// A table in which a pipeline's rows find rows by keys.
+/// The build side of a join, and how a pipeline probes it.
 #[derive(Clone)]
 pub struct Join {
-    /// Which of the tables beside the pipeline's own.
+    /// The number of the build side among the tables that the pipeline joins.
     pub table: usize,
     /// Over that table's columns.
     pub graph: ExprGraph,
     pub keys: Vec<NodeId>,
-    /// The node of the pipeline that finds a row; its arguments are the keys there.
+    /// The node of the pipeline that probes; its arguments are the probe keys.
     pub probe: NodeId,
     /// Whether null is a key like any other one.
     pub nulls_equal: bool,
@@ -121,7 +121,7 @@ pub struct Window {
     pub suffix: Vec<Accumulator>,
     /// Of some rows, by the number in [`crate::ir::expr::Op::Sliding`].
     pub sliding: Vec<Accumulator>,
-    /// Whether these may be many: then what accumulators have of runs of rows is found before.
+    /// Whether a frame may have many rows: then the accumulators of spans of rows are computed before.
     pub block_tree: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Comms: channels between a front end and an object of the kernel. Each [`Target`] answers on a thread of its own, also while a
-//! cell runs, and may say something at any time through a [`Sender`].
+//! Comms: channels between a front end and an object of the kernel. Each [`Target`] answers on a separate thread, also
+//! while a cell runs, and may send messages at any time through a [`Sender`].
 //!
 //! Here is also the one place that knows which cell's output a comm belongs to: it is closed when that cell runs again, when its
 //! output is cleared, when the cell is deleted, and at the end. What a comm means is in the targets.
@@ -49,7 +49,7 @@ pub trait Target: Send + Sync {
     fn released(&self, _cell: &str) {}
 }
 
-/// What is sent with a message beside its data.
+/// What a message carries in addition to its data.
 #[derive(Clone, Copy, Default)]
 pub struct Attached<'a> {
     /// Null: none.

@@ -129,8 +129,8 @@ impl Default for Execute {
     }
 }
 
-/// Execution numbers. The count is what the user sees; hidden cells have numbers of their own, because a number names
-/// a source file.
+/// Execution numbers. The user sees the count. Hidden cells have separate numbers, because a number names a source
+/// file.
 struct Counter {
     count: u64,
     hidden: u64,

@@ -18,7 +18,8 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::{CONTROL_FD, OUTPUT_FD};
 
-/// A piece of the output pipe that stands for one message on the control socket: an output header with a stream number of its own.
+/// Bytes in the output pipe that stand for one message on the control socket: an output header with a separate stream
+/// number.
 pub const MARKER: [u8; OutputHeader::LEN] = {
     let mut bytes = [0; OutputHeader::LEN];
     bytes[0] = OutputHeader::MARKER;
@@ -27,7 +28,7 @@ pub const MARKER: [u8; OutputHeader::LEN] = {
 
 static CHANNEL: Mutex<()> = Mutex::new(());
 
-/// A cell runs: the kernel process answers questions, and whoever asks is the only one who reads its answers.
+/// Whether a cell runs: the kernel process answers questions, and only the thread that asks reads the answers.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
 /// Sends something on the control socket, of which no other thread's message gets into the middle.
@@ -171,7 +172,7 @@ pub fn capture() {
     }
 }
 
-/// Tells the kernel process something that is no output.
+/// Tells the kernel process something other than output.
 pub fn tell(message: &FromHost) {
     if connected() {
         let _guard = lock();

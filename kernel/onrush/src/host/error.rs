@@ -9,7 +9,8 @@ use std::sync::Mutex;
 
 use onrush_wire::{Class, Diagnostic, Span};
 
-/// What `?` at the top level of a cell turns an error into. It is no `Error` itself, so that every `Error` converts.
+/// The error that `?` at the top level of a cell converts an error into. It does not implement `Error` itself, so that
+/// every `Error` converts.
 pub struct CellError {
     pub diagnostic: Diagnostic,
 }
@@ -21,7 +22,7 @@ pub fn span_of(location: &Location<'_>) -> Span {
     Span { file: location.file().to_string(), line: location.line(), column: location.column(), length: 1 }
 }
 
-/// The value as one of type `T`, if it is one. Errors may borrow (`mutex.lock()?`), and have no `TypeId` of their own then.
+/// The value as one of type `T`, if it is one. Errors may borrow (`mutex.lock()?`); such a type has no `TypeId`.
 fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
     trait Typed {
         fn id(&self) -> TypeId

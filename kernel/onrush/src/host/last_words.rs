@@ -9,7 +9,7 @@ use onrush_wire::host::{Fault, LastPanic, LastWords};
 
 /// Room for notes; what does not fit is not noted down.
 const ROOM: usize = 64 << 10;
-/// Longer texts are cut.
+/// Longer paths and messages are cut, in bytes.
 const LONGEST: usize = 1000;
 
 const FILE: u8 = 1;
@@ -35,7 +35,7 @@ fn page() -> Option<&'static Page> {
 /// Makes the shared memory; without it nothing is noted down.
 pub fn start() {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping of its own.
+    // SAFETY: a new, separate mapping.
     let memory = unsafe { libc::mmap(std::ptr::null_mut(), std::mem::size_of::<Page>(), access, kind, -1, 0) };
     if memory != libc::MAP_FAILED {
         PAGE.store(memory as usize, Ordering::Release);

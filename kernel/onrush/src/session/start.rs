@@ -58,7 +58,8 @@ fn spawn() -> Result<std::process::Child, Diagnostic> {
     })
 }
 
-/// The session's program and what makes it a session: beside the kernel's, beside this one, or on PATH.
+/// The session's program and the arguments that make it a session: next to the kernel's program, next to this one, or
+/// in PATH.
 pub(crate) fn program() -> Option<(PathBuf, &'static [&'static str])> {
     let of_kernel = std::env::var_os(paths::PROGRAMS).map(PathBuf::from);
     // Tests and examples are built into folders below the programs'.

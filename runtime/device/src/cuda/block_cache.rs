@@ -1,6 +1,7 @@
-//! Large blocks that were freed, as they are, for the next allocation of their size on their stream. The driver's pool cuts blocks up for what comes next
-//! and maps memory anew where the pieces do not fit: milliseconds of a query, where queries of other sizes came before it. Which blocks are kept is
-//! said here; whoever asks frees them.
+//! A cache of large blocks that were freed: the next allocation of the same size on the same stream gets one. The
+//! driver's pool would split blocks for smaller allocations and map memory anew if the pieces do not fit, which costs a
+//! query milliseconds after queries of other sizes. This module decides which blocks are cached; the caller frees the
+//! others.
 
 use std::collections::VecDeque;
 

@@ -276,7 +276,7 @@ struct LoadedInner {
 #[derive(Default)]
 struct Symbols {
     shared: Vec<Variable>,
-    /// What the compiler keeps beside shared memory of a type with constructors: whether they have run.
+    /// The compiler's guard variables of shared memory whose type has constructors: whether they have run.
     guards: Vec<Variable>,
     device: Vec<Variable>,
     kernels: Vec<String>,

@@ -17,7 +17,8 @@ use crate::pipeline::JoinKind;
 
 /// Rows of a thread in a tile of the kernel that writes pairs.
 pub const ITEMS: u32 = 4;
-/// Pairs of a tile up to which its rows write themselves to the places of theirs: of more, each pair looks for its row.
+/// Pairs of a tile up to which its rows write their pairs themselves. In a tile with more pairs, each pair looks for
+/// its row.
 const MARKED: u32 = 4096;
 
 pub fn ordered_parameters(
@@ -43,7 +44,7 @@ pub fn ordered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> 
     body.program(&[&headers::HASH_GROUP], text, "join_ordered")
 }
 
-/// What is written for each pair, by its place: the row of the source, those that earlier joins found, and that of this join.
+/// The row numbers that are written for each pair: that of the source, those of earlier joins, and that of this join.
 pub struct ExpandPlan<'a> {
     pub join: usize,
     pub how: JoinKind,
@@ -118,7 +119,7 @@ pub fn count(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: &
 
 /// Memory of the kernel that writes pairs.
 pub struct PairOutput<'a> {
-    /// The rows of the joined table in the order of their runs; none where its columns are in that order themselves.
+    /// The rows of the build side ordered by duplicate-key range. `None` if its columns are in that order themselves.
     pub order: Option<&'a Buffer>,
     pub source: &'a Buffer,
     pub earlier: &'a [Buffer],
@@ -159,7 +160,8 @@ pub fn pairs_parameters(
     parameters
 }
 
-/// Where more than the keys decides, all rows of a run are looked at: by few blocks and in pieces, so that there is room for those of other runs beside and between them.
+/// The scan of a join with a residual condition: all rows of a duplicate-key range are tested. Few blocks run the scan,
+/// in pieces, so that blocks of other executions fit next to and between them.
 #[derive(Clone)]
 pub struct ResidualScan<'a> {
     pub rows: Range<u64>,
@@ -203,9 +205,9 @@ pub fn looked(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: 
     body.program(&[&headers::HASH_GROUP], text, name)
 }
 
-/// A kernel in which the threads of a tile of rows share out its pairs, so that a row with many of them is not the work of one. `each` is done
-/// with a `row`, the other row that is `found` for it, and the pair's place, `to`. Without an order of the other rows, they are in that of
-/// their runs themselves.
+/// A kernel in which the threads of a tile of rows share its pairs, so that a row with many pairs is not the work of
+/// one thread. `each` is run with a `row`, its match `found`, and the pair's place, `to`. Without an `order` of the
+/// build-side rows, they are in the order of their duplicate-key ranges themselves.
 fn load_balanced_expand(name: &str, parameters: &Parameters, is_ordered: bool, each: &str) -> String {
     let other = "starts[low] + (u32)(k - first)";
     let other = if is_ordered { other.to_string() } else { format!("order[{other}]") };
@@ -270,7 +272,8 @@ pub fn expanded(
     body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "output_expanded")
 }
 
-/// The rows of a joined table that no pair has: `left` is 1 for each before, and 0 for those that one has behind it.
+/// Marks the rows of a build side that have no match. `left` is 1 for each row before the kernel runs, and 0 for
+/// matched rows after it.
 pub fn matched() -> Program {
     let body = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_matched(const u32* found, u64 pairs, u32* left) {{\n  \
@@ -284,7 +287,7 @@ pub fn matched() -> Program {
     Program::new(&[&headers::HASH_GROUP], body, ["join_matched", "join_left", "join_rest"])
 }
 
-/// A text of a kernel in terms of `row`, at the source row of a pair.
+/// An expression of a kernel in terms of `row`, at the source row of a pair.
 pub fn at_pair(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -308,7 +311,7 @@ pub fn paired(accesses: &[ColumnRef], lost: bool) -> Vec<ColumnRef> {
         if !lost {
             return ColumnRef { value, valid, ..access.clone() };
         }
-        // Where there is none, the first row is read: there is one.
+        // Without a match, the first row is read: the build side has at least one row.
         let first = |text: &str| text.replace("(u64)pair[row]", "(u64)(pair[row] == ~0u ? 0u : pair[row])");
         let there = valid.map(|valid| format!(" && {}", first(&valid))).unwrap_or_default();
         let valid = Some(format!("(pair[row] != ~0u{there})"));

@@ -315,7 +315,7 @@ pub(super) fn rows_loop(body: &KernelBody, roots: &[NodeId], unroll: u32, comput
     )
 }
 
-/// Threads of a block with a table of its own: fewer where a row needs many registers.
+/// Threads of a block that has a separate table: fewer if a row needs many registers.
 pub fn shared_threads(layout: &SlotLayout) -> u32 {
     if layout.accumulators.len() > 6 { 512 } else { 1024 }
 }
@@ -338,7 +338,7 @@ pub fn shared_parameters(
 }
 
 /// A table of each block in shared memory, several side by side so that lanes with the same key do not meet, merged at the end. A key
-/// outside of the range that was computed for it is a fault.
+/// outside of the range that was computed for it is a row error.
 pub fn shared(
     body: &KernelBody,
     layout: &SlotLayout,
@@ -456,7 +456,8 @@ pub fn direct_parameters(
     parameters
 }
 
-/// Atomic operations on the table in device memory. A dense key outside of the range that was computed for it is a fault.
+/// Atomic operations on the table in device memory. A dense key outside of the range that was computed for it is a row
+/// error.
 pub fn direct(
     body: &KernelBody,
     layout: &SlotLayout,

@@ -25,22 +25,22 @@ pub enum BuildPayload {
     Slot { complete: bool },
 }
 
-/// How a pipeline's rows find those of another table.
+/// How a pipeline's rows probe a build side.
 pub struct ProbePlan {
     pub number: usize,
     /// Keys are nodes of the pipeline.
     pub key_lookup: KeyLookup,
     pub nulls_equal: bool,
-    /// Which keys are texts whose numbers are those of another dictionary.
+    /// Whether a key is a string whose dictionary indices must be mapped to another dictionary.
     pub renumbered: Vec<bool>,
     pub holds: BuildPayload,
     /// What else must hold of both rows, in terms of the pipeline's nodes.
     pub residual: Option<NodeId>,
     /// Whether each slot of dense keys has one row.
     pub complete: bool,
-    /// Whether each row of the pipeline finds one.
+    /// Whether each row of the pipeline has a match.
     pub certain: bool,
-    /// Rows of the other table, or slots where its columns are at these.
+    /// Rows of the build side, or slots if its columns are at these.
     pub rows: u64,
     /// Its columns, in terms of `row`.
     pub columns: Vec<ColumnRef>,
@@ -131,8 +131,8 @@ pub fn build_parameters(
     parameters
 }
 
-/// Puts the rows of a table under their keys, one for each, and notes whether there were more. A slot's row is stored as the row behind
-/// it, 0 where there is none, except in tables of 64-bit keys, which are empty where all bits are set.
+/// Builds a table: puts one row under each key, and notes whether a key has several rows. A slot stores the row's
+/// number plus one, and 0 if it is empty. In tables of 64-bit keys an empty slot has all bits set instead.
 pub fn build(body: &KernelBody, key_lookup: &KeyLookup, nulls_equal: bool, parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     let condition = keyed(&mut writer, key_lookup, nulls_equal);
@@ -324,7 +324,8 @@ pub(super) fn put(writer: &mut Writer, roots: &[NodeId], to: &str) {
     }
 }
 
-/// The parameters with which rows are looked up; `renumber` are the numbers of keys that are texts.
+/// Declares the parameters of a probe. `renumber` has the address of the dictionary-index map of each string key that
+/// needs one.
 pub fn probe_parameters(
     number: usize,
     key_lookup: &KeyLookup,
@@ -389,7 +390,7 @@ impl Writer<'_> {
                 let (text, condition) = self.holding(id, join, &format!("jc{id}"));
                 self.line(&loops);
                 self.text.push_str(&text);
-                // All are looked at: one behind the first may have a fault.
+                // All rows of the range are tested: one after the first match may have a row error.
                 self.line(&format!("if (x{id} == ~0u && ({condition})) x{id} = jc{id};"));
                 self.line("}");
             }
@@ -422,7 +423,7 @@ impl Writer<'_> {
             }
             let value = match probing.renumbered[index] {
                 true => {
-                    // The number of a null may be any, of no text, too.
+                    // The dictionary index of a null is arbitrary.
                     let number = match &arg.valid {
                         Some(valid) => format!("({valid}) ? j{join}r{index}[{}] : 0u", arg.value),
                         None => format!("j{join}r{index}[{}]", arg.value),
@@ -514,7 +515,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A column of the joined table at the row that was found.
+    /// Reads a column of the build side at the matching row.
     pub(super) fn joined(&mut self, id: NodeId, join: u32, column: u32, row: &ValueExpr) -> ValueExpr {
         let access = &self.body.beside.joins[join as usize].columns[column as usize];
         let kind = access.kind.cuda();

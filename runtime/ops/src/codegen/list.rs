@@ -39,7 +39,7 @@ impl Writer<'_> {
             Op::List(ListOp::Field(field)) => Some(&self.elements(node.args[0]).get(field as usize)?.elements),
             Op::List(ListOp::Rows(index)) => source.fetched.get(index as usize..=index as usize),
             Op::List(ListOp::Slice) => Some(self.elements(node.args[0])),
-            // Of a list beside null, and beside an empty one.
+            // One side may be null or an empty list, which has no elements.
             Op::IfElse => {
                 Some(self.elements(node.args[1])).filter(|all| !all.is_empty()).or(Some(self.elements(node.args[2])))
             }

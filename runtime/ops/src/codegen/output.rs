@@ -14,8 +14,8 @@ use crate::launch::stream_context::StreamContext;
 pub const THREADS: u32 = 256;
 /// Of a block of the filtering kernel, whose size with the rows of a thread was measured on an H200.
 pub const FILTERING: u32 = 512;
-/// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: the more rows it has, the less that costs, but
-/// what was found in joined tables is kept in registers.
+/// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: more rows make that
+/// cheaper, but build-side rows of probes are kept in registers.
 pub fn items(body: &KernelBody) -> u32 {
     let Some(filter) = body.filter else { return 8 };
     let finds = body.graph.needed(&[filter]).iter().any(|id| matches!(body.graph.node(*id).op, Op::Probe(_)));
@@ -167,7 +167,7 @@ pub fn filtered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) ->
     let mut first = Writer::new(body, Inputs::Memory, "      ");
     let pass = body.passing(&mut first);
     let mut second = Writer::new(body, Inputs::Memory, "        ");
-    // What was found in joined tables is kept: to look for it again costs as much as the first time.
+    // The results of probes are kept: a second probe costs as much as the first.
     let mut found = String::new();
     for (id, names) in first.probes() {
         let _ = writeln!(found, "  u32 found{id}[{items}];");
@@ -247,9 +247,10 @@ const STAGE: usize = 2048;
 /// For all columns.
 const STAGES: usize = 4096;
 
-/// The bytes of texts, at the places that their lengths gave them: of all rows, or of those whose numbers are of type `order`. The texts of a
-/// warp's rows lie one behind the other: they are put together in shared memory and written in whole words, as single bytes of many
-/// lanes cost a transaction each. What is longer goes to its place directly.
+/// Writes the bytes of strings, at the offsets that the scan of their lengths gave: for all rows, or for the rows whose
+/// numbers are of type `order`. The strings of a warp's rows are adjacent. They are assembled in shared memory and
+/// written in whole words, because single bytes of many lanes cost a transaction each. A longer string is written to
+/// its place directly.
 pub fn texts(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, order: Option<&str>) -> Program {
     let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == DeviceType::String);
     // With many columns some bytes that nothing fits into: an array of none is an error.

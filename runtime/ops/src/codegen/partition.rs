@@ -46,7 +46,7 @@ impl PartitionedColumn {
                 }),
             }
         }
-        // The widest first, so that all are aligned one behind the other.
+        // The widest first, so that all are aligned one after another.
         found.sort_by_key(|moved| std::cmp::Reverse(moved.width()));
         found
     }
@@ -80,7 +80,8 @@ pub fn staged_bytes(moved: &[PartitionedColumn]) -> u64 {
     4 + moved.iter().map(|moved| moved.width() + u64::from(moved.nullable)).sum::<u64>()
 }
 
-/// Rows of a thread that moves: as many as fit, since the more rows a tile has, the more of a part are written side by side.
+/// Rows of a thread that moves: as many as fit. The more rows a tile has, the more rows of a partition are written next
+/// to each other.
 pub fn items(moved: &[PartitionedColumn], parts: u32) -> u32 {
     // For two blocks on a multiprocessor.
     const ROOM: u32 = 112 << 10;
@@ -93,15 +94,16 @@ pub fn moving_bytes(moved: &[PartitionedColumn], parts: u32) -> u32 {
     tables_bytes(parts) + (u64::from(THREADS * items(moved, parts)) * staged_bytes(moved)) as u32
 }
 
-/// Where the next row of each part goes, and how many the tile has.
+/// The bytes of the tile's tables: where the next row of each partition goes, and how many rows the tile has of it.
 fn tables_bytes(parts: u32) -> u32 {
     (12 * parts).next_multiple_of(16)
 }
 
-/// How a table is parted.
+/// How a table is partitioned.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionSpec {
-    /// Slots of a part, where keys have a slot each. The keys of a hash table are parted by the high bits of their hash.
+    /// Slots of a partition if each key has a slot. The keys of a hash table are partitioned by the high bits of their
+    /// hash.
     pub each: u32,
     pub parts: u32,
     /// Rows of an item.
@@ -125,7 +127,8 @@ fn parameters(body: &KernelBody, key_lookup: &KeyLookup, fault: u64, cut: &Parti
     parameters
 }
 
-/// The number of a row's key, of which `each` belong to a part, and what declares that where it is no parameter.
+/// The C++ expression of a row's key number, of which `each` belong to a partition; and the declaration of `each` if it
+/// is not a parameter.
 fn number(key_lookup: &KeyLookup) -> (&'static str, &'static str) {
     const ONE: &str = "  const u32 each = 1;\n";
     match key_lookup {
@@ -150,8 +153,9 @@ pub fn count_parameters(
     parameters
 }
 
-/// Counts the rows of each part. `changes` counts how often a row's part is not that of the row before, for one in four rows: where rows of a
-/// group lie together anyway, nothing is won by moving them. A key outside of the range that was computed for it is a fault.
+/// Counts the rows of each partition. `changes` counts how often a row's partition is not that of the row before, for
+/// one in four rows: if the rows of a group are clustered anyway, nothing is won by moving them. A key outside of the
+/// range that was computed for it is a row error.
 pub fn count(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameters) -> Program {
     let roots: Vec<NodeId> = key_lookup.keys().into_iter().chain(body.filter).collect();
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
@@ -185,7 +189,7 @@ pub fn count(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameters)
     body.program(&[&headers::SHARED_PARTITION], text, "part_count")
 }
 
-/// Where moved rows go: the group's number within its part if it is wanted, then the columns.
+/// Where moved rows go: the group's number within its partition if it is wanted, then the columns.
 pub struct PartitionOutput {
     pub group: Option<u64>,
     /// Address of the values, and of the bytes that say whether they are there.
@@ -219,7 +223,8 @@ pub fn move_parameters(
     parameters
 }
 
-/// Moves rows to their parts, a tile a block: in shared memory first, so that rows of a part are written side by side.
+/// Moves rows to their partitions, a tile for each block: in shared memory first, so that rows of a partition are
+/// written next to each other.
 pub fn moving(
     body: &KernelBody,
     key_lookup: &KeyLookup,
@@ -299,7 +304,7 @@ pub fn add_parameters(
     parameters
 }
 
-/// Adds moved rows to the table, a part after another in shared memory.
+/// Aggregates moved rows into the table, one partition after another in shared memory.
 pub fn add(
     body: &KernelBody,
     layout: &SlotLayout,

@@ -73,7 +73,8 @@ pub(super) fn add(way: UpdateOp, index: usize, value: &str) -> String {
     }
 }
 
-/// Addresses: `partials` has room for the words of each block, `out` is the slot, where the second round reads what the first one found.
+/// Addresses: `partials` has room for the words of each block. `out` is the slot, from which the second round reads the
+/// results of the first.
 pub fn parameters(
     body: &KernelBody,
     round: Pass,
@@ -99,7 +100,7 @@ pub struct FinalOutput<'a> {
 }
 
 impl<'a> FinalOutput<'a> {
-    /// Addresses: the word of faults, and where the kernel tells how it ended.
+    /// Addresses: the word of row errors, and the completion flag.
     pub fn new(
         body: &'a KernelBody,
         roots: &'a [NodeId],
@@ -117,7 +118,7 @@ impl<'a> FinalOutput<'a> {
         (self.body.key("ending"), self.roots.to_vec())
     }
 
-    /// Its parameters behind those of the kernel, under names of their own.
+    /// Appends its parameters to those of the kernel, under separate names.
     pub fn extend(&self, parameters: &mut Parameters) {
         parameters.extend(&self.parameters.renamed("end_"));
     }

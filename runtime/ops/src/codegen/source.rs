@@ -17,7 +17,8 @@ pub struct ColumnRef {
     pub valid: Option<String>,
     /// Lowest and highest value, where they are known.
     pub range: Option<(i128, i128)>,
-    /// Of lists and structs: how their elements or fields are read, in terms of their own `row`.
+    /// How the elements of lists or the fields of structs are read, in terms of a separate `row`. Empty for other
+    /// columns.
     pub elements: Vec<ColumnRef>,
 }
 
@@ -76,12 +77,14 @@ pub struct RowSource {
     pub present: Option<String>,
     /// Equal only for the same data.
     pub identity: u64,
-    /// Rows lie by the part of a table that they belong to: the fewer of them are under way at once, the more of that the cache holds.
+    /// Whether rows are ordered by the partition of a table that they belong to. The fewer of them are processed at
+    /// once, the more of the partition the cache holds.
     pub is_partitioned: bool,
 }
 
 impl RowSource {
-    /// As what a kernel loops over. Ranges are found for the columns for which `ranged` says so.
+    /// A table as the source that a kernel loops over. Value ranges are computed for the columns for which `ranged`
+    /// says so.
     pub fn of(context: &Context, table: &DeviceTable, ranged: &dyn Fn(usize) -> bool) -> Result<RowSource> {
         let (inputs, parameters) = inputs(context, table, "", ranged)?;
         let identity = table.columns.first().map_or(0, |c| c.values.address()) ^ table.rows;
@@ -114,8 +117,9 @@ pub fn inputs(
     Ok((inputs, parameters))
 }
 
-/// As [`launch`], over the rows of a source. Where these lie by the part of a table that they belong to, each block takes as many as it has threads and
-/// the device takes blocks in their order: blocks that went on with rows further behind would drift apart, and with them the parts that are under way.
+/// As [`launch`], over the rows of a source. If rows are partitioned, each block takes as many rows as it has threads,
+/// and the device takes blocks in order. Blocks that went on with later rows would drift apart, and with them the
+/// partitions that are processed at once.
 pub fn launch_rows(
     context: &Context,
     function: &Function,

@@ -6,7 +6,7 @@ use onrush_kernels::headers::{self, Header};
 use super::Writer;
 use crate::ir::expr::{Node, NodeId, Op, StringOp};
 
-/// What a function of texts needs.
+/// The headers that a string function needs.
 pub(super) fn headers_of(op: StringOp) -> Vec<&'static Header> {
     match op {
         StringOp::Parse(_)
@@ -21,7 +21,7 @@ pub(super) fn headers_of(op: StringOp) -> Vec<&'static Header> {
     }
 }
 
-/// A function of texts that are in memory.
+/// The call of a function of strings in memory.
 pub(super) fn call(op: StringOp, t: &str, args: &str) -> String {
     let call = |name: &str| format!("{name}({args})");
     match op {
@@ -61,7 +61,7 @@ impl Writer<'_> {
         (format!("nx{id}"), format!("nb{id}"))
     }
 
-    /// Writes the length of a text that is a result, 0 where there is none.
+    /// Writes the length of a string result, 0 for null.
     pub(super) fn length(&mut self, index: usize, root: NodeId) {
         let names = self.value(root);
         let length = self.length_of(root);
@@ -112,7 +112,7 @@ impl Writer<'_> {
         format!("le{id}")
     }
 
-    /// Writes a text to `at`, which moves behind it.
+    /// Writes a string to `at`, which moves behind it.
     pub(super) fn put(&mut self, id: NodeId) {
         let node = self.body.graph.node(id).clone();
         let mut arg = |index: usize| self.value(node.args[index]).value;

@@ -70,8 +70,8 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Candidates that a lane's mailbox has room for: their keys, behind these the numbers, and behind these as many numbers again, of those that are
-    /// wanted in the end.
+    /// Candidates that fit into the room of a stream's completion flag: first their keys, then their row numbers, then
+    /// as many row numbers again for the rows of the result.
     pub const NEAR: u64 = (StreamContext::ROOM / 16) as u64;
     /// Where in its room the numbers are, and those of the rows that are wanted.
     pub const NUMBERS: usize = Self::NEAR as usize * 8;

@@ -23,7 +23,7 @@ pub const SPAN: u64 = 16;
 /// Rows of a block.
 pub const TILE: u64 = (THREADS * ITEMS) as u64;
 
-/// What has been found for a table.
+/// The state of windows over a table.
 pub struct WindowState {
     pub parameters: Parameters,
     pub sliding: Vec<Accumulator>,
@@ -254,8 +254,8 @@ pub fn spans_parameters(body: &KernelBody, fault: u64, spans: &Buffer) -> Parame
     parameters
 }
 
-/// The shortest spans, of rows. Those in no frame are computed, too: one of them that has no result costs the device, which is no worse than an
-/// error of DataFusion.
+/// Computes the shortest spans, which consist of rows. Spans that are in no frame are computed, too. A row error in
+/// such a span sends the fragment back to the CPU.
 pub fn spans(body: &KernelBody, layout: &SlotLayout, parameters: &Parameters) -> Program {
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) window_spans({}) {{\n  u32 faults = 0;\n\

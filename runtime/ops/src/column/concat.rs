@@ -13,15 +13,15 @@ use crate::launch::launch;
 use crate::{Error, Result};
 
 impl DeviceTable {
-    /// The rows of tables of the same columns, one table behind the other. Texts are bytes where they are in all of them, else numbers of one
-    /// dictionary. Columns of a single table are shared.
+    /// Concatenates tables of the same columns. Strings are stored as bytes if they are bytes in all tables, else as
+    /// indices of one dictionary. Columns of a single table are shared.
     pub fn concat(context: &Context, tables: &[DeviceTable]) -> Result<DeviceTable> {
         let tables: Vec<&DeviceTable> = match tables.iter().filter(|table| table.rows > 0).collect::<Vec<_>>() {
             some if !some.is_empty() => some,
             _ => tables.iter().take(1).collect(),
         };
         let [first, others @ ..] = &tables[..] else {
-            return Err(Error::Unsupported("no tables one behind the other".to_string()));
+            return Err(Error::Unsupported("a concatenation of no tables".to_string()));
         };
         if others.is_empty() {
             return Ok((*first).clone());
@@ -92,7 +92,7 @@ fn run(context: &Context, name: &'static str, body: String, arguments: Arguments
     launch(context, &context.library.function(&program, name)?, arguments, rows, 256, 0)
 }
 
-/// Bits one behind the other; all ones where there are none.
+/// Concatenates bitmaps. A part without a bitmap has all bits set.
 fn concat_bits(context: &Context, parts: &[(Option<&Buffer>, u64)], rows: u64) -> Result<Buffer> {
     // Neighbours share a word.
     let bits = context.zeros(rows.div_ceil(32) * 4)?;
@@ -127,9 +127,9 @@ fn widen(context: &Context, from: &Buffer, rows: u64, to: u64) -> Result<()> {
     run(context, "concat_wide", body.to_string(), Arguments::new().buffer(from).value(rows).value(to), rows)
 }
 
-/// Texts as bytes, of columns without dictionaries.
+/// Concatenates strings as bytes, of columns without dictionaries.
 fn concat_texts(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<StringBuffers> {
-    let missing = || Error::Unsupported("texts that lie nowhere".to_string());
+    let missing = || Error::Unsupported("strings without bytes on the device".to_string());
     let mut ends = Vec::new();
     for part in parts {
         let texts = part.texts.as_ref().ok_or_else(missing)?;
@@ -194,7 +194,7 @@ fn concat_lists(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
     Ok((values, Arc::new(Dictionary::of_pieces(elements))))
 }
 
-/// Numbers of texts, as those of one dictionary.
+/// Concatenates dictionary-encoded columns, as indices of one dictionary.
 fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<DeviceColumn> {
     let known: Vec<Option<&Arc<Dictionary>>> = parts.iter().map(|part| part.dictionary.as_ref()).collect();
     let mut at = 0;
@@ -217,7 +217,7 @@ fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
     places.reverse();
     for (part, known) in parts.iter().zip(&known) {
         match known.and_then(|_| places.pop()).filter(|places| !places.is_empty()) {
-            // A row without a text has any number.
+            // The dictionary index of a null is arbitrary.
             None => values.fill_range(4 * at, 4 * part.rows, 0, &context.stream)?,
             Some(places) => {
                 let body = format!(

@@ -10,10 +10,11 @@ use crate::column::weak_cache::WeakLruCache;
 use crate::column::{DeviceColumn, DictionaryEncoding};
 use crate::ir::packed_key::PackedKeyPart;
 
-/// Numbers of a column's values together with those of others, by what makes these themselves; none where there are too many.
+/// Dictionary encodings of composite keys, by the encodings of their columns. `None` if there are too many distinct
+/// keys.
 pub type CompositeKeyCache = WeakLruCache<OnceLock<Option<Arc<DictionaryEncoding>>>, Option<Arc<CompositeKey>>>;
 
-/// Keys of several columns as one number (`digits`), and that as numbers from 0 on.
+/// Keys of several columns, packed into one integer (`digits`), and the dictionary encoding of that.
 pub struct CompositeKey {
     pub(crate) digits: Vec<PackedKeyPart>,
     pub encoded: DictionaryEncoding,
@@ -29,11 +30,11 @@ impl CompositeKey {
 /// What is known of a column as a key of joins.
 #[derive(Default)]
 pub struct JoinKeyStats {
-    /// Rows have been looked for by it before. Its numbers are worth their time from the second time on.
+    /// Whether the column has been a probe key before. Its dictionary encoding pays from the second time on.
     pub(crate) asked: AtomicBool,
-    /// So many numbers were wanted at most, and there are more of them, or there was no room.
+    /// The highest limit of entries at which encoding failed: there are more distinct values, or there was no memory.
     pub(crate) refused: AtomicU64,
-    /// The numbers that its values have among those of other columns.
+    /// Its values as dictionary indices of other columns' encodings.
     pub(crate) among: WeakLruCache<DictionaryEncoding, DeviceColumn>,
 }
 
@@ -43,5 +44,5 @@ impl JoinKeyStats {
     }
 }
 
-/// Values of a dictionary by their hash: their numbers, one more than these, 0 where there is none.
+/// A hash table of the values of a dictionary. A slot has the value's dictionary index plus one, and 0 if it is empty.
 pub type Slots = OnceLock<Buffer>;

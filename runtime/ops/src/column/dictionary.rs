@@ -19,12 +19,13 @@ use crate::ir::expr::DeviceType;
 use crate::launch::launch;
 use crate::{Error, Result};
 
-/// What a column's values stand for: its texts, each once, in ascending order of their bytes; or what its lists and structs are pieces of.
+/// The values that a column's dictionary indices stand for: distinct strings in ascending order of their bytes, or the
+/// columns that lists and structs refer to.
 pub struct Dictionary {
     /// Of type `Utf8View`, without nulls.
     pub values: ArrayRef,
     bytes: OnceLock<Arc<StringBuffers>>,
-    /// Of lists their elements, of structs their fields; there are no texts then, and those of elements are numbers.
+    /// The elements of lists, or the fields of structs, whose strings are dictionary-encoded. `values` is empty then.
     pub elements: Vec<DeviceColumn>,
 }
 
@@ -47,7 +48,8 @@ impl Dictionary {
         texts + self.elements.iter().map(DeviceColumn::bytes).sum::<u64>()
     }
 
-    /// Its texts on the device, and behind them two empty ones, for the numbers of nulls where there is no text at all. Uploaded once.
+    /// The strings on the device, uploaded once. Two empty strings follow the last one, for the indices of nulls if the
+    /// dictionary is empty.
     pub fn bytes(&self, context: &Context) -> Result<Arc<StringBuffers>> {
         if let Some(known) = self.bytes.get() {
             return Ok(Arc::clone(known));
@@ -60,7 +62,7 @@ impl Dictionary {
     }
 }
 
-/// Rows from which on the device finds the different texts.
+/// Rows from which on the device finds the distinct strings.
 const LARGE: usize = 1 << 15;
 /// The same on the emulated device, so that tests take both ways.
 const LARGE_EMULATED: usize = 64;
@@ -70,7 +72,7 @@ const NARROW: u64 = 1 << 15;
 /// The same on the emulated device, so that tests take both ways.
 const NARROW_EMULATED: u64 = 16;
 
-/// Numbers in device memory for the texts of rows, and these. A row without a text has any.
+/// Dictionary indices in device memory, and their dictionary. The index of a null is arbitrary.
 pub struct EncodedStrings {
     pub values: Buffer,
     /// What they are stored as: [`DeviceType::DictIndex`], or numbers of 8 or 16 bits.
@@ -78,7 +80,7 @@ pub struct EncodedStrings {
     pub dictionary: Dictionary,
 }
 
-/// What the numbers of so many texts are stored as.
+/// The type that the indices of a dictionary of so many entries are stored as.
 fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
     let narrow = if context.device().is_emulated() { NARROW_EMULATED } else { NARROW };
     match entries {
@@ -89,7 +91,7 @@ fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
     }
 }
 
-/// Numbers for the texts of a column's parts.
+/// Dictionary-encodes the strings of a column's chunks.
 pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
     let rows: usize = parts.iter().map(|part| part.len()).sum();
     let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
@@ -135,11 +137,11 @@ fn view(part: &ArrayRef) -> Result<StringViewArray> {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
             Ok(cast(part, &DataType::Utf8View)?.as_string_view().clone())
         }
-        other => Err(Error::Unsupported(format!("texts of {other}"))),
+        other => Err(Error::Unsupported(format!("strings of type {other}"))),
     }
 }
 
-/// Different texts in their order, and the place there of each.
+/// Sorts distinct strings: their dictionary, and the index of each in it.
 fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
     // Most comparisons end within the first eight bytes.
     let start = |text: &str| {
@@ -171,7 +173,7 @@ fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
     (Dictionary::new(Arc::new(values.finish())), places)
 }
 
-/// The texts of several dictionaries as one, and where those of each are in it.
+/// Merges dictionaries. Returns the merged one, and for each dictionary the new indices of its entries.
 pub fn merged(all: &[&Arc<Dictionary>]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
     let texts: Vec<ArrayRef> = all.iter().map(|one| Arc::clone(&one.values)).collect();
     let (codes, dictionary) = encode(&texts)?;
@@ -185,7 +187,7 @@ pub fn merged(all: &[&Arc<Dictionary>]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
     Ok((dictionary, places))
 }
 
-/// Texts that are on the device.
+/// Strings on the device.
 pub struct DeviceStrings<'a> {
     pub texts: &'a StringBuffers,
     pub validity: Option<&'a Buffer>,
@@ -207,13 +209,13 @@ fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
     number(context, &DeviceStrings { texts: &texts, validity: validity.as_ref(), rows: host.len() as u64 }, host)
 }
 
-/// The device finds the different texts, the host sorts them, the device puts their places in the place of its numbers. `host` has the same
-/// texts.
+/// Dictionary-encodes strings on the device. The device finds the distinct strings, the host sorts them, and the device
+/// replaces its numbers by indices of the sorted strings. `host` has the same strings.
 pub fn number(context: &Context, of: &DeviceStrings, host: &LargeStringArray) -> Result<EncodedStrings> {
     let rows = of.rows;
     let values =
         dictionary::Values::Strings { offsets: &of.texts.offsets, bytes: &of.texts.bytes, wide: of.texts.wide };
-    // Few texts are the rule; where there are more, a larger table is tried.
+    // Few distinct strings are the rule. If there are more, a larger table is tried.
     let found = dictionary::encode(context, values, of.validity, rows, 1 << 14)?;
     let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
     let different: Vec<&str> = rows_of.iter().map(|row| host.value(*row as usize)).collect();

@@ -6,7 +6,8 @@ use onrush_kernels::Context;
 use crate::Result;
 use crate::ir::expr::DeviceType;
 
-/// Where a column is written: values, of texts as bytes their lengths, and whether they are there. `packed`: booleans and the latter are a bit a row, else a byte.
+/// The buffers that a column is written to: values (lengths of strings that are stored as bytes) and validity. If
+/// `packed` is set, booleans and validity take a bit for each row, else a byte.
 pub struct OutputColumn {
     pub values: Buffer,
     pub valid: Option<Buffer>,

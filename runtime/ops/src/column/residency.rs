@@ -30,15 +30,16 @@ struct State {
     swept: Option<Instant>,
     changes: u64,
     columns: HashMap<ColumnKey, Entry>,
-    /// What is kept of columns that made room, and how many came back from there.
+    /// Pinned copies of evicted columns. `restored` counts the columns that came from them.
     pinned: PinnedCache,
     restored: u64,
-    /// Whether columns have many different texts, for as long as their first arrays live.
+    /// Whether string columns have a high cardinality, by the addresses of their arrays. An entry counts as long as its
+    /// first array lives.
     many: HashMap<Vec<usize>, (Weak<dyn Array>, bool)>,
 }
 
-/// The arrays of one column, in order, none of them empty. Clones are as cheap to find in the [`Residency`] as to make, however many arrays
-/// there are: whoever reads the same column again keeps one.
+/// The arrays of one column, in order, none of them empty. A clone is found in the [`Residency`] at the same cost
+/// however many arrays there are. A reader that reads a column several times keeps a clone.
 #[derive(Clone)]
 pub struct ColumnChunks(Arc<ChunkList>);
 
@@ -81,7 +82,7 @@ impl Hash for ColumnChunks {
     }
 }
 
-/// A column's arrays, which keep their addresses from being used again, and whether its texts are there as bytes.
+/// A column's arrays, which keep their addresses from being used again, and whether its strings are stored as bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ColumnKey(ColumnChunks, bool);
 
@@ -94,10 +95,11 @@ fn address(part: &ArrayRef) -> usize {
     Arc::as_ptr(part).cast::<()>().addr()
 }
 
-/// Rows that are looked at to tell whether a column has many different texts.
+/// Rows that are sampled to tell whether a column has a high cardinality.
 const SAMPLE: usize = 1 << 12;
 
-/// Whether nearly all texts of a sample differ: with fewer than about [`SAMPLE`] times 8 different ones they do not.
+/// Whether nearly all strings of a sample differ. In a column with fewer than about [`SAMPLE`] times 8 distinct strings
+/// they do not.
 fn differ(parts: &[ArrayRef]) -> bool {
     let rows: usize = parts.iter().map(|part| part.len()).sum();
     let step = (rows / SAMPLE).max(1);
@@ -129,8 +131,9 @@ fn differ(parts: &[ArrayRef]) -> bool {
     (texts - seen.len()) * 16 < texts
 }
 
-/// The device's memory is free at once; that of the host, which the system takes a tenth of a second a gigabyte for, soon. Nobody waits for
-/// that: whoever finds columns that nobody holds is not the one who had them.
+/// Drops columns. Device memory is free at once. Much host memory is freed on another thread: the system takes a tenth
+/// of a second for a gigabyte. The caller does not wait for that, because the thread that finds unused columns is not
+/// the one that used them.
 fn let_go(gone: Vec<(ColumnKey, Entry)>, saved: Vec<(ColumnKey, Arc<PinnedColumn>)>) {
     const LARGE: usize = 16 << 20;
     let keys: Vec<ColumnKey> = gone.into_iter().map(|(key, _)| key).collect();
@@ -146,7 +149,8 @@ impl Residency {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a text column has so many different texts that each row's is looked at rather than each different one; found once.
+    /// Whether a string column has such a high cardinality that expressions read the string of each row rather than
+    /// each dictionary entry. Sampled once.
     pub fn has_many_strings(&self, parts: &ColumnChunks) -> bool {
         let (parts, place) = (parts.arrays(), parts.0.addresses.clone());
         let Some(first) = parts.first() else { return false };
@@ -162,7 +166,7 @@ impl Residency {
         many
     }
 
-    /// A column, if it has texts as bytes or as numbers.
+    /// A resident column, with its strings as bytes or as dictionary indices.
     pub fn get(&self, parts: &ColumnChunks, as_bytes: bool) -> Option<DeviceColumn> {
         let mut state = self.lock();
         state.clock += 1;
@@ -231,8 +235,9 @@ impl Residency {
         drop(gone);
     }
 
-    /// Lets go of columns whose arrays nobody else holds, and returns how many these were: whoever holds a table's column holds its first one. That other lists of ours hold it,
-    /// too, or this one several times, is looked for now and then: it takes as long as there are arrays.
+    /// Drops columns whose arrays nobody else holds, and returns how many they were. A holder of a table's column holds
+    /// its first array. References to one array from other lists in this cache, or several from one list, are counted
+    /// now and then only: that takes time in proportion to the number of arrays.
     pub fn sweep(&self) -> usize {
         const THOROUGHLY: u64 = 64;
         let mut state = self.lock();
@@ -284,13 +289,13 @@ impl Residency {
         self.lock().changes
     }
 
-    /// A moment that tells what was used before it from what is used after it.
+    /// The time of the LRU clock, which orders uses of columns.
     pub(crate) fn now(&self) -> u64 {
         self.lock().clock
     }
 
-    /// Lets go of columns that were not used after a moment, those first that were used longest ago, until so many bytes are free; returns
-    /// how many are. What took long to make is kept in the host's memory.
+    /// Evicts columns that were not used after a time of the LRU clock, least recently used first, until so many bytes
+    /// are free. Returns how many bytes are. Columns that took long to encode are copied to pinned memory.
     pub(crate) fn evict<'a>(&self, lane: impl FnOnce() -> Result<StreamGuard<'a>>, bytes: u64, before: u64) -> u64 {
         let mut state = self.lock();
         let mut freed = 0;

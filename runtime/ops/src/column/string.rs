@@ -15,7 +15,8 @@ use crate::column::dictionary::{self, EncodedStrings};
 use crate::column::{DeviceColumn, DeviceTable};
 use crate::ir::expr::{DeviceType, ExprGraph, NodeId, Op};
 
-/// Bytes, one text behind the other, and where each begins; the last offset is the end. The memory of the bytes is read in whole words.
+/// The bytes of strings, concatenated, and their offsets; the last offset is the end. Kernels read the bytes in whole
+/// words.
 pub struct StringBuffers {
     pub bytes: Arc<Buffer>,
     pub offsets: Arc<Buffer>,
@@ -29,7 +30,7 @@ pub(crate) fn room(bytes: u64) -> u64 {
 }
 
 impl StringBuffers {
-    /// Texts of any of Arrow's types, one part behind the other.
+    /// Uploads strings of any of Arrow's string types, with the chunks concatenated.
     pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<StringBuffers> {
         let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
         let total = |text: &LargeStringArray| {
@@ -72,7 +73,7 @@ impl StringBuffers {
         Ok(StringBuffers { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
     }
 
-    /// Where the text behind the first `rows` would begin.
+    /// The end offset of the first `rows` strings.
     pub(crate) fn end(&self, context: &Context, rows: u64) -> Result<u64> {
         let at = rows as usize..rows as usize + 1;
         Ok(match self.wide {
@@ -103,7 +104,8 @@ impl StringBuffers {
 }
 
 impl DeviceColumn {
-    /// Texts as bytes, or as numbers; another column as it is. What is made is kept as long as the column.
+    /// Converts strings to bytes or to dictionary indices. Other columns are returned as they are. The result is cached
+    /// as long as the column lives.
     pub fn to_representation(&self, context: &Context, as_bytes: bool) -> Result<DeviceColumn> {
         let wanted = match (self.kind, as_bytes) {
             (DeviceType::DictIndex, true) => DeviceType::String,
@@ -130,7 +132,7 @@ impl DeviceColumn {
                 (other.values, other.stored) = (Arc::new(codes.values), codes.stored);
                 other.dictionary = Some(Arc::new(codes.dictionary));
             }
-            // No text at all.
+            // Not a single string.
             _ => {
                 let offsets = Arc::new(context.zeros(8 * (self.rows + 1))?);
                 other.texts = Some(Arc::new(StringBuffers { bytes: Arc::clone(&self.values), offsets, wide: true }));
@@ -149,7 +151,7 @@ impl DeviceColumn {
 }
 
 impl DeviceTable {
-    /// With texts in the forms that a graph reads them in.
+    /// Converts strings to the representations that a graph reads.
     pub fn to_representation(&self, context: &Context, graph: &ExprGraph) -> Result<DeviceTable> {
         let mut columns = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
@@ -159,17 +161,18 @@ impl DeviceTable {
     }
 }
 
-/// Whether a graph reads an input's texts as bytes.
+/// Whether a graph reads an input's strings as bytes.
 pub fn reads_bytes(graph: &ExprGraph, index: usize) -> bool {
     graph.nodes().iter().any(|node| node.op == Op::Input(index as u32) && node.kind == DeviceType::String)
 }
 
-/// Whether some results are texts as bytes, which are measured before they are written.
+/// Whether some results are strings as bytes, which are measured before they are written.
 pub fn has_strings(graph: &ExprGraph, roots: &[NodeId]) -> bool {
     roots.iter().any(|root| graph.kind(*root) == DeviceType::String)
 }
 
-/// The texts of the rows that were written, and which row of the source each of these is: row numbers of some width, or the same.
+/// The rows whose strings are written. `numbers` has the type and the address of their row numbers in the source;
+/// `None` if all rows of the source are written.
 pub struct StringRows {
     pub numbers: Option<(&'static str, u64)>,
     pub count: u64,

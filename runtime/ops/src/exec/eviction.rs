@@ -4,8 +4,8 @@ use crate::Result;
 use crate::exec::executor::Executor;
 
 impl Executor {
-    /// Makes what needs memory of the device. Where that is too little, what nobody holds makes room, then what lies there for later, but not
-    /// what was used for this.
+    /// Runs an attempt that needs device memory, again if it fails for want of memory. Columns that nobody holds are
+    /// dropped first. Then cached columns are evicted, but not those that this attempt used.
     pub fn with_eviction<T>(&self, attempt: impl Fn() -> Result<T>) -> Result<T> {
         let residency = &self.residency;
         // Any: for a new one there may be no memory.

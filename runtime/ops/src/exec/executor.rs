@@ -54,7 +54,7 @@ pub struct Executor {
     lanes: StreamPool,
     /// Columns that nobody holds are let go of while a kernel runs.
     meanwhile: Meanwhile,
-    /// When the rows of groups are moved, and keys numbered.
+    /// Thresholds of partitioning and of dictionary-encoding keys.
     pub tuning: Tuning,
 }
 
@@ -126,13 +126,14 @@ impl Executor {
         self.lanes.are_idle()
     }
 
-    /// A stream for a run and what comes before and after it: uploads, downloads. Others run beside it.
-    /// Those that look at few `rows` come first; [`work`] says how many some stages do.
+    /// Takes a stream for an execution and for the uploads and downloads around it. Other streams run at the same time.
+    /// Executions over few `rows` come first; [`work`] says how many rows some stages process.
     pub fn lane(&self, rows: u64) -> Result<StreamGuard<'_>> {
         self.lanes.take(&self.context, &self.meanwhile, rows)
     }
 
-    /// A column as whoever keeps it should have it: lists, whose elements may be those of many more rows, with elements of their own.
+    /// Compacts a column that is to be kept. A list column may share the elements of many more rows; the result has
+    /// only its elements.
     pub fn compacted(&self, lane: &StreamContext, dtype: &DataType, column: &DeviceColumn) -> Result<DeviceColumn> {
         explode::compacted(&self.memo, lane, dtype, column)
     }
@@ -155,7 +156,7 @@ impl Executor {
                 let moved = Cell::new(false);
                 let result = self.stages(lane, (table, beside), stages, &keep, cancelled, Some(&moved));
                 match result {
-                    // Beside copies of both tables there was too little room for the rest.
+                    // With copies of both tables there was too little memory for the rest.
                     Err(error) if error.is_memory() && moved.get() => {
                         lane.status.clear(&lane.context)?;
                         self.stages(lane, (table, beside), stages, &keep, cancelled, None)
@@ -179,7 +180,7 @@ impl Executor {
         result
     }
 
-    /// `moves`: rows of joins may be moved to their parts, and whether they were.
+    /// `moves`: whether rows of joins may be partitioned, and on return whether they were.
     fn stages(
         &self,
         lane: &StreamContext,
@@ -192,7 +193,7 @@ impl Executor {
         // A run of one kernel, if its last stage is.
         let first = &stages[0];
         let is_as_read = first.window.is_none() && first.repeat.is_none();
-        // Structs hold the columns that they are made of: whoever keeps such a run keeps these.
+        // Structs hold the columns that they are made of, and a cached replay would hold the structs.
         let is_plain = others.is_empty() && is_as_read && first.structs.is_empty();
         let StreamContext { context, status, .. } = lane;
         let tools = group::GroupContext { context, status, sizes: &self.sizes, tuning: &self.tuning };
@@ -496,7 +497,7 @@ impl Execution<'_> {
         EncodedKeys::new(&with, at.table, &stage.graph, keys, source)
     }
 
-    /// Fills the tables of a stage's joins, and finds the pairs of rows with duplicate keys.
+    /// Builds the tables of a stage's joins, and expands joins with duplicate keys.
     fn joins(
         &self,
         at: &StageTables,

@@ -17,14 +17,15 @@ fn plain(dtype: &DataType) -> Option<DeviceType> {
 }
 
 impl Executor {
-    /// A copy of a column of numbers, one value after another, in memory of its own. It is done, and whoever has the descriptor keeps it: this
-    /// process has no mapping of it left, and counts it no more. Where there is a null, the value is any.
+    /// Copies a numeric column, one value after another, and exports the copy as a descriptor. The copy is complete
+    /// when the function returns. The process that has the descriptor keeps the memory: this process has no mapping of
+    /// it left, and counts it no longer. The value of a null is arbitrary.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other types and for no rows; what the driver says if it gives out no descriptors, or has no memory for the copy.
     pub fn export_ipc(&self, parts: &ColumnChunks) -> Result<OwnedFd> {
         let first = parts.arrays().first().map(|array| array.data_type());
-        let unsupported = || Error::Unsupported("lending of a column that is not of numbers".to_string());
+        let unsupported = || Error::Unsupported("export of a column that is not numeric".to_string());
         let stored = first.and_then(plain).ok_or_else(unsupported)?;
         let rows = parts.arrays().iter().map(|array| array.len() as u64).sum();
         let bytes = rows * stored.bytes();

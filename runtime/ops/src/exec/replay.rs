@@ -46,7 +46,7 @@ struct ColumnFingerprint {
     validity: Option<Weak<Buffer>>,
     dictionary: Option<Weak<Dictionary>>,
     texts: Option<Weak<StringBuffers>>,
-    /// The same texts in the form that the kernel reads, maybe.
+    /// The place of the same strings in the other representation, which the kernel may read.
     other: Weak<OnceLock<DeviceColumn>>,
 }
 
@@ -84,7 +84,7 @@ pub enum Replay {
     PassThrough(Vec<PassThrough>),
 }
 
-/// A column of a table as it is, or with other texts for the same numbers.
+/// A column of a table as it is, or with another dictionary for the same indices.
 pub struct PassThrough {
     pub column: usize,
     pub dictionary: Option<Arc<Dictionary>>,
@@ -147,7 +147,7 @@ impl ReplayCache {
 }
 
 impl Replay {
-    /// Waits. The table is that which it was found by.
+    /// Runs again over the table under which it was recorded. Waits.
     pub fn run(&self, lane: &StreamContext, table: &DeviceTable) -> Result<DeviceTable> {
         match self {
             Replay::Launch(run) => launch_again(run, lane),

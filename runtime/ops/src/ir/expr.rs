@@ -17,9 +17,9 @@ pub type NodeId = u32;
 pub enum DeviceType {
     Bool,
     Number(Scalar),
-    /// A text, as its number in a dictionary.
+    /// A string, as its dictionary index.
     DictIndex,
-    /// A text, as its bytes.
+    /// A string, as its bytes.
     String,
     /// A piece of a column that holds the elements of lists: where it begins in the upper half of 64 bits, how long it is in the lower one. A
     /// struct is a piece of one row of several columns, its fields.
@@ -76,13 +76,13 @@ pub enum OverflowPolicy {
     Null,
 }
 
-/// Which moment it is where a zone's clocks show a time twice, or never.
+/// Which timestamp a local time means that occurs twice or never (a fold or a gap of the time zone).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// That at which they are as far ahead of UTC as at another moment, the second argument, else the later one; and as counted on from
-    /// before the gap.
+    /// The timestamp whose UTC offset is that of another timestamp, the second argument, else the later one. In a gap,
+    /// the UTC offset from before the gap.
     As,
-    /// None.
+    /// No timestamp: a row error or null.
     No(OverflowPolicy),
 }
 
@@ -123,9 +123,9 @@ pub enum Op {
     RepeatIndex,
     /// A column of the table that the stage before read, at the row of this number.
     Gather(u32),
-    /// The row of a joined table that has these keys, by the join's number; null where there is none.
+    /// The row of a build side that has these keys, by the join's number; null without a match.
     Probe(u32),
-    /// A column of a joined table, at the row that was found.
+    /// A column of a build side, at the matching row.
     BuildColumn(u32, u32),
     /// Of a row's window.
     WindowBoundary(WindowBoundary),
@@ -145,14 +145,14 @@ pub enum Op {
     Add,
     Subtract,
     Multiply,
-    /// By zero is a fault for integers, and the lowest number by -1.
+    /// For integers, division by zero and the lowest number by -1 are row errors.
     Divide,
     Remainder,
-    /// Integers; what does not fit is a fault.
+    /// Integers; overflow is a row error.
     AddChecked,
     SubtractChecked,
     MultiplyChecked,
-    /// Of 128 bits; what does not fit is a fault.
+    /// Of 128 bits; overflow is a row error.
     AddExact,
     SubtractExact,
     MultiplyExact,
@@ -174,7 +174,7 @@ pub enum Op {
     Or,
     Not,
     IsNull,
-    /// The first argument chooses: null is no. Faults of the other side do not count.
+    /// The first argument chooses; null counts as false. Row errors of the other side do not count.
     IfElse,
     /// The first argument, or the second where that is null.
     Coalesce,
@@ -191,17 +191,17 @@ pub enum Op {
     },
     DatePart(Part, Tick),
     Truncate(Unit, Tick),
-    /// A moment as the clocks of a zone show it, by the zone's table.
+    /// The local time of a timestamp, by the table of a time zone.
     ToLocal(u32, Tick),
-    /// The moment at which the clocks of a zone show a time, by the zone's table.
+    /// The timestamp of a local time, by the table of a time zone.
     ToUtc(u32, Tick, Fold),
-    /// What a table holds for a code; the entry behind the last is that of null.
+    /// The value of a lookup table for a dictionary index. The entry after the last is that of null.
     Lookup(u32),
-    /// A number as the text of that number in the stage's list of texts.
+    /// Makes an integer a dictionary index, of the dictionary with this number among the stage's lists.
     ToDictIndex(u32),
-    /// Of texts as bytes.
+    /// A function of strings that are stored as bytes.
     Str(StringOp),
-    /// Of lists.
+    /// A function of lists.
     List(ListOp),
     /// A number as the key that orders it, of 64 bits, and back.
     OrderKey,
@@ -211,17 +211,18 @@ pub enum Op {
     FromBits,
 }
 
-/// Functions of lists and structs. Elements and fields that are texts are numbers.
+/// Functions of lists and structs. Elements and fields that are strings are dictionary indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListOp {
     Length,
-    /// The element of a number from 1 on, or from the end below it; null where there is none.
+    /// The element at a position: from 1 on, or from the end if negative. Null if there is no such element.
     Element,
-    /// From one number to another one, both as above; below zero the end itself is left out. A number of more than 32 bits is a fault.
+    /// The elements from one position to another, both as above; below zero the end itself is left out. A position of
+    /// more than 32 bits is a row error.
     Slice,
     /// Whether the second argument is an element. What is not there is none.
     Contains,
-    /// Whether a table says yes of the text of an element.
+    /// Whether a lookup table is true for the string of an element.
     ContainsString(u32),
     Min,
     Max,
@@ -233,10 +234,10 @@ pub enum ListOp {
     Struct(u32),
 }
 
-/// Functions of texts as bytes; tables are those of the stage's lookups.
+/// Functions of strings that are stored as bytes. Tables are those of the stage's lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringOp {
-    /// The text of a table.
+    /// The string of a table.
     Literal(u32),
     Contains,
     StartsWith,
@@ -247,7 +248,7 @@ pub enum StringOp {
     Count(u32),
     CharLength,
     ByteLength,
-    /// The place of the second text in the first one, in characters from 1 on; 0 where it is not there.
+    /// The position of the second string in the first, in characters from 1 on; 0 if it does not occur.
     Position,
     /// Characters from the second argument on, at most as many as the third says, if there is one: counted from 1, or from 0 and from the
     /// end below it.
@@ -263,18 +264,20 @@ pub enum StringOp {
     },
     /// What separators (second) leave, by number (third) from 1 on, or from the end below it.
     SplitPart,
-    /// An integer; what is none is a fault or null.
+    /// Parses an integer. Any other string is a row error or null.
     ParseInt(OverflowPolicy),
-    /// The same of a float or of days; of what is none for sure. Other forms than the common ones are a fault.
+    /// Parses a float or a date. A string that is certainly not one is a row error or null. Uncommon forms are a row
+    /// error.
     Parse(OverflowPolicy),
-    /// Of a moment without a zone.
+    /// Parses a timestamp without a time zone.
     ParseTimestamp(OverflowPolicy, Tick),
-    // These are made: they have no place in memory until they are written, and are results only.
+    // The functions from here on yield computed strings. They have no place in memory until they are written, and are
+    // results only.
     /// In the upper or lower case of a table.
     Case(u32),
-    /// The arguments, one behind the other.
+    /// The arguments, concatenated.
     Concat,
-    /// Each occurrence of the second text, which is not empty, by the third.
+    /// The first string with each occurrence of the second, which is not empty, replaced by the third.
     Replace,
     /// An integer's digits.
     FormatInt,
@@ -282,20 +285,20 @@ pub enum StringOp {
     FormatFloat(u32),
     /// Its characters from the last one on.
     Reverse,
-    /// So many times, one behind the other.
+    /// The string, repeated so many times.
     Repeat,
-    /// Of so many characters, with those of the third argument beside it, on the left or on the right.
+    /// The string, padded to so many characters with those of the third argument, on the left or on the right.
     Pad {
         left: bool,
     },
-    /// A decimal of a scale, a date, a moment without a zone.
+    /// A decimal of a scale, a date, a timestamp without a time zone.
     FormatDecimal(u32),
     FormatDate,
     FormatTimestamp(Tick),
 }
 
 impl StringOp {
-    /// Whether its text has no place in memory until it is written.
+    /// Whether its result is a computed string, without a place in memory until it is written.
     pub fn is_computed(self) -> bool {
         use StringOp::{
             Case, Concat, FormatDate, FormatDecimal, FormatFloat, FormatInt, FormatTimestamp, Pad, Repeat, Replace,

@@ -1,9 +1,9 @@
 //! User-defined device functions: `__device__` functions in CUDA C++ whose source goes into the kernels that call
 //! them.
 //!
-//! The source stands before our headers, in a namespace of its own, and its macros end with it. So it means what it
-//! means alone, and two sources may use the same names. The symbol is a hash of the source, so kernels are found
-//! again by the functions that they call.
+//! The source stands before Onrush's headers, in a separate namespace, and its macros end with it. Therefore it means
+//! what it means alone, and two sources may use the same names. The symbol is a hash of the source, so kernels are
+//! found again by the functions that they call.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -92,7 +92,7 @@ fn range_of(graph: &ExprGraph, read: &dyn KnownRanges, known: &[Option<Range>], 
         }),
         Op::Divide => of(0).zip(of(1)).and_then(|((a, b), (c, d))| (c == d && c > 0).then(|| (a / c, b / c))),
         Op::List(ListOp::Length) => Some((0, u32::MAX.into())),
-        // Bytes and characters of one text, how often and where a part of it is.
+        // Bytes and characters of one string, positions and counts in it.
         Op::Str(StringOp::CharLength | StringOp::ByteLength | StringOp::Position | StringOp::Count(_)) => {
             Some((0, i32::MAX.into()))
         }

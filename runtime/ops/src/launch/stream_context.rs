@@ -48,7 +48,7 @@ const SMALL: u64 = 512;
 const PIECES: usize = 8;
 
 impl StreamContext {
-    /// What `tell` of `pipeline.cuh` says where no row had a fault.
+    /// The value that `tell` of `pipeline.cuh` writes if no row had a row error.
     pub(crate) const DONE: u64 = 1;
     /// Bytes of small results that come to the host without a copy.
     pub(crate) const ROOM: usize = 64 << 10;
@@ -187,8 +187,9 @@ impl Drop for StreamGuard<'_> {
     }
 }
 
-/// What kernels tell: faults, overflow, a count, a ticket. Zero at first, and again after a run without a fault: kernels leave the ticket
-/// so, and set the count. Behind it there is memory for the usual reduction.
+/// The words that kernels report in: row errors, overflow, a count, a ticket. All are 0 at first, and again after an
+/// execution without a row error: kernels leave the ticket so, and set the count. After the words there is memory for
+/// the usual reduction.
 pub struct StatusBlock {
     buffer: Buffer,
 }
@@ -232,7 +233,7 @@ impl StatusBlock {
         self.buffer.address() + 24
     }
 
-    /// Whether a table of rows to be found has several for a key.
+    /// The address of the word that says whether a build side has several rows for a key.
     pub fn duplicates(&self) -> u64 {
         self.buffer.address() + 20
     }
@@ -267,7 +268,7 @@ impl StatusBlock {
         Ok(self.buffer.fill_range(20, 4, 0, &context.stream)?)
     }
 
-    /// Waits; gives the count unless a row had a fault.
+    /// Waits. Returns the count, or an error if a row had a row error.
     pub fn finish(&self, context: &Context) -> Result<u64> {
         let words = self.buffer.read::<u64>(0..2, &context.stream)?;
         if words[0] as u32 != 0 { Err(Error::Fault) } else { Ok(words[1]) }

@@ -104,7 +104,8 @@ pub fn explode(lane: &StreamContext, body: &KernelBody, count: NodeId) -> Result
     Ok(Explode { source, _rows: of_row, _places: places })
 }
 
-/// A column as whoever keeps it should have it: lists, whose elements may be those of many more rows, with elements of their own.
+/// Compacts a column that is to be kept. A list column may share the elements of many more rows; the result has only
+/// its elements.
 pub fn compacted(
     memo: &KernelCache,
     lane: &StreamContext,

@@ -61,7 +61,7 @@ pub struct BuildSide {
 }
 
 impl BuildSide {
-    /// Whether the pipeline's rows have to become pairs: keys have several rows, or rows that nobody finds are wanted, too.
+    /// Whether the join needs expansion: keys have several rows, or build-side rows without a match are wanted, too.
     pub fn has_pairs(&self, join: &Join) -> bool {
         self.order.is_some() && join.how != JoinKind::Semi
     }
@@ -111,14 +111,14 @@ struct RowsBySlot {
     moved: Buffer,
 }
 
-/// The rows of a joined table by their runs.
+/// The rows of a build side, by duplicate-key range.
 pub enum MatchList {
     Rows(Buffer),
     /// All columns that are read are in that order themselves.
     Columns,
 }
 
-/// Columns of a joined table, copied to other places.
+/// Columns of a build side, gathered in another order.
 #[derive(Default)]
 pub struct GatheredColumns(pub Vec<OutputColumn>);
 
@@ -185,12 +185,12 @@ pub(crate) fn choose_key_lookup(body: &KernelBody, keys: &[NodeId], nulls_equal:
     })
 }
 
-/// Whether slots have runs: there are several rows for a key and all are wanted, or those that nobody finds.
+/// Whether slots have duplicate-key ranges: a key has several rows and all are wanted, or the rows without a match are.
 fn wants_runs(join: &Join, several: bool) -> bool {
     join.how == JoinKind::Full || several && (join.how != JoinKind::Semi || join.residual.is_some())
 }
 
-/// The columns of a joined table that a stage reads, by their numbers.
+/// The columns of a build side that a stage reads, by their numbers.
 pub fn used(stage: &Stage, number: usize, columns: usize) -> Vec<usize> {
     let mut roots: Vec<NodeId> = match &stage.sink {
         Sink::Output(output) => output.columns.clone(),
@@ -209,7 +209,7 @@ pub fn used(stage: &Stage, number: usize, columns: usize) -> Vec<usize> {
     let needed = stage.graph.needed(&roots);
     let is_used = |column: &usize| {
         let joined = Op::BuildColumn(number as u32, *column as u32);
-        // Windows have roots of their own.
+        // Windows have separate roots.
         match stage.window {
             Some(_) => stage.graph.nodes().iter().any(|node| node.op == joined),
             None => needed.iter().any(|id| stage.graph.node(*id).op == joined),
@@ -218,7 +218,8 @@ pub fn used(stage: &Stage, number: usize, columns: usize) -> Vec<usize> {
     (0..columns).filter(is_used).collect()
 }
 
-/// The one column of 64 bits that is read of a joined table beyond the cache, which can be sorted with its slots.
+/// The only column that is read of a build side, if it has 64 bits and more bytes than the L2 cache holds. It can be
+/// sorted with its slots.
 fn carried(source: &RowSource, join: &Join, used: &[usize], cached_bytes: u64) -> Option<usize> {
     let [column] = *used else { return None };
     let access = &source.inputs[column];
@@ -239,7 +240,7 @@ fn is_complete(body: &KernelBody, join: &Join, key_lookup: &KeyLookup, several: 
     !several && body.source.rows == size && !body.nullable(&join.keys).into_iter().any(|nullable| nullable)
 }
 
-/// Numbers of texts in other dictionaries, kept as long as both are.
+/// Maps from the indices of one dictionary to those of another, cached as long as both dictionaries live.
 #[derive(Default)]
 pub struct DictionaryRemaps {
     known: Mutex<HashMap<(usize, usize), DictionaryRemap>>,
@@ -252,7 +253,7 @@ struct DictionaryRemap {
 }
 
 impl DictionaryRemaps {
-    /// For each text of `from` its number in `to`, all bits set where it is not there.
+    /// For each string of `from` its index in `to`, all bits set if `to` lacks it.
     fn get(&self, context: &Context, from: &Arc<Dictionary>, to: &Arc<Dictionary>) -> Result<Arc<Buffer>> {
         let place = (Arc::as_ptr(from).addr(), Arc::as_ptr(to).addr());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,7 +270,7 @@ impl DictionaryRemaps {
     }
 }
 
-/// Both are in the order of their texts.
+/// Maps the indices of a dictionary to those of another one. Both are in the order of their strings.
 fn renumber(from: &Dictionary, to: &Dictionary) -> Vec<u32> {
     let (a, b) = (from.values.as_string_view(), to.values.as_string_view());
     let mut numbers = vec![u32::MAX; a.len().max(1)];
@@ -293,8 +294,8 @@ pub struct JoinBuilder<'a> {
 }
 
 impl JoinBuilder<'_> {
-    /// The table of a join. `number` is its place among the joins of its stage, `stage` looks for `rows`; `ranged` says
-    /// which columns' ranges are needed beside those of keys, and the dictionaries are those of the keys in the pipeline.
+    /// Builds the table of a join. `number` is the join's place in its stage, `stage` probes with `rows`. `ranged` says
+    /// which columns need value ranges in addition to the keys. `dictionaries` are those of the keys in the pipeline.
     pub fn build(
         &self,
         (number, join): (usize, &Join),
@@ -315,7 +316,7 @@ impl JoinBuilder<'_> {
         let key_lookup = choose_key_lookup(&body, &join.keys, join.nulls_equal, table.rows)?;
         let used = used(stage, number, table.columns.len());
         let mut direct = None;
-        // As many rows at least have to be looked for as are put in.
+        // At least as many rows have to probe as are on the build side.
         if join.how != JoinKind::Full && rows >= table.rows {
             direct = self.direct(&body, join, &key_lookup, &used)?;
         }
@@ -547,7 +548,7 @@ impl JoinBuilder<'_> {
         };
         let arguments = Arguments::new().buffer(&slots).value(rows).value(last as u32).buffer(table);
         self.by_run(key_lookup, "join_runs", arguments.value(status.duplicates()), rows)?;
-        // Slots have runs with a column that is carried, whatever is found: nobody waits for that.
+        // With a column that is carried, slots have duplicate-key ranges in any case: nothing has to be awaited.
         let several = carried.is_some() || status.built(context)?.1;
         if several {
             status.clear_build(context)?;

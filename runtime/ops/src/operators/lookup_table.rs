@@ -17,7 +17,7 @@ use crate::ir::expr::DeviceType;
 use crate::pipeline::lookup::{Constant, Evaluate, Lookup, StringSource, TimeZoneTable};
 use crate::{Error, Result};
 
-/// A table, and the texts that its values are the numbers of.
+/// A lookup table, and the dictionary that its values are indices of.
 pub type LookupResult = (Arc<LookupTable>, Option<Arc<Dictionary>>);
 
 /// The tables that there are.

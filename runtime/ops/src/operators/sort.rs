@@ -285,7 +285,7 @@ const ON_HOST_EMULATED: (u64, u64) = (3000, 2000);
 struct RowNumbers {
     address: u64,
     count: u64,
-    /// None where they are in the lane's mailbox.
+    /// `None` if the numbers are in the room of the stream's completion flag.
     _memory: Option<Buffer>,
 }
 
@@ -406,7 +406,7 @@ fn sampled_top_k(lane: &StreamContext, body: &KernelBody, top: &TopK) -> Result<
     Ok(Some(RowNumbers { address: sorted.address(), count: numbers.rows, _memory: Some(sorted) }))
 }
 
-/// The filter for keys that are not above `edge`, beside another one.
+/// The filter for keys that are not above `edge`, combined with another filter.
 fn up_to(graph: &mut ExprGraph, key: NodeId, edge: u64, before: Option<NodeId>) -> NodeId {
     let edge = graph.literal(UNSIGNED, LiteralValue::U64(edge));
     let filter = graph.add(Op::Compare(Comparison::LessEqual), &[key, edge], DeviceType::Bool);

@@ -30,7 +30,7 @@ pub struct RecordedLaunch {
     pub first: usize,
     pub results: Vec<OutputSlot>,
     pub rows: u64,
-    /// What the kernel reads beside the table.
+    /// Lookup tables that the kernel reads in addition to the source.
     pub tables: Vec<Arc<LookupTable>>,
 }
 
@@ -188,7 +188,7 @@ fn with_strings(
     rows: u64,
     dictionary_of: &dyn Fn(NodeId) -> Option<Arc<Dictionary>>,
 ) -> Result<DeviceTable> {
-    // Bits are packed, and texts written, behind what told that it is done.
+    // Bits are packed, and strings written, after the kernel that signals completion.
     if targets.iter().any(|target| !target.packed) || texts.iter().any(Option::is_some) {
         lane.is_idle.store(false, Ordering::Relaxed);
     }
@@ -206,7 +206,7 @@ fn with_strings(
     Ok(DeviceTable { rows, columns })
 }
 
-/// Writes the texts whose lengths are known to places of their own.
+/// Writes strings whose lengths are known to newly allocated memory.
 pub fn write_strings(
     lane: &StreamContext,
     body: &KernelBody,

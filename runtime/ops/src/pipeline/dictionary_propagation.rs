@@ -25,7 +25,7 @@ pub(crate) fn reads_previous_stage(graph: &ExprGraph) -> bool {
     graph.nodes().iter().any(|node| matches!(node.op, Op::Gather(_) | Op::List(ListOp::Rows(_))))
 }
 
-/// The dictionary of a node that is a text's number, or a list.
+/// The dictionary of a node that is a dictionary index or a list.
 pub(crate) fn node_dictionary(graph: &ExprGraph, id: NodeId, texts: &Dictionaries) -> Option<Arc<Dictionary>> {
     let node = graph.node(id);
     match node.op {
@@ -34,7 +34,7 @@ pub(crate) fn node_dictionary(graph: &ExprGraph, id: NodeId, texts: &Dictionarie
         Op::ToDictIndex(index) => texts.lists.get(index as usize).cloned(),
         Op::Gather(index) => texts.fetched[index as usize].clone(),
         Op::BuildColumn(join, column) => texts.joined[join as usize][column as usize].clone(),
-        // Of a text beside null, and of a number that is one again.
+        // One side may be null, which has no dictionary.
         Op::IfElse => {
             node_dictionary(graph, node.args[1], texts).or_else(|| node_dictionary(graph, node.args[2], texts))
         }
@@ -50,7 +50,7 @@ pub(crate) fn node_dictionary(graph: &ExprGraph, id: NodeId, texts: &Dictionarie
             node_dictionary(graph, node.args[0], texts)?.elements.get(field as usize)?.dictionary.clone()
         }
         Op::List(ListOp::Struct(number)) => texts.structs.get(number as usize).cloned(),
-        // The first or last of some texts.
+        // The first or last of some strings.
         Op::Prefix(number) => node_dictionary(graph, texts.window?.prefix.get(number as usize)?.of?, texts),
         Op::Suffix(number) => node_dictionary(graph, texts.window?.suffix.get(number as usize)?.of?, texts),
         Op::Sliding(number) => node_dictionary(graph, texts.window?.sliding.get(number as usize)?.of?, texts),

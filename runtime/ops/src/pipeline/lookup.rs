@@ -11,15 +11,15 @@ use crate::Result;
 /// A table that a pipeline looks values up in.
 #[derive(Clone)]
 pub enum Lookup {
-    /// A function of one text column, computed once for each text of its dictionary.
+    /// A function of one string column, evaluated once for each entry of its dictionary.
     Strings {
         of: StringSource,
-        /// From the dictionary's texts, with a null behind them, to as many values.
+        /// From the dictionary's strings, followed by a null, to as many values.
         evaluate: Evaluate,
     },
-    /// Clocks of a zone.
+    /// UTC offsets of a time zone.
     TimeZone(Arc<TimeZoneTable>),
-    /// What expressions bring: a text, a set of characters, an automaton.
+    /// A constant of an expression: a string, a set of characters, an automaton.
     Constant(Arc<Constant>),
 }
 
@@ -48,7 +48,7 @@ impl Lookup {
         Lookup::Constant(found)
     }
 
-    /// A text for [`crate::ir::expr::StringOp::Literal`].
+    /// A string for [`crate::ir::expr::StringOp::Literal`].
     pub fn text(text: &str) -> Lookup {
         let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
         bytes.extend(text.as_bytes());
@@ -56,7 +56,7 @@ impl Lookup {
     }
 }
 
-/// A column whose texts have numbers.
+/// A dictionary-encoded string column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringSource {
     /// Of the source.
@@ -69,7 +69,8 @@ pub enum StringSource {
 
 pub type Evaluate = Arc<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
 
-/// Since when a zone's clocks are how far ahead of UTC, in seconds: ascending, the first one from the beginning of time on.
+/// The UTC offsets of a time zone in seconds, and since when each one applies: ascending, the first one from the
+/// beginning of time on.
 #[derive(Debug)]
 pub struct TimeZoneTable {
     pub starts: Vec<i64>,

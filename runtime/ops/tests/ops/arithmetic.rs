@@ -141,7 +141,7 @@ fn integer_division_truncates_and_keeps_nulls() {
     let stages = project(graph, columns.to_vec());
     for rows in SIZES {
         let a = column::<Int64Array, i64>(rows, Nulls::Alternating, |row| long(row, 5));
-        // A null divisor has 0 below it, which is no division by zero.
+        // A null divisor has 0 below it, which is not a division by zero.
         let b = column::<Int64Array, i64>(rows, Nulls::Last, |row| one_of(&[7, -3, 2, i64::MAX, i64::MIN], row, 6));
         let expected = [
             pairwise::<Int64Type, Int64Type>(&a, &b, |a, b| Some(a / b)),

@@ -11,7 +11,7 @@ use super::support::{BOOL, LONG, Nulls, ROW, column, open, output, random, run, 
 
 const SIZES: [usize; 4] = [33, 1023, 1025, 5000];
 
-/// A device of its own, whose kernels are those of one test.
+/// A separate device, whose kernels are those of one test.
 fn device() -> Executor {
     open(true, Some(Tuning::small()))
 }

@@ -73,7 +73,7 @@ fn top_k_of_keys_in_order_gives_the_first_or_the_last_rows() {
     }
 }
 
-/// With the keys of ORDER BY: nulls are beside the lowest or the highest value.
+/// With the keys of ORDER BY: nulls are next to the lowest or the highest value.
 #[test]
 fn top_k_of_a_nullable_column_follows_the_place_of_nulls() {
     for rows in SIZES {

@@ -12,7 +12,7 @@ use super::contract::{RowFilter, SortKey};
 struct Both {
     expr: Expr,
     text: String,
-    /// Needs no parentheses beside `&&`.
+    /// Whether it needs no parentheses as an operand of `&&`.
     tight: bool,
 }
 
@@ -78,7 +78,7 @@ fn one(filter: &RowFilter, columns: &[Field]) -> Result<Both, String> {
                 "<=" => (BinaryOp::LessEqual, "<="),
                 ">" => (BinaryOp::Greater, ">"),
                 ">=" => (BinaryOp::GreaterEqual, ">="),
-                other => return Err(format!("`{other}` is no comparison: = != < <= > >= are")),
+                other => return Err(format!("`{other}` is not a comparison: = != < <= > >= are")),
             };
             compare(op, sign, text_of("value")?)
         }
@@ -93,7 +93,7 @@ fn one(filter: &RowFilter, columns: &[Field]) -> Result<Both, String> {
             let mut list = Vec::new();
             let mut written = Vec::new();
             for value in values {
-                let (value, text) = literal(field, value.as_str().ok_or("the values of a set are texts")?)?;
+                let (value, text) = literal(field, value.as_str().ok_or("the values of a set are strings")?)?;
                 list.push(Expr::literal(value));
                 written.push(text);
             }
@@ -103,7 +103,7 @@ fn one(filter: &RowFilter, columns: &[Field]) -> Result<Both, String> {
         }
         "search" => {
             if !field.dtype.is_text() {
-                return Err(format!("`{}` is of type {}: only texts can be searched", field.name, field.dtype));
+                return Err(format!("`{}` is of type {}: only strings can be searched", field.name, field.dtype));
             }
             search(
                 column(),
@@ -178,7 +178,7 @@ fn literal(field: &Field, text: &str) -> Result<(Value, String), String> {
                 _ => Err(wrong("not a number")),
             }
         }
-        // Beside a date or a time the session reads a text as one.
+        // The session reads a string that is compared with a date or a time as one.
         DataType::Date | DataType::Timestamp(..) | DataType::Time(_) => {
             Ok((Value::Text(trimmed.to_string()), quoted(trimmed)))
         }
@@ -293,7 +293,7 @@ mod tests {
         let far = filter(9, "is_null", Json::Null);
         assert_eq!(text(json!([far])).unwrap_err(), "there is no column 9");
         let number = filter(0, "search", json!({ "search_type": "contains", "term": "1", "case_sensitive": true }));
-        assert!(text(json!([number])).unwrap_err().contains("only texts can be searched"));
+        assert!(text(json!([number])).unwrap_err().contains("only strings can be searched"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! A thread with a connection to the session of its own: what one lane asks does not wait for another one's answers. The
-//! connection is an observer's, under a name of its own: a cell's interrupt does not stop it, and its work is not the cell's.
+//! A thread with a separate connection to the session: a question of one lane does not wait for the answers of another.
+//! The connection is an observer's, under a separate name: a cell's interrupt does not stop it, and its work does not
+//! count as the cell's.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

@@ -28,16 +28,17 @@ pub struct PinnedColumn {
     range: Arc<OnceLock<Option<(i128, i128)>>>,
     is_partitioned: bool,
     has_validity: bool,
-    /// Of numbers of texts: these.
+    /// The dictionary of dictionary-encoded strings.
     texts: Option<ArrayRef>,
-    /// Of texts as bytes: whether their offsets are of 64 bits.
+    /// For strings that are stored as bytes: whether their offsets have 64 bits.
     wide: Option<bool>,
-    /// Values, or bytes of texts and their offsets; then whether they are there.
+    /// Values, or the bytes and the offsets of strings; then the validity bitmap, if there is one.
     memory: PinnedCopy,
 }
 
 impl PinnedColumn {
-    /// Waits. None of what holds other columns, or shares texts with them.
+    /// Copies a column to pinned memory. `None` if the column refers to other columns or shares the strings of a
+    /// dictionary. Waits.
     fn of(context: &Context, column: &DeviceColumn) -> Result<Option<PinnedColumn>> {
         let texts = match (column.kind, &column.dictionary) {
             (DeviceType::DictIndex, Some(dictionary)) if dictionary.elements.is_empty() => {
@@ -67,7 +68,7 @@ impl PinnedColumn {
         }))
     }
 
-    /// The column, in memory of its own. Waits.
+    /// Copies the column to newly allocated device memory. Waits.
     pub fn back(&self, context: &Context) -> Result<DeviceColumn> {
         let mut next = 0;
         let mut buffer = || -> Result<Arc<Buffer>> {
@@ -99,7 +100,7 @@ fn is_as_rows(column: &DeviceColumn) -> bool {
     matches!(column.kind, DeviceType::Number(_)) && column.kind == column.stored && column.dictionary.is_none()
 }
 
-/// What is kept of columns that made room.
+/// LRU cache of pinned copies of evicted columns.
 #[derive(Default)]
 pub struct PinnedCache {
     entries: HashMap<ColumnKey, (Arc<PinnedColumn>, u64)>,
@@ -141,22 +142,23 @@ impl PinnedCache {
 }
 
 impl Residency {
-    /// How many bytes of the host's memory may be locked for columns that make room; none at first.
+    /// Sets how many bytes of host memory may be pinned for evicted columns. At first the limit is 0.
     pub fn set_pinned_limit(&self, bytes: u64) {
         self.lock().pinned.limit = bytes;
     }
 
-    /// Bytes of the host's memory that are locked for columns that made room.
+    /// Bytes of host memory that are pinned for evicted columns.
     pub fn pinned_bytes(&self) -> u64 {
         self.lock().pinned.bytes()
     }
 
-    /// How many columns came back from there.
+    /// How many columns were restored from pinned memory.
     pub fn restored(&self) -> u64 {
         self.lock().restored
     }
 
-    /// Keeps a copy of a column that makes room. Where the host has no memory for that, nothing: its rows are there.
+    /// Copies a column that is evicted to pinned memory. Without host memory for the copy nothing happens: the rows are
+    /// on the host in any case.
     pub(super) fn copy_to_pinned(&self, context: &Context, key: &ColumnKey, column: &DeviceColumn) {
         let least = if context.device().is_emulated() { LEAST_EMULATED } else { LEAST };
         let bytes = column.bytes();
@@ -179,7 +181,7 @@ impl Residency {
         drop((before, gone));
     }
 
-    /// A column that made room, if it was kept. Waits.
+    /// Restores an evicted column, if there is a pinned copy. Waits.
     pub(super) fn restore(&self, context: &Context, key: &ColumnKey) -> Result<Option<DeviceColumn>> {
         let copied = {
             let mut state = self.lock();

@@ -73,7 +73,7 @@ pub(crate) fn joins(
     Ok(())
 }
 
-/// The columns of the only key, in the pipeline's table and in the joined one.
+/// The columns of the only key: on the probe side and on the build side.
 fn columns(stage: &Stage, join: &Join) -> Option<(usize, usize)> {
     let ([probe], [key]) = (&stage.graph.node(join.probe).args[..], &join.keys[..]) else { return None };
     match (&stage.graph.node(*probe).op, &join.graph.node(*key).op) {
@@ -82,7 +82,7 @@ fn columns(stage: &Stage, join: &Join) -> Option<(usize, usize)> {
     }
 }
 
-/// A column's values as numbers of another one's, null where that has no such value.
+/// A column's values as dictionary indices of another column's encoding, null if that lacks the value.
 fn among(
     context: &Context,
     of: &DeviceColumn,

@@ -17,7 +17,7 @@ use crate::operators::join::{BuildSide, GatheredColumns, JoinBuilder, MOST_ROWS,
 use crate::pipeline::{Join, JoinKind, Sink, Stage};
 use crate::{Error, Result};
 
-/// Blocks on each multiprocessor that look at all rows of runs, which may take seconds: half of those that it has room for.
+/// Blocks on each multiprocessor of a residual scan, which may take seconds: half of those that it has room for.
 const LOOKING: u32 = 4;
 /// Pairs of a piece: 20 ms on an H200.
 const PIECE: u64 = 1 << 34;
@@ -80,7 +80,8 @@ impl JoinBuilder<'_> {
         }
     }
 
-    /// Columns of a table in the order of its runs. None where they stay where they are: there are too few pairs, or there is no room.
+    /// Columns of a table in the order of its duplicate-key ranges. `None` if they stay in place: there are too few
+    /// pairs, or there is no memory.
     fn ordered(
         &self,
         table: &DeviceTable,
@@ -319,7 +320,7 @@ impl JoinBuilder<'_> {
         Ok(())
     }
 
-    /// Puts the rows of a joined table that no pair has behind the pairs, without a row of the source, and gives their number.
+    /// Appends the build-side rows without a match to the pairs, without a row of the source, and returns their number.
     fn rest(&self, rows: u64, total: u64, source: &Buffer, found: &Buffer) -> Result<u64> {
         let context = self.tools.context;
         let program = expand::matched();

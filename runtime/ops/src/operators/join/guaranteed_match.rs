@@ -11,8 +11,8 @@ use crate::ir::expr::{ExprGraph, NodeId, Op};
 use crate::operators::join::BuildSide;
 use crate::pipeline::Stage;
 
-/// Notes which joins are so, for a stage that goes over a table; what is left of its filter. Ranges of columns are looked for once, and only where the
-/// joined table is complete.
+/// Notes which joins are foreign-key joins, for a stage over a table. Returns what is left of the stage's filter. Value
+/// ranges of columns are computed once, and only if the build side is complete.
 pub(crate) fn note(
     context: &Context,
     (table, source): (&DeviceTable, &RowSource),
@@ -33,7 +33,8 @@ pub(crate) fn note(
     Ok(stage.filter.and_then(|filter| rest(&stage.graph, filter, &certain)))
 }
 
-/// Keys that are computed are not looked at: what is computed may fail, which somebody must see.
+/// Whether each probe row has a match. Computed keys do not count: their evaluation may fail, and a row error must be
+/// reported.
 fn finds_all(
     context: &Context,
     (table, source): (&DeviceTable, &RowSource),
@@ -57,7 +58,7 @@ fn finds_all(
     Ok(true)
 }
 
-/// A condition without the parts that say that a row was found.
+/// A condition without its conjuncts that only test for a match.
 fn rest(graph: &ExprGraph, condition: NodeId, certain: &[NodeId]) -> Option<NodeId> {
     let node = graph.node(condition);
     match node.op {

@@ -26,7 +26,7 @@ use crate::operators::partition::shared::{IN_PLACE, WIDEST, is_movable};
 use crate::pipeline::dictionary_propagation::reads_previous_stage;
 use crate::pipeline::{JoinKind, Sink, Stage};
 
-/// Moves the rows of the first stage's table and of the one that it joins to their parts, if that is worth it: whether it was.
+/// Radix-partitions the first stage's table and its build side, if that pays. Returns whether it did.
 pub(crate) fn joins(
     tools: &GroupContext,
     memo: &KernelCache,
@@ -59,14 +59,14 @@ pub(crate) fn joins(
     if matches!(key_lookup, KeyLookup::Direct { .. }) || !tools.exceeds_l2(table.rows, bytes) {
         return Ok(false);
     }
-    // Copies beside a table that has no room then are worse than none.
+    // Copies that leave no memory for the table are worse than none.
     let room = tools.context.device().ledger().room();
     if of_other.bytes(other) + read.bytes(&in_forms) + bytes > room {
         return Ok(false);
     }
     let with = TablePartitioner { tools, memo, parts: parts_of(bytes) };
     let by = key_lookup.over(&stage.graph.node(join.probe).args);
-    // Rows that are not joined at all are left out here: of other joins they stay.
+    // An inner join drops rows that do not pass the probe filter here. Other joins keep them.
     let filter = join.probe_filter.filter(|_| join.how == JoinKind::Inner);
     let Some(moved) = with.table(&in_forms, &stage.graph, &by, filter, &read)? else { return Ok(false) };
     if let Some(other) = with.table(other, &join.graph, &key_lookup, None, &of_other)? {
@@ -110,7 +110,7 @@ fn inputs(graph: &ExprGraph, roots: &[NodeId]) -> Vec<usize> {
     graph.needed(roots).iter().filter_map(input).collect()
 }
 
-/// Columns of the joined table that groups are found by.
+/// Columns of the build side that rows are grouped by.
 fn joined_keys(stage: &Stage) -> Vec<usize> {
     let Sink::Aggregate { keys, .. } = &stage.sink else { return Vec::new() };
     let joined = |id: &NodeId| match stage.graph.node(*id).op {
@@ -120,7 +120,8 @@ fn joined_keys(stage: &Stage) -> Vec<usize> {
     stage.graph.needed(keys).iter().filter_map(joined).collect()
 }
 
-/// What a stage reads of its table. None where something depends on the order of rows, or on what is found for a column once and kept with it.
+/// The columns that a stage reads of its table. `None` if something depends on the order of rows, or on data that is
+/// computed once for a column and cached with it.
 fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<ColumnSet> {
     let Sink::Aggregate { keys, accumulators } = &stage.sink else { return None };
     let is_plain = stage.window.is_none() && stage.repeat.is_none() && stage.structs.is_empty();
@@ -134,7 +135,7 @@ fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<Colu
     if stage.graph.needed(&roots).iter().any(has_order) {
         return None;
     }
-    // A column that lies anywhere has numbers by which groups are found, and so have several columns together.
+    // Groups of a sparse key or of several keys are found by a dictionary encoding, which is cached with the columns.
     let column = |key: &NodeId| match stage.graph.node(*key).op {
         Op::Input(index) => Some(table.columns[index as usize].kind),
         _ => None,
@@ -155,8 +156,8 @@ struct TablePartitioner<'a> {
 }
 
 impl TablePartitioner<'_> {
-    /// A table with the columns of these numbers by the parts of their rows; the others are as they were, and are not to be read. None where rows lie
-    /// so already, where moving them is not worth it, or where there is no room.
+    /// A table whose columns of these numbers are partitioned. The other columns are as before, and must not be read.
+    /// `None` if rows are clustered already, if partitioning does not pay, or if there is no memory.
     fn table(
         &self,
         table: &DeviceTable,

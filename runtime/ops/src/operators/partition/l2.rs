@@ -20,20 +20,21 @@ use crate::launch::kernel_cache::KernelCache;
 use crate::operators::group::GroupContext;
 use crate::operators::partition::shared::{IN_PLACE, PartitionedRows, WIDEST, is_movable};
 
-/// Bytes of a part of a table: rows that are under way at once may be of two of them, or three. Half and a quarter of that took longer on an H200.
+/// Bytes of a table's partition. Rows that are processed at once may be of two or three partitions. Half and a quarter
+/// of this size took longer on an H200.
 const PART: u64 = 16 << 20;
-/// Parts at least and at most: of many, few rows of a tile are written side by side.
+/// Partitions, at least and at most. With many partitions, few rows of a tile are written next to each other.
 const PARTS: (u64, u64) = (8, 256);
-/// Tables of more than so many times the bytes that the L2 cache holds are parted. Measured on an H200: 1e8 rows in a table of 128 MB take 6.9 ms in place
-/// and 8.7 parted, in one of 1.3 GB 15.5 and 11.0.
+/// Tables with more than so many times the bytes of the L2 cache are partitioned. Measured on an H200 with 1e8 rows: a
+/// table of 128 MB takes 6.9 ms in place and 8.7 ms partitioned; one of 1.3 GB, 15.5 ms and 11.0 ms.
 const FAR: u64 = 6;
 
-/// Into how many parts a table of so many bytes is cut.
+/// Into how many partitions a table of so many bytes is split.
 pub(crate) fn parts_of(bytes: u64) -> u64 {
     (bytes / PART).clamp(PARTS.0, PARTS.1)
 }
 
-/// Rows in another order, as columns of their own.
+/// Partitioned rows, as separate columns.
 pub struct PartitionedSource {
     source: RowSource,
     graph: ExprGraph,
@@ -48,8 +49,9 @@ impl GroupContext<'_> {
         bytes > FAR * self.tuning.cached_bytes && rows >= (self.tuning.rows / 8).max(1)
     }
 
-    /// Moves rows to their parts of a table of so many bytes, with their keys and what is `read` of them behind that (`true`: the value, and
-    /// not only whether there is one). None where that is not worth it, or where there is no room.
+    /// Partitions rows for a table of so many bytes, with their keys and then the values that are `read` of them
+    /// (`true`: the value, and not only whether it is valid). `None` if partitioning does not pay, or if there is no
+    /// memory.
     pub fn cluster(
         &self,
         body: &KernelBody,
@@ -133,7 +135,7 @@ impl PartitionedSource {
         self.columns.iter().find(|(before, _)| *before == of).map(|(_, now)| *now)
     }
 
-    /// The same of keys, all of which are read.
+    /// The nodes that keys are in the partitioned rows. All keys are read.
     pub fn keys(&self, of: &[NodeId]) -> Vec<NodeId> {
         of.iter().filter_map(|id| self.now(*id)).collect()
     }

@@ -16,16 +16,17 @@ use crate::ir::expr::{DeviceType, NodeId, Op};
 use crate::launch::{launch, launch_grid};
 use crate::operators::group::{GroupContext, HALF_SHARED};
 
-/// When rows are moved, and keys numbered.
+/// Thresholds of partitioning and of dictionary-encoding keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     /// Bytes that the table of a block in shared memory may have.
     pub shared_bytes: u32,
-    /// Rows from which on they are, and an eighth of that where the table has more bytes than the L2 cache holds.
+    /// Rows from which on they are partitioned, and an eighth of that if the table has more bytes than the L2 cache
+    /// holds.
     pub rows: u64,
-    /// What it holds beside all else that goes through it.
+    /// Bytes of a table that the L2 cache holds in addition to the data that passes through it.
     pub cached_bytes: u64,
-    /// Rows from which on keys that lie anywhere are numbered.
+    /// Rows from which on sparse keys are dictionary-encoded.
     pub encode_from: u64,
 }
 
@@ -43,24 +44,25 @@ impl Tuning {
 
 /// Bytes of a row that are moved, at most: beyond, moving costs as much as it saves.
 pub const WIDEST: u64 = 64;
-/// An item has the rows of so many parts of average size at most, and at least so many.
+/// An item has at most the rows of so many partitions of average size, or `LEAST` rows if that is more.
 const ITEM: u64 = 2;
 const LEAST: u64 = 1 << 14;
-/// A row in so many begins another part at least; else rows lie together as they are.
+/// Rows are partitioned if at least one row in so many is in another partition than the row before; else rows are
+/// clustered as they are.
 const TOGETHER: u64 = 8;
 
-/// Rows in their parts.
+/// Rows, ordered by partition.
 pub struct PartitionedRows {
     pub moved: Vec<PartitionedColumn>,
     pub rows: PartitionOutput,
     pub count: u64,
     pub memory: Vec<Buffer>,
     cut: PartitionSpec,
-    /// Where the parts begin.
+    /// Where the partitions begin.
     _state: Buffer,
 }
 
-/// The same of groups, with what they are added up by.
+/// Partitioned rows of groups, and the body that aggregates them.
 pub struct PartitionedAggregation<'b> {
     body: KernelBody<'b>,
     size: u64,
@@ -88,7 +90,7 @@ impl GroupContext<'_> {
         if !is_large || !worth || size > u64::from(u32::MAX) || self.sizes.get(place) == Some(IN_PLACE) {
             return Ok(None);
         }
-        // The kernel has a few words beside the table.
+        // The kernel has a few words in addition to the table.
         let room = tuning.shared_bytes - tuning.shared_bytes / 64;
         // Two blocks on a multiprocessor, or one with more of the table.
         let most = |bytes: u32| u64::from(bytes / each_bytes).clamp(1, 1 << 16);
@@ -117,8 +119,8 @@ impl GroupContext<'_> {
         Ok(shifted.map(|shifted| PartitionedAggregation { body, size, shifted, shared: each as u32 * each_bytes }))
     }
 
-    /// Moves rows to their parts, of `each` slots where keys have a slot each; with their numbers within these if that is so `wanted`. None
-    /// where they lie together as they are.
+    /// Partitions rows. A partition has `each` slots if each key has a slot. If `wanted`, the rows' numbers within
+    /// their partitions are written, too. `None` if rows are clustered as they are.
     pub fn shift(
         &self,
         body: &KernelBody,
@@ -140,7 +142,7 @@ impl GroupContext<'_> {
         let mut count = rows;
         let is_known = self.sizes.get(place) == Some(MOVED);
         if !is_known || body.filter.is_some() || body.source.present.is_some() {
-            // The rows that are kept, and how often the part changes.
+            // The rows that pass the filter, and how often the partition changes from row to row.
             let (from, to) = (3 * parts as usize, (4 * parts + 3) as usize);
             let words = state.read::<u64>(from..to, &context.stream)?;
             count = words[0];
@@ -183,7 +185,8 @@ pub fn is_movable(body: &KernelBody, key_lookup: &KeyLookup, read: &[(NodeId, bo
     !probes && roots.iter().all(has_width) && body.beside.window.is_none()
 }
 
-/// What is known of a place whose groups have a slot each, beside the number of groups of one whose keys are hashed.
+/// The entry of a place in `sizes` if its groups have a slot each: whether rows stay or move. For hashed keys the entry
+/// is the number of groups.
 pub const IN_PLACE: u64 = u64::MAX;
 const MOVED: u64 = u64::MAX - 1;
 /// Makes another place of it.
@@ -206,7 +209,7 @@ impl PartitionedAggregation<'_> {
         let program = || partition::add(body, layout, round, key_lookup, moved, &parameters);
         let function = body.kernel(tools.context, "group_parted", (layout, round, moved), program)?;
         let threads = shared_threads(layout);
-        // Items are parts, or pieces of these.
+        // Items are partitions, or pieces of partitions.
         let items = u64::from(cut.parts) + body.source.rows / cut.limit;
         launch(tools.context, &function, parameters.arguments(), items * u64::from(threads), threads, self.shared)
     }
