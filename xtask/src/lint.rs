@@ -36,10 +36,16 @@ fn commands(workspace: &Workspace) -> Vec<(&'static str, Command)> {
     cells.args(["--", "--deny", "warnings"]);
 
     let mut docs = workspace.cargo();
-    docs.env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--no-deps", "--document-private-items"]);
+    docs.env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links").args([
+        "doc",
+        "--no-deps",
+        "--document-private-items",
+    ]);
     rest_of_workspace(&mut docs);
     let mut cell_docs = workspace.cargo();
-    cell_docs.env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--no-deps"]);
+    cell_docs
+        .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links")
+        .args(["doc", "--no-deps"]);
     prelude(&mut cell_docs);
 
     let mut all = vec![

@@ -193,7 +193,7 @@ impl Inspection {
 pub struct Stale {
     pub cell: String,
     pub execution: u64,
-    /// The reason, such as "used `x`, which In [7] has made again".
+    /// The reason, such as "used `x`, which `In [7]` has made again".
     pub why: String,
 }
 

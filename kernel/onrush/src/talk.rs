@@ -26,7 +26,7 @@ macro_rules! input {
     ($($prompt:tt)+) => { $crate::input(&::std::format!($($prompt)+)) };
 }
 
-/// Asks for a line of text as [`input!`] does, without showing what is typed.
+/// Asks for a line of text as `input!` does, without showing what is typed.
 #[macro_export]
 macro_rules! password {
     () => { $crate::password("") };

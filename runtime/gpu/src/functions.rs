@@ -44,7 +44,7 @@ const UNARY: &[(&str, &str)] = &[
     ("trunc", "trunc"),
 ];
 
-const PARTITIONS_METRIC: &[(&str, Part)] = &[
+const DATE_PARTS: &[(&str, Part)] = &[
     ("year", Part::Year),
     ("quarter", Part::Quarter),
     ("month", Part::Month),
@@ -212,9 +212,23 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             let null = lowering.graph.null(kind);
             Ok(lowering.graph.add(Op::IfElse, &[same, null, a], kind))
         }
+        _ => call_of_times(lowering, function, &types, kind),
+    }
+}
+
+/// Calls of functions of dates and timestamps; `types` are those of the arguments, and `kind` is that of the result.
+fn call_of_times(
+    lowering: &mut Lowering,
+    function: &ScalarFunctionExpr,
+    types: &[DataType],
+    kind: DeviceType,
+) -> Result<NodeId, Unsupported> {
+    let (name, args, result) = (function.name(), function.args(), function.return_type().clone());
+    let refused = || Unsupported::Function(name.to_string());
+    match (name, args) {
         ("date_part", [part, of]) => {
             let part = literal_of(part).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
-            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
+            let found = DATE_PARTS.iter().find(|(known, _)| *known == part).map(|(_, part)| *part);
             let whole = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
             date_part(lowering, whole, of, &types[1], kind).ok_or_else(refused)?
         }
@@ -272,7 +286,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
         }
         // Ours: `dt.hour` and the like.
         (field, [of]) if field.starts_with("dt.") => {
-            let found = PARTITIONS_METRIC.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
+            let found = DATE_PARTS.iter().find(|(known, _)| *known == &field[3..]).map(|(_, part)| *part);
             let part = found.filter(|_| result == DataType::Int32).ok_or_else(refused)?;
             date_part(lowering, part, of, &types[0], kind).ok_or_else(refused)?
         }

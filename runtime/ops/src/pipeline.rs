@@ -148,7 +148,7 @@ pub struct Stage {
     pub window: Option<Window>,
     /// How many rows each row becomes, a number of 32 bits that is never null. The same holds as of windows, of which there is none.
     pub repeat: Option<NodeId>,
-    /// The columns of [`ListOp::Struct`], by their places in the stage's table; only in a stage that goes over one, without joins.
+    /// The columns of `ListOp::Struct`, by their places in the stage's table; only in a stage that goes over one, without joins.
     pub structs: Vec<Vec<u32>>,
     pub lookups: Vec<Lookup>,
     /// The lists of [`Op::ToDictIndex`].

@@ -127,7 +127,7 @@ impl Executor {
     }
 
     /// Takes a stream for an execution and for the uploads and downloads around it. Other streams run at the same time.
-    /// Executions over few `rows` come first; [`work`] says how many rows some stages process.
+    /// Executions over few `rows` come first; `work` says how many rows some stages process.
     pub fn lane(&self, rows: u64) -> Result<StreamGuard<'_>> {
         self.lanes.take(&self.context, &self.meanwhile, rows)
     }

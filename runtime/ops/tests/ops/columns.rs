@@ -27,7 +27,7 @@ fn lists(rows: usize, nulls: Nulls) -> ArrayRef {
 
 fn structs(rows: usize, nulls: Nulls) -> ArrayRef {
     let fields = vec![Field::new("number", DataType::Int64, true), Field::new("name", DataType::Utf8, true)];
-    let columns = vec![
+    let columns = [
         column::<Int64Array, i64>(rows, Nulls::Alternating, |row| long(row, 33)),
         column::<StringArray, &str>(rows, Nulls::Last, |row| one_of(&STRINGS, row, 34)),
     ];

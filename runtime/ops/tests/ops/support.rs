@@ -51,7 +51,7 @@ impl Nulls {
         match self {
             Nulls::None => true,
             Nulls::All => false,
-            Nulls::Alternating => row % 2 == 0,
+            Nulls::Alternating => row.is_multiple_of(2),
             Nulls::First => row != 0,
             Nulls::Last => row + 1 != rows,
         }

@@ -403,8 +403,8 @@ impl Maker<'_> {
             5 if dtype == Type::Double => {
                 let from =
                     *self.random.pick(&[Type::Int(4, true), Type::Int(8, true), Type::Single, Type::Int(2, false)]);
-                let decimals = self.columns.iter().map(|c| c.dtype).filter(|t| matches!(t, Type::Decimal(..)));
-                let from = decimals.last().filter(|_| self.random.one_in(2)).unwrap_or(from);
+                let mut decimals = self.columns.iter().map(|c| c.dtype).filter(|t| matches!(t, Type::Decimal(..)));
+                let from = decimals.next_back().filter(|_| self.random.one_in(2)).unwrap_or(from);
                 self.call("cast({} as double)", dtype, vec![from], depth)
             }
             6 if dtype == Type::Double => self.call("sqrt(abs({}))", dtype, vec![dtype], depth),

@@ -564,7 +564,7 @@ impl Grower<'_> {
             columns.swap(place, self.random.below(place as u64 + 1) as usize);
         }
         let words: [&'static str; 4] = ["", " desc", " nulls first", " desc nulls first"];
-        let keys = columns.into_iter().map(|column| Key { column, words: *self.random.pick(&words) }).collect();
+        let keys = columns.into_iter().map(|column| Key { column, words: self.random.pick::<&str>(&words) }).collect();
         let limit = *self.random.pick(&[0, 1, 3, 10, 100, 5000]);
         let offset = if self.random.one_in(4) { self.random.below(20) } else { 0 };
         Plan::TopK { input, keys, limit, offset }
