@@ -40,7 +40,7 @@ impl Catalog {
         ids.iter().filter_map(|id| objects.remove(id)).collect()
     }
 
-    /// `None` if there is no such frame, or an object of another kind.
+    /// `None` if the id is unknown or names an object that is not a frame.
     pub fn frame(&self, id: FrameId) -> Option<Arc<Frame>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(&id.into())?.frame().map(Arc::clone)

@@ -71,7 +71,7 @@ impl Accounts {
     fn is_local(&self) -> bool {
         let lines = self.databases.lines().filter_map(|line| line.split('#').next()?.split_once(':'));
         let asked = lines.filter(|(name, _)| ["passwd", "group", "initgroups"].contains(&name.trim()));
-        // `[NOTFOUND=return]` is no database.
+        // `[NOTFOUND=return]` is an action, not a database.
         let mut words = asked.flat_map(|(_, words)| words.split_whitespace()).filter(|word| !word.starts_with('['));
         words.all(|word| LOCAL.contains(&word))
     }
