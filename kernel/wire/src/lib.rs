@@ -10,6 +10,7 @@ pub mod display;
 pub mod explore;
 pub mod expr;
 pub mod host;
+pub mod learn;
 pub mod limits;
 pub mod number;
 pub mod paths;

@@ -1,0 +1,462 @@
+//! Models: what an estimator is called, which parameters it takes, and what is asked of a fitted one.
+//!
+//! The table of estimators is data, in one macro for each family (`learn/linear.rs` and so on). [`table`] is made from it here;
+//! the prelude makes its builders from the same macros (`kernel/onrush/src/learn`), and `docs/models.md` is written from it. Names, parameters
+//! and defaults are scikit-learn's.
+
+pub mod cluster;
+pub mod compose;
+pub mod decomposition;
+pub mod linear;
+pub mod neighbors;
+pub mod prepare;
+pub mod select;
+pub mod trees;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expr::Expr;
+use crate::schema::Field;
+use crate::value::Value;
+use crate::{FrameId, ObjectId};
+
+/// A fitted model in the session. Immutable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ModelId(pub u64);
+
+impl From<ModelId> for ObjectId {
+    fn from(id: ModelId) -> Self {
+        ObjectId(id.0)
+    }
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Param {
+    #[default]
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(String),
+    List(Vec<Param>),
+}
+
+/// An estimator with its parameters and without data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The name of the estimator in [`table`].
+    pub estimator: String,
+    /// Parameters that were set. The others have their defaults.
+    pub params: Vec<(String, Param)>,
+    /// The features, by name or as expressions. `None`: all other columns.
+    pub features: Option<Vec<Expr>>,
+    /// The column of sample weights.
+    pub weight: Option<String>,
+    /// The column of groups, for splitters by group.
+    pub groups: Option<String>,
+    /// The estimators inside of this one: steps of a pipeline, transformers of columns, the estimator of a search.
+    pub parts: Vec<Part>,
+    /// What a search tries.
+    pub grid: Vec<(String, Grid)>,
+    /// How rows are split into training and test sets, where the estimator does so.
+    pub cv: Option<Splitter>,
+}
+
+/// An estimator inside of another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    pub name: String,
+    /// Of a `ColumnTransformer`: the columns that it takes.
+    pub columns: Vec<String>,
+    pub spec: Spec,
+}
+
+/// The values of a parameter that a search tries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Grid {
+    List(Vec<Param>),
+    /// Uniform between two numbers; the upper one is excluded.
+    Uniform(f64, f64),
+    /// Uniform in the logarithm.
+    LogUniform(f64, f64),
+    /// Integers, both ends included.
+    Integers(i64, i64),
+}
+
+/// A splitter of rows, as in `sklearn.model_selection`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Splitter {
+    /// Folds of a classifier are stratified, others are consecutive: scikit-learn's `cv=5`.
+    Auto { n_splits: usize },
+    KFold { n_splits: usize, shuffle: bool, random_state: u32 },
+    StratifiedKFold { n_splits: usize, shuffle: bool, random_state: u32 },
+    GroupKFold { n_splits: usize },
+    TimeSeriesSplit { n_splits: usize, gap: usize, test_size: Option<usize>, max_train_size: Option<usize> },
+    ShuffleSplit { n_splits: usize, test_size: Size, train_size: Option<Size>, random_state: u32 },
+    StratifiedShuffleSplit { n_splits: usize, test_size: Size, train_size: Option<Size>, random_state: u32 },
+    RepeatedKFold { n_splits: usize, n_repeats: usize, random_state: u32 },
+    RepeatedStratifiedKFold { n_splits: usize, n_repeats: usize, random_state: u32 },
+    LeaveOneOut,
+}
+
+/// A number of rows, or a share of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Size {
+    Rows(usize),
+    Share(f64),
+}
+
+/// A training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    pub spec: Spec,
+    pub frame: FrameId,
+    /// The target of a supervised estimator.
+    pub target: Option<Expr>,
+    /// Frames of the same columns on which a boosted model is scored after each round.
+    pub eval: Vec<FrameId>,
+}
+
+/// What is known of a fitted model without asking for its arrays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    pub spec: Spec,
+    /// Equal for models that were trained in the same way on the same rows.
+    pub key: u128,
+    /// The columns that the model was trained on.
+    pub features: Vec<Field>,
+    pub target: Option<Field>,
+    /// The classes of a classifier, in the order of its probabilities.
+    pub classes: Vec<Value>,
+    /// The columns that the model makes.
+    pub outputs: Vec<Field>,
+    pub card: Card,
+}
+
+/// What the card of a model shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// `RidgeCV(alpha=10) on 2930 x 4, r2 0.78`.
+    pub title: String,
+    pub estimator: String,
+    pub rows: u64,
+    pub features: u64,
+    /// Where it was trained and why there.
+    pub place: String,
+    pub seconds: f64,
+    /// Parameters: name, value, and whether it is the default.
+    pub params: Vec<(String, String, bool)>,
+    /// Scores: name, of which rows, value.
+    pub scores: Vec<(String, String, f64)>,
+    /// What the bars are: `coefficient` or `importance`.
+    pub bars_title: String,
+    /// A bar for each feature: name, value.
+    pub bars: Vec<(String, f64)>,
+    /// What the curve shows on its axes.
+    pub curve_title: (String, String),
+    /// A line for each series: name, points.
+    pub curves: Vec<(String, Vec<(f64, f64)>)>,
+    pub notes: Vec<String>,
+    /// Models inside of this one.
+    pub parts: Vec<(String, Card)>,
+}
+
+/// What is asked of a fitted model. All but [`ModelAsk::Save`] are answered with rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ModelAsk {
+    /// An attribute, such as `coef` or `cluster_centers`.
+    Attribute(String),
+    /// Results of single rows of the training data, such as the labels of DBSCAN: one for each row, in order.
+    Rows,
+    /// Writes the model to a file.
+    Save { path: String, folder: String },
+    /// A frame-level evaluation on rows of `frame`.
+    Evaluate { frame: FrameId, what: Evaluation },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Evaluation {
+    /// One row: the default score, or that of a scorer's name.
+    Score(Option<String>),
+    /// Precision, recall and F1 of each class, or errors of a regressor.
+    Report,
+    /// True class, predicted class, count.
+    ConfusionMatrix,
+    /// fpr, tpr, threshold.
+    Roc { class: Option<Value> },
+    /// recall, precision, threshold.
+    PrecisionRecall { class: Option<Value> },
+    /// Mean probability and share of positives in bins.
+    Calibration { class: Option<Value>, bins: usize },
+    /// feature, importance_mean, importance_std.
+    PermutationImportance { n_repeats: usize, scoring: Option<String>, random_state: u32 },
+    /// Values of the feature and the mean prediction.
+    PartialDependence { feature: String, grid: usize },
+    /// Nearest training rows: row, neighbor, distance.
+    Kneighbors { n_neighbors: Option<usize>, radius: Option<f64> },
+}
+
+/// What an estimator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EstimatorKind {
+    Regressor,
+    Classifier,
+    Clusterer,
+    Transformer,
+    /// A transformer that looks at the target, too.
+    SupervisedTransformer,
+    /// Neither predicts nor transforms: `NearestNeighbors`.
+    Index,
+    /// Whatever the estimator inside of it is: `Pipeline`, `GridSearchCV`.
+    Meta,
+}
+
+/// The type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    Float,
+    Int,
+    Bool,
+    /// One of several words.
+    Str,
+    Floats,
+    Strs,
+    /// Several of these; what fits is said in its documentation and checked by the estimator.
+    Any,
+}
+
+/// The values of a parameter that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Check {
+    Any,
+    AtLeast(f64),
+    Above(f64),
+    /// Both ends included.
+    Within(f64, f64),
+    OneOf(&'static [&'static str]),
+}
+
+#[derive(Clone, Debug)]
+pub struct ParamInfo {
+    pub name: &'static str,
+    pub dtype: ParamType,
+    pub default: Param,
+    pub check: Check,
+    pub doc: &'static str,
+}
+
+/// The type of an attribute: what its method in a cell returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeType {
+    Frame,
+    Float,
+    Int,
+    Strs,
+}
+
+#[derive(Clone, Debug)]
+pub struct EstimatorInfo {
+    pub name: &'static str,
+    pub kind: EstimatorKind,
+    pub doc: &'static str,
+    pub params: Vec<ParamInfo>,
+    pub attributes: Vec<(&'static str, AttributeType)>,
+    /// Takes missing values.
+    pub missing: bool,
+    /// Takes categories: strings and dictionaries.
+    pub categories: bool,
+}
+
+impl EstimatorInfo {
+    pub fn param(&self, name: &str) -> Option<&ParamInfo> {
+        self.params.iter().find(|p| p.name == name)
+    }
+}
+
+/// Turns the entries of a family's macro into `Vec<EstimatorInfo>`.
+macro_rules! rows_of_table {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident: $kind:ident [$($flag:ident)*] {
+            $( $(#[doc = $param_doc:literal])* $param:ident: $dtype:ident = $default:expr, $check:expr; )*
+        } -> { $( $attribute:ident: $attribute_type:ident ),* $(,)? }
+    )*) => {{
+        #[allow(unused_imports, reason = "a family may use none of them")]
+        use $crate::learn::{AttributeType, Check::*, EstimatorInfo, EstimatorKind, Param, ParamInfo, ParamType};
+        vec![$(EstimatorInfo {
+            name: stringify!($name),
+            kind: EstimatorKind::$kind,
+            doc: concat!($($doc, "\n"),*),
+            params: vec![$(ParamInfo {
+                name: stringify!($param),
+                dtype: ParamType::$dtype,
+                default: Param::from($default),
+                check: $check,
+                doc: concat!($($param_doc, "\n"),*),
+            }),*],
+            attributes: vec![$((stringify!($attribute), AttributeType::$attribute_type)),*],
+            missing: [$(stringify!($flag)),*].contains(&"missing"),
+            categories: [$(stringify!($flag)),*].contains(&"categories"),
+        }),*]
+    }};
+}
+
+/// All estimators, in the order of the documentation.
+pub fn table() -> &'static [EstimatorInfo] {
+    static TABLE: std::sync::OnceLock<Vec<EstimatorInfo>> = std::sync::OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut all = Vec::new();
+        all.extend(crate::linear_estimators!(rows_of_table));
+        all.extend(crate::cluster_estimators!(rows_of_table));
+        all.extend(crate::decomposition_estimators!(rows_of_table));
+        all.extend(crate::neighbors_estimators!(rows_of_table));
+        all.extend(crate::tree_estimators!(rows_of_table));
+        all.extend(crate::prepare_estimators!(rows_of_table));
+        all.extend(crate::compose_estimators!(rows_of_table));
+        all.extend(crate::select_estimators!(rows_of_table));
+        all
+    })
+}
+
+/// The entry of an estimator. `None` if there is none of this name.
+pub fn info(estimator: &str) -> Option<&'static EstimatorInfo> {
+    table().iter().find(|e| e.name == estimator)
+}
+
+impl Spec {
+    pub fn new(estimator: &str) -> Self {
+        Spec { estimator: estimator.to_string(), ..Spec::default() }
+    }
+
+    pub fn set(&mut self, name: &str, value: impl Into<Param>) {
+        let value = value.into();
+        match self.params.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => self.params.push((name.to_string(), value)),
+        }
+    }
+
+    /// The builder's form of [`Spec::set`].
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Param>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// The value of a parameter: what was set, or the default of the table.
+    pub fn param(&self, name: &str) -> Param {
+        if let Some((_, value)) = self.params.iter().find(|(known, _)| known == name) {
+            return value.clone();
+        }
+        info(&self.estimator).and_then(|e| e.param(name)).map_or(Param::None, |p| p.default.clone())
+    }
+
+    /// A number. `None` for a parameter that is not set or no number.
+    pub fn float(&self, name: &str) -> Option<f64> {
+        self.param(name).as_f64()
+    }
+
+    /// A count. `None` for a parameter that is not set, no integer or negative.
+    pub fn count(&self, name: &str) -> Option<usize> {
+        match self.param(name) {
+            Param::Int(value) => usize::try_from(value).ok(),
+            Param::Float(value) if value >= 0.0 && value.fract() == 0.0 => Some(value as usize),
+            _ => None,
+        }
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        self.param(name) == Param::Bool(true)
+    }
+
+    pub fn string(&self, name: &str) -> Option<String> {
+        match self.param(name) {
+            Param::Str(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A list of numbers; a single number is a list of one.
+    pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
+        match self.param(name) {
+            Param::List(values) => values.iter().map(Param::as_f64).collect(),
+            value => value.as_f64().map(|v| vec![v]),
+        }
+    }
+
+    /// The seed. scikit-learn's `None` is 0 here, so that everything repeats.
+    pub fn seed(&self) -> u32 {
+        self.count("random_state").map_or(0, |seed| seed as u32)
+    }
+}
+
+impl Param {
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Param::Int(value) => Some(*value as f64),
+            Param::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// As it is written in a cell.
+impl std::fmt::Display for Param {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Param::None => f.write_str("None"),
+            Param::Bool(value) => write!(f, "{value}"),
+            Param::Int(value) => write!(f, "{value}"),
+            Param::Float(value) if *value != 0.0 && !(1e-4..1e6).contains(&value.abs()) => write!(f, "{value:e}"),
+            Param::Float(value) => write!(f, "{value}"),
+            Param::Str(value) => f.write_str(value),
+            Param::List(values) => {
+                let list: Vec<String> = values.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", list.join(", "))
+            }
+        }
+    }
+}
+
+macro_rules! params_from {
+    ($($t:ty => |$v:ident| $make:expr),* $(,)?) => {$(
+        impl From<$t> for Param {
+            fn from($v: $t) -> Self {
+                $make
+            }
+        }
+    )*};
+}
+params_from! {
+    bool => |v| Param::Bool(v),
+    i32 => |v| Param::Int(i64::from(v)),
+    i64 => |v| Param::Int(v),
+    u32 => |v| Param::Int(i64::from(v)),
+    usize => |v| Param::Int(v as i64),
+    f32 => |v| Param::Float(f64::from(v)),
+    f64 => |v| Param::Float(v),
+    &str => |v| Param::Str(v.to_string()),
+    String => |v| Param::Str(v),
+}
+
+impl<T: Into<Param>> From<Vec<T>> for Param {
+    fn from(values: Vec<T>) -> Self {
+        Param::List(values.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<Param>, const N: usize> From<[T; N]> for Param {
+    fn from(values: [T; N]) -> Self {
+        Param::List(values.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<Param>> From<Option<T>> for Param {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Param::None, Into::into)
+    }
+}
+
+/// The default of a parameter that has none. `Option<f64>` because a bare `None` has no type.
+pub const NONE: Option<f64> = None;

@@ -1,0 +1,148 @@
+//! Whether parameters and data are what an estimator takes, before a row is looked at.
+
+use onrush_wire::learn::{Check, EstimatorKind, Param, ParamInfo, ParamType, Spec, info};
+
+use crate::data::{Data, Kind};
+use crate::error::Error;
+
+/// Checks names, types and ranges of all parameters of a specification, and of those inside it.
+///
+/// # Errors
+/// Names the parameter, what it is and what it may be.
+pub fn spec(spec: &Spec) -> Result<(), Error> {
+    let info = info(&spec.estimator)
+        .ok_or_else(|| Error::new("estimator", format!("there is no estimator `{}`", spec.estimator)))?;
+    for (name, value) in &spec.params {
+        let Some(known) = info.param(name) else {
+            let names: Vec<&str> = info.params.iter().map(|p| p.name).collect();
+            let error = Error::new("parameter", format!("`{}` has no parameter `{name}`", spec.estimator));
+            return Err(match nearest(name, &names) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("its parameters are {}", names.join(", "))),
+            });
+        };
+        param(known, value)?;
+    }
+    spec.parts.iter().try_for_each(|part| self::spec(&part.spec))
+}
+
+/// The closest of several names, if one is close.
+pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let best = names.iter().map(|n| (strsim::damerau_levenshtein(name, n), *n)).min()?;
+    (best.0 <= 1 + name.chars().count() / 4).then_some(best.1)
+}
+
+fn param(info: &ParamInfo, value: &Param) -> Result<(), Error> {
+    let name = info.name;
+    let wrong = |wanted: &str| {
+        let shown = match value {
+            Param::Str(text) => format!("{text:?}"),
+            other => other.to_string(),
+        };
+        Err(Error::new("parameter", format!("`{name}` is {shown}: {wanted}")))
+    };
+    if value == &info.default {
+        return Ok(());
+    }
+    match (info.dtype, value) {
+        (ParamType::Float, Param::Float(v)) if v.is_nan() => return wrong("expected a number"),
+        (ParamType::Float, Param::Float(_) | Param::Int(_))
+        | (ParamType::Int, Param::Int(_))
+        | (ParamType::Bool, Param::Bool(_))
+        | (ParamType::Str, Param::Str(_))
+        | (ParamType::Floats | ParamType::Strs, Param::List(_))
+        | (ParamType::Any, _) => {}
+        (ParamType::Float, _) => return wrong("expected a number"),
+        (ParamType::Int, _) => return wrong("expected an integer"),
+        (ParamType::Bool, _) => return wrong("expected `true` or `false`"),
+        (ParamType::Str, _) => return wrong("expected a string"),
+        (ParamType::Floats, _) => return wrong("expected a list of numbers"),
+        (ParamType::Strs, _) => return wrong("expected a list of strings"),
+    }
+    let each = |test: &dyn Fn(f64) -> bool| match value {
+        Param::List(values) => values.iter().filter_map(Param::as_f64).all(test),
+        value => value.as_f64().is_none_or(test),
+    };
+    match info.check {
+        Check::AtLeast(low) if !each(&|v| v >= low) => wrong(&format!("at least {low}")),
+        Check::Above(low) if !each(&|v| v > low) => wrong(&format!("above {low}")),
+        Check::Within(low, high) if !each(&|v| v >= low && v <= high) => wrong(&format!("between {low} and {high}")),
+        Check::OneOf(words) => match value {
+            Param::Str(word) if !words.contains(&word.as_str()) => match nearest(word, words) {
+                Some(near) => wrong(&format!("did you mean {near:?}?")),
+                None => wrong(&format!("one of {}", words.join(", "))),
+            },
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Checks that an estimator can take these columns, and that there are enough rows.
+///
+/// # Errors
+/// Names the column, how many of its values are at fault, and ways out.
+pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
+    let info = info(&spec.estimator)
+        .ok_or_else(|| Error::new("estimator", format!("there is no estimator `{}`", spec.estimator)))?;
+    let estimator = &spec.estimator;
+    if info.kind == EstimatorKind::Meta {
+        return Ok(());
+    }
+    if data.rows == 0 {
+        return Err(Error::new("no-rows", format!("{estimator} got no rows")));
+    }
+    if data.width() == 0 {
+        return Err(Error::new("no-features", format!("{estimator} got no features")));
+    }
+    if info.kind == EstimatorKind::Classifier && data.classes.len() < 2 {
+        let class = data.classes.first().map_or("", String::as_str);
+        let message = format!("`{}` has one class in these rows: `{class}`", data.target);
+        return Err(Error::new("one-class", message));
+    }
+    features(spec, data, "trained")?;
+    if data.y.iter().any(|y| !y.is_finite()) {
+        let bad = data.y.iter().filter(|y| !y.is_finite()).count();
+        let message = format!("the target `{}` has {bad} nulls or infinite values of {}", data.target, data.rows);
+        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
+    }
+    if let Some(weight) = &data.weight
+        && let Some(bad) = weight.iter().find(|w| !(w.is_finite() && **w >= 0.0))
+    {
+        return Err(Error::new("weight", format!("a sample weight is {bad}: at least 0")));
+    }
+    Ok(())
+}
+
+/// Checks features alone: before training and before prediction.
+///
+/// # Errors
+/// As [`data`].
+pub fn features(spec: &Spec, data: &Data, _when: &str) -> Result<(), Error> {
+    let Some(info) = info(&spec.estimator) else { return Ok(()) };
+    if info.kind == EstimatorKind::Meta {
+        return Ok(());
+    }
+    let estimator = &spec.estimator;
+    for column in &data.features {
+        let name = &column.name;
+        if let (Kind::Category(names), false) = (&column.kind, info.categories) {
+            let message = format!("`{name}` holds strings with {} different values, and {estimator} takes numbers", names.len());
+            return Err(Error::new("strings", message)
+                .help(format!("leave `{name}` out with `.features(..)`"))
+                .help("or encode it with `OneHotEncoder` or `OrdinalEncoder` in a pipeline"));
+        }
+        if let Some(row) = column.values.iter().position(|v| v.is_infinite()) {
+            return Err(Error::new("infinite", format!("`{name}` is infinite in row {row}, and {estimator} takes finite numbers"))
+                .help("filter the rows first, or replace the value"));
+        }
+        let missing = if info.missing { 0 } else { column.missing() };
+        if missing > 0 {
+            let message = format!("`{name}` has {missing} nulls of {}, and {estimator} takes none", data.rows);
+            return Err(Error::new("nulls", message)
+                .help("`SimpleImputer` in a pipeline fills them, `drop_nulls()` leaves the rows out")
+                .help("or take an estimator that learns from missing values: HistGradientBoosting*, RandomForest*, XGB*"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! What an estimator is trained on: columns of numbers, with names.
+
+use onrush_dense::Matrix;
+
+/// What the values of a column are.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Kind {
+    Number,
+    /// Positions in a list of strings.
+    Category(Vec<String>),
+}
+
+/// A column: its name, what its values are, and the values. NaN is missing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub kind: Kind,
+    pub values: Vec<f64>,
+}
+
+impl Column {
+    pub fn number(name: impl Into<String>, values: Vec<f64>) -> Self {
+        Column { name: name.into(), kind: Kind::Number, values }
+    }
+
+    /// Strings as a category. `None` is missing. Categories are in the order of their strings.
+    pub fn category<S: AsRef<str>>(name: impl Into<String>, values: &[Option<S>]) -> Self {
+        let mut names: Vec<String> = values.iter().flatten().map(|s| s.as_ref().to_string()).collect();
+        names.sort();
+        names.dedup();
+        let code = |s: &S| names.binary_search_by(|n| n.as_str().cmp(s.as_ref())).map_or(f64::NAN, |c| c as f64);
+        let values = values.iter().map(|v| v.as_ref().map_or(f64::NAN, code)).collect();
+        Column { name: name.into(), kind: Kind::Category(names), values }
+    }
+
+    /// The names of a category. `None` for numbers.
+    pub fn categories(&self) -> Option<&[String]> {
+        match &self.kind {
+            Kind::Category(names) => Some(names),
+            Kind::Number => None,
+        }
+    }
+
+    pub fn missing(&self) -> usize {
+        self.values.iter().filter(|v| v.is_nan()).count()
+    }
+}
+
+/// Rows of features, and for a supervised estimator their targets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Data {
+    pub rows: usize,
+    pub features: Vec<Column>,
+    /// The name of the target. Empty if there is none.
+    pub target: String,
+    /// For each row the value of a regressor's target, or the position of the class in `classes`. Empty if there is no target.
+    pub y: Vec<f64>,
+    /// The classes of a classifier's target as strings, in scikit-learn's order: numbers by value, strings by code point. Empty for a
+    /// regressor.
+    pub classes: Vec<String>,
+    /// For each row its weight.
+    pub weight: Option<Vec<f64>>,
+    /// For each row the number of its group.
+    pub groups: Option<Vec<f64>>,
+    /// Rows on which a boosted model is scored after each round: the same features and target.
+    pub eval: Vec<Data>,
+}
+
+impl Data {
+    /// Rows without a target.
+    pub fn new(features: Vec<Column>) -> Self {
+        Data { rows: features.first().map_or(0, |c| c.values.len()), features, ..Data::default() }
+    }
+
+    pub fn width(&self) -> usize {
+        self.features.len()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.features.iter().map(|c| c.name.clone()).collect()
+    }
+
+    pub fn weight_of(&self, row: usize) -> f64 {
+        self.weight.as_ref().map_or(1.0, |w| w[row])
+    }
+
+    /// The features as a matrix, rows x features.
+    pub fn matrix(&self) -> Matrix {
+        let mut data = Vec::with_capacity(self.rows * self.width());
+        self.features.iter().for_each(|c| data.extend_from_slice(&c.values));
+        Matrix::new(self.rows, self.width(), data)
+    }
+
+    /// The features row after row.
+    pub fn row_major(&self) -> Vec<f64> {
+        let width = self.width();
+        let mut out = vec![0.0; self.rows * width];
+        for (j, column) in self.features.iter().enumerate() {
+            for (i, value) in column.values.iter().enumerate() {
+                out[i * width + j] = *value;
+            }
+        }
+        out
+    }
+
+    /// The rows at these positions, in this order. Evaluation sets stay.
+    pub fn take(&self, rows: &[usize]) -> Data {
+        let pick = |values: &[f64]| rows.iter().map(|r| values[*r]).collect::<Vec<f64>>();
+        let features = self.features.iter();
+        let features = features.map(|c| Column { values: pick(&c.values), name: c.name.clone(), kind: c.kind.clone() });
+        Data {
+            rows: rows.len(),
+            features: features.collect(),
+            target: self.target.clone(),
+            y: if self.y.is_empty() { Vec::new() } else { pick(&self.y) },
+            classes: self.classes.clone(),
+            weight: self.weight.as_deref().map(pick),
+            groups: self.groups.as_deref().map(pick),
+            eval: self.eval.clone(),
+        }
+    }
+
+    /// The same rows, target and weights with other features.
+    pub fn with_features(&self, features: Vec<Column>) -> Data {
+        Data { features, eval: Vec::new(), ..self.without_features() }
+    }
+
+    fn without_features(&self) -> Data {
+        Data {
+            rows: self.rows,
+            features: Vec::new(),
+            target: self.target.clone(),
+            y: self.y.clone(),
+            classes: self.classes.clone(),
+            weight: self.weight.clone(),
+            groups: self.groups.clone(),
+            eval: self.eval.clone(),
+        }
+    }
+
+    /// The feature of this name.
+    pub fn feature(&self, name: &str) -> Option<&Column> {
+        self.features.iter().find(|c| c.name == name)
+    }
+}

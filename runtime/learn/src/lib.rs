@@ -1,0 +1,29 @@
+//! Estimators: scikit-learn's names and results over columns of numbers.
+//!
+//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`Fitted`], which predicts, transforms, answers for its attributes and is
+//! written to a container ([`save`]). An estimator is a file in one of the families' folders, an arm in `estimators.rs`, and an entry in the table
+//! of `kernel/wire/src/learn`.
+//!
+//! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed (`random.rs`). Knows no Arrow, no
+//! DataFusion and no session.
+
+pub mod check;
+pub mod data;
+pub mod error;
+mod estimators;
+mod linear;
+pub mod model;
+pub mod random;
+pub mod run;
+pub mod save;
+pub mod sums;
+pub mod tensor;
+
+pub use data::{Column, Data, Kind};
+pub use error::Error;
+pub use estimators::fit;
+pub use model::{Attribute, Field, Fitted, Model, Output, Role, Values};
+pub use run::Run;
+pub use tensor::Tensor;
+
+pub use onrush_wire::learn::{Param, Spec};

@@ -1,0 +1,203 @@
+//! What a fitted model can do, whatever it is.
+
+use onrush_wire::learn::Spec;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Data, Kind};
+use crate::error::Error;
+use crate::estimators::Any;
+
+/// What a column that a model makes is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Role {
+    /// A regressor's value, or a classifier's class as its position.
+    Prediction,
+    /// The probability of the class at this position.
+    Proba(usize),
+    /// The number of a cluster; -1 is noise.
+    Label,
+    /// A new feature under its own name.
+    Feature(String, Kind),
+}
+
+/// What a model is.
+pub trait Model: Send + Sync {
+    /// The columns that it makes, in order. `data` stands for its features: only their names and kinds are looked at.
+    fn outputs(&self, features: &[Field]) -> Vec<Role>;
+
+    /// The columns at the positions `wanted` of [`Model::outputs`], for rows of the same features in the same order.
+    ///
+    /// # Errors
+    /// If a value cannot be used, such as a category that was not seen in training.
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error>;
+
+    /// An attribute by its name in the table of estimators. `features` are those of the training.
+    fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute>;
+
+    /// Coefficients or importances, one for each feature, for the card: what they are, and the values.
+    fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
+        None
+    }
+
+    /// Losses or scores by iteration, for the card.
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        Vec::new()
+    }
+
+    /// What the user should know of the training, such as an iteration that did not converge.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Results of single rows of the training data: labels of DBSCAN.
+    fn rows(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Whether the arrays of a model that was read from a file fit together: nothing that [`Model::apply`] does may leave them.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error>;
+
+    /// Bytes of its arrays, about.
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// A column that a model was trained on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    pub name: String,
+    pub kind: Kind,
+}
+
+/// An attribute of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attribute {
+    /// Columns of equal length.
+    Frame(Vec<(String, Values)>),
+    Float(f64),
+    Int(i64),
+    Strs(Vec<String>),
+}
+
+/// The values of a column of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    Floats(Vec<f64>),
+    Ints(Vec<i64>),
+    Strs(Vec<String>),
+    Bools(Vec<bool>),
+}
+
+impl Attribute {
+    /// Numbers under the names of the features: columns `feature` and `value`.
+    pub fn by_feature(features: &[Field], value: &str, values: &[f64]) -> Attribute {
+        Attribute::Frame(vec![
+            ("feature".to_string(), Values::Strs(features.iter().map(|f| f.name.clone()).collect())),
+            (value.to_string(), Values::Floats(values.to_vec())),
+        ])
+    }
+}
+
+/// A column that a model makes for the outside: its name, what it is, and the values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub name: String,
+    pub role: Role,
+    pub values: Vec<f64>,
+}
+
+/// A trained model with everything that is needed to use it.
+#[derive(Serialize, Deserialize)]
+pub struct Fitted {
+    pub spec: Spec,
+    pub features: Vec<Field>,
+    /// The name of the target. Empty if there is none.
+    pub target: String,
+    /// See [`Data::classes`].
+    pub classes: Vec<String>,
+    /// How many rows it was trained on.
+    pub rows: u64,
+    pub(crate) model: Any,
+}
+
+impl Fitted {
+    pub(crate) fn new(spec: &Spec, data: &Data, model: Any) -> Self {
+        let features = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
+        Fitted {
+            spec: spec.clone(),
+            features: features.collect(),
+            target: data.target.clone(),
+            classes: data.classes.clone(),
+            rows: data.rows as u64,
+            model,
+        }
+    }
+
+    pub fn model(&self) -> &dyn Model {
+        self.model.get()
+    }
+
+    /// Names and roles of the columns that it makes.
+    pub fn outputs(&self) -> Vec<(String, Role)> {
+        let name = |role: &Role| match role {
+            Role::Prediction => "prediction".to_string(),
+            Role::Proba(class) => format!("proba_{}", self.classes.get(*class).map_or("", String::as_str)),
+            Role::Label => "label".to_string(),
+            Role::Feature(name, _) => name.clone(),
+        };
+        self.model().outputs(&self.features).into_iter().map(|role| (name(&role), role)).collect()
+    }
+
+    /// The columns of these positions. `data` holds the features by name, in any order; categories may have other codes.
+    ///
+    /// # Errors
+    /// If a feature is missing, or a value cannot be used.
+    pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let data = self.aligned(data)?;
+        self.model().apply(&data, wanted)
+    }
+
+    /// The features in the order of the training, with its codes of categories. A category that the training did not see becomes the position after
+    /// the last one, which estimators treat as unknown.
+    ///
+    /// # Errors
+    /// If a feature is missing or of another kind.
+    pub fn aligned(&self, data: &Data) -> Result<Data, Error> {
+        let mut columns = Vec::new();
+        for field in &self.features {
+            let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
+            columns.push(match (&field.kind, &column.kind) {
+                (Kind::Category(known), Kind::Category(names)) if known != names => {
+                    let code = |name: &String| known.iter().position(|k| k == name).unwrap_or(known.len()) as f64;
+                    let codes: Vec<f64> = names.iter().map(code).collect();
+                    let values = column.values.iter().map(|v| if v.is_nan() { *v } else { codes[*v as usize] });
+                    crate::Column { name: field.name.clone(), kind: field.kind.clone(), values: values.collect() }
+                }
+                (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.clone(),
+                (wanted, _) => {
+                    let (was, is) = match wanted {
+                        Kind::Number => ("numbers", "strings"),
+                        Kind::Category(_) => ("strings", "numbers"),
+                    };
+                    let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
+                    return Err(Error::new("type-mismatch", message));
+                }
+            });
+        }
+        Ok(data.with_features(columns))
+    }
+
+    pub fn attribute(&self, name: &str) -> Option<Attribute> {
+        self.model().attribute(name, &self.features, &self.classes)
+    }
+}
+
+/// A feature that is not there.
+pub fn missing(name: &str, features: &[Field]) -> Error {
+    let list: Vec<&str> = features.iter().map(|f| f.name.as_str()).collect();
+    Error::new("unknown-column", format!("`{name}` is missing: the model was trained on {}", list.join(", ")))
+}

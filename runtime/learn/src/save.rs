@@ -1,0 +1,65 @@
+//! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under `onrush-model`.
+
+use std::collections::HashMap;
+
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
+
+use crate::error::Error;
+use crate::model::Fitted;
+use crate::tensor::{self, Tensor};
+
+/// The name and version of the format, in the metadata.
+const FORMAT: &str = "onrush-model/1";
+
+/// The bytes of a model's file.
+///
+/// # Errors
+/// If the model cannot be written; this is a bug.
+pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
+    let broken = |e: &dyn std::fmt::Display| Error::new("model-file", format!("the model cannot be written: {e}"));
+    let (json, arrays) = tensor::collect(|| serde_json::to_string(fitted));
+    let json = json.map_err(|e| broken(&e))?;
+    let bytes: Vec<Vec<u8>> =
+        arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    let mut views = Vec::new();
+    for (number, (array, bytes)) in arrays.iter().zip(&bytes).enumerate() {
+        let view = TensorView::new(Dtype::F64, array.shape.clone(), bytes).map_err(|e| broken(&e))?;
+        views.push((format!("array_{number:05}"), view));
+    }
+    let metadata = HashMap::from([("format".to_string(), FORMAT.to_string()), ("onrush-model".to_string(), json)]);
+    safetensors::serialize(views, Some(metadata)).map_err(|e| broken(&e))
+}
+
+/// The model of a file.
+///
+/// # Errors
+/// If the bytes are no model's file, are cut off or contradict themselves.
+pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
+    let broken = |why: String| Error::new("model-file", format!("this is no model file of Onrush: {why}"));
+    if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
+        return Err(Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
+            .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that"));
+    }
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
+    let entries = metadata.metadata().clone().unwrap_or_default();
+    match entries.get("format").map(String::as_str) {
+        Some(FORMAT) => {}
+        Some(other) => return Err(broken(format!("its format is `{other}`, expected `{FORMAT}`"))),
+        None => return Err(broken("it is a safetensors file without a description of a model".to_string())),
+    }
+    let json = entries.get("onrush-model").ok_or_else(|| broken("the description is missing".to_string()))?;
+    let container = SafeTensors::deserialize(bytes).map_err(|e| broken(e.to_string()))?;
+    let mut arrays = Vec::new();
+    for number in 0..container.len() {
+        let view = container.tensor(&format!("array_{number:05}")).map_err(|e| broken(e.to_string()))?;
+        if view.dtype() != Dtype::F64 {
+            return Err(broken(format!("array {number} has the type {:?}, expected F64", view.dtype())));
+        }
+        let (chunks, _) = view.data().as_chunks::<8>();
+        arrays.push(Tensor::new(view.shape().to_vec(), chunks.iter().map(|b| f64::from_le_bytes(*b)).collect()));
+    }
+    let fitted: Fitted = tensor::supply(arrays, || serde_json::from_str(json)).map_err(|e| broken(e.to_string()))?;
+    fitted.model().check(fitted.features.len(), fitted.classes.len()).map_err(|why| broken(why.message))?;
+    Ok(fitted)
+}

@@ -1,0 +1,49 @@
+//! Sums over rows in a fixed order: the same bits on any number of threads.
+
+use rayon::prelude::*;
+
+/// Rows of a chunk. The results of chunks are added in their order.
+pub const CHUNK: usize = 4096;
+
+/// Calls `work` for each chunk of rows on all threads, and merges the results in the order of the chunks. `None` if there are no rows.
+pub fn over_rows<S: Send>(
+    rows: usize,
+    work: impl Fn(std::ops::Range<usize>) -> S + Sync,
+    merge: impl FnMut(S, S) -> S,
+) -> Option<S> {
+    let chunks = rows.div_ceil(CHUNK);
+    let parts: Vec<S> =
+        (0..chunks).into_par_iter().map(|c| work(c * CHUNK..rows.min((c + 1) * CHUNK))).collect();
+    parts.into_iter().reduce(merge)
+}
+
+/// The sum of products, in the order of the values.
+#[inline]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Eight sums side by side, so that the compiler can use wide registers.
+    let mut sums = [0.0f64; 8];
+    let (a8, a_rest) = a.as_chunks::<8>();
+    let (b8, b_rest) = b.as_chunks::<8>();
+    for (x, y) in a8.iter().zip(b8) {
+        for k in 0..8 {
+            sums[k] += x[k] * y[k];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// Mean of values under weights. NaN if the weights sum to 0.
+pub fn mean(values: &[f64], weight: Option<&[f64]>) -> f64 {
+    let sums = over_rows(
+        values.len(),
+        |rows| match weight {
+            Some(weight) => {
+                (dot(&values[rows.clone()], &weight[rows.clone()]), weight[rows].iter().sum::<f64>())
+            }
+            None => (values[rows.clone()].iter().sum::<f64>(), rows.len() as f64),
+        },
+        |a, b| (a.0 + b.0, a.1 + b.1),
+    );
+    sums.map_or(f64::NAN, |(sum, weight)| sum / weight)
+}
