@@ -162,6 +162,28 @@ pub struct Card {
     pub parts: Vec<(String, Card)>,
 }
 
+/// What a training shows while it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Detail {
+    /// Lines by iteration: name, points.
+    Curves(Vec<(String, Vec<(f64, f64)>)>),
+    /// The trials of a search so far.
+    Trials(Vec<Trial>),
+}
+
+/// A trial of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    pub number: u32,
+    pub params: Vec<(String, Param)>,
+    /// Mean and standard deviation of the test scores of the folds that ran.
+    pub mean: Option<f64>,
+    pub std: Option<f64>,
+    pub folds: u32,
+    /// `running`, `done`, `pruned` or `failed`.
+    pub state: String,
+}
+
 /// What is asked of a fitted model. All but [`ModelAsk::Save`] are answered with rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ModelAsk {

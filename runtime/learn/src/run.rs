@@ -1,5 +1,7 @@
 //! How an estimator says where it is, and learns that the user stopped it.
 
+use onrush_wire::learn::Detail;
+
 use crate::error::Error;
 
 /// What a training may use of its surroundings.
@@ -10,12 +12,14 @@ pub struct Run<'a> {
     pub stage: &'a (dyn Fn(String) + Sync),
     /// Shows how far the work is: steps done, and how many there are.
     pub steps: &'a (dyn Fn(u64, u64) + Sync),
+    /// Shows a curve, or the trials of a search.
+    pub detail: &'a (dyn Fn(Detail) + Sync),
 }
 
 impl Run<'static> {
     /// For tests and small work: nobody looks, nobody stops it.
     pub fn silent() -> Run<'static> {
-        Run { is_stopped: &|| false, stage: &|_| {}, steps: &|_, _| {} }
+        Run { is_stopped: &|| false, stage: &|_| {}, steps: &|_, _| {}, detail: &|_| {} }
     }
 }
 
