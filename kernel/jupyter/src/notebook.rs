@@ -20,7 +20,7 @@ use onrush_wire::control::{Change, Control, Panel, Setting};
 use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
-use onrush_wire::session::{CellEnd, NamedFrame};
+use onrush_wire::session::CellEnd;
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
@@ -604,9 +604,10 @@ impl Run<'_> {
                 let _ = reply.send(facts::top(self.notebook.session.notebook()));
             }
             Event::Frames { reply } => {
-                let frames = self.notebook.session.own_frames();
-                let shown = |frame: &NamedFrame| (frame.name.clone(), facts::frame(frame));
-                let _ = reply.send(frames.iter().map(shown).collect());
+                let (frames, models) = self.notebook.session.own_objects();
+                let shown = frames.iter().map(|frame| (frame.name.clone(), facts::frame(frame)));
+                let models = models.into_iter().map(|model| (model.name, (model.title, model.bytes)));
+                let _ = reply.send(shown.chain(models).collect());
             }
             Event::Warning(diagnostic) => {
                 self.flush();

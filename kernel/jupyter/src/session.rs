@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use onrush_cell::Frames;
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::progress::{Task, TaskState};
-use onrush_wire::session::{CellEnd, Event, NamedFrame, Reply, Request, Role, Status};
+use onrush_wire::session::{CellEnd, Event, NamedFrame, NamedModel, Reply, Request, Role, Status};
 use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, TaskId, paths};
 use parking_lot::Mutex;
 
@@ -315,9 +315,14 @@ impl Session {
 
     /// The frames that variables hold; none if the session does not answer at once.
     pub fn own_frames(&self) -> Vec<NamedFrame> {
+        self.own_objects().0
+    }
+
+    /// The frames and models that variables hold, likewise.
+    pub fn own_objects(&self) -> (Vec<NamedFrame>, Vec<NamedModel>) {
         match self.ask_quickly(&Request::Names) {
-            Some(Reply::Names { own, .. }) => own,
-            _ => Vec::new(),
+            Some(Reply::Names { own, models, .. }) => (own, models),
+            _ => Default::default(),
         }
     }
 
@@ -422,7 +427,7 @@ impl Session {
 impl Frames for Session {
     fn frames(&self) -> Vec<NamedFrame> {
         match self.ask_quickly(&Request::Names) {
-            Some(Reply::Names { own, published }) => {
+            Some(Reply::Names { own, published, .. }) => {
                 let is_new = |frame: &NamedFrame| !own.iter().any(|f| f.name == frame.name);
                 let published: Vec<NamedFrame> = published.into_iter().filter(is_new).collect();
                 own.into_iter().chain(published).collect()
@@ -657,7 +662,7 @@ mod tests {
                                 };
                                 codec::write_message(
                                     &mut stream,
-                                    &Reply::Names { own: vec![frame], published: vec![] },
+                                    &Reply::Names { own: vec![frame], published: vec![], models: vec![] },
                                 )?;
                             }
                             Request::Subscribe => {

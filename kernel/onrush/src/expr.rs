@@ -214,12 +214,18 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
     }
 
-    /// Leaves columns out of [`all`].
+    /// Leaves columns out of [`all`] or `numeric()`.
     #[must_use]
     pub fn exclude(&self, names: impl IntoColumns) -> Expr {
         let mut expr = self.0.clone();
-        if let ExprKind::All { except } = &mut expr.kind {
-            except.extend(names.into_columns());
+        match &mut expr.kind {
+            ExprKind::All { except } => except.extend(names.into_columns()),
+            // The arguments of `numeric` are the columns that it leaves out.
+            ExprKind::Call { function, args } if function == "numeric" => {
+                let names = names.into_columns().into_iter().map(onrush_wire::Expr::column);
+                args.extend(names.map(|value| Arg { name: None, value }));
+            }
+            _ => {}
         }
         Expr(expr)
     }

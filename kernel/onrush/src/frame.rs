@@ -29,7 +29,7 @@ use std::sync::{Arc, Weak};
 use onrush_wire::display::Content;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
-use onrush_wire::{FrameId, ObjectId, Schema, Span};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Schema, Span};
 
 use crate::display::{Show, offer};
 use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
@@ -80,8 +80,9 @@ impl WeakFrame {
 }
 
 /// A new kind of object has its line here.
-fn object_of(value: &dyn Any) -> Option<ObjectId> {
-    value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id()).map(ObjectId::from)
+pub(crate) fn object_of(value: &dyn Any) -> Option<ObjectId> {
+    let frame = value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id()).map(ObjectId::from);
+    frame.or_else(|| crate::learn::object_of(value))
 }
 
 impl Frame {
@@ -325,6 +326,11 @@ pub fn get(name: &str) -> Frame {
     let at = here("get");
     match session::expect(&Request::Get { name: name.to_string() }, at.clone()) {
         Reply::Frame { id, schema } => Frame::new((id, schema)),
+        Reply::Model { .. } => session::raise_at(
+            Diagnostic::error(Class::Plan, "kind", format!("`{name}` is a model, not a frame"))
+                .help("`get_model` gives models"),
+            at,
+        ),
         other => session::unexpected(&other, at),
     }
 }
@@ -335,7 +341,7 @@ pub fn get(name: &str) -> Frame {
 pub fn sql(query: &str) -> Frame {
     let at = here("sql");
     let mut tables = crate::bindings::current();
-    if let Reply::Names { own, published } = session::expect(&Request::Names, at.clone()) {
+    if let Reply::Names { own, published, .. } = session::expect(&Request::Names, at.clone()) {
         for known in own.into_iter().chain(published) {
             if !tables.iter().any(|(name, _)| *name == known.name) {
                 tables.push((known.name, known.frame));
@@ -346,12 +352,12 @@ pub fn sql(query: &str) -> Frame {
 }
 
 /// The working directory, to which relative paths refer wherever the session runs.
-fn folder() -> String {
+pub(crate) fn folder() -> String {
     std::env::current_dir().unwrap_or_default().display().to_string()
 }
 
 /// A path as the user wrote it, with `~/` as the home folder.
-fn path_text(path: impl AsRef<Path>) -> String {
+pub(crate) fn path_text(path: impl AsRef<Path>) -> String {
     let text = path.as_ref().display().to_string();
     match (text.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),

@@ -20,6 +20,7 @@ mod frame;
 pub mod host;
 #[doc(hidden)]
 pub mod instances;
+pub mod learn;
 mod matrix;
 mod plot;
 pub mod prelude;

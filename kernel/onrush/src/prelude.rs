@@ -17,3 +17,5 @@ pub use chrono;
 pub use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 pub use serde;
 pub use serde::{Deserialize, Serialize};
+
+pub use crate::learn::*;

@@ -122,7 +122,7 @@ fn names_frames(request: &Request) -> bool {
     match request {
         Request::Step { op: Op::Read(_) | Op::FromArrow { .. }, .. } => false,
         Request::Step { op: Op::Sql { tables, .. }, .. } => !tables.is_empty(),
-        Request::Names | Request::Get { .. } | Request::Status | Request::Tasks => false,
+        Request::Names | Request::Get { .. } | Request::LoadModel { .. } | Request::Status | Request::Tasks => false,
         _ => true,
     }
 }
@@ -249,13 +249,19 @@ pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> Lent {
     lent.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
 }
 
-/// The frame's rows, in one batch; numbers share memory with the session.
+/// The rows that a request is answered with.
 #[inline(never)]
-pub(crate) fn collect(frame: FrameId, columns: Vec<String>, at: Span) -> RecordBatch {
-    let answer = ask_with_memory(&Request::Collect { frame, columns }, None);
+pub(crate) fn rows_of(request: &Request, at: Span) -> RecordBatch {
+    let answer = ask_with_memory(request, None);
     let batch = answer.and_then(|(reply, descriptor)| match reply {
         Reply::Batches { inline, bytes, .. } => memory::batch(inline, descriptor, bytes),
         other => unexpected(&other, at.clone()),
     });
     batch.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
+}
+
+/// The frame's rows, in one batch; numbers share memory with the session.
+#[inline(never)]
+pub(crate) fn collect(frame: FrameId, columns: Vec<String>, at: Span) -> RecordBatch {
+    rows_of(&Request::Collect { frame, columns }, at)
 }

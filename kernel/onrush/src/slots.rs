@@ -50,7 +50,7 @@ fn fill(tree: Tree, file: &str, slots: &[Expr]) -> Tree {
     let each = |tree: Tree| fill(tree, file, slots);
     let boxed = |tree: Box<Tree>| Box::new(each(*tree));
     let kind = match kind {
-        kind @ (ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. }) => kind,
+        kind @ (ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } | ExprKind::Model(_)) => kind,
         ExprKind::Alias(inner, name) => ExprKind::Alias(boxed(inner), filled_name(name, slots, span.as_ref())),
         ExprKind::Unary(op, inner) => ExprKind::Unary(op, boxed(inner)),
         ExprKind::Binary(op, a, b) => ExprKind::Binary(op, boxed(a), boxed(b)),

@@ -201,6 +201,7 @@ fn text_of(expr: &Expr) -> String {
             format!("{}.over({}){order}", inner_text(value), all(partition))
         }
         ExprKind::Native { function, args } => format!("{}({})", function.name, all(args)),
+        ExprKind::Model(output) => format!("{{model}}.{}", output.output),
         ExprKind::All { except } if except.is_empty() => "all()".to_string(),
         ExprKind::All { except } => format!("all().exclude({except:?})"),
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::control::Panel;
+use crate::learn::Card;
 use crate::plot::Plot;
 use crate::schema::DataType;
 use crate::value::Value;
@@ -30,6 +31,8 @@ pub enum Content {
     },
     Plot(Plot),
     Panel(Panel),
+    /// A fitted model.
+    Model(Card),
     /// What `explain` gives: a step in each line, indented under what it feeds; then what is true of all.
     Plan(String),
     /// Plain text, as of `Debug` or `Display`.

@@ -6,6 +6,7 @@ mod tree;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Span;
+use crate::learn::ModelId;
 use crate::schema::DataType;
 use crate::value::Value;
 
@@ -67,6 +68,18 @@ pub enum ExprKind {
         function: Box<NativeFunction>,
         args: Vec<Expr>,
     },
+    /// A column that a fitted model makes of the row. The model finds its features by name.
+    Model(ModelOutput),
+}
+
+/// One of the columns that a fitted model makes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ModelOutput {
+    pub model: ModelId,
+    /// The key of the model, by which the engine knows it.
+    pub key: u128,
+    /// The name of the column: `prediction`, `proba_yes`, `pca0`.
+    pub output: String,
 }
 
 /// A function of one row in CUDA C++. Its text goes with each expression, so that a plan means the same in another engine process, and after

@@ -118,6 +118,18 @@ pub struct Fit {
     pub eval: Vec<FrameId>,
 }
 
+impl Fit {
+    /// The frames that it is trained and scored on.
+    pub fn frames(&self) -> Vec<FrameId> {
+        std::iter::once(self.frame).chain(self.eval.iter().copied()).collect()
+    }
+
+    /// The same, to be replaced.
+    pub fn frames_mut(&mut self) -> Vec<&mut FrameId> {
+        std::iter::once(&mut self.frame).chain(self.eval.iter_mut()).collect()
+    }
+}
+
 /// What is known of a fitted model without asking for its arrays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {

@@ -25,14 +25,15 @@ pub mod words;
 pub mod worker;
 
 pub use diagnostic::{Call, Class, Diagnostic, Label, Severity, Span};
-pub use expr::{Arg, BinaryOp, Expr, ExprKind, NativeFunction, UnaryOp};
+pub use expr::{Arg, BinaryOp, Expr, ExprKind, ModelOutput, NativeFunction, UnaryOp};
+pub use learn::ModelId;
 pub use schema::{DataType, Field, Schema, TimeUnit};
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 14;
+pub const PROTOCOL: u32 = 15;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
 /// reused within the life of a supervisor.

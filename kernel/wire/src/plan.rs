@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::expr::{Expr, SortKey};
+use crate::learn::{Size, Splitter};
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
 
@@ -141,6 +142,34 @@ pub enum Op {
         input: FrameId,
         columns: Vec<String>,
     },
+    /// The training or the test rows of a split, in the order of the split. Computed at once.
+    Split {
+        input: FrameId,
+        split: Split,
+        part: SplitPart,
+    },
+}
+
+/// How rows are divided into training and test rows, with scikit-learn's rows for the same seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Split {
+    /// `train_test_split`.
+    TrainTest {
+        test_size: Option<Size>,
+        train_size: Option<Size>,
+        shuffle: bool,
+        /// The column whose shares both sides keep.
+        stratify: Option<String>,
+        random_state: u32,
+    },
+    /// A fold of a splitter.
+    Fold { splitter: Splitter, fold: usize, target: Option<String>, groups: Option<String> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SplitPart {
+    Train,
+    Test,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

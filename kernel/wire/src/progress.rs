@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::Detail;
 use crate::{NotebookId, TaskId};
 
 /// A snapshot of one task. Rows and bytes count what has been read or produced so far; totals are given where known.
@@ -22,6 +23,10 @@ pub struct Task {
     pub memory_bytes: u64,
     /// What the session holds on its device meanwhile, for all tasks; none without a device.
     pub device_bytes: Option<u64>,
+    /// Steps done, and how many there are: iterations, trees, trials.
+    pub steps: Option<(u64, u64)>,
+    /// The curve or the trials of a training.
+    pub detail: Option<Detail>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::display::TablePreview;
 use crate::explore::{Explore, Explored, View};
 use crate::expr::Expr;
+use crate::learn::{Fit, ModelAsk, ModelId, ModelInfo, Splitter};
 use crate::plan::{Op, Sink};
 use crate::plot::{Plot, PlotRequest};
 use crate::progress::Task;
@@ -76,6 +77,18 @@ pub enum Request {
     /// Reply: [`Reply::Plot`].
     Plot(PlotRequest),
 
+    /// Trains a model. Reply: [`Reply::Model`].
+    Fit { fit: Fit, at: Option<Span> },
+    /// A model of a file. Reply: [`Reply::Model`].
+    LoadModel { path: String, folder: String },
+    /// Reply: [`Reply::Batches`], or [`Reply::Written`] for a file.
+    Model { model: ModelId, what: ModelAsk },
+    /// Trains and scores on folds: a row for each. Reply: [`Reply::Batches`].
+    CrossValidate { fit: Fit, cv: Splitter, scoring: Vec<String>, train_score: bool, at: Option<Span> },
+
+    /// How well clusters are apart: `silhouette`, `calinski_harabasz` or `davies_bouldin`. Reply: [`Reply::Value`].
+    ClusterScore { frame: FrameId, label: String, score: String },
+
     /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more, or the
     /// notebook ends. Reply: [`Reply::Done`].
     Show { frame: FrameId },
@@ -84,7 +97,7 @@ pub enum Request {
     /// For a table explorer. Reply: [`Reply::Explored`].
     Explore { view: View, what: Explore },
 
-    /// Another notebook's published frame. Reply: [`Reply::Frame`].
+    /// Another notebook's published frame or model. Reply: [`Reply::Frame`] or [`Reply::Model`].
     Get { name: String },
     /// Reply: [`Reply::Names`]: this notebook's names, then what all notebooks published.
     Names,
@@ -130,6 +143,10 @@ pub enum Reply {
         id: FrameId,
         schema: Schema,
     },
+    Model {
+        id: ModelId,
+        info: ModelInfo,
+    },
     Preview(TablePreview),
     Count(u64),
     /// An Arrow IPC file of `bytes` bytes in a sealed memfd whose descriptor comes with this message (`SCM_RIGHTS`), or in
@@ -166,6 +183,8 @@ pub enum Reply {
     Names {
         own: Vec<NamedFrame>,
         published: Vec<NamedFrame>,
+        /// This notebook's models.
+        models: Vec<NamedModel>,
     },
     Tasks(Vec<Task>),
     Status(Status),
@@ -181,6 +200,16 @@ pub struct NamedFrame {
     pub rows: Option<u64>,
     /// Its rows, where they lie in memory; `None` if it is a plan that runs when it is used.
     pub held: Option<Held>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedModel {
+    pub name: String,
+    pub model: ModelId,
+    /// `RidgeCV(alpha=10) on 2930 x 4, r2 0.78`.
+    pub title: String,
+    /// Bytes in the engine's memory, if it is there.
+    pub bytes: Option<u64>,
 }
 
 /// Rows that the session's engine holds.

@@ -4,12 +4,14 @@
 
 mod large;
 mod lending;
+mod models;
 mod objects;
 mod physical;
 mod plans;
 mod residents;
 mod run;
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
@@ -44,6 +46,8 @@ use crate::cache::{Known, ResultCache};
 use crate::pool::Pool;
 pub use large::{Ends, Whole};
 pub use lending::Loan;
+pub use models::ModelAnswer;
+use models::Trained;
 use objects::{Catalog, Object};
 use plans::Plans;
 use residents::Store;
@@ -128,6 +132,10 @@ pub struct Engine {
     task_context: OnceLock<Arc<TaskContext>>,
     holders: RwLock<Vec<Weak<dyn TableHolder>>>,
     runtime: Option<tokio::runtime::Runtime>,
+    /// Trained models by key, as long as they live.
+    trained: Mutex<HashMap<u128, Weak<Trained>>>,
+    /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
+    learners: OnceLock<Option<rayon::ThreadPool>>,
 }
 
 impl Engine {
@@ -204,6 +212,8 @@ impl Engine {
             task_context: OnceLock::new(),
             holders: RwLock::default(),
             runtime: Some(runtime),
+            trained: Mutex::default(),
+            learners: OnceLock::new(),
         })
     }
 
@@ -346,6 +356,10 @@ impl Engine {
                 ops::distinct_names(names, at)?;
                 let key = key::table(&table);
                 resident(key, "values".to_string(), Arc::new(table))
+            }
+            Op::Split { input, split, part } => {
+                let key = key::step(op, &[self.frame(*input)?.key]);
+                self.split(*input, split, *part, key, task)
             }
             _ => {
                 chains::check(op.exprs(), at)?;
@@ -571,7 +585,8 @@ impl Engine {
 
     /// Bytes of resident frames in memory and of kept results; a buffer that two of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
-        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes()
+        let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
+        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models
     }
 
     /// What frames hold, each once.

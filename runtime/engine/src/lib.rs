@@ -8,6 +8,6 @@ mod engine;
 pub mod explain;
 mod pool;
 
-pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, TableHolder, Whole};
+pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, ModelAnswer, TableHolder, Whole};
 pub use explain::Placement;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};

@@ -17,6 +17,7 @@ pub mod every;
 pub mod extremes;
 pub mod kernels;
 pub mod math;
+pub mod model;
 pub mod native;
 pub mod operators;
 pub mod quantile;
@@ -243,6 +244,7 @@ impl<'a> Lower<'a> {
             }
             ExprKind::Call { function, args } => catalogue::call(self, function, args, span),
             ExprKind::Native { function, args } => native::call(self, function, args, span),
+            ExprKind::Model(output) => model::output(self, output, span),
             ExprKind::Over { value, partition, order } => window::over(self, value, partition, order),
             ExprKind::All { .. } => Err(self.fail(
                 check::plan_error("argument", "all columns are named where one expression is expected"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use onrush_wire::learn::Detail;
 use onrush_wire::{Class, Diagnostic};
 use tokio::sync::Notify;
 
@@ -22,6 +23,9 @@ struct Inner {
     bytes: AtomicU64,
     total_bytes: AtomicU64,
     memory: AtomicU64,
+    /// Steps done, and how many there are.
+    steps: Mutex<Option<(u64, u64)>>,
+    detail: Mutex<Option<Detail>>,
     cancelled: AtomicBool,
     changed: Notify,
 }
@@ -38,7 +42,7 @@ impl From<Cancelled> for Diagnostic {
 }
 
 /// Where a task is at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub stage: String,
     pub rows: u64,
@@ -46,6 +50,10 @@ pub struct Progress {
     pub bytes: u64,
     pub total_bytes: Option<u64>,
     pub memory: u64,
+    /// Steps done, and how many there are: iterations, trees, trials.
+    pub steps: Option<(u64, u64)>,
+    /// The curve or the trials of a training.
+    pub detail: Option<Detail>,
 }
 
 impl Default for TaskHandle {
@@ -63,6 +71,8 @@ impl TaskHandle {
             bytes: AtomicU64::new(0),
             total_bytes: AtomicU64::new(UNKNOWN),
             memory: AtomicU64::new(0),
+            steps: Mutex::new(None),
+            detail: Mutex::new(None),
             cancelled: AtomicBool::new(false),
             changed: Notify::new(),
         }))
@@ -99,6 +109,16 @@ impl TaskHandle {
         self.0.memory.store(bytes, Ordering::Relaxed);
     }
 
+    /// Steps done, and how many there are.
+    pub fn set_steps(&self, done: u64, of: u64) {
+        *self.0.steps.lock().unwrap_or_else(|e| e.into_inner()) = Some((done, of));
+    }
+
+    /// The curve or the trials of a training, as of now.
+    pub fn set_detail(&self, detail: Detail) {
+        *self.0.detail.lock().unwrap_or_else(|e| e.into_inner()) = Some(detail);
+    }
+
     pub fn progress(&self) -> Progress {
         let known = |v: u64| (v != UNKNOWN).then_some(v);
         Progress {
@@ -108,6 +128,8 @@ impl TaskHandle {
             bytes: self.0.bytes.load(Ordering::Relaxed),
             total_bytes: known(self.0.total_bytes.load(Ordering::Relaxed)),
             memory: self.0.memory.load(Ordering::Relaxed),
+            steps: *self.0.steps.lock().unwrap_or_else(|e| e.into_inner()),
+            detail: self.0.detail.lock().unwrap_or_else(|e| e.into_inner()).clone(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow::array::{Array, ArrayData};
 use onrush_frame::Table;
 use onrush_wire::plan::Op;
-use onrush_wire::{Expr, ExprKind, FrameId, codec};
+use onrush_wire::{Expr, ExprKind, FrameId, ModelId, codec};
 
 /// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", 2014).
@@ -23,6 +23,10 @@ pub fn without_places(expr: &mut Expr) {
         if let ExprKind::Native { function, .. } = &mut node.kind {
             // Run again, the same cell is another file.
             function.file.clear();
+        }
+        if let ExprKind::Model(output) = &mut node.kind {
+            // Its key says which model it is.
+            output.model = ModelId(0);
         }
     });
 }

@@ -67,8 +67,8 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
         }
         Op::WithRowIndex { input: id, name, offset } => project::with_row_index(input(id)?, name, *offset, at),
         Op::Explode { input: id, columns } => reshape::explode(input(id)?, columns, at),
-        Op::Read(_) | Op::FromArrow { .. } | Op::Sql { .. } => {
-            Err(onrush_expr::error::internal("this step has no input and is planned elsewhere"))
+        Op::Read(_) | Op::FromArrow { .. } | Op::Sql { .. } | Op::Split { .. } => {
+            Err(onrush_expr::error::internal("this step is planned elsewhere"))
         }
     };
     plan.map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
-use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan};
+use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan, ModelAnswer};
 use onrush_explore::Explorer;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
+use onrush_wire::learn::{ModelId, ModelInfo};
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, limits, paths};
+use onrush_wire::{Class, DataType, Diagnostic, FrameId, ObjectId, Value, limits, paths};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 
@@ -56,6 +57,7 @@ struct Out {
 #[derive(PartialEq)]
 struct Told {
     tables: Vec<(FrameId, usize)>,
+    models: Vec<(ObjectId, u64)>,
     columns: u64,
     resident: u64,
     device: Option<u64>,
@@ -126,6 +128,8 @@ fn progress(call: u64, task: &TaskHandle, device: Option<u64>) -> CallProgress {
         total_bytes: p.total_bytes,
         memory: p.memory,
         device,
+        steps: p.steps,
+        detail: p.detail,
     }
 }
 
@@ -229,6 +233,7 @@ impl Process {
         residents.sort_unstable_by_key(|(id, _)| *id);
         let now = Told {
             tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table).addr())).collect(),
+            models: engine.models(),
             columns: engine.device_changes(),
             resident: engine.resident_bytes(),
             device,
@@ -242,7 +247,10 @@ impl Process {
             bytes: table.bytes(),
             place: engine.place(table).to_string(),
         };
-        let objects = residents.iter().map(|(id, table)| (ObjectId::from(*id), held(table))).collect();
+        let mut objects: Vec<(ObjectId, Held)> =
+            residents.iter().map(|(id, table)| (ObjectId::from(*id), held(table))).collect();
+        let models = now.models.iter();
+        objects.extend(models.map(|(id, bytes)| (*id, Held { rows: 0, bytes: *bytes, place: "cpu".to_string() })));
         let holds = FromEngine::Holds { resident_bytes: now.resident, device_bytes: now.device, objects };
         // A supervisor that is gone is noticed by the reader.
         let _ = out.sender.send(&holds, None);
@@ -318,6 +326,30 @@ impl Process {
                 Reply::Value { value, dtype }
             }
             Ask::Explain { frame, analyze } => Reply::Text(engine.explain(frame, analyze, task)?),
+            Ask::Fit { id, fit, at } => return with_file(engine.fit(id, &fit, at.as_ref(), task)?, id),
+            Ask::LoadModel { id, path, folder } => return with_file(engine.load_model(id, &path, &folder)?, id),
+            Ask::RestoreModel { id } => {
+                let descriptor = descriptor.ok_or_else(|| lost_file("it did not come with the message"))?;
+                let bytes = memory::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
+                let (info, _) = engine.restore_model(id, "", &bytes)?;
+                Reply::Model { id, info }
+            }
+            Ask::Model { model, what } => match engine.model_ask(model, &what, task)? {
+                ModelAnswer::Rows(table) => return to_cell(&table, task).map(|(reply, memory)| (reply, Some(memory))),
+                ModelAnswer::Written { path, bytes } => Reply::Written { path, rows: 0, bytes },
+            },
+            Ask::ClusterScore { frame, label, score } => {
+                let value = Value::Float(engine.cluster_score(frame, &label, &score, task)?);
+                Reply::Value { value, dtype: DataType::Float64 }
+            }
+            Ask::CrossValidate { fit, cv, scoring, train_score, at } => {
+                let table = engine.cross_validate(&fit, &cv, &scoring, train_score, task);
+                let table = table.map_err(|d| match (d.labels.is_empty(), at) {
+                    (true, Some(at)) => d.at(at, ""),
+                    _ => d,
+                })?;
+                return to_cell(&table, task).map(|(reply, memory)| (reply, Some(memory)));
+            }
             Ask::Write { frame, sink } => {
                 let (path, rows, bytes) = engine.write(frame, &sink, task)?;
                 Reply::Written { path, rows, bytes }
@@ -328,6 +360,19 @@ impl Process {
         };
         Ok((reply, None))
     }
+}
+
+/// A model that was made, with its file in memory that outlives this process.
+fn with_file(
+    (info, bytes): (ModelInfo, Vec<u8>),
+    id: ModelId,
+) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+    // Without a copy the model is trained again when it is needed again.
+    Ok((Reply::Model { id, info }, memory::sealed("onrush-model", &bytes).ok()))
+}
+
+fn lost_file(why: &str) -> Diagnostic {
+    Diagnostic::error(Class::Internal, "model-file", format!("the copy of the model cannot be read: {why}"))
 }
 
 /// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.

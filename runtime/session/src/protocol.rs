@@ -3,6 +3,7 @@
 //! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
 
 use onrush_wire::explore::{Explore, View};
+use onrush_wire::learn::{Detail, Fit, ModelAsk, ModelId, Splitter};
 use onrush_wire::plan::{FileMark, Op, Sink};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{Held, Reply};
@@ -65,6 +66,38 @@ pub enum Ask {
         view: View,
         what: Explore,
     },
+    /// Trains a model. Answered by [`Reply::Model`] with a descriptor: the model's file.
+    Fit {
+        id: ModelId,
+        fit: Fit,
+        at: Option<Span>,
+    },
+    /// The model of a file. Answered likewise.
+    LoadModel {
+        id: ModelId,
+        path: String,
+        folder: String,
+    },
+    /// The model of a file that comes as a descriptor: made again for another engine. Answered by [`Reply::Model`].
+    RestoreModel {
+        id: ModelId,
+    },
+    Model {
+        model: ModelId,
+        what: ModelAsk,
+    },
+    ClusterScore {
+        frame: FrameId,
+        label: String,
+        score: String,
+    },
+    CrossValidate {
+        fit: Fit,
+        cv: Splitter,
+        scoring: Vec<String>,
+        train_score: bool,
+        at: Option<Span>,
+    },
     /// Answered by [`Reply::Done`], and done before any later call.
     Release(Vec<ObjectId>),
     /// Stops another call, which answers with an error of class `Interrupted`. `Cancel` itself has no answer.
@@ -109,4 +142,6 @@ pub struct CallProgress {
     pub total_bytes: Option<u64>,
     pub memory: u64,
     pub device: Option<u64>,
+    pub steps: Option<(u64, u64)>,
+    pub detail: Option<Detail>,
 }

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod link;
+mod models;
 mod requests;
 mod serving;
 mod start;

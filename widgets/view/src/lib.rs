@@ -5,6 +5,7 @@
 mod controls;
 mod diagnostic;
 mod html;
+mod model;
 mod plan;
 mod plot;
 pub mod progress;
@@ -48,6 +49,7 @@ pub fn bundle(content: &Content) -> Bundle {
             bundle.insert("text/plain".into(), text.as_str().into());
         }
         Content::Plot(plot) => return plot::bundle(plot),
+        Content::Model(card) => return model::card(card),
         Content::Plan(text) => return plan::plan(text),
         Content::Panel(panel) => return controls::panel(panel, &[]),
         Content::Mime(parts) => {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use onrush_wire::learn::Detail;
 use onrush_wire::number::{grouped, thousands};
 use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::{Value, json};
@@ -60,7 +61,10 @@ impl Work<'_> {
     fn part(&self) -> Option<f64> {
         let of = |done: u64, total: Option<u64>| total.filter(|t| *t > 0).map(|t| (done as f64 / t as f64).min(1.0));
         match self {
-            Work::Task(task) => of(task.rows, task.total_rows).or_else(|| of(task.bytes, task.total_bytes)),
+            Work::Task(task) => match task.steps {
+                Some((done, total)) => of(done, Some(total)),
+                None => of(task.rows, task.total_rows).or_else(|| of(task.bytes, task.total_bytes)),
+            },
             Work::Loop(one) => of(one.done, one.total),
         }
     }
@@ -85,6 +89,7 @@ fn under_way(lines: &[Line<'_>]) -> Bundle {
     }
     for line in shown {
         html.push_str(&html_line(line));
+        html.push_str(&crate::model::detail_html(detail(line)));
         text.push(text_line(line));
     }
     if let Some(more) = &more {
@@ -204,8 +209,16 @@ fn json_line(line: &Line<'_>) -> Value {
     let task = if let Work::Task(task) = line.work { Some(task.id.0) } else { None };
     json!({
         "depth": line.depth, "title": line.work.title(), "part": line.work.part(), "facts": facts(&line.work, thousands),
-        "task": task,
+        "task": task, "table": crate::model::detail_json(detail(line)),
     })
+}
+
+/// The trials or the curve of a training under way.
+fn detail<'a>(line: &Line<'a>) -> Option<&'a Detail> {
+    match line.work {
+        Work::Task(task) if task.state == TaskState::Running => task.detail.as_ref(),
+        _ => None,
+    }
 }
 
 /// Stage, rows, bytes, rate, elapsed time and remaining time, as far as they are known.
@@ -247,6 +260,9 @@ fn facts_of_task(task: &Task, seconds: f64, number: impl Fn(u64) -> String, fact
     let is_running = task.state == TaskState::Running;
     if is_running && !task.stage.is_empty() && task.stage != task.title {
         facts.push(task.stage.clone());
+    }
+    if let Some((done, of)) = task.steps.filter(|_| is_running) {
+        facts.push(format!("{} of {}", number(done.min(of)), number(of)));
     }
     match task.total_rows.filter(|_| is_running) {
         Some(total) if total > 0 => facts.push(format!("{} of {}", number(task.rows.min(total)), rows(total, &number))),
@@ -311,6 +327,8 @@ mod tests {
             elapsed_ms: 2_000,
             memory_bytes: 0,
             device_bytes: None,
+            steps: None,
+            detail: None,
         }
     }
 

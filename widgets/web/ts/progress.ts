@@ -15,6 +15,8 @@ interface Line {
     facts: string[];
     /** The task id of the session; null: a loop of the cell, which is stopped as a whole. */
     task: number | null;
+    /** Trials of a search, or the last points of a curve. */
+    table: { head: string[]; rows: string[][] } | null;
 }
 
 interface Progress {
@@ -28,6 +30,11 @@ function read(data: unknown): Progress {
     const from = (data ?? {}) as Record<string, unknown>;
     const text = (value: unknown) => (typeof value === "string" ? value : null);
     const number = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);
+    const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
+    const table = (value: unknown) => {
+        const { head, rows } = (value ?? {}) as Record<string, unknown>;
+        return Array.isArray(rows) && rows.length > 0 ? { head: list(head), rows: rows.slice(0, 50).map(list) } : null;
+    };
     const all = Array.isArray(from.lines) ? (from.lines as Record<string, unknown>[]) : [];
     const lines = all
         .filter(line => line && typeof line === "object")
@@ -37,6 +44,7 @@ function read(data: unknown): Progress {
             part: number(line.part),
             facts: Array.isArray(line.facts) ? line.facts.map(String) : [],
             task: number(line.task),
+            table: table(line.table),
         }));
     return { ended: text(from.ended), lines, more: text(from.more) };
 }
@@ -44,6 +52,7 @@ function read(data: unknown): Progress {
 /** One line; its elements are reused, so that a button can be pressed while numbers change. */
 class Row {
     readonly node = document.createElement("div");
+    readonly table = document.createElement("table");
     private readonly bar = document.createElement("progress");
     private readonly percent = document.createElement("span");
     private readonly title = document.createElement("b");
@@ -80,6 +89,7 @@ class Row {
             this.button.textContent = "Stop";
         }
         this.line = line;
+        this.drawTable(line.table);
         this.node.style.paddingLeft = `${line.depth * 1.5}em`;
         this.bar.hidden = line.part === null;
         this.percent.hidden = line.part === null;
@@ -91,6 +101,27 @@ class Row {
         this.facts.textContent = line.facts.join(" · ");
         this.button.hidden = !canStop;
         this.button.setAttribute("aria-label", `Stop ${line.title}`);
+    }
+
+    private drawTable(table: Line["table"]): void {
+        this.table.hidden = table === null;
+        this.table.className = "onrush-progress-table";
+        this.table.style.cssText = "border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums";
+        if (table === null) {
+            this.table.replaceChildren();
+            return;
+        }
+        const row = (cells: string[], tag: "th" | "td") => {
+            const node = document.createElement("tr");
+            for (const cell of cells) {
+                const one = document.createElement(tag);
+                one.textContent = cell;
+                one.style.cssText = "text-align:right;padding:0 .6em;font-weight:" + (tag === "th" ? "600" : "400");
+                node.append(one);
+            }
+            return node;
+        };
+        this.table.replaceChildren(row(table.head, "th"), ...table.rows.map(cells => row(cells, "td")));
     }
 }
 
@@ -118,9 +149,12 @@ export function drawProgress(node: HTMLElement, data: unknown): Drawn {
         while (rows.length < progress.lines.length) {
             const row = new Row(stop);
             rows.push(row);
-            middle.append(row.node);
+            middle.append(row.node, row.table);
         }
-        for (const row of rows.splice(progress.lines.length)) row.node.remove();
+        for (const row of rows.splice(progress.lines.length)) {
+            row.node.remove();
+            row.table.remove();
+        }
         rows.forEach((row, at) => {
             const line = progress.lines[at];
             if (line) row.update(line, connection?.isOpen ?? false);

@@ -49,6 +49,7 @@ fn show(expr: &Expr) -> String {
         }
         ExprKind::All { except } => format!("all except {except:?}"),
         ExprKind::Native { function, args } => format!("{}({})", function.name, list(args)),
+        ExprKind::Model(output) => format!("model {}", output.output),
     }
 }
 

@@ -109,6 +109,7 @@ pub fn display(display: Display) {
         }
         Content::Plot(_) => println!("[plot]"),
         Content::Plan(text) => println!("{text}"),
+        Content::Model(card) => println!("{}", card.title),
         // Nobody can set anything here.
         Content::Panel(_) => {}
     }

@@ -100,6 +100,7 @@ fn serve(mut stream: UnixStream) {
                     held: None,
                 }],
                 published: Vec::new(),
+                models: Vec::new(),
             },
             // As an engine without a device: the column itself.
             Request::Lend { column, .. } => {

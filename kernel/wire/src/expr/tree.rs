@@ -9,7 +9,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Arg, BinaryOp, Expr, ExprKind, NativeFunction, SortKey, UnaryOp};
+use super::{Arg, BinaryOp, Expr, ExprKind, ModelOutput, NativeFunction, SortKey, UnaryOp};
 use crate::diagnostic::Span;
 use crate::schema::DataType;
 use crate::value::Value;
@@ -37,6 +37,7 @@ enum Kind<'a> {
     Over { partition: usize, order: Vec<(bool, Option<bool>)> },
     All { except: Cow<'a, [String]> },
     Native { function: Cow<'a, NativeFunction>, args: usize },
+    Model(Cow<'a, ModelOutput>),
 }
 
 /// Calls `each` for every child of a node, in the order in which [`Kind::whole`] takes them.
@@ -44,7 +45,7 @@ macro_rules! children {
     ($kind:expr, $each:expr, $iter:ident) => {{
         let mut each = $each;
         match $kind {
-            ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } => {}
+            ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } | ExprKind::Model(_) => {}
             ExprKind::Alias(inner, _) | ExprKind::Unary(_, inner) | ExprKind::Cast { value: inner, .. } => each(inner),
             ExprKind::Binary(_, left, right) => {
                 each(left);
@@ -81,7 +82,7 @@ macro_rules! children {
 
 impl ExprKind {
     fn is_leaf(&self) -> bool {
-        matches!(self, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. })
+        matches!(self, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::All { .. } | ExprKind::Model(_))
     }
 }
 
@@ -173,13 +174,14 @@ impl<'a> Kind<'a> {
             },
             ExprKind::All { except } => Kind::All { except: except.into() },
             ExprKind::Native { function, args } => Kind::Native { function: Cow::Borrowed(function), args: args.len() },
+            ExprKind::Model(output) => Kind::Model(Cow::Borrowed(output)),
         }
     }
 
     /// How many children a node has; `None` if no memory could hold as many.
     fn children(&self) -> Option<usize> {
         match self {
-            Kind::Column(_) | Kind::Literal(_) | Kind::All { .. } => Some(0),
+            Kind::Column(_) | Kind::Literal(_) | Kind::All { .. } | Kind::Model(_) => Some(0),
             Kind::Alias(_) | Kind::Unary(_) | Kind::Cast { .. } => Some(1),
             Kind::Binary(_) => Some(2),
             Kind::Between { .. } => Some(3),
@@ -223,6 +225,7 @@ impl<'a> Kind<'a> {
                     .collect(),
             },
             Kind::All { except } => ExprKind::All { except: except.into_owned() },
+            Kind::Model(output) => ExprKind::Model(output.into_owned()),
             Kind::Native { function, .. } => {
                 ExprKind::Native { function: Box::new(function.into_owned()), args: children.collect() }
             }
@@ -348,6 +351,7 @@ mod tests {
             ExprKind::Over { value: a(), partition: vec![*one(), *a()], order: vec![key(true), key(false)] },
             ExprKind::All { except: vec!["c".to_string()] },
             ExprKind::Native { function: Box::new(function), args: vec![*a(), *one()] },
+            ExprKind::Model(ModelOutput { model: crate::learn::ModelId(4), key: 5, output: "prediction".to_string() }),
         ];
         let named = Arg { name: Some("named".to_string()), value: sum(3) };
         let args = kinds.into_iter().map(|kind| Arg { name: None, value: Expr::new(kind) }).chain([named]);

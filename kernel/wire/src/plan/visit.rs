@@ -3,7 +3,8 @@
 
 use super::Op;
 use crate::FrameId;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
+use crate::learn::ModelId;
 
 /// The frames of a step, in a fixed order.
 macro_rules! inputs {
@@ -31,7 +32,8 @@ macro_rules! inputs {
             | Op::Pivot { input, .. }
             | Op::Unpivot { input, .. }
             | Op::WithRowIndex { input, .. }
-            | Op::Explode { input, .. } => vec![input],
+            | Op::Explode { input, .. }
+            | Op::Split { input, .. } => vec![input],
         }
     };
 }
@@ -65,7 +67,8 @@ macro_rules! exprs {
             | Op::Pivot { .. }
             | Op::Unpivot { .. }
             | Op::WithRowIndex { .. }
-            | Op::Explode { .. } => Vec::new(),
+            | Op::Explode { .. }
+            | Op::Split { .. } => Vec::new(),
         }
     };
 }
@@ -99,6 +102,7 @@ impl Op {
             Op::Unpivot { .. } => "unpivot",
             Op::WithRowIndex { .. } => "with_row_index",
             Op::Explode { .. } => "explode",
+            Op::Split { .. } => "split",
         }
     }
 
@@ -116,6 +120,21 @@ impl Op {
     /// The expressions of the step, in a fixed order: that of [`Op::exprs_mut`].
     pub fn exprs(&self) -> Vec<&Expr> {
         exprs!(self, iter, |key| &key.expr)
+    }
+
+    /// The models whose columns the step uses.
+    pub fn models(&self) -> Vec<ModelId> {
+        let mut models = Vec::new();
+        for expr in self.exprs() {
+            expr.for_each(|node| {
+                if let ExprKind::Model(output) = &node.kind
+                    && !models.contains(&output.model)
+                {
+                    models.push(output.model);
+                }
+            });
+        }
+        models
     }
 
     /// The expressions of the step, to be replaced.

@@ -4,18 +4,30 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use onrush_logical::table::Frame;
-use onrush_wire::{FrameId, ObjectId};
+use onrush_wire::{FrameId, ModelId, ObjectId};
+
+use super::models::Trained;
 
 /// A new kind of object has its variant here.
 #[derive(Clone)]
 pub(crate) enum Object {
     Frame(Arc<Frame>),
+    Model(Arc<Trained>),
 }
 
 impl Object {
     fn frame(&self) -> Option<&Arc<Frame>> {
-        let Object::Frame(frame) = self;
-        Some(frame)
+        match self {
+            Object::Frame(frame) => Some(frame),
+            Object::Model(_) => None,
+        }
+    }
+
+    fn model(&self) -> Option<&Arc<Trained>> {
+        match self {
+            Object::Model(model) => Some(model),
+            Object::Frame(_) => None,
+        }
     }
 
     /// Whether it holds rows that cached plans may read.
@@ -44,6 +56,18 @@ impl Catalog {
     pub fn frame(&self, id: FrameId) -> Option<Arc<Frame>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(&id.into())?.frame().map(Arc::clone)
+    }
+
+    /// `None` if the id is unknown or names an object that is not a model.
+    pub fn model(&self, id: ModelId) -> Option<Arc<Trained>> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.get(&id.into())?.model().map(Arc::clone)
+    }
+
+    /// What `of` finds of each model, in no order.
+    pub fn of_models<T>(&self, of: impl Fn(ObjectId, &Trained) -> T) -> Vec<T> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.iter().filter_map(|(id, object)| Some(of(*id, object.model()?))).collect()
     }
 
     /// What `of` finds of each frame, in no order.

@@ -604,6 +604,7 @@ fn short_label(expr: &Expr) -> String {
         ExprKind::Native { function, args } => {
             format!("{}({})", function.name, args.iter().map(short_label).collect::<Vec<_>>().join(", "))
         }
+        ExprKind::Model(output) => output.output.clone(),
         ExprKind::Binary(op, a, b) => format!("{} {} {}", short_label(a), op.symbol(), short_label(b)),
         ExprKind::Unary(_, a) | ExprKind::Cast { value: a, .. } | ExprKind::Over { value: a, .. } => short_label(a),
         ExprKind::Literal(_) => "constant".to_string(),

@@ -1,7 +1,7 @@
 //! The catalog: every live object of the session and its plan. An object lives while a notebook holds it or an output shows it, it is
 //! published or parked, or another live object is made from it; its data in the engine lives only for the first four.
 //!
-//! Holding, parking, publishing, sweeping and making again are the same for all kinds. Frames are the only kind yet.
+//! Holding, parking, publishing, sweeping and making again are the same for all kinds: frames and models.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use onrush_wire::learn::{Fit, ModelInfo};
 use onrush_wire::plan::{FileMark, Op};
 use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, Span};
 
@@ -26,6 +27,13 @@ pub(super) enum Plan {
     Persist {
         input: FrameId,
     },
+    /// A trained model, or one of a file (`fit: None`).
+    Model {
+        fit: Option<Fit>,
+        at: Option<Span>,
+        /// Its file: with it the model needs neither its frames nor another training.
+        copy: Option<Arc<OwnedFd>>,
+    },
     /// The same object under another id, for another notebook.
     Alias {
         of: ObjectId,
@@ -36,6 +44,7 @@ pub(super) enum Plan {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Frame(FrameFacts),
+    Model(ModelInfo),
 }
 
 #[derive(Clone, Debug)]
@@ -86,13 +95,25 @@ impl Object {
 
     /// `None` for an object of another kind.
     pub fn frame(&self) -> Option<&FrameFacts> {
-        let Kind::Frame(facts) = &self.kind;
-        Some(facts)
+        match &self.kind {
+            Kind::Frame(facts) => Some(facts),
+            Kind::Model(_) => None,
+        }
     }
 
     pub fn frame_mut(&mut self) -> Option<&mut FrameFacts> {
-        let Kind::Frame(facts) = &mut self.kind;
-        Some(facts)
+        match &mut self.kind {
+            Kind::Frame(facts) => Some(facts),
+            Kind::Model(_) => None,
+        }
+    }
+
+    /// `None` for an object of another kind.
+    pub fn model(&self) -> Option<&ModelInfo> {
+        match &self.kind {
+            Kind::Model(info) => Some(info),
+            Kind::Frame(_) => None,
+        }
     }
 
     fn wanted(&self) -> bool {
@@ -110,7 +131,12 @@ impl Plan {
     /// The objects that a plan is made from.
     pub fn inputs(&self) -> Vec<ObjectId> {
         match self {
-            Plan::Step { op, .. } => op.inputs().into_iter().map(ObjectId::from).collect(),
+            Plan::Step { op, .. } => {
+                let frames = op.inputs().into_iter().map(ObjectId::from);
+                frames.chain(op.models().into_iter().map(ObjectId::from)).collect()
+            }
+            Plan::Model { copy: Some(_), .. } | Plan::Model { fit: None, .. } => Vec::new(),
+            Plan::Model { fit: Some(fit), .. } => fit.frames().into_iter().map(ObjectId::from).collect(),
             Plan::Persist { input } => vec![ObjectId::from(*input)],
             Plan::Alias { of } => vec![*of],
         }
@@ -265,10 +291,12 @@ impl Catalog {
             // The rows that a cell sent are compared nowhere.
             Plan::Step { data: Some(_), .. } => u128::from(id.0),
             Plan::Step { op, .. } => {
-                let keys: Vec<u128> = plan.inputs().into_iter().map(of).collect();
+                let keys: Vec<u128> = op.inputs().into_iter().map(|id| of(id.into())).collect();
                 onrush_logical::key::step(op, &keys)
             }
             Plan::Persist { input } => onrush_logical::key::hash(|h| ("persist", of((*input).into())).hash(h)),
+            // The engine says by what a model is found again: see `State::add`.
+            Plan::Model { .. } => u128::from(id.0),
             Plan::Alias { of: object } => of(*object),
         }
     }

@@ -12,17 +12,18 @@ use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
-use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span};
+use onrush_wire::{Class, Diagnostic, ExprKind, FrameId, ModelId, ObjectId, Span};
 
 use super::catalog::{FrameFacts, Kind, Object, Plan};
 use super::link::{Broken, ENDLESS, GPU_STOPPED, Link};
 use super::serving::{Client, Supervisor};
+use super::state::State;
 use super::tasks::Stop;
 use crate::connection::is_closed;
 use crate::memory;
 use crate::protocol::Ask;
 
-type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
+pub(super) type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
 
 /// A plan's last words in the title of its tasks.
 const TITLE_STEPS: usize = 3;
@@ -126,9 +127,25 @@ impl Supervisor {
                 done(Reply::Done)
             }
             Request::Persist { frame } => self.persist(client, frame, stream),
+            Request::Fit { fit, at } => self.fit(client, fit, at, stream),
+            Request::LoadModel { path, folder } => self.load_model(client, &path, &folder, stream),
+            Request::Model { model, what } => self.model(client, model, what, stream),
+            Request::ClusterScore { frame, label, score } => {
+                work(&score.clone(), frame, true, Ask::ClusterScore { frame: target(frame), label, score })
+            }
+            Request::CrossValidate { fit, cv, scoring, train_score, at } => {
+                let (fit, title) = self.targets_of_fit(fit)?;
+                let needed: Vec<ObjectId> = fit.frames().into_iter().map(ObjectId::from).collect();
+                let ask = Ask::CrossValidate { fit, cv, scoring, train_score, at };
+                let title = format!("cross_validate {title}");
+                self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
+            }
             Request::Get { name } => {
                 let mut state = self.state.lock();
                 let id = state.get(&name, &client.notebook, client.generation)?;
+                if let Some(info) = state.catalog.get(id).and_then(Object::model) {
+                    return done(Reply::Model { id: ModelId(id.0), info: info.clone() });
+                }
                 let id = FrameId(id.0);
                 let schema = state.catalog.frame(id).map(|frame| frame.schema.clone()).unwrap_or_default();
                 done(Reply::Frame { id, schema })
@@ -141,7 +158,11 @@ impl Supervisor {
                     named.held = held.get(&state.catalog.target(named.frame.into())).cloned();
                     named.rows = named.rows.or(named.held.as_ref().map(|held| held.rows));
                 }
-                done(Reply::Names { own, published })
+                let models = state.models(&client.notebook).into_iter().map(|(mut model, target)| {
+                    model.bytes = held.get(&target).map(|held| held.bytes);
+                    model
+                });
+                done(Reply::Names { own, published, models: models.collect() })
             }
             Request::BeginCell { generation, .. } => {
                 kernel_only(client)?;
@@ -252,6 +273,7 @@ impl Supervisor {
                 title.get_or_insert_with(|| known.title.clone());
                 *input = state.catalog.target_frame(*input);
             }
+            replace_models(&mut op, &state)?;
             (FrameId(state.catalog.new_id().0), titled(title, &op), op)
         };
         let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
@@ -290,7 +312,7 @@ impl Supervisor {
     }
 
     /// Runs `work` as a task that can be seen and stopped.
-    fn with_task(
+    pub(super) fn with_task(
         &self,
         client: &Client,
         stream: &UnixStream,
@@ -313,7 +335,7 @@ impl Supervisor {
     }
 
     /// A call of the engine. What has no effect outside of it is done again if the engine dies.
-    fn ask(
+    pub(super) fn ask(
         &self,
         work: &Work<'_>,
         objects: &[ObjectId],
@@ -407,7 +429,13 @@ impl Supervisor {
                 Some(Plan::Persist { input }) => {
                     (Ask::Persist { frame: self.state.lock().catalog.target_frame(input), new: FrameId(id.0) }, None)
                 }
-                Some(Plan::Alias { .. }) | None => continue,
+                Some(Plan::Model { copy: Some(copy), .. }) => {
+                    (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy))
+                }
+                Some(Plan::Model { fit: Some(fit), at, copy: None }) => {
+                    (Ask::Fit { id: ModelId(id.0), fit, at }, None)
+                }
+                Some(Plan::Model { fit: None, .. } | Plan::Alias { .. }) | None => continue,
             };
             self.call(link, work, ask, data.as_deref()).map_err(|failure| match failure {
                 Failure::Said(d) if d.class != Class::Interrupted => {
@@ -453,7 +481,7 @@ impl Supervisor {
 }
 
 /// A task as the thread that waits for it sees it.
-struct Work<'a> {
+pub(super) struct Work<'a> {
     id: onrush_wire::TaskId,
     stop: Stop,
     stream: &'a UnixStream,
@@ -472,7 +500,33 @@ enum Failure {
     Said(Diagnostic),
 }
 
-fn unknown(frame: FrameId) -> Diagnostic {
+/// Models of another notebook stand for those of the one that published them.
+fn replace_models(op: &mut Op, state: &State) -> Result<(), Diagnostic> {
+    for model in op.models() {
+        if state.catalog.get(model).is_none() {
+            return Err(unknown_model(model));
+        }
+    }
+    for expr in op.exprs_mut() {
+        expr.for_each_mut(|node| {
+            if let ExprKind::Model(output) = &mut node.kind {
+                output.model = ModelId(state.catalog.target(output.model.into()).0);
+            }
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn unknown_model(model: ModelId) -> Diagnostic {
+    Diagnostic::error(
+        Class::Run,
+        "unknown-model",
+        format!("the session has no model {}: it was released, or the session was restarted", model.0),
+    )
+    .help("run the cell again that trains or loads the model")
+}
+
+pub(super) fn unknown(frame: FrameId) -> Diagnostic {
     Diagnostic::error(
         Class::Run,
         "unknown-frame",

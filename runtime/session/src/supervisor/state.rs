@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use onrush_wire::plan::FileMark;
-use onrush_wire::session::{CellEnd, NamedFrame, Role};
-use onrush_wire::{Class, Diagnostic, FrameId, Generation, NotebookId, ObjectId};
+use onrush_wire::session::{CellEnd, NamedFrame, NamedModel, Role};
+use onrush_wire::{Class, Diagnostic, FrameId, Generation, ModelId, NotebookId, ObjectId};
 
 use super::catalog::{Catalog, FrameFacts, Holder, Object, Parked, Plan};
 use super::tasks::Tasks;
@@ -199,7 +199,10 @@ impl State {
             }
             Err(_) => object.parked = Some(self.parked(notebook)),
         }
-        object.key = self.catalog.key_of(id, &object.plan);
+        object.key = match object.model() {
+            Some(info) => info.key,
+            None => self.catalog.key_of(id, &object.plan),
+        };
         self.catalog.insert(id, object);
         valid
     }
@@ -260,6 +263,16 @@ impl State {
         };
         let own = self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(|(n, id)| named(n, id)).collect());
         (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())
+    }
+
+    /// The models of a notebook, by the names of its variables.
+    pub fn models(&self, notebook: &NotebookId) -> Vec<(NamedModel, ObjectId)> {
+        let named = |(name, id): &(String, ObjectId)| {
+            let title = self.catalog.get(*id)?.model()?.card.title.clone();
+            let model = NamedModel { name: name.clone(), model: ModelId(id.0), title, bytes: None };
+            Some((model, self.catalog.target(*id)))
+        };
+        self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(named).collect()).unwrap_or_default()
     }
 
     /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go, and some of them earlier where the

@@ -65,6 +65,8 @@ impl Tasks {
             elapsed_ms: 0,
             memory_bytes: 0,
             device_bytes: None,
+            steps: None,
+            detail: None,
         };
         let entry = Entry { task, started: Instant::now(), stop: stop.clone(), announced: false, source: None };
         self.entries.insert(id, entry);
@@ -168,5 +170,7 @@ impl Entry {
         self.task.total_bytes = p.total_bytes;
         self.task.memory_bytes = p.memory;
         self.task.device_bytes = p.device;
+        self.task.steps = p.steps;
+        self.task.detail = p.detail;
     }
 }

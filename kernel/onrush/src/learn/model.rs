@@ -1,0 +1,562 @@
+//! Handles of fitted models.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType as Arrow, Float64Type};
+use onrush_wire::display::Content;
+use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelInfo, Param, Spec};
+use onrush_wire::plan::{ConcatHow, Op};
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{Class, Diagnostic, ExprKind, ModelId, ModelOutput, ObjectId, Span, Value};
+
+use super::{Estimator, Supervised};
+use crate::display::{Show, offer};
+use crate::expr::{Expr, Exprs, IntoExprs, ToExpr};
+use crate::frame::Frame;
+use crate::plot::Plot;
+use crate::raise::{here, raise};
+use crate::{host, session};
+
+/// A fitted model in the session. Immutable; the handle is small and cheap to clone.
+///
+/// Models of different estimators have this one type, so a `Vec<Model>` holds them. [`Fitted`] adds the attributes of its estimator.
+#[derive(Clone)]
+pub struct Model {
+    handle: Arc<Handle>,
+}
+
+/// Released when its last clone is dropped.
+struct Handle {
+    id: ModelId,
+    info: ModelInfo,
+    /// The id of the session that holds the model.
+    epoch: u64,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if self.epoch == session::epoch() {
+            host::release(self.id);
+        }
+    }
+}
+
+/// A fitted model of an estimator: its attributes are methods.
+pub struct Fitted<E> {
+    model: Model,
+    estimator: PhantomData<fn() -> E>,
+}
+
+impl<E> Clone for Fitted<E> {
+    fn clone(&self) -> Self {
+        Fitted { model: self.model.clone(), estimator: PhantomData }
+    }
+}
+
+impl<E> std::ops::Deref for Fitted<E> {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl<E> From<Fitted<E>> for Model {
+    fn from(fitted: Fitted<E>) -> Model {
+        fitted.model
+    }
+}
+
+type Probe = fn(&dyn Any) -> Option<ObjectId>;
+
+/// How variables of each type of fitted model are looked into: the type is generic, and a variable is known only as `Any`.
+static PROBES: Mutex<Vec<Probe>> = Mutex::new(Vec::new());
+
+/// The model that a variable holds.
+pub(crate) fn object_of(value: &dyn Any) -> Option<ObjectId> {
+    let probes = PROBES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    of_model(value).or_else(|| probes.iter().find_map(|probe| probe(value)))
+}
+
+fn of_model(value: &dyn Any) -> Option<ObjectId> {
+    value.downcast_ref::<Model>().and_then(Model::known_id)
+}
+
+impl<E: 'static> Fitted<E> {
+    pub(super) fn new(model: Model) -> Self {
+        let probe: Probe = |value| value.downcast_ref::<Fitted<E>>().and_then(|fitted| fitted.model.known_id());
+        let mut probes = PROBES.lock().unwrap_or_else(PoisonError::into_inner);
+        if !probes.iter().any(|known| std::ptr::fn_addr_eq(*known, probe)) {
+            probes.push(probe);
+        }
+        Fitted { model, estimator: PhantomData }
+    }
+}
+
+/// A target: the name of a column, or an expression.
+pub trait IntoTarget {
+    #[doc(hidden)]
+    fn into_target(self) -> onrush_wire::Expr;
+}
+
+impl<T: IntoExprs> IntoTarget for T {
+    fn into_target(self) -> onrush_wire::Expr {
+        let mut exprs = self.into_exprs();
+        match exprs.len() {
+            1 => exprs.remove(0),
+            n => raise(Diagnostic::error(Class::Plan, "target", format!("a target is one column, and {n} are given"))),
+        }
+    }
+}
+
+/// Trains a model.
+#[inline(never)]
+pub(super) fn fit(
+    estimator: &dyn Estimator,
+    frame: &Frame,
+    target: Option<onrush_wire::Expr>,
+    at: Span,
+) -> Model {
+    let eval = estimator.eval_frames();
+    let fit = Fit {
+        spec: estimator.spec(),
+        frame: frame.id(),
+        target,
+        eval: eval.iter().map(Frame::id).collect(),
+    };
+    let reply = session::expect(&Request::Fit { fit, at: Some(at.clone()) }, at.clone());
+    Model::of(reply, at)
+}
+
+/// The frame with the new columns of a transformer in place of its features.
+#[inline(never)]
+pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
+    let outputs = model.exprs();
+    let made: Vec<String> = model.info().outputs.iter().map(|field| field.name.clone()).collect();
+    let with = Frame::step(Op::WithColumns { input: frame.id(), exprs: outputs }, at.clone());
+    let columns = with.columns();
+    let gone = model.info().features.iter().map(|field| field.name.clone());
+    let gone: Vec<String> = gone.filter(|name| !made.contains(name) && columns.contains(name)).collect();
+    match gone.is_empty() {
+        true => with,
+        false => Frame::step(Op::Drop { input: with.id(), columns: gone }, at),
+    }
+}
+
+/// The frame with the cluster of each row.
+#[inline(never)]
+pub(super) fn labelled(model: &Model, frame: &Frame, at: Span) -> Frame {
+    if !model.info().outputs.is_empty() {
+        return Frame::step(Op::WithColumns { input: frame.id(), exprs: model.exprs() }, at);
+    }
+    let labels = rows(model, ModelAsk::Rows, at.clone());
+    let labels = Frame::new(session::send(&labels, at.clone()));
+    Frame::step(Op::Concat { inputs: vec![frame.id(), labels.id()], how: ConcatHow::Horizontal }, at)
+}
+
+fn rows(model: &Model, what: ModelAsk, at: Span) -> RecordBatch {
+    session::rows_of(&Request::Model { model: model.id(), what }, at)
+}
+
+/// An attribute as a frame.
+#[inline(never)]
+pub(super) fn attribute(model: &Model, name: &str, at: Span) -> Frame {
+    let batch = rows(model, ModelAsk::Attribute(name.to_string()), at.clone());
+    Frame::new(session::send(&batch, at))
+}
+
+/// An attribute that is one number. NaN for one that is not there.
+#[inline(never)]
+pub(super) fn float(model: &Model, name: &str, at: Span) -> f64 {
+    only_number(&rows(model, ModelAsk::Attribute(name.to_string()), at))
+}
+
+fn only_number(batch: &RecordBatch) -> f64 {
+    let column = batch.columns().last().and_then(|column| arrow::compute::cast(column, &Arrow::Float64).ok());
+    let column = column.filter(|column| column.len() == 1 && column.is_valid(0));
+    column.map_or(f64::NAN, |column| column.as_primitive::<Float64Type>().value(0))
+}
+
+/// An attribute that is a list of strings.
+#[inline(never)]
+pub(super) fn strings(model: &Model, name: &str, at: Span) -> Vec<String> {
+    let batch = rows(model, ModelAsk::Attribute(name.to_string()), at);
+    let Ok(column) = arrow::compute::cast(batch.column(0), &Arrow::Utf8) else { return Vec::new() };
+    column.as_string::<i32>().iter().map(|s| s.unwrap_or_default().to_string()).collect()
+}
+
+/// An estimator with the parameters that were set: `Ridge::new().alpha(0.5)`.
+pub(super) fn shown(spec: &Spec) -> String {
+    let value = |param: &Param| match param {
+        Param::Str(text) => format!("{text:?}"),
+        other => other.to_string(),
+    };
+    let set: Vec<String> = spec.params.iter().map(|(name, param)| format!(".{name}({})", value(param))).collect();
+    format!("{}::new(){}", spec.estimator, set.concat())
+}
+
+impl Model {
+    #[inline(never)]
+    fn of(reply: Reply, at: Span) -> Model {
+        match reply {
+            Reply::Model { id, info } => {
+                // Its variables are looked into as those of frames are.
+                host::set_object_of(crate::frame::object_of);
+                Model { handle: Arc::new(Handle { id, info, epoch: session::epoch() }) }
+            }
+            other => session::unexpected(&other, at),
+        }
+    }
+
+    fn known_id(&self) -> Option<ObjectId> {
+        (self.handle.epoch == session::epoch()).then_some(self.handle.id.into())
+    }
+
+    /// The session's id of the model. Raises if that session has ended.
+    #[doc(hidden)]
+    pub fn id(&self) -> ModelId {
+        match self.known_id() {
+            Some(_) => self.handle.id,
+            None => raise(session::restarted()),
+        }
+    }
+
+    fn info(&self) -> &ModelInfo {
+        &self.handle.info
+    }
+
+    /// Names of the columns that the model was trained on.
+    pub fn feature_names(&self) -> Vec<String> {
+        self.info().features.iter().map(|field| field.name.clone()).collect()
+    }
+
+    /// The classes of a classifier, in the order of its probabilities.
+    pub fn classes(&self) -> Vec<Value> {
+        self.info().classes.clone()
+    }
+
+    /// Names of the columns that the model makes.
+    pub fn output_names(&self) -> Vec<String> {
+        self.info().outputs.iter().map(|field| field.name.clone()).collect()
+    }
+
+    /// The estimator with its parameters, without what it has learnt.
+    pub fn spec(&self) -> Spec {
+        self.info().spec.clone()
+    }
+
+    fn expr(&self, output: &str, at: Option<Span>) -> onrush_wire::Expr {
+        let output = ModelOutput { model: self.id(), key: self.info().key, output: output.to_string() };
+        onrush_wire::Expr { kind: ExprKind::Model(output), span: at }
+    }
+
+    fn exprs(&self) -> Vec<onrush_wire::Expr> {
+        self.info().outputs.iter().map(|field| self.expr(&field.name, None).alias(field.name.clone())).collect()
+    }
+
+    /// The prediction as an expression: `f.with_columns(x!(p = {m.prediction()}))`. It finds its features by name.
+    #[track_caller]
+    pub fn prediction(&self) -> Expr {
+        let first = self.info().outputs.first().map_or("prediction", |field| field.name.as_str());
+        Expr(self.expr(first, Some(here("prediction"))))
+    }
+
+    /// The probability of a class as an expression: `m.proba("yes")`, `m.proba(1)`.
+    #[track_caller]
+    pub fn proba(&self, class: impl ToExpr) -> Expr {
+        let at = here("proba");
+        let class = match class.into_expr().0.into_kind() {
+            ExprKind::Literal(value) => value,
+            _ => Value::Null,
+        };
+        Expr(self.expr(&format!("proba_{}", plain(&class)), Some(at)))
+    }
+
+    /// All columns that the model makes, as expressions.
+    pub fn outputs(&self) -> Exprs {
+        Exprs(self.exprs().into_iter().map(Expr).collect())
+    }
+
+    /// The frame with the column `prediction`: of the target's type for a classifier, a number for a regressor, `label` for clusters.
+    ///
+    /// Raises if a feature is missing. A null in a feature ends the query with an error, unless the estimator takes missing values.
+    #[track_caller]
+    pub fn predict(&self, frame: &Frame) -> Frame {
+        let at = here("predict");
+        let name = self.info().outputs.first().map_or("prediction", |field| field.name.as_str());
+        let expr = self.expr(name, Some(at.clone())).alias(name);
+        Frame::step(Op::WithColumns { input: frame.id(), exprs: vec![expr] }, at)
+    }
+
+    /// The frame with a column `proba_<class>` for each class.
+    #[track_caller]
+    pub fn predict_proba(&self, frame: &Frame) -> Frame {
+        let at = here("predict_proba");
+        let names = self.info().outputs.iter().map(|field| field.name.as_str()).filter(|n| n.starts_with("proba_"));
+        let exprs: Vec<_> = names.map(|name| self.expr(name, Some(at.clone())).alias(name)).collect();
+        if exprs.is_empty() {
+            let message = format!("`{}` gives no probabilities", self.info().spec.estimator);
+            raise(Diagnostic::error(Class::Plan, "probabilities", message).at(at, "").help("`predict` gives its values"));
+        }
+        Frame::step(Op::WithColumns { input: frame.id(), exprs }, at)
+    }
+
+    /// The frame with the columns of a transformer in place of its features. Other columns stay.
+    #[track_caller]
+    pub fn transform(&self, frame: &Frame) -> Frame {
+        transformed(self, frame, here("transform"))
+    }
+
+    /// Accuracy of a classifier, or R² of a regressor, on the rows of a frame.
+    #[track_caller]
+    pub fn score(&self, frame: &Frame) -> f64 {
+        only_number(&self.evaluate(frame, Evaluation::Score(None), here("score")))
+    }
+
+    /// A score by the name of scikit-learn's scorer: `m.score_by(&test, "roc_auc")`.
+    #[track_caller]
+    pub fn score_by(&self, frame: &Frame, scoring: &str) -> f64 {
+        only_number(&self.evaluate(frame, Evaluation::Score(Some(scoring.to_string())), here("score_by")))
+    }
+
+    fn evaluate(&self, frame: &Frame, what: Evaluation, at: Span) -> RecordBatch {
+        rows(self, ModelAsk::Evaluate { frame: frame.id(), what }, at)
+    }
+
+    #[inline(never)]
+    fn evaluated(&self, frame: &Frame, what: Evaluation, at: Span) -> Frame {
+        Frame::new(session::send(&self.evaluate(frame, what, at.clone()), at))
+    }
+
+    /// How good the model is on the rows of a frame: for a classifier precision, recall and F1 of each class, with plots of the confusion
+    /// matrix, ROC, precision and recall, and calibration; for a regressor its errors, with predictions over true values.
+    #[track_caller]
+    pub fn report(&self, frame: &Frame) -> Report {
+        let at = here("report");
+        let table = self.evaluated(frame, Evaluation::Report, at.clone());
+        let plot = match self.info().classes.len() {
+            0 => {
+                let target = self.info().target.as_ref().map_or(String::new(), |field| field.name.clone());
+                self.predict(frame).plot().scatter(&*target, "prediction").title("predictions over true values")
+            }
+            classes => {
+                let matrix = self.evaluated(frame, Evaluation::ConfusionMatrix, at.clone());
+                let mut panels = vec![(
+                    "confusion matrix",
+                    matrix.plot().bar("actual", "count").color("predicted"),
+                )];
+                if classes == 2 && self.output_names().len() > 1 {
+                    let roc = self.evaluated(frame, Evaluation::Roc { class: None }, at.clone());
+                    let pr = self.evaluated(frame, Evaluation::PrecisionRecall { class: None }, at.clone());
+                    let bins = Evaluation::Calibration { class: None, bins: 10 };
+                    let calibration = self.evaluated(frame, bins, at);
+                    panels.push(("ROC", roc.plot().line("false_positive_rate", "true_positive_rate")));
+                    panels.push(("precision and recall", pr.plot().line("recall", "precision")));
+                    panels.push(("calibration", calibration.plot().line("mean_probability", "share_positive")));
+                }
+                crate::plot::panels(panels).free_x().free_y()
+            }
+        };
+        Report { table, plot }
+    }
+
+    /// Rows, true and predicted class, and how many there are.
+    #[track_caller]
+    pub fn confusion_matrix(&self, frame: &Frame) -> Frame {
+        self.evaluated(frame, Evaluation::ConfusionMatrix, here("confusion_matrix"))
+    }
+
+    /// The ROC curve of a binary classifier: false and true positive rate by threshold.
+    #[track_caller]
+    pub fn roc_curve(&self, frame: &Frame) -> Frame {
+        self.evaluated(frame, Evaluation::Roc { class: None }, here("roc_curve"))
+    }
+
+    /// Precision and recall by threshold of a binary classifier.
+    #[track_caller]
+    pub fn precision_recall_curve(&self, frame: &Frame) -> Frame {
+        self.evaluated(frame, Evaluation::PrecisionRecall { class: None }, here("precision_recall_curve"))
+    }
+
+    /// Mean probability and share of positives in bins of the probability.
+    #[track_caller]
+    pub fn calibration_curve(&self, frame: &Frame, bins: usize) -> Frame {
+        self.evaluated(frame, Evaluation::Calibration { class: None, bins }, here("calibration_curve"))
+    }
+
+    /// How much the score drops when the values of a feature are shuffled: mean and standard deviation of five shuffles.
+    #[track_caller]
+    pub fn permutation_importance(&self, frame: &Frame) -> Frame {
+        let what = Evaluation::PermutationImportance { n_repeats: 5, scoring: None, random_state: 0 };
+        self.evaluated(frame, what, here("permutation_importance"))
+    }
+
+    /// The mean prediction over the rows of `frame` as a feature takes each of up to 100 values.
+    #[track_caller]
+    pub fn partial_dependence(&self, frame: &Frame, feature: &str) -> Frame {
+        let what = Evaluation::PartialDependence { feature: feature.to_string(), grid: 100 };
+        self.evaluated(frame, what, here("partial_dependence"))
+    }
+
+    /// The nearest rows of the training data for each row of `frame`: `row`, `neighbor`, `distance`.
+    #[track_caller]
+    pub fn kneighbors(&self, frame: &Frame, n_neighbors: usize) -> Frame {
+        let what = Evaluation::Kneighbors { n_neighbors: Some(n_neighbors), radius: None };
+        self.evaluated(frame, what, here("kneighbors"))
+    }
+
+    /// The rows of the training data within `radius` of each row of `frame`: `row`, `neighbor`, `distance`.
+    #[track_caller]
+    pub fn radius_neighbors(&self, frame: &Frame, radius: f64) -> Frame {
+        let what = Evaluation::Kneighbors { n_neighbors: None, radius: Some(radius) };
+        self.evaluated(frame, what, here("radius_neighbors"))
+    }
+
+    /// An attribute by its name, as a frame.
+    #[track_caller]
+    pub fn attribute(&self, name: &str) -> Frame {
+        attribute(self, name, here("attribute"))
+    }
+
+    /// Writes the model to a file: `.safetensors`, or `.ubj` and `.json` for a model of XGBoost.
+    #[track_caller]
+    pub fn save(&self, path: impl AsRef<std::path::Path>) {
+        let at = here("save");
+        let what = ModelAsk::Save { path: crate::frame::path_text(path), folder: crate::frame::folder() };
+        match session::expect(&Request::Model { model: self.id(), what }, at.clone()) {
+            Reply::Written { .. } => {}
+            other => session::unexpected(&other, at),
+        }
+    }
+
+    /// Publishes the model to all notebooks under `name`, after the cell has succeeded. Notebooks take it with [`get_model`].
+    pub fn publish(&self, name: &str) {
+        host::publish(name, self.id());
+    }
+}
+
+/// A class as the name of its column has it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Boolean(v) => v.to_string(),
+        Value::Int(v) => v.to_string(),
+        Value::UInt(v) => v.to_string(),
+        Value::Float(v) => v.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A model of a file: one that [`Model::save`] has written, or a model of XGBoost (`.ubj`, `.json`).
+#[track_caller]
+pub fn load_model(path: impl AsRef<std::path::Path>) -> Model {
+    let at = here("load_model");
+    let request = Request::LoadModel { path: crate::frame::path_text(path), folder: crate::frame::folder() };
+    Model::of(session::expect(&request, at.clone()), at)
+}
+
+/// The model that a notebook published under `name`.
+#[track_caller]
+pub fn get_model(name: &str) -> Model {
+    let at = here("get_model");
+    match session::expect(&Request::Get { name: name.to_string() }, at.clone()) {
+        Reply::Frame { .. } => raise(
+            Diagnostic::error(Class::Plan, "kind", format!("`{name}` is a frame, not a model"))
+                .at(at, "")
+                .help("`get` gives frames"),
+        ),
+        reply => Model::of(reply, at),
+    }
+}
+
+impl Show for Model {
+    fn content(&self) -> Option<Content> {
+        Some(Content::Model(self.info().card.clone()))
+    }
+}
+
+impl<E> Show for Fitted<E> {
+    fn content(&self) -> Option<Content> {
+        self.model.content()
+    }
+}
+
+/// One line: `Ridge(alpha=0.5) on 442 x 10, r2 0.512`.
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if offer(self, || Content::Model(self.info().card.clone())) {
+            return Ok(());
+        }
+        f.write_str(&self.info().card.title)
+    }
+}
+
+impl<E> std::fmt::Debug for Fitted<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if offer(self, || Content::Model(self.info().card.clone())) {
+            return Ok(());
+        }
+        f.write_str(&self.info().card.title)
+    }
+}
+
+/// How good a model is on the rows of a frame; see [`Model::report`].
+#[derive(Clone)]
+pub struct Report {
+    table: Frame,
+    plot: Plot,
+}
+
+impl Report {
+    /// The numbers of the report.
+    pub fn table(&self) -> Frame {
+        self.table.clone()
+    }
+
+    /// The plots of the report.
+    pub fn plot(&self) -> Plot {
+        self.plot.clone()
+    }
+}
+
+impl Show for Report {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        crate::display::show(&self.table);
+        self.plot.content()
+    }
+}
+
+impl std::fmt::Debug for Report {
+    #[track_caller]
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = None;
+        if offer(self, || {
+            let content = self.content();
+            let plain = Content::Text(String::new());
+            shown = Some(());
+            content.unwrap_or(plain)
+        }) {
+            return Ok(());
+        }
+        f.write_str("a report of a model")
+    }
+}
+
+/// A model is an estimator again: the same specification, to be trained on other rows.
+impl Estimator for Model {
+    fn spec(&self) -> Spec {
+        self.info().spec.clone()
+    }
+}
+
+impl<E> Estimator for Fitted<E> {
+    fn spec(&self) -> Spec {
+        self.info().spec.clone()
+    }
+}
+
+impl<E: Supervised> Supervised for Fitted<E> {}

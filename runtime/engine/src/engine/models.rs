@@ -1,0 +1,317 @@
+//! Models: from a frame's columns to a training, and from a trained model to columns.
+//!
+//! The estimators are in `runtime/learn`. Here their data come from frames (`models/data.rs`), their results become frames and expressions
+//! (`models/results.rs`), and trained models are found again by their keys.
+
+mod data;
+mod results;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use onrush_expr::check;
+use onrush_expr::model::{self, Predictor};
+use onrush_frame::{Table, TaskHandle};
+use onrush_learn::{Error, Fitted, Run};
+use onrush_logical::key;
+use onrush_wire::learn::{
+    EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
+};
+use onrush_wire::plan::{Split, SplitPart};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span, codec};
+
+use super::objects::Object;
+use super::{Engine, Frame, resident};
+use onrush_logical::ops::Inputs;
+pub(crate) use results::Trained;
+
+/// What an answer about a model is: rows, or a file that was written.
+pub enum ModelAnswer {
+    Rows(Table),
+    Written { path: String, bytes: u64 },
+}
+
+/// Whether a specification predicts numbers or classes, or has no target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Regression,
+    Classification,
+    /// A target of either kind, which is looked at: `TargetEncoder`.
+    Either,
+    None,
+}
+
+/// What a specification predicts: that of the estimator inside, for those that are made of others.
+fn task_of(spec: &Spec) -> Task {
+    match estimator(&spec.estimator).map(|e| e.kind) {
+        Some(EstimatorKind::Regressor) => Task::Regression,
+        Some(EstimatorKind::Classifier) => Task::Classification,
+        Some(EstimatorKind::SupervisedTransformer) => Task::Either,
+        Some(EstimatorKind::Meta) => {
+            let inner = spec.parts.iter().map(|part| task_of(&part.spec));
+            match spec.estimator.as_str() {
+                "Pipeline" => {
+                    let all: Vec<Task> = inner.collect();
+                    match all.last() {
+                        Some(Task::None) if all.contains(&Task::Either) => Task::Either,
+                        Some(last) => *last,
+                        None => Task::None,
+                    }
+                }
+                _ => inner.fold(Task::None, |a, b| if a == Task::None { b } else { a }),
+            }
+        }
+        _ => Task::None,
+    }
+}
+
+impl Engine {
+    /// Trains a model under `id`, or finds one that was trained in the same way on the same rows. Gives what is known of it, and its file.
+    ///
+    /// # Errors
+    /// If a parameter, a column or a value is not what the estimator takes; if the rows do not fit into memory; if the user stops it.
+    pub fn fit(
+        &self,
+        id: ModelId,
+        fit: &Fit,
+        at: Option<&Span>,
+        task: &TaskHandle,
+    ) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let work = || {
+            let key = self.key_of_fit(fit)?;
+            if let Some(known) = self.trained.lock().unwrap_or_else(|e| e.into_inner()).get(&key).and_then(Weak::upgrade) {
+                return self.keep(id, known);
+            }
+            let begun = Instant::now();
+            onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+            let training = self.training(fit, task)?;
+            let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
+            let trained = Trained::new(key, fit, fitted, &training, begun.elapsed().as_secs_f64());
+            self.keep(id, Arc::new(trained))
+        };
+        work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
+    }
+
+    /// A model of a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no model.
+    pub fn load_model(&self, id: ModelId, path: &str, folder: &str) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let path = full_path(path, folder);
+        let bytes = std::fs::read(&path).map_err(|e| {
+            Diagnostic::error(Class::Run, "file", format!("the model {} cannot be read: {e}", path.display()))
+        })?;
+        self.restore_model(id, &path.display().to_string(), &bytes)
+    }
+
+    /// The model of a file's bytes. `name` decides nothing but messages.
+    ///
+    /// # Errors
+    /// If the bytes are no model.
+    pub fn restore_model(&self, id: ModelId, name: &str, bytes: &[u8]) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let fitted = onrush_learn::save::load(name, bytes).map_err(diagnose)?;
+        let trained = Trained::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
+        self.keep(id, Arc::new(trained))
+    }
+
+    fn keep(&self, id: ModelId, trained: Arc<Trained>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let predictor: Arc<dyn Predictor> = Arc::<Trained>::clone(&trained);
+        model::register(&predictor);
+        let mut known = self.trained.lock().unwrap_or_else(|e| e.into_inner());
+        known.retain(|_, other| other.strong_count() > 0);
+        let trained = match known.get(&trained.key()).and_then(Weak::upgrade) {
+            Some(other) => other,
+            None => {
+                known.insert(trained.key(), Arc::downgrade(&trained));
+                trained
+            }
+        };
+        drop(known);
+        let bytes = onrush_learn::save::to_bytes(&trained.fitted).map_err(diagnose)?;
+        let info = trained.info.clone();
+        self.catalog.insert(id, Object::Model(trained));
+        Ok((info, bytes))
+    }
+
+    /// Bytes of the arrays of each model.
+    pub fn models(&self) -> Vec<(ObjectId, u64)> {
+        self.catalog.of_models(|id, model| (id, model.bytes()))
+    }
+
+    /// Answers what is asked of a model.
+    ///
+    /// # Errors
+    /// If there is no such attribute, or the rows that are evaluated lack a feature.
+    pub fn model_ask(&self, id: ModelId, what: &ModelAsk, task: &TaskHandle) -> Result<ModelAnswer, Diagnostic> {
+        let model = self.catalog.model(id).ok_or_else(|| {
+            Diagnostic::error(Class::Internal, "unknown-model", format!("the session has no model {}", id.0))
+                .help("run the cell again that trains the model")
+        })?;
+        Ok(ModelAnswer::Rows(match what {
+            ModelAsk::Attribute(name) => model.attribute(name)?,
+            ModelAsk::Rows => model.rows()?,
+            ModelAsk::Save { path, folder } => return save(&model.fitted, &full_path(path, folder)),
+            ModelAsk::Evaluate { frame, what } => {
+                let needs_target = !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
+                let data = self.evaluation(&model, *frame, needs_target, task)?;
+                let evaluate = |_: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what);
+                results::table(self.with_threads(task, evaluate)?)?
+            }
+        }))
+    }
+
+    /// Trains and scores on folds: a row for each.
+    ///
+    /// # Errors
+    /// As [`Engine::fit`], and if there are fewer rows than folds.
+    pub fn cross_validate(
+        &self,
+        fit: &Fit,
+        cv: &Splitter,
+        scoring: &[String],
+        train_score: bool,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
+        onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+        let training = self.training(fit, task)?;
+        let work = |run: &Run<'_>| {
+            onrush_learn::select::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run)
+        };
+        results::table(self.with_threads(task, work)?)
+    }
+
+    /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
+    ///
+    /// # Errors
+    /// If there is no such column or score, or if there are fewer than two clusters.
+    pub fn cluster_score(
+        &self,
+        frame: FrameId,
+        label: &str,
+        score: &str,
+        task: &TaskHandle,
+    ) -> Result<f64, Diagnostic> {
+        let frame = self.frame(frame)?;
+        let table = self.run(&frame, task)?;
+        let (labels, _) = data::codes(&table, label, &frame.schema)?;
+        let features = data::numeric_columns(&table, label)?;
+        let work = |_: &Run<'_>| onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels);
+        self.with_threads(task, work)
+    }
+
+    /// The rows of a split, computed at once.
+    pub(super) fn split(
+        &self,
+        input: FrameId,
+        split: &Split,
+        part: SplitPart,
+        key: u128,
+        task: &TaskHandle,
+    ) -> Result<Frame, Diagnostic> {
+        let frame = self.frame(input)?;
+        let table = self.run(&frame, task)?;
+        let codes = |name: &Option<String>| {
+            name.as_ref().map(|name| data::codes(&table, name, &frame.schema)).transpose()
+        };
+        let (train, test) = match split {
+            Split::TrainTest { test_size, train_size, shuffle, stratify, random_state } => {
+                let stratify = codes(stratify)?;
+                let rows = table.rows();
+                onrush_learn::select::train_test_split(
+                    rows,
+                    *test_size,
+                    *train_size,
+                    *shuffle,
+                    stratify.as_ref().map(|(codes, _)| codes.as_slice()),
+                    *random_state,
+                )
+            }
+            Split::Fold { splitter, fold, target, groups } => {
+                let (target, groups) = (codes(target)?, codes(groups)?);
+                let y = target.as_ref().map(|(codes, _)| codes.as_slice());
+                let is_classifier = target.as_ref().is_some_and(|(_, is_class)| *is_class);
+                let groups = groups.as_ref().map(|(codes, _)| codes.as_slice());
+                onrush_learn::select::splits(splitter, table.rows(), y, is_classifier, groups).and_then(|mut all| {
+                    let folds = all.len();
+                    match *fold < folds {
+                        true => Ok(all.swap_remove(*fold)),
+                        false => Err(Error::new("fold", format!("there is no fold {fold}: the splitter makes {folds}"))),
+                    }
+                })
+            }
+        }
+        .map_err(diagnose)?;
+        let rows = if part == SplitPart::Train { train } else { test };
+        let taken = data::take(&table, &rows)?;
+        resident(key, "split".to_string(), Arc::new(taken))
+    }
+
+    /// How many folds a splitter makes of a frame is known by its parameters, but for leave-one-out.
+    fn with_threads<T: Send>(
+        &self,
+        task: &TaskHandle,
+        work: impl FnOnce(&Run<'_>) -> Result<T, Error> + Send,
+    ) -> Result<T, Diagnostic> {
+        let pool = self.learners.get_or_init(|| {
+            let threads = self.config.threads;
+            rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("learn {i}")).build().ok()
+        });
+        let stopped = || task.cancelled();
+        let stage = |text: String| task.stage(text);
+        let steps = |done: u64, of: u64| task.set_steps(done, of);
+        let detail = |detail| task.set_detail(detail);
+        let run = Run { is_stopped: &stopped, stage: &stage, steps: &steps, detail: &detail };
+        match pool {
+            Some(pool) => pool.install(|| work(&run)),
+            None => work(&run),
+        }
+        .map_err(diagnose)
+    }
+
+    /// Equal for trainings that give the same model.
+    fn key_of_fit(&self, fit: &Fit) -> Result<u128, Diagnostic> {
+        let mut plain = fit.clone();
+        let frames = std::iter::once(fit.frame).chain(fit.eval.iter().copied());
+        let keys = frames.map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<u128>, _>>()?;
+        plain.frame = FrameId(0);
+        plain.eval = vec![FrameId(0); fit.eval.len()];
+        plain.target.iter_mut().for_each(key::without_places);
+        without_places(&mut plain.spec);
+        let bytes = codec::content(&plain);
+        Ok(key::hash(|h| {
+            use std::hash::Hash;
+            ("fit", &bytes, &keys).hash(h);
+        }))
+    }
+}
+
+fn without_places(spec: &mut Spec) {
+    spec.features.iter_mut().flatten().for_each(key::without_places);
+    spec.parts.iter_mut().for_each(|part| without_places(&mut part.spec));
+}
+
+fn full_path(path: &str, folder: &str) -> PathBuf {
+    Path::new(folder).join(path)
+}
+
+/// Writes a model's file: under its name when it is complete.
+fn save(fitted: &Fitted, path: &Path) -> Result<ModelAnswer, Diagnostic> {
+    let bytes = onrush_learn::save::save(fitted, &path.display().to_string()).map_err(diagnose)?;
+    let failed = |e: std::io::Error| {
+        Diagnostic::error(Class::Run, "file", format!("the model cannot be written to {}: {e}", path.display()))
+    };
+    let partial = path.with_extension("partial");
+    std::fs::write(&partial, &bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|e| {
+        let _ = std::fs::remove_file(&partial);
+        failed(e)
+    })?;
+    Ok(ModelAnswer::Written { path: path.display().to_string(), bytes: bytes.len() as u64 })
+}
+
+/// An error of an estimator for the user.
+fn diagnose(error: Error) -> Diagnostic {
+    let class = if error.stopped { Class::Interrupted } else { Class::Run };
+    let diagnostic = Diagnostic::error(class, error.code, error.message);
+    error.help.into_iter().fold(diagnostic, Diagnostic::help)
+}

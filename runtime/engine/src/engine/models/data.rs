@@ -1,0 +1,463 @@
+//! From the columns of a frame to the numbers of an estimator.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use arrow::compute::{CastOptions, cast_with_options, concat, take_record_batch};
+use arrow::datatypes::{DataType, Float64Type, Schema};
+use onrush_expr::check::{self, type_name};
+use onrush_expr::error::internal;
+use onrush_expr::types;
+use onrush_frame::{Table, TaskHandle};
+use onrush_learn::{Column, Data, Kind};
+use onrush_logical::ops::Inputs;
+use onrush_wire::learn::{Fit, Spec};
+use onrush_wire::plan::Op;
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Field, FrameId};
+
+use super::results::Trained;
+use super::{Task, diagnose, task_of};
+use crate::engine::Engine;
+
+/// Names of columns of ours beside the features.
+const TARGET: &str = "__onrush_target";
+const WEIGHT: &str = "__onrush_weight";
+const GROUPS: &str = "__onrush_groups";
+
+/// What a model is trained on, and what is needed to find the same columns in other frames.
+pub struct Training {
+    pub data: Data,
+    /// The features: names and how they are computed.
+    pub features: Vec<(Field, Expr)>,
+    pub target: Option<Field>,
+    /// The classes as an array of the target's type, in the order of `data.classes`.
+    pub classes: Option<ArrayRef>,
+}
+
+impl Engine {
+    /// The rows of a training.
+    pub(super) fn training(&self, fit: &Fit, task: &TaskHandle) -> Result<Training, Diagnostic> {
+        let frame = self.frame(fit.frame)?;
+        let what = task_of(&fit.spec);
+        let target = match (&fit.target, what) {
+            (Some(target), Task::Regression | Task::Classification | Task::Either) => Some(target.clone()),
+            (None, Task::Regression | Task::Classification | Task::Either) => {
+                let message = format!("{} needs a target: the column that it learns to predict", fit.spec.estimator);
+                return Err(check::plan_error("target", message).help("`.fit(&frame, \"name\")`"));
+            }
+            (_, Task::None) => None,
+        };
+        let features = features(&fit.spec, target.as_ref(), &frame.schema)?;
+        let mut data = self.rows_of(fit.frame, &fit.spec, &features, target.as_ref(), task)?;
+        let (classes, target_field) = match &target {
+            Some(target) => {
+                let (array, dtype) = data.target.take().ok_or_else(|| internal("the target is missing"))?;
+                let name = name_of(target);
+                let classes = fill_target(&mut data.data, &name, &array, what)?;
+                let nullable = array.null_count() > 0;
+                (classes, Some(Field { name, dtype: onrush_frame::dtype_to_wire(&dtype), nullable }))
+            }
+            None => (None, None),
+        };
+        for eval in &fit.eval {
+            let mut rows = self.rows_of(*eval, &fit.spec, &features, target.as_ref(), task)?;
+            if let Some((array, _)) = rows.target.take() {
+                rows.data.target.clone_from(&data.data.target);
+                known_target(&mut rows.data, &array, classes.as_ref(), &data.data.classes)?;
+            }
+            let aligned = align(&rows.data, &data.data)?;
+            data.data.eval.push(aligned);
+        }
+        let fields = features.iter().zip(&data.fields);
+        let features = fields.map(|((name, expr), field)| (Field { name: name.clone(), ..field.clone() }, expr.clone()));
+        Ok(Training { features: features.collect(), data: data.data, target: target_field, classes })
+    }
+
+    /// Rows that a model is evaluated on.
+    pub(super) fn evaluation(
+        &self,
+        model: &Trained,
+        frame: FrameId,
+        needs_target: bool,
+        task: &TaskHandle,
+    ) -> Result<Data, Diagnostic> {
+        let target = model.target_expr.clone().filter(|_| needs_target);
+        let features: Vec<(String, Expr)> =
+            model.features.iter().map(|(field, expr)| (field.name.clone(), expr.clone())).collect();
+        let spec = Spec { groups: None, ..model.fitted.spec.clone() };
+        let mut rows = self.rows_of(frame, &spec, &features, target.as_ref(), task)?;
+        if let Some((array, _)) = rows.target.take() {
+            rows.data.target.clone_from(&model.fitted.target);
+            known_target(&mut rows.data, &array, model.classes.as_ref(), &model.fitted.classes)?;
+        }
+        Ok(rows.data)
+    }
+
+    /// Selects features, target, weight and groups of a frame, and reads them.
+    fn rows_of(
+        &self,
+        frame: FrameId,
+        spec: &Spec,
+        features: &[(String, Expr)],
+        target: Option<&Expr>,
+        task: &TaskHandle,
+    ) -> Result<Rows, Diagnostic> {
+        let alias = |expr: &Expr, name: &str| {
+            let inner = match &expr.kind {
+                ExprKind::Alias(inner, _) => inner.as_ref().clone(),
+                _ => expr.clone(),
+            };
+            inner.alias(name)
+        };
+        let mut exprs: Vec<Expr> = features.iter().map(|(name, expr)| alias(expr, name)).collect();
+        exprs.extend(target.map(|target| alias(target, TARGET)));
+        exprs.extend(spec.weight.as_ref().map(|name| Expr::column(name.as_str()).alias(WEIGHT)));
+        exprs.extend(spec.groups.as_ref().map(|name| Expr::column(name.as_str()).alias(GROUPS)));
+        let table = self.run_op(&Op::Select { input: frame, exprs }, task)?;
+        let needed = (table.rows() * table.schema().fields().len() * size_of::<f64>()) as u64;
+        // A training holds its columns as f64, and most estimators work on a copy in another layout.
+        if needed.saturating_mul(2) > self.memory_limit() / 2 {
+            let (needs, has) = (needed.saturating_mul(2) >> 20, self.memory_limit() >> 21);
+            return Err(Diagnostic::error(
+                Class::Resources,
+                "memory",
+                format!("training on {} rows needs {needs} MB, and a task may take {has} MB", table.rows()),
+            )
+            .help("train on a sample: `frame.sample(100_000)`, or on fewer features")
+            .help("or give the session more memory: ONRUSH_MEMORY=16G"));
+        }
+        task.stage("read columns");
+        let mut columns = Vec::new();
+        let mut fields = Vec::new();
+        for (position, (name, _)) in features.iter().enumerate() {
+            let array = whole(&table, position)?;
+            fields.push(Field {
+                name: name.clone(),
+                dtype: onrush_frame::dtype_to_wire(array.data_type()),
+                nullable: array.null_count() > 0,
+            });
+            columns.push(column(name, &array)?);
+        }
+        let extra = |name: &str| match table.schema().index_of(name) {
+            Ok(position) => whole(&table, position).map(Some),
+            Err(_) => Ok(None),
+        };
+        let (target, weight, groups) = (extra(TARGET)?, extra(WEIGHT)?, extra(GROUPS)?);
+        let mut data = Data { rows: table.rows(), ..Data::new(columns) };
+        data.weight = weight.map(|array| numbers("the sample weight", &array)).transpose()?;
+        data.groups = groups.map(|array| distinct(&array).map(|(codes, _)| codes)).transpose()?;
+        let target = target.map(|array| {
+            let dtype = array.data_type().clone();
+            (array, dtype)
+        });
+        Ok(Rows { data, fields, target })
+    }
+}
+
+struct Rows {
+    data: Data,
+    /// The features as they are in the frame.
+    fields: Vec<Field>,
+    target: Option<(ArrayRef, DataType)>,
+}
+
+/// The name of an expression as a feature or target.
+fn name_of(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Alias(_, name) | ExprKind::Column(name) => name.clone(),
+        _ => {
+            let mut name = None;
+            expr.for_each(|node| {
+                if let ExprKind::Column(column) = &node.kind {
+                    name.get_or_insert_with(|| column.clone());
+                }
+            });
+            name.unwrap_or_else(|| "value".to_string())
+        }
+    }
+}
+
+/// The features of a training: the chosen ones, or all other columns.
+fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(String, Expr)>, Diagnostic> {
+    let target_name = target.map(name_of);
+    let chosen: Vec<Expr> = match &spec.features {
+        Some(exprs) => expanded(exprs, schema),
+        None => {
+            let named = columns_of(spec);
+            if let Some(missing) = named.iter().flatten().find(|name| schema.index_of(name).is_err()) {
+                return Err(check::unknown_column(missing, schema));
+            }
+            let left_out = |name: &str| {
+                let own = [target_name.as_deref(), spec.weight.as_deref(), spec.groups.as_deref()];
+                own.contains(&Some(name)) || named.as_ref().is_some_and(|list| !list.iter().any(|n| n == name))
+            };
+            let names = schema.fields().iter().map(|f| f.name().as_str());
+            names.filter(|name| !left_out(name)).map(Expr::column).collect()
+        }
+    };
+    let mut features: Vec<(String, Expr)> = Vec::new();
+    for expr in chosen {
+        let name = name_of(&expr);
+        if Some(&name) == target_name.as_ref() && matches!(expr.kind, ExprKind::Column(_)) {
+            let message = format!("the target `{name}` is among the features: a model would learn to copy it");
+            return Err(check::place(check::plan_error("target", message), expr.span.as_ref(), None, ""));
+        }
+        if features.iter().any(|(other, _)| *other == name) {
+            return Err(check::place(check::duplicate_column(&name), expr.span.as_ref(), None, ""));
+        }
+        features.push((name, expr));
+    }
+    Ok(features)
+}
+
+/// `all()` and `numeric()` as columns.
+fn expanded(exprs: &[Expr], schema: &Schema) -> Vec<Expr> {
+    let mut out = Vec::new();
+    for expr in exprs {
+        match &expr.kind {
+            ExprKind::All { except } => {
+                let names = schema.fields().iter().map(|f| f.name());
+                out.extend(names.filter(|n| !except.contains(n)).map(|n| Expr::column(n.as_str())));
+            }
+            ExprKind::Call { function, args } if function == "numeric" => {
+                let is_number = |dtype: &DataType| types::is_number(dtype) || types::is_decimal(dtype);
+                let except: Vec<String> = args.iter().map(|arg| name_of(&arg.value)).collect();
+                let fields = schema.fields().iter().filter(|f| is_number(f.data_type()) && !except.contains(f.name()));
+                out.extend(fields.map(|f| Expr::column(f.name().as_str())));
+            }
+            _ => out.push(expr.clone()),
+        }
+    }
+    out
+}
+
+/// The columns that a specification names, if it takes no others: those of a `ColumnTransformer` that drops the rest.
+fn columns_of(spec: &Spec) -> Option<Vec<String>> {
+    match spec.estimator.as_str() {
+        "ColumnTransformer" => {
+            let drops = spec.string("remainder").is_none_or(|r| r == "drop");
+            let all: Vec<String> = spec.parts.iter().flat_map(|part| part.columns.iter().cloned()).collect();
+            drops.then_some(all)
+        }
+        "Pipeline" | "GridSearchCV" | "RandomizedSearchCV" | "TransformedTargetRegressor" => {
+            columns_of(&spec.parts.first()?.spec)
+        }
+        _ => None,
+    }
+}
+
+/// A column in one piece.
+fn whole(table: &Table, position: usize) -> Result<ArrayRef, Diagnostic> {
+    let pieces: Vec<&dyn Array> = table.batches().iter().map(|b| b.column(position).as_ref()).collect();
+    match pieces.as_slice() {
+        [] => Ok(arrow::array::new_empty_array(table.schema().field(position).data_type())),
+        pieces => concat(pieces).map_err(|e| internal(&e.to_string())),
+    }
+}
+
+/// A feature.
+pub fn column(name: &str, array: &ArrayRef) -> Result<Column, Diagnostic> {
+    match array.data_type() {
+        dtype if is_string(dtype) => {
+            let (codes, names) = distinct(array)?;
+            Ok(Column { name: name.to_string(), kind: Kind::Category(names), values: codes })
+        }
+        _ => Ok(Column::number(name, numbers(&format!("`{name}`"), array)?)),
+    }
+}
+
+fn is_string(dtype: &DataType) -> bool {
+    match dtype {
+        DataType::Dictionary(_, value) => types::is_text(value),
+        dtype => types::is_text(dtype),
+    }
+}
+
+/// Numbers as f64; a null is NaN.
+fn numbers(what: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
+    let dtype = array.data_type();
+    let is_number = types::is_number(dtype) || types::is_decimal(dtype);
+    if !is_number && !matches!(dtype, DataType::Boolean | DataType::Null) {
+        let message = format!("{what} is `{}`, and estimators take numbers, booleans and strings", type_name(dtype));
+        return Err(check::plan_error("type-mismatch", message)
+            .help("leave it out with `.features(..)`, or compute a number from it: `x!(hour = time.dt.hour())`"));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = cast_with_options(array, &DataType::Float64, &options).map_err(|e| internal(&e.to_string()))?;
+    let values = cast.as_primitive::<Float64Type>();
+    Ok(match values.null_count() {
+        0 => values.values().to_vec(),
+        _ => values.iter().map(|v| v.unwrap_or(f64::NAN)).collect(),
+    })
+}
+
+/// Strings as positions in their sorted distinct values. A null is NaN.
+fn distinct(array: &ArrayRef) -> Result<(Vec<f64>, Vec<String>), Diagnostic> {
+    let text = arrow::compute::cast(array, &DataType::Utf8).map_err(|e| internal(&e.to_string()))?;
+    let text = text.as_string::<i32>();
+    let mut known: std::collections::HashMap<&str, u32> = std::collections::HashMap::new();
+    let mut first = Vec::new();
+    let codes: Vec<u32> = text
+        .iter()
+        .map(|value| match value {
+            None => u32::MAX,
+            Some(value) => *known.entry(value).or_insert_with(|| {
+                first.push(value);
+                first.len() as u32 - 1
+            }),
+        })
+        .collect();
+    let mut order: Vec<u32> = (0..first.len() as u32).collect();
+    order.sort_by_key(|code| first[*code as usize]);
+    let mut rank = vec![0.0; first.len()];
+    order.iter().enumerate().for_each(|(position, code)| rank[*code as usize] = position as f64);
+    let values = codes.iter().map(|code| rank.get(*code as usize).copied().unwrap_or(f64::NAN)).collect();
+    Ok((values, order.iter().map(|code| first[*code as usize].to_string()).collect()))
+}
+
+/// The distinct values of a target, sorted, as an array of its type; a name for each; and for each row its class.
+fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagnostic> {
+    let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
+    let positions: Vec<f64>;
+    let names: Vec<String>;
+    let mut representatives: Vec<u64>;
+    if is_string(array.data_type()) {
+        (positions, names) = distinct(array)?;
+    } else {
+        let values = numbers("the target", array)?;
+        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted.dedup();
+        let shown = |v: &f64| match array.data_type() {
+            DataType::Boolean => (*v != 0.0).to_string(),
+            _ => v.to_string(),
+        };
+        names = sorted.iter().map(shown).collect();
+        let position = |v: &f64| match v.is_nan() {
+            true => f64::NAN,
+            false => sorted.partition_point(|s| s < v) as f64,
+        };
+        positions = values.iter().map(position).collect();
+    }
+    representatives = vec![0; names.len()];
+    for (row, position) in positions.iter().enumerate().rev() {
+        if !position.is_nan() {
+            representatives[*position as usize] = row as u64;
+        }
+    }
+    let typed = arrow::compute::take(array, &UInt64Array::from(representatives), None).map_err(broken)?;
+    Ok((typed, names, positions))
+}
+
+/// Puts the target of a training into its data. Gives the classes.
+fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) -> Result<Option<ArrayRef>, Diagnostic> {
+    data.target = name.to_string();
+    let dtype = array.data_type();
+    let is_class = match what {
+        Task::Classification => true,
+        Task::Either => is_string(dtype) || dtype == &DataType::Boolean || dtype.is_integer(),
+        _ => false,
+    };
+    if !is_class {
+        if is_string(dtype) {
+            let message = format!("the target `{name}` holds strings, and a regressor predicts numbers");
+            return Err(check::plan_error("target", message).help("take a classifier, such as `LogisticRegression`"));
+        }
+        data.y = numbers("the target", array)?;
+        return Ok(None);
+    }
+    if dtype.is_floating() {
+        let values = numbers("the target", array)?;
+        if values.iter().any(|v| v.is_finite() && v.fract() != 0.0) {
+            let message = format!("the target `{name}` holds numbers with decimals, and a classifier predicts classes");
+            return Err(check::plan_error("target", message).help("take a regressor, such as `Ridge`"));
+        }
+    }
+    let (typed, names, positions) = classes(array)?;
+    if positions.iter().any(|p| p.is_nan()) {
+        let missing = positions.iter().filter(|p| p.is_nan()).count();
+        let message = format!("the target `{name}` has {missing} nulls of {}", positions.len());
+        return Err(check::plan_error("nulls", message).help("`drop_nulls([..])` leaves these rows out"));
+    }
+    (data.y, data.classes) = (positions, names);
+    Ok(Some(typed))
+}
+
+/// Puts the target of other rows into their data, with the classes of the training.
+fn known_target(
+    data: &mut Data,
+    array: &ArrayRef,
+    classes_of_training: Option<&ArrayRef>,
+    names: &[String],
+) -> Result<(), Diagnostic> {
+    if classes_of_training.is_none() {
+        data.y = numbers("the target", array)?;
+        return Ok(());
+    }
+    let (_, own, positions) = classes(array)?;
+    let mut map = Vec::new();
+    for name in &own {
+        match names.iter().position(|n| n == name) {
+            Some(position) => map.push(position as f64),
+            None => {
+                let message = format!("`{}` has the class `{name}`, which the training did not have", data.target);
+                let list = names.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+                return Err(check::plan_error("class", message).note(format!("the classes of the model: {list}")));
+            }
+        }
+    }
+    data.y = positions.iter().map(|p| map.get(*p as usize).copied().filter(|_| !p.is_nan()).unwrap_or(f64::NAN)).collect();
+    data.classes = names.to_vec();
+    if let Some(row) = data.y.iter().position(|y| y.is_nan()) {
+        return Err(check::plan_error("nulls", format!("`{}` is null in row {row}", data.target)));
+    }
+    Ok(())
+}
+
+/// The rows of an evaluation set with the categories of the training. An unseen category is missing.
+fn align(rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
+    let mut aligned = rows.clone();
+    for (column, known) in aligned.features.iter_mut().zip(&training.features) {
+        if let (Some(names), Some(known_names)) = (column.categories(), known.categories()) {
+            let code = |name: &String| known_names.binary_search(name).map_or(f64::NAN, |c| c as f64);
+            let codes: Vec<f64> = names.iter().map(code).collect();
+            column.values.iter_mut().filter(|v| !v.is_nan()).for_each(|v| *v = codes[*v as usize]);
+            column.kind = known.kind.clone();
+        }
+    }
+    onrush_learn::check::target(&aligned).map_err(diagnose)?;
+    Ok(aligned)
+}
+
+/// A column for a split: its classes, and whether a classifier would predict it.
+pub fn codes(table: &Table, name: &str, schema: &Schema) -> Result<(Vec<f64>, bool), Diagnostic> {
+    let position = schema.index_of(name).map_err(|_| check::unknown_column(name, schema))?;
+    let array = whole(table, position)?;
+    let is_class = !array.data_type().is_floating();
+    let (_, _, mut positions) = classes(&array)?;
+    // Nulls are a class of their own.
+    let last = positions.iter().copied().filter(|p| !p.is_nan()).fold(-1.0, f64::max) + 1.0;
+    positions.iter_mut().filter(|p| p.is_nan()).for_each(|p| *p = last);
+    Ok((positions, is_class))
+}
+
+/// The rows at these positions, in this order.
+pub fn take(table: &Table, rows: &[usize]) -> Result<Table, Diagnostic> {
+    let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
+    let batch = table.to_batch().map_err(broken)?;
+    let positions = UInt64Array::from_iter_values(rows.iter().map(|r| *r as u64));
+    let taken = take_record_batch(&batch, &positions).map_err(broken)?;
+    Ok(Table::new(Arc::clone(table.schema()), vec![taken]))
+}
+
+/// All columns of numbers but one.
+pub fn numeric_columns(table: &Table, but: &str) -> Result<Vec<Column>, Diagnostic> {
+    let mut columns = Vec::new();
+    for (position, field) in table.schema().fields().iter().enumerate() {
+        let dtype = field.data_type();
+        if field.name() != but && (types::is_number(dtype) || types::is_decimal(dtype)) {
+            columns.push(column(field.name(), &whole(table, position)?)?);
+        }
+    }
+    Ok(columns)
+}

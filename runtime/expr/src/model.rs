@@ -1,0 +1,214 @@
+//! Columns of fitted models in expressions: their features found by name, and a function of DataFusion that calls the model.
+//!
+//! An expression names a model by its key. The engine that trained or loaded it has registered what it can do ([`register`]).
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use arrow::array::{ArrayRef, StructArray};
+use arrow::datatypes::{DataType, FieldRef, Fields};
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::functions::core::expr_fn::get_field;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use onrush_wire::{Diagnostic, Span};
+
+use super::{Lower, Typed, lit};
+use crate::check::{self, type_name};
+use crate::types;
+
+/// A column that a model is given.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The name of the feature.
+    pub name: String,
+    /// How it is computed from the columns of a frame: mostly a column of that name.
+    pub expr: onrush_wire::Expr,
+    /// Holds strings, not numbers.
+    pub is_string: bool,
+}
+
+/// A fitted model as expressions use it.
+pub trait Predictor: Send + Sync + std::fmt::Debug {
+    /// Equal for models that give the same results.
+    fn key(&self) -> u128;
+
+    /// The columns that it takes, in order.
+    fn inputs(&self) -> &[Input];
+
+    /// The columns that it makes, in order.
+    fn outputs(&self) -> &[FieldRef];
+
+    /// All columns that it makes, for `rows` rows.
+    ///
+    /// # Errors
+    /// If a value cannot be used, such as a null or a category that was not seen in training.
+    fn predict(&self, columns: &[ArrayRef], rows: usize) -> std::result::Result<Vec<ArrayRef>, Diagnostic>;
+
+    /// An output as coefficients of the inputs and an intercept, if it is linear in them.
+    fn linear(&self, _output: usize) -> Option<(Vec<f64>, f64)> {
+        None
+    }
+}
+
+/// Models by key, as long as they live.
+static KNOWN: LazyLock<Mutex<HashMap<u128, Weak<dyn Predictor>>>> = LazyLock::new(Mutex::default);
+
+/// Makes a model known to expressions for as long as it lives.
+pub fn register(predictor: &Arc<dyn Predictor>) {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|_, other| other.strong_count() > 0);
+    known.insert(predictor.key(), Arc::downgrade(predictor));
+}
+
+fn known(key: u128) -> Option<Arc<dyn Predictor>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key)?.upgrade()
+}
+
+/// A column of a model over the columns of a frame.
+pub fn output(
+    lower: &mut Lower,
+    wanted: &onrush_wire::ModelOutput,
+    span: Option<&Span>,
+) -> std::result::Result<Typed, Diagnostic> {
+    let model = known(wanted.key).ok_or_else(|| {
+        let error = check::plan_error("unknown-model", "the session has no such model any more");
+        lower.fail(error.help("run the cell again that trains or loads it"), span, "")
+    })?;
+    let names = || model.outputs().iter().map(|field| field.name().as_str());
+    let Some(position) = names().position(|name| name == wanted.output) else {
+        let list: Vec<&str> = names().take(10).collect();
+        let error = check::plan_error("unknown-output", format!("the model makes no column `{}`", wanted.output));
+        let error = match check::nearest(&wanted.output, names()) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        };
+        return Err(lower.fail(error.note(format!("its columns: {}", list.join(", "))), span, ""));
+    };
+    let mut values = Vec::new();
+    for input in model.inputs() {
+        values.push(value(lower, model.as_ref(), input, span)?);
+    }
+    let dtype = model.outputs()[position].data_type().clone();
+    let several = model.outputs().len() > 1;
+    let call = ScalarUDF::new_from_impl(Call::new(model)).call(values);
+    let expr = if several { get_field(call, lit(position_name(position))) } else { call };
+    Ok(Typed { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
+}
+
+/// A feature, as the model takes it.
+fn value(
+    lower: &mut Lower,
+    model: &dyn Predictor,
+    input: &Input,
+    span: Option<&Span>,
+) -> std::result::Result<datafusion::logical_expr::Expr, Diagnostic> {
+    let found = lower.expr(&input.expr).map_err(|error| {
+        if error.code != "unknown-column" {
+            return error;
+        }
+        let list: Vec<&str> = model.inputs().iter().map(|i| i.name.as_str()).collect();
+        let message = format!("{}, which the model needs", error.message);
+        let error = check::plan_error("unknown-column", message);
+        lower.fail(error.note(format!("the model was trained on {}", list.join(", "))), span, "")
+    })?;
+    let is_string = is_string(&found.dtype);
+    let fits = is_string == input.is_string && (is_string || is_number(&found.dtype)) || found.dtype == DataType::Null;
+    if !fits {
+        let wanted = if input.is_string { "strings" } else { "numbers" };
+        let message =
+            format!("`{}` is `{}`, but the model was trained on {wanted}", input.name, type_name(&found.dtype));
+        return Err(lower.fail(check::plan_error("type-mismatch", message), span, ""));
+    }
+    Ok(if is_string { found.expr } else { found.f64() })
+}
+
+fn is_string(dtype: &DataType) -> bool {
+    match dtype {
+        DataType::Dictionary(_, value) => types::is_text(value),
+        dtype => types::is_text(dtype),
+    }
+}
+
+fn is_number(dtype: &DataType) -> bool {
+    types::is_number(dtype) || types::is_decimal(dtype) || dtype == &DataType::Boolean
+}
+
+/// Outputs have names that a user chose, with any characters: fields of the struct are named by position.
+fn position_name(position: usize) -> String {
+    format!("c{position}")
+}
+
+/// The model as DataFusion knows it: a function of its features. Several outputs come as a struct.
+#[derive(Debug)]
+pub struct Call {
+    model: Arc<dyn Predictor>,
+    signature: Signature,
+    name: String,
+}
+
+impl Call {
+    fn new(model: Arc<dyn Predictor>) -> Call {
+        let name = format!("model_{:032x}", model.key());
+        Call { model, name, signature: Signature::variadic_any(Volatility::Immutable) }
+    }
+
+    /// The model of a function, if it is one.
+    pub fn of(function: &ScalarUDF) -> Option<&Arc<dyn Predictor>> {
+        let inner: &dyn Any = function.inner().as_ref();
+        inner.downcast_ref::<Call>().map(|call| &call.model)
+    }
+
+    fn fields(&self) -> Fields {
+        let renamed = self.model.outputs().iter().enumerate();
+        renamed.map(|(i, field)| field.as_ref().clone().with_name(position_name(i))).collect()
+    }
+}
+
+impl PartialEq for Call {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Call {}
+
+impl Hash for Call {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Call {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.model.outputs() {
+            [only] => only.data_type().clone(),
+            _ => DataType::Struct(self.fields()),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { args.number_rows };
+        let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let columns = self.model.predict(&arrays, rows).map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let result: ArrayRef = match <[ArrayRef; 1]>::try_from(columns) {
+            Ok([only]) => only,
+            Err(several) => Arc::new(StructArray::try_new(self.fields(), several, None)?),
+        };
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
+            false => ColumnarValue::Array(result),
+        })
+    }
+}
