@@ -8,6 +8,7 @@
 //! DataFusion and no session.
 
 pub mod check;
+pub mod compose;
 pub mod data;
 pub mod error;
 mod estimators;
