@@ -8,14 +8,17 @@
 //! DataFusion and no session.
 
 pub mod check;
+pub mod compose;
 pub mod data;
 pub mod error;
 mod estimators;
 mod linear;
+pub mod metrics;
 pub mod model;
 pub mod random;
 pub mod run;
 pub mod save;
+pub mod select;
 pub mod sums;
 pub mod tensor;
 pub mod weights;

@@ -83,6 +83,65 @@ impl Mt19937 {
         all
     }
 
+    /// `choice(n, size, replace=False)`: different positions below `n`.
+    pub fn choice(&mut self, n: usize, size: usize) -> Vec<usize> {
+        let mut all = self.permutation(n);
+        all.truncate(size);
+        all
+    }
+
+    /// `sklearn.utils.random.sample_without_replacement(n, size)`: different numbers below `n`, in the order of that function. At most `n` of them.
+    pub fn sample_without_replacement(&mut self, n: u64, size: usize) -> Vec<u64> {
+        let size = size.min(usize::try_from(n).unwrap_or(usize::MAX));
+        let ratio = if n == 0 { 1.0 } else { size as f64 / n as f64 };
+        if ratio > 0.01 && ratio < 0.99 {
+            return self.choice(n as usize, size).into_iter().map(|i| i as u64).collect();
+        }
+        if ratio < 0.2 {
+            let mut taken = std::collections::HashSet::new();
+            let mut out = Vec::with_capacity(size);
+            while out.len() < size {
+                let number = self.randint(0, n);
+                if taken.insert(number) {
+                    out.push(number);
+                }
+            }
+            return out;
+        }
+        // Reservoir sampling.
+        let mut out: Vec<u64> = (0..size as u64).collect();
+        for number in size as u64..n {
+            let place = self.randint(0, number + 1);
+            if place < size as u64 {
+                out[place as usize] = number;
+            }
+        }
+        out
+    }
+
+    /// `sklearn.utils.extmath._approximate_mode`: how many of `draws` come from each class, near the mode of the multivariate hypergeometric
+    /// distribution. Ties are broken at random.
+    pub fn approximate_mode(&mut self, counts: &[usize], draws: usize) -> Vec<usize> {
+        let total = counts.iter().sum::<usize>() as f64;
+        let continuous: Vec<f64> = counts.iter().map(|n| *n as f64 / total * draws as f64).collect();
+        let mut out: Vec<usize> = continuous.iter().map(|c| c.floor() as usize).collect();
+        let mut missing = draws.saturating_sub(out.iter().sum::<usize>());
+        let rest: Vec<f64> = continuous.iter().map(|c| c - c.floor()).collect();
+        let mut values = rest.clone();
+        values.sort_by(|a, b| b.total_cmp(a));
+        values.dedup();
+        for value in values {
+            if missing == 0 {
+                break;
+            }
+            let tied: Vec<usize> = (0..counts.len()).filter(|class| rest[*class] == value).collect();
+            let add = missing.min(tied.len());
+            self.choice(tied.len(), add).into_iter().for_each(|i| out[tied[i]] += 1);
+            missing -= add;
+        }
+        out
+    }
+
     /// `standard_normal()`: the polar method.
     pub fn normal(&mut self) -> f64 {
         if let Some(second) = self.gauss.take() {

@@ -1,0 +1,3 @@
+//! Estimators made of estimators.
+
+pub mod path;

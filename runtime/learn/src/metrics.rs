@@ -1,0 +1,48 @@
+//! Scores of predictions: the functions of `sklearn.metrics` over slices, with weights of rows.
+//!
+//! A score that is not defined for the rows, such as the precision of a class that was never predicted, is NaN. scikit-learn warns and returns 0
+//! there (`zero_division`). Sums are in a fixed order on any number of threads. A weight of `None` means that each row weighs 1.
+
+pub mod classification;
+pub mod clusters;
+pub mod probability;
+pub mod ranking;
+pub mod regression;
+
+use crate::sums::over_rows;
+
+/// The sum of a value of each row times the weight of the row, and the sum of the weights.
+pub(crate) fn sums(rows: usize, weight: Option<&[f64]>, value: impl Fn(usize) -> f64 + Sync) -> (f64, f64) {
+    let part = |chunk: std::ops::Range<usize>| match weight {
+        Some(weight) => {
+            chunk.fold((0.0, 0.0), |(sum, total), row| (sum + weight[row] * value(row), total + weight[row]))
+        }
+        None => {
+            let total = chunk.len() as f64;
+            (chunk.map(&value).sum(), total)
+        }
+    };
+    over_rows(rows, part, |a, b| (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0))
+}
+
+/// The weighted mean of a value of each row. NaN if the weights sum to 0.
+pub(crate) fn average(rows: usize, weight: Option<&[f64]>, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let (sum, total) = sums(rows, weight, value);
+    if total == 0.0 { f64::NAN } else { sum / total }
+}
+
+/// The weighted mean of the values that are not NaN. NaN if there are none.
+pub(crate) fn average_of_defined(values: &[f64], weight: Option<&[f64]>) -> f64 {
+    let defined = values.iter().enumerate().filter(|(_, v)| !v.is_nan());
+    let add = |(sum, total): (f64, f64), (i, v): (usize, &f64)| {
+        let weight = weight.map_or(1.0, |w| w[i]);
+        (sum + weight * v, total + weight)
+    };
+    let (sum, total) = defined.fold((0.0, 0.0), add);
+    if total == 0.0 { f64::NAN } else { sum / total }
+}
+
+/// `a / b`, or NaN if `b` is 0.
+pub(crate) fn ratio(a: f64, b: f64) -> f64 {
+    if b == 0.0 { f64::NAN } else { a / b }
+}
