@@ -15,7 +15,7 @@ use datafusion::functions::core::expr_fn::get_field;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use onrush_wire::{Diagnostic, Span};
 
-use super::{Lower, Typed, lit};
+use super::{Lower, Typed};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -94,7 +94,7 @@ pub fn output(
     let dtype = model.outputs()[position].data_type().clone();
     let several = model.outputs().len() > 1;
     let call = ScalarUDF::new_from_impl(Call::new(model)).call(values);
-    let expr = if several { get_field(call, lit(position_name(position))) } else { call };
+    let expr = if several { get_field(call, position_name(position)) } else { call };
     Ok(Typed { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
 }
 

@@ -101,15 +101,24 @@ pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
         return Err(Error::new("one-class", message));
     }
     features(spec, data, "trained")?;
-    if data.y.iter().any(|y| !y.is_finite()) {
-        let bad = data.y.iter().filter(|y| !y.is_finite()).count();
-        let message = format!("the target `{}` has {bad} nulls or infinite values of {}", data.target, data.rows);
-        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
-    }
+    target(data)?;
     if let Some(weight) = &data.weight
         && let Some(bad) = weight.iter().find(|w| !(w.is_finite() && **w >= 0.0))
     {
         return Err(Error::new("weight", format!("a sample weight is {bad}: at least 0")));
+    }
+    Ok(())
+}
+
+/// Checks the target alone: every value is there and finite.
+///
+/// # Errors
+/// Says how many values are not.
+pub fn target(data: &Data) -> Result<(), Error> {
+    if data.y.iter().any(|y| !y.is_finite()) {
+        let bad = data.y.iter().filter(|y| !y.is_finite()).count();
+        let message = format!("the target `{}` has {bad} nulls or infinite values of {}", data.target, data.rows);
+        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
     }
     Ok(())
 }

@@ -121,6 +121,9 @@ pub struct Fitted {
     pub classes: Vec<String>,
     /// How many rows it was trained on.
     pub rows: u64,
+    /// What the session keeps with the model, as JSON. Nothing here looks at it.
+    #[serde(default)]
+    pub session: String,
     pub(crate) model: Any,
 }
 
@@ -133,6 +136,7 @@ impl Fitted {
             target: data.target.clone(),
             classes: data.classes.clone(),
             rows: data.rows as u64,
+            session: String::new(),
             model,
         }
     }
@@ -158,6 +162,7 @@ impl Fitted {
     /// If a feature is missing, or a value cannot be used.
     pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         let data = self.aligned(data)?;
+        crate::check::features(&self.spec, &data, "used")?;
         self.model().apply(&data, wanted)
     }
 
@@ -189,6 +194,13 @@ impl Fitted {
             });
         }
         Ok(data.with_features(columns))
+    }
+
+    /// Coefficients or importances by the names of the features: what they are, and the values.
+    pub fn bars(&self) -> Option<(&'static str, Vec<(String, f64)>)> {
+        let (title, values) = self.model().bars()?;
+        let names = self.features.iter().map(|f| f.name.clone());
+        Some((title, names.zip(values).collect()))
     }
 
     pub fn attribute(&self, name: &str) -> Option<Attribute> {

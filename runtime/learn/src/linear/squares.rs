@@ -1,17 +1,17 @@
 //! Ordinary least squares and ridge regression.
-
 use onrush_dense as dense;
 use onrush_wire::learn::Spec;
-
 use super::Linear;
 use crate::data::Data;
 use crate::error::Error;
 use crate::run::Run;
 use crate::tensor::Tensor;
-
-/// Trains `LinearRegression` or `Ridge`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+pub fn fit(_spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     run.stage("solve");
-    let _ = (dense::Matrix::zeros(1, 1), Tensor::default(), data);
-    Err(Error::new("estimator", format!("{} is not ready", spec.estimator)))
+    let mut x = data.matrix();
+    x.data.extend(vec![1.0; data.rows]);
+    x.columns += 1;
+    let (b, rank, _) = dense::least_squares(&x, &data.y, 1e-12).ok_or_else(|| Error::new("svd", "no convergence"))?;
+    let n = data.width();
+    Ok(Linear { coef: Tensor::vector(b[..n].to_vec()), intercept: b[n], rank: Some(rank), singular: None, summary: None, notes: vec![] })
 }

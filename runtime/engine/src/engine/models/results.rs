@@ -10,7 +10,7 @@ use onrush_expr::check;
 use onrush_expr::error::internal;
 use onrush_expr::model::{Input, Predictor};
 use onrush_frame::Table;
-use onrush_learn::{Attribute, Data, Fitted, Kind, Model, Role, Values};
+use onrush_learn::{Attribute, Data, Fitted, Kind, Role, Values};
 use onrush_wire::learn::{Card, Fit, ModelInfo, Param, Spec, info as estimator};
 use onrush_wire::{Diagnostic, Expr, Field, Value};
 use serde::{Deserialize, Serialize};
@@ -286,10 +286,10 @@ const BARS: usize = 200;
 /// The card of a model that was trained on `data`.
 fn card(fitted: &Fitted, data: &Data, seconds: f64) -> Card {
     let model = fitted.model();
-    let (bars_title, bars) = bars(fitted, model);
+    let (bars_title, bars) = bars(fitted);
     let scores = match data.y.is_empty() {
         true => Vec::new(),
-        false => onrush_learn::select::default_scores(fitted, data),
+        false => super::pending::default_scores(fitted, data),
     };
     let mut card = Card {
         estimator: fitted.spec.estimator.clone(),
@@ -311,8 +311,8 @@ fn card(fitted: &Fitted, data: &Data, seconds: f64) -> Card {
     card
 }
 
-fn bars(_fitted: &Fitted, model: &dyn Model) -> (String, Vec<(String, f64)>) {
-    let Some((title, mut bars)) = model.named_bars(_fitted) else { return Default::default() };
+fn bars(fitted: &Fitted) -> (String, Vec<(String, f64)>) {
+    let Some((title, mut bars)) = fitted.bars() else { return Default::default() };
     bars.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     bars.truncate(BARS);
     (title.to_string(), bars)
