@@ -11,13 +11,14 @@ import numpy as np
 from scipy import special, stats
 from sklearn import calibration, datasets, inspection, linear_model, metrics
 from sklearn import model_selection as ms
+from sklearn.utils.random import sample_without_replacement
 
 HERE = Path(__file__).parent
 warnings.simplefilter("ignore")
 
 
 def listed(value):
-    """Lists of floats, with null for NaN and strings for infinity."""
+    """Plain lists and numbers, with null for NaN."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return [listed(v) for v in value]
     if isinstance(value, dict):
@@ -51,11 +52,12 @@ def splitters():
     out = {name: listed([list(pair) for pair in cv.split(x, y, groups)]) for name, cv in cases.items()}
     rows = np.arange(1003)
     out["train_test"] = listed([v[::37] for v in ms.train_test_split(rows, random_state=42)])
-    out["train_test_sizes"] = listed([v[::37] for v in ms.train_test_split(rows, test_size=101, train_size=0.6, random_state=1)])
+    sizes = {"test_size": 101, "train_size": 0.6}
+    out["train_test_sizes"] = listed([v[::37] for v in ms.train_test_split(rows, random_state=1, **sizes)])
     out["train_test_plain"] = listed([v[::37] for v in ms.train_test_split(rows, shuffle=False)])
-    out["train_test_stratified"] = listed([v[::37] for v in ms.train_test_split(rows, stratify=rows**2 % 7, random_state=8)])
-    sample = __import__("sklearn.utils.random", fromlist=["x"]).sample_without_replacement
-    out["sample"] = listed([sample(*a, random_state=4) for a in [(50, 20), (100000, 5), (6, 6)]])
+    stratified = ms.train_test_split(rows, stratify=rows**2 % 7, random_state=8)
+    out["train_test_stratified"] = listed([v[::37] for v in stratified])
+    out["sample"] = listed([sample_without_replacement(*a, random_state=4) for a in [(50, 20), (100000, 5), (6, 6)]])
     return {"y": listed(y), "groups": listed(groups), "splits": out}
 
 
@@ -71,7 +73,8 @@ def classes():
     binary, p = (y > 0).astype(int), np.round(1 - proba[:, 0], 2)
     weight = np.round(random.uniform(0, 2, n), 3)
     weight[::10] = 0
-    out = {"y": listed(y), "predicted": listed(predicted), "proba": listed(proba), "weight": listed(weight), "cases": []}
+    out = {"y": y, "predicted": predicted, "proba": proba, "weight": weight}
+    out = listed(out) | {"cases": []}
     for w in [None, weight]:
         nan = {"zero_division": np.nan, "sample_weight": w}
         one = {"sample_weight": w}
@@ -166,7 +169,8 @@ def clusters():
     scores = {name: [getattr(metrics, name)(truth, labels), getattr(metrics, name)(truth, truth)] for name in names}
     large = random.choice(3, 2000), random.choice(4, 2000)
     scores["adjusted_mutual_info_large"] = metrics.adjusted_mutual_info_score(*large)
-    points = {name: getattr(metrics, name)(x, y) for name in ["silhouette_score", "calinski_harabasz_score", "davies_bouldin_score"]}
+    of_points = ["silhouette_score", "calinski_harabasz_score", "davies_bouldin_score"]
+    points = {name: getattr(metrics, name)(x, y) for name in of_points}
     return listed({"truth": truth, "labels": labels, "large": large, "scores": scores, "iris": points})
 
 
@@ -214,9 +218,13 @@ def scorers():
     out = {"names": names}
     x, y = datasets.load_iris(return_X_y=True)
     for name, rows in [("three", np.arange(len(y))), ("two", np.where(y > 0)[0])]:
-        model = linear_model.RidgeClassifier(fit_intercept=False).fit(x[rows], y[rows])
+        target = y[rows] - y[rows].min()
+        model = linear_model.RidgeClassifier(fit_intercept=False).fit(x[rows], target)
         score = model.decision_function(x[rows])
-        proba = special.softmax(score, axis=1) if name == "three" else np.stack([special.expit(-score), special.expit(score)], axis=1)
+        if name == "three":
+            proba = special.softmax(score, axis=1)
+        else:
+            proba = np.stack([special.expit(-score), special.expit(score)], axis=1)
 
         class Fixed(linear_model.RidgeClassifier):
             def predict_proba(self, _):
@@ -228,8 +236,6 @@ def scorers():
             decision_function = property()
 
         model.__class__ = Fixed
-        Fixed.classes_ = np.arange(len(proba[0]))
-        target = y[rows] - y[rows].min()
         scores = {}
         for scorer in names:
             try:

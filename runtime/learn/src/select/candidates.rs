@@ -1,4 +1,5 @@
-//! The combinations of parameters that a search tries: `ParameterGrid` and `ParameterSampler` of `sklearn/model_selection/_search.py`.
+//! The combinations of parameters that a search tries: `ParameterGrid` and `ParameterSampler` of
+//! `sklearn/model_selection/_search.py`.
 
 use onrush_wire::learn::{Grid, Param, Spec};
 
@@ -36,7 +37,8 @@ pub fn grid(spec: &Spec) -> Result<Vec<Candidate>, Error> {
     Ok((0..total).map(|number| combination(&lists, number)).collect())
 }
 
-/// The candidates of a randomized search: `n_iter` draws. Lists alone are drawn without replacement, in scikit-learn's order.
+/// The candidates of a randomized search: `n_iter` draws. Lists alone are drawn without replacement, in
+/// scikit-learn's order.
 ///
 /// # Errors
 /// If there is nothing to try, or a distribution has no range.

@@ -1,7 +1,8 @@
-//! Evaluations of a fitted model on rows with their target, as frames: the tables and curves of `sklearn.metrics` and `sklearn.inspection`.
+//! Evaluations of a fitted model on rows with their target, as frames: the tables and curves of `sklearn.metrics` and
+//! `sklearn.inspection`.
 
-use onrush_wire::learn::Evaluation;
 use onrush_wire::Value;
+use onrush_wire::learn::Evaluation;
 use rayon::prelude::*;
 
 use super::score::{self, Answers};
@@ -20,14 +21,16 @@ const MOST_BINS: usize = 100_000;
 /// An evaluation of a model on rows.
 ///
 /// Rows count with their weights. Undefined scores are NaN.
-/// - Report of classes: class, precision, recall, f1_score, support for each class, then `accuracy` (in each column), `macro avg`, `weighted avg`. Of
-///   numbers: a row with r2 and the errors.
+/// - Report of classes: class, precision, recall, f1_score, support for each class, then `accuracy` (in each column),
+///   `macro avg`, `weighted avg`. Of numbers: metric, value, with a row for r2 and for each error.
 /// - Confusion matrix: actual, predicted, count for all pairs of classes.
-/// - ROC and precision-recall: a row for each threshold. Without `class`, two classes give the curve of the second one, and more classes give a curve
-///   for each with its name in a column `class`.
+/// - ROC and precision-recall: a row for each threshold. Without `class`, two classes give the curve of the second
+///   one, and more classes give a curve for each with its name in a column `class`.
 /// - Calibration: prob_pred, prob_true, count for each bin of equal width that has rows.
-/// - Permutation importance: feature, importance_mean, importance_std. The permutations are those of scikit-learn for the same seed.
-/// - Partial dependence: a value of the feature, and the mean prediction, or for classes the mean probability of the second of two or of each class.
+/// - Permutation importance: feature, importance_mean, importance_std. The permutations are those of scikit-learn for
+///   the same seed.
+/// - Partial dependence: a value of the feature, and the mean prediction, or for classes the mean probability of the
+///   second of two or of each class.
 ///
 /// # Errors
 /// If the evaluation does not fit the model, or a feature or a class is not there.
@@ -305,8 +308,8 @@ fn partial_dependence(fitted: &Fitted, data: &Data, feature: &str, grid: usize) 
     Ok(Attribute::Frame(frame))
 }
 
-/// All values of a category or of a column with few of them, else numbers in equal steps between the quantiles 0.05 and 0.95
-/// (`scipy.stats.mstats.mquantiles`). Missing values are left out.
+/// All values of a category or of a column with few of them, else numbers in equal steps between the quantiles 0.05
+/// and 0.95 (`scipy.stats.mstats.mquantiles`). Missing values are left out.
 fn grid_of(values: &[f64], is_category: bool, grid: usize) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);

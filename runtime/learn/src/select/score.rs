@@ -1,7 +1,8 @@
-//! Scores of a fitted model by scikit-learn's scorer names: higher is better, so errors have `neg_` in front (`metrics/_scorer.py`).
+//! Scores of a fitted model by scikit-learn's scorer names: higher is better, so errors have `neg_` in front
+//! (`metrics/_scorer.py`).
 //!
-//! Rows count with their weights. A score that is not defined for the rows is NaN. The positive class of two is the second one. The `_samples`
-//! scorers need several targets and are not there.
+//! Rows count with their weights. A score that is not defined for the rows is NaN. The positive class of two is the
+//! second one. The `_samples` scorers need several targets and are not there.
 
 use crate::check::nearest;
 use crate::data::Data;
@@ -101,8 +102,10 @@ pub fn default_scorer(is_classifier: bool) -> &'static str {
 /// Names the nearest scorer, or scorers that fit.
 pub fn check(scorer: &str, is_classifier: bool) -> Result<(), Error> {
     match (needs(scorer)?, is_classifier) {
-        (Needs::Numbers, true) => Err(Error::new("score", format!("`{scorer}` scores numbers, and the target has classes"))
-            .help("take `accuracy`, `f1_macro`, `neg_log_loss` or `roc_auc`")),
+        (Needs::Numbers, true) => {
+            Err(Error::new("score", format!("`{scorer}` scores numbers, and the target has classes"))
+                .help("take `accuracy`, `f1_macro`, `neg_log_loss` or `roc_auc`"))
+        }
         (Needs::Classes | Needs::Proba, false) => {
             Err(Error::new("score", format!("`{scorer}` scores classes, and the target has none"))
                 .help("take `r2`, `neg_mean_absolute_error` or `neg_root_mean_squared_error`"))
@@ -145,7 +148,8 @@ pub(crate) struct Answers<'a> {
     pub classes: Vec<String>,
     /// Numbers, positions of classes, or clusters.
     pub predicted: Vec<f64>,
-    /// For each class of the model the probability of each row. Empty if the model has none, or if no scorer needs them.
+    /// For each class of the model the probability of each row. Empty if the model has none, or if no scorer needs
+    /// them.
     pub proba: Vec<Vec<f64>>,
     is_clusterer: bool,
 }
@@ -229,7 +233,9 @@ impl<'a> Answers<'a> {
             return match needs {
                 Needs::Points => Ok(self.of_points(scorer)),
                 Needs::Labels if self.y.len() == self.predicted.len() => Ok(self.of_labels(scorer)),
-                Needs::Labels => Err(Error::new("score", format!("`{scorer}` needs a column of true labels as target"))),
+                Needs::Labels => {
+                    Err(Error::new("score", format!("`{scorer}` needs a column of true labels as target")))
+                }
                 _ => Err(Error::new("score", format!("`{scorer}` does not score clusters"))
                     .help("take `silhouette_score`, or `adjusted_rand_score` with true labels")),
             };
@@ -240,7 +246,9 @@ impl<'a> Answers<'a> {
             Needs::Classes => self.of_classes(scorer),
             Needs::Proba => self.of_proba(scorer),
             Needs::Labels => Ok(self.of_labels(scorer)),
-            Needs::Points => Err(Error::new("score", format!("`{scorer}` scores clusters, and {} has none", self.estimator))),
+            Needs::Points => {
+                Err(Error::new("score", format!("`{scorer}` scores clusters, and {} has none", self.estimator)))
+            }
         }
     }
 
@@ -308,8 +316,14 @@ impl<'a> Answers<'a> {
             return Err(Error::new("score", message).help("take a scorer of classes, such as `accuracy` or `f1_macro`"));
         }
         if self.classes.len() > self.proba.len() {
-            let message = format!("`{}` has class `{}`, which the model was not trained on", self.data.target, self.classes[self.proba.len()]);
-            return Err(Error::new("score", message).help("train on rows of all classes, such as with stratified folds"));
+            let message = format!(
+                "`{}` has class `{}`, which the model was not trained on",
+                self.data.target,
+                self.classes[self.proba.len()]
+            );
+            return Err(
+                Error::new("score", message).help("train on rows of all classes, such as with stratified folds")
+            );
         }
         let (y, w) = (&self.y, self.weight());
         let proba: Vec<&[f64]> = self.proba.iter().map(Vec::as_slice).collect();

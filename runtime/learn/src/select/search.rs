@@ -1,14 +1,16 @@
 //! Searches of parameters: `GridSearchCV` and `RandomizedSearchCV`.
 //!
-//! A trial is a combination of parameters, scored on each fold. The best mean wins, the first of equal ones, and is trained again on all rows. A
-//! trial that fails is recorded and does not end the search.
+//! A trial is a combination of parameters, scored on each fold. The best mean wins, the first of equal ones, and is
+//! trained again on all rows. A trial that fails is recorded and does not end the search.
 //!
-//! With `prune` the folds are a race (Maron and Moore 1994). All trials run two folds, and the leader runs all of its folds. Before each further fold
-//! a trial is dropped by one of two rules:
-//! 1. Its mean would stay below that of the leader even if each remaining fold scored as high as the best single fold of any trial so far.
-//! 2. The leader is better on the same folds by more than the one-sided 97.5 % bound of Student's t distribution over the differences.
+//! With `prune` the folds are a race (Maron and Moore 1994). All trials run two folds, and the leader runs all of its
+//! folds. Before each further fold a trial is dropped by one of two rules:
+//! 1. Its mean would stay below that of the leader even if each remaining fold scored as high as the best single fold
+//!    of any trial so far.
+//! 2. The leader is better on the same folds by more than the one-sided 97.5 % bound of Student's t distribution over
+//!    the differences.
 //!
-//! A dropped trial could still have won, but that is improbable. Which trials are dropped does not depend on threads.
+//! Both rules are estimates: a dropped trial could still have won. Which trials are dropped does not depend on threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -112,7 +114,10 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
     if let (Some(n_iter), "RandomizedSearchCV") = (spec.count("n_iter"), spec.estimator.as_str())
         && candidates.len() < n_iter
     {
-        notes.push(format!("there are {} combinations, fewer than `n_iter` = {n_iter}: all were tried", candidates.len()));
+        notes.push(format!(
+            "there are {} combinations, fewer than `n_iter` = {n_iter}: all were tried",
+            candidates.len()
+        ));
     }
     let race = Race::new(&candidates, specs, data, splits, &scorer, run, trainer);
     run.stage(format!("try {} combinations on {} folds", race.specs.len(), race.splits.len()));
@@ -137,7 +142,11 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
         let best = candidates::with_params(&part.spec, &search.trials[search.best_index].params)?;
         // A search that the user stopped still gives the best model, so this training does not listen.
         let listens_not = Run { is_stopped: &|| false, stage: run.stage, ..Run::silent() };
-        let run = if (run.is_stopped)() { listens_not } else { Run { is_stopped: run.is_stopped, stage: run.stage, ..Run::silent() } };
+        let run = if (run.is_stopped)() {
+            listens_not
+        } else {
+            Run { is_stopped: run.is_stopped, stage: run.stage, ..Run::silent() }
+        };
         search.best = Some(Box::new(trainer(&best, data, &run)?));
     }
     Ok(search)
@@ -204,8 +213,7 @@ impl<'a> Race<'a> {
             }
             let inner = Run { is_stopped: self.run.is_stopped, ..Run::silent() };
             let (spec, split) = (&self.specs[trial], &self.splits[fold]);
-            let made =
-                validate::train_and_score(spec, self.data, split, &self.scorers, false, &inner, self.trainer);
+            let made = validate::train_and_score(spec, self.data, split, &self.scorers, false, &inner, self.trainer);
             let outcome = match made {
                 Err(error) if error.stopped => return,
                 Err(error) => Err(error),
@@ -323,7 +331,11 @@ impl<'a> Race<'a> {
         let tried = tried.map(|((outcomes, pruned), params)| Tried {
             params: params.clone(),
             state: state(outcomes, *pruned),
-            error: outcomes.iter().flatten().find_map(|o| o.as_ref().err()).map_or(String::new(), |e| e.message.clone()),
+            error: outcomes
+                .iter()
+                .flatten()
+                .find_map(|o| o.as_ref().err())
+                .map_or(String::new(), |e| e.message.clone()),
         });
         let mut search = Search {
             best: None,
@@ -345,7 +357,9 @@ impl<'a> Race<'a> {
         }
         let first = table.outcomes.into_iter().flatten().flatten().find_map(Result::err);
         Err(match first {
-            Some(error) => Error { message: format!("all {trials} trials failed, the first with: {}", error.message), ..error },
+            Some(error) => {
+                Error { message: format!("all {trials} trials failed, the first with: {}", error.message), ..error }
+            }
             None => Error::new("search", format!("none of {trials} trials was complete")),
         })
     }
@@ -398,7 +412,8 @@ impl Search {
         }
     }
 
-    /// The rank of each trial, from 1: equal means share the first rank. Trials that are not complete, or without a score, share the last one.
+    /// The rank of each trial, from 1: equal means share the first rank. Trials that are not complete, or without a
+    /// score, share the last one.
     fn ranks(&self) -> Vec<i64> {
         let mean = |trial: usize| match self.trials[trial].state {
             State::Done => Some(self.spread(trial).0).filter(|m| !m.is_nan()),

@@ -1,4 +1,5 @@
-//! Searches, scores and evaluations against scikit-learn 1.9.1 (`tests/learn/expect_select.py`), with a small model that is only here.
+//! Searches, scores and evaluations against scikit-learn 1.9.1 (`tests/learn/expect_select.py`), with a small model
+//! that is only here.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,8 +17,8 @@ use super::search::{self, Search};
 use super::validate::cross_validate_with;
 use crate::{Attribute, Column, Data, Error, Field, Fitted, Model, Role, Run, Tensor, Values, save};
 
-/// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`, with probabilities by logistic
-/// function or softmax.
+/// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`,
+/// with probabilities by logistic function or softmax.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Slopes {
     /// A row for each class, one row for numbers and for two classes.
@@ -84,7 +85,13 @@ fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
     let target = |k: usize, y: f64| match classes {
         0 => y,
         2 => 2.0 * y - 1.0,
-        _ => if y as usize == k { 1.0 } else { -1.0 },
+        _ => {
+            if y as usize == k {
+                1.0
+            } else {
+                -1.0
+            }
+        }
     };
     let y: Vec<f64> = (0..lines).flat_map(|k| data.y.iter().map(move |y| target(k, *y))).collect();
     let right = transpose_multiply(&x, &Matrix::new(data.rows, lines, y));
@@ -279,7 +286,8 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     let plain = search::fit_with(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
     let seen = Mutex::new(Vec::new());
     let run = Run { detail: &|detail| seen.lock().unwrap().push(detail), ..Run::silent() };
-    let raced = search::fit_with(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
+    let raced =
+        search::fit_with(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plain.attribute("best_index", &[], &[]), raced.attribute("best_index", &[], &[]));
     let Values::Strs(states) = &results(&raced)["state"] else { panic!() };
     assert!(states.iter().any(|s| s == "pruned") && states.iter().any(|s| s == "done"), "{states:?}");
@@ -288,7 +296,8 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     assert!(last.iter().all(|t| t.state == "done" || t.state == "pruned"), "{last:?}");
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let prune = spec.with("prune", true);
-    let alone = one.install(|| search::fit_with(&prune, &data, &Run::silent(), &train)).unwrap_or_else(|e| panic!("{e}"));
+    let alone =
+        one.install(|| search::fit_with(&prune, &data, &Run::silent(), &train)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(results(&alone)["state"], results(&raced)["state"]);
 }
 
@@ -328,7 +337,9 @@ fn scorers_are_those_of_scikit_learn() {
             if score::check(name, case != "numbers").is_err() {
                 continue;
             }
-            if case == "numbers" && ["homogeneity_score", "completeness_score", "v_measure_score"].contains(&name.as_str()) {
+            if case == "numbers"
+                && ["homogeneity_score", "completeness_score", "v_measure_score"].contains(&name.as_str())
+            {
                 continue;
             }
             close(&[score(name, &fitted, &data).unwrap()], &numbers(wanted), 1e-11, &format!("{case} {name}"));

@@ -1,4 +1,5 @@
-//! Cross-validation: a model for each split, scored on the rows that it was not trained on (`sklearn.model_selection.cross_validate`).
+//! Cross-validation: a model for each split, scored on the rows that it was not trained on
+//! (`sklearn.model_selection.cross_validate`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -16,7 +17,8 @@ use crate::run::Run;
 /// What trains a model.
 pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<Fitted, Error> + Sync);
 
-/// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a training uses all threads.
+/// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a
+/// training uses all threads.
 const SMALL: usize = 20_000;
 
 /// A model of a cross-validation: its times in seconds and its scores.
@@ -35,8 +37,8 @@ pub struct Fold {
 
 /// Trains a model for each split and scores it.
 ///
-/// Without scorers the default one is used: accuracy for classes, else r2. A training set has only the classes of its rows. Rows count with their
-/// weights, in training and in scores.
+/// Without scorers the default one is used: accuracy for classes, else r2. A training set has only the classes of its
+/// rows. Rows count with their weights, in training and in scores.
 ///
 /// # Errors
 /// If a split, a training or a score fails, and if the user stops the work.
@@ -93,7 +95,8 @@ pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<Split>, 
     splits(splitter, data.rows, y, !data.classes.is_empty(), data.groups.as_deref())
 }
 
-/// Calls `work` for each task, in waves: at most a few trainings hold their rows at the same time. The results are in the order of the tasks.
+/// Calls `work` for each task, in waves: at most a few trainings hold their rows at the same time. The results are in
+/// the order of the tasks.
 pub(crate) fn in_waves<T: Send>(rows: usize, tasks: Vec<usize>, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     if rows > SMALL {
         return tasks.into_iter().map(work).collect();
