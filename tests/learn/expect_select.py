@@ -8,15 +8,17 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn import calibration, datasets, metrics
+from scipy import special, stats
+from sklearn import calibration, datasets, inspection, linear_model, metrics
 from sklearn import model_selection as ms
+from sklearn.utils.random import sample_without_replacement
 
 HERE = Path(__file__).parent
 warnings.simplefilter("ignore")
 
 
 def listed(value):
-    """Lists of floats, with null for NaN and strings for infinity."""
+    """Plain lists and numbers, with null for NaN."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return [listed(v) for v in value]
     if isinstance(value, dict):
@@ -50,11 +52,12 @@ def splitters():
     out = {name: listed([list(pair) for pair in cv.split(x, y, groups)]) for name, cv in cases.items()}
     rows = np.arange(1003)
     out["train_test"] = listed([v[::37] for v in ms.train_test_split(rows, random_state=42)])
-    out["train_test_sizes"] = listed([v[::37] for v in ms.train_test_split(rows, test_size=101, train_size=0.6, random_state=1)])
+    sizes = {"test_size": 101, "train_size": 0.6}
+    out["train_test_sizes"] = listed([v[::37] for v in ms.train_test_split(rows, random_state=1, **sizes)])
     out["train_test_plain"] = listed([v[::37] for v in ms.train_test_split(rows, shuffle=False)])
-    out["train_test_stratified"] = listed([v[::37] for v in ms.train_test_split(rows, stratify=rows**2 % 7, random_state=8)])
-    sample = __import__("sklearn.utils.random", fromlist=["x"]).sample_without_replacement
-    out["sample"] = listed([sample(*a, random_state=4) for a in [(50, 20), (100000, 5), (6, 6)]])
+    stratified = ms.train_test_split(rows, stratify=rows**2 % 7, random_state=8)
+    out["train_test_stratified"] = listed([v[::37] for v in stratified])
+    out["sample"] = listed([sample_without_replacement(*a, random_state=4) for a in [(50, 20), (100000, 5), (6, 6)]])
     return {"y": listed(y), "groups": listed(groups), "splits": out}
 
 
@@ -70,7 +73,8 @@ def classes():
     binary, p = (y > 0).astype(int), np.round(1 - proba[:, 0], 2)
     weight = np.round(random.uniform(0, 2, n), 3)
     weight[::10] = 0
-    out = {"y": listed(y), "predicted": listed(predicted), "proba": listed(proba), "weight": listed(weight), "cases": []}
+    out = {"y": y, "predicted": predicted, "proba": proba, "weight": weight}
+    out = listed(out) | {"cases": []}
     for w in [None, weight]:
         nan = {"zero_division": np.nan, "sample_weight": w}
         one = {"sample_weight": w}
@@ -165,11 +169,100 @@ def clusters():
     scores = {name: [getattr(metrics, name)(truth, labels), getattr(metrics, name)(truth, truth)] for name in names}
     large = random.choice(3, 2000), random.choice(4, 2000)
     scores["adjusted_mutual_info_large"] = metrics.adjusted_mutual_info_score(*large)
-    points = {name: getattr(metrics, name)(x, y) for name in ["silhouette_score", "calinski_harabasz_score", "davies_bouldin_score"]}
+    of_points = ["silhouette_score", "calinski_harabasz_score", "davies_bouldin_score"]
+    points = {name: getattr(metrics, name)(x, y) for name in of_points}
     return listed({"truth": truth, "labels": labels, "large": large, "scores": scores, "iris": points})
+
+
+def searches():
+    x, y = datasets.load_diabetes(return_X_y=True, scaled=True)
+    names = datasets.load_diabetes().feature_names
+    x, names = x[:, 2:6], names[2:6]
+    alphas = [0.001, 0.1, 10.0, 0.01, 0.1]
+    out = {"features": names}
+
+    def results(search):
+        r = search.cv_results_
+        folds = [r[f"split{k}_test_score"] for k in range(search.n_splits_)]
+        return {
+            "alpha": r["param_alpha"].data.astype(float),
+            "mean": r["mean_test_score"],
+            "std": r["std_test_score"],
+            "rank": r["rank_test_score"],
+            "folds": np.array(folds).T,
+            "best": [search.best_index_, search.best_score_],
+            "coef": search.best_estimator_.coef_,
+        }
+
+    ridge = linear_model.Ridge(fit_intercept=False)
+    grid = {"alpha": alphas, "tol": [0.1, 0.2]}
+    out["grid"] = results(ms.GridSearchCV(ridge, grid, cv=ms.KFold(4)).fit(x, y))
+    out["grid_mae"] = results(ms.GridSearchCV(ridge, grid, cv=5, scoring="neg_mean_absolute_error").fit(x, y))
+    lists = {"alpha": list(np.geomspace(1e-3, 10, 9)), "tol": [0.1, 0.2, 0.3]}
+    out["random_lists"] = results(ms.RandomizedSearchCV(ridge, lists, n_iter=7, random_state=3).fit(x, y))
+    out["random"] = results(
+        ms.RandomizedSearchCV(ridge, {"alpha": stats.loguniform(1e-3, 10)}, n_iter=6, random_state=3).fit(x, y)
+    )
+    scores = ms.cross_validate(ridge, x, y, cv=3, scoring=["r2", "neg_max_error"], return_train_score=True)
+    out["cross_validate"] = {k: v for k, v in scores.items() if "time" not in k}
+    model = ridge.fit(x, y)
+    importance = inspection.permutation_importance(model, x, y, n_repeats=5, random_state=7)
+    out["importance"] = [importance.importances_mean, importance.importances_std]
+    dependence = inspection.partial_dependence(model, x, [1], grid_resolution=9, kind="average")
+    out["dependence"] = [dependence["grid_values"][0], dependence["average"][0]]
+    return listed(out)
+
+
+def scorers():
+    names = [n for n in metrics.get_scorer_names() if not n.endswith("_samples")]
+    out = {"names": names}
+    x, y = datasets.load_iris(return_X_y=True)
+    for name, rows in [("three", np.arange(len(y))), ("two", np.where(y > 0)[0])]:
+        target = y[rows] - y[rows].min()
+        model = linear_model.RidgeClassifier(fit_intercept=False).fit(x[rows], target)
+        score = model.decision_function(x[rows])
+        if name == "three":
+            proba = special.softmax(score, axis=1)
+        else:
+            proba = np.stack([special.expit(-score), special.expit(score)], axis=1)
+
+        class Fixed(linear_model.RidgeClassifier):
+            def predict_proba(self, _):
+                return proba
+
+            def predict(self, _):
+                return proba.argmax(axis=1)
+
+            decision_function = property()
+
+        model.__class__ = Fixed
+        scores = {}
+        for scorer in names:
+            try:
+                scores[scorer] = metrics.get_scorer(scorer)(model, x[rows], target)
+            except Exception:
+                continue
+        out[name] = scores
+        report = metrics.classification_report(target, proba.argmax(axis=1), output_dict=True, zero_division=np.nan)
+        keys = ["precision", "recall", "f1-score", "support"]
+        out[f"{name}_report"] = [
+            [row[k] for k in keys] if isinstance(row, dict) else [row] * 3 + [len(rows)] for row in report.values()
+        ]
+    x, y = datasets.load_diabetes(return_X_y=True)
+    x = x[:, 2:6]
+    model = linear_model.Ridge(fit_intercept=False, alpha=1.0).fit(x, y)
+    scores = {}
+    for scorer in names:
+        try:
+            scores[scorer] = metrics.get_scorer(scorer)(model, x, y)
+        except Exception:
+            continue
+    out["numbers"] = {k: v for k, v in scores.items() if "rand" not in k and "info" not in k and "mallows" not in k}
+    return listed(out)
 
 
 if __name__ == "__main__":
     sections = {"splitters": splitters(), "classes": classes(), "numbers": numbers(), "clusters": clusters()}
+    sections |= {"searches": searches(), "scorers": scorers()}
     text = ",\n".join(f'"{name}": {json.dumps(section, separators=(",", ":"))}' for name, section in sections.items())
     (HERE / "select.json").write_text("{\n" + text + "\n}\n")

@@ -9,20 +9,21 @@ use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
 use crate::run::Run;
+use crate::select::search;
 
 /// Makes the enum of all models: a new model is a line in the call below.
 macro_rules! models {
-    ($($variant:ident($t:ty),)*) => {
+    ($($(#[$only:meta])* $variant:ident($t:ty),)*) => {
         #[derive(Serialize, Deserialize)]
-        pub(crate) enum Any { $($variant($t)),* }
+        pub(crate) enum Any { $($(#[$only])* $variant($t)),* }
 
         impl Any {
             pub fn get(&self) -> &dyn Model {
-                match self { $(Any::$variant(model) => model),* }
+                match self { $($(#[$only])* Any::$variant(model) => model),* }
             }
         }
 
-        $(impl From<$t> for Any {
+        $($(#[$only])* impl From<$t> for Any {
             fn from(model: $t) -> Self {
                 Any::$variant(model)
             }
@@ -32,6 +33,9 @@ macro_rules! models {
 
 models! {
     Linear(linear::Linear),
+    Search(search::Search),
+    #[cfg(test)]
+    Slopes(crate::select::tests::Slopes),
 }
 
 /// Trains what `spec` says.
@@ -48,6 +52,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
+        "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

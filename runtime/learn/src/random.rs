@@ -90,7 +90,8 @@ impl Mt19937 {
         all
     }
 
-    /// `sklearn.utils.random.sample_without_replacement(n, size)`: different numbers below `n`, in the order of that function. At most `n` of them.
+    /// `sklearn.utils.random.sample_without_replacement(n, size)`: different numbers below `n`, in the order of that
+    /// function. At most `n` of them.
     pub fn sample_without_replacement(&mut self, n: u64, size: usize) -> Vec<u64> {
         let size = size.min(usize::try_from(n).unwrap_or(usize::MAX));
         let ratio = if n == 0 { 1.0 } else { size as f64 / n as f64 };
@@ -119,8 +120,8 @@ impl Mt19937 {
         out
     }
 
-    /// `sklearn.utils.extmath._approximate_mode`: how many of `draws` come from each class, near the mode of the multivariate hypergeometric
-    /// distribution. Ties are broken at random.
+    /// `sklearn.utils.extmath._approximate_mode`: how many of `draws` come from each class, near the mode of the
+    /// multivariate hypergeometric distribution. Ties are broken at random.
     pub fn approximate_mode(&mut self, counts: &[usize], draws: usize) -> Vec<usize> {
         let total = counts.iter().sum::<usize>() as f64;
         let continuous: Vec<f64> = counts.iter().map(|n| *n as f64 / total * draws as f64).collect();

@@ -302,7 +302,8 @@ fn scores_of_clusters_are_those_of_scikit_learn() {
     for (name, score) in all {
         compare(&file["scores"], name, &[score(&truth, &labels), score(&truth, &truth)], "clusters");
     }
-    // The expected mutual information is a difference of logarithms of factorials near 2000 ln 2000, so fewer digits agree.
+    // The expected mutual information is a difference of logarithms of factorials near 2000 ln 2000, so fewer digits
+    // agree.
     let large = clusters::adjusted_mutual_info_score(&numbers(&file["large"][0]), &numbers(&file["large"][1]));
     let wanted = numbers(&file["scores"]["adjusted_mutual_info_large"]);
     assert!((large - wanted[0]).abs() < 1e-11, "{large} {wanted:?}");

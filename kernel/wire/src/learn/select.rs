@@ -4,6 +4,30 @@
 #[macro_export]
 macro_rules! select_estimators {
     ($then:ident) => {
-        $then! {}
+        $then! {
+            /// Tries all combinations of parameters by cross-validation, and trains the best one on all rows.
+            GridSearchCV: Meta [missing categories] {
+                /// The scorer, such as `"roc_auc"`. Without one: accuracy for classes, else r2.
+                scoring: Str = $crate::learn::NONE, Any;
+                /// Whether the best parameters are trained on all rows. Without, the search predicts nothing.
+                refit: Bool = true, Any;
+                /// Whether trials that can hardly become the best one end before their last fold.
+                prune: Bool = false, Any;
+            } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
+
+            /// Tries some combinations of parameters by cross-validation, and trains the best one on all rows.
+            RandomizedSearchCV: Meta [missing categories] {
+                /// How many combinations are tried.
+                n_iter: Int = 10, AtLeast(1.0);
+                /// The scorer, such as `"roc_auc"`. Without one: accuracy for classes, else r2.
+                scoring: Str = $crate::learn::NONE, Any;
+                /// Whether the best parameters are trained on all rows. Without, the search predicts nothing.
+                refit: Bool = true, Any;
+                /// The seed of the combinations.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Whether trials that can hardly become the best one end before their last fold.
+                prune: Bool = false, Any;
+            } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
+        }
     };
 }

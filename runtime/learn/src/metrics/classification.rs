@@ -1,4 +1,5 @@
-//! Scores of predicted classes. Classes are positions as `f64`: 0, 1, ... The source is scikit-learn's `metrics/_classification.py`.
+//! Scores of predicted classes. Classes are positions as `f64`: 0, 1, ... The source is scikit-learn's
+//! `metrics/_classification.py`.
 
 use super::{average, average_of_defined, ratio};
 use crate::sums::over_rows;
@@ -98,7 +99,8 @@ impl Confusion {
         self.averaged(average, recall)
     }
 
-    /// The weighted harmonic mean of precision and recall; `beta` is the weight of the recall. NaN if the class is neither there nor predicted.
+    /// The weighted harmonic mean of precision and recall; `beta` is the weight of the recall. NaN if the class is
+    /// neither there nor predicted.
     pub fn fbeta(&self, beta: f64, average: Average) -> f64 {
         self.averaged(average, |right, predicted, actual| fbeta(beta, right, predicted, actual))
     }
@@ -152,30 +154,29 @@ impl Confusion {
         if scale == 0.0 { 0.0 } else { both / scale.sqrt() }
     }
 
-    /// Cohen's kappa. `power` weighs a confusion by the distance of the positions: `None` counts all alike, 1 is linear, 2 is quadratic. NaN if
-    /// chance alone agrees on all rows.
+    /// Cohen's kappa. `power` weighs a confusion by the distance of the positions: `None` counts all alike, 1 is
+    /// linear, 2 is quadratic. NaN if chance alone agrees on all rows.
     pub fn cohen_kappa(&self, power: Option<i32>) -> f64 {
         let n = self.classes;
         let actual: Vec<f64> = (0..n).map(|k| self.of_class(k)).collect();
         let predicted: Vec<f64> = (0..n).map(|k| self.predicted(k)).collect();
         let total: f64 = predicted.iter().sum();
         let (mut seen, mut expected) = (0.0, 0.0);
-        for i in 0..n {
-            for j in 0..n {
-                let weight = match power {
-                    _ if i == j => 0.0,
-                    None => 1.0,
-                    Some(power) => (i as f64 - j as f64).abs().powi(power),
-                };
-                seen += weight * self.counts[i * n + j];
-                expected += weight * (predicted[i] * actual[j] / total);
-            }
+        for (cell, count) in self.counts.iter().enumerate() {
+            let (i, j) = (cell / n, cell % n);
+            let weight = match power {
+                _ if i == j => 0.0,
+                None => 1.0,
+                Some(power) => (i as f64 - j as f64).abs().powi(power),
+            };
+            seen += weight * count;
+            expected += weight * (actual[i] * predicted[j] / total);
         }
         1.0 - ratio(seen, expected)
     }
 
-    /// Positive and negative likelihood ratio of two classes; 1 where a ratio is undefined, as in scikit-learn's scorers. NaN if there is no row of
-    /// class 1.
+    /// Positive and negative likelihood ratio of two classes; 1 where a ratio is undefined, as in scikit-learn's
+    /// scorers. NaN if there is no row of class 1.
     pub fn likelihood_ratios(&self) -> (f64, f64) {
         if self.classes != 2 || self.of_class(1) == 0.0 {
             return (f64::NAN, f64::NAN);

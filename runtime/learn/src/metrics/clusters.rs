@@ -1,6 +1,8 @@
-//! Scores of clusterings, against true labels or against the points. Labels are any numbers; equal ones are of one cluster.
+//! Scores of clusterings, against true labels or against the points. Labels are any numbers; equal ones are of one
+//! cluster.
 //!
-//! The source is scikit-learn's `metrics/cluster/_supervised.py`, `_unsupervised.py` and `_expected_mutual_info_fast.pyx`.
+//! The source is scikit-learn's `metrics/cluster/_supervised.py`, `_unsupervised.py` and
+//! `_expected_mutual_info_fast.pyx`.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +172,8 @@ pub fn adjusted_mutual_info_score(truth: &[f64], labels: &[f64]) -> f64 {
     away(c.mutual_information() - expected) / away(most - expected)
 }
 
-/// Homogeneity (a cluster has rows of one class), completeness (a class is in one cluster) and their harmonic mean, the V-measure.
+/// Homogeneity (a cluster has rows of one class), completeness (a class is in one cluster) and their harmonic mean,
+/// the V-measure.
 pub fn homogeneity_completeness_v_measure(truth: &[f64], labels: &[f64]) -> (f64, f64, f64) {
     if truth.is_empty() {
         return (1.0, 1.0, 1.0);
@@ -192,10 +195,11 @@ pub fn fowlkes_mallows_score(truth: &[f64], labels: &[f64]) -> f64 {
     if both == 0.0 { 0.0 } else { (both / second).sqrt() * (both / first).sqrt() }
 }
 
-/// The silhouette of each row: how much nearer its own cluster is than the next one, from -1 to 1. 0 for a cluster of one row.
+/// The silhouette of each row: how much nearer its own cluster is than the next one, from -1 to 1. 0 for a cluster of
+/// one row.
 ///
-/// `points` are row-major, rows x `width`. All distances are computed: the time grows with the square of the rows. NaN unless there are from 2
-/// clusters to one fewer than rows.
+/// `points` are row-major, rows x `width`. All distances are computed: the time grows with the square of the rows.
+/// NaN unless there are from 2 clusters to one fewer than rows.
 pub fn silhouette_samples(points: &[f64], width: usize, labels: &[f64]) -> Vec<f64> {
     let (labels, clusters) = encode(labels);
     let rows = labels.len();
@@ -243,7 +247,8 @@ fn centres(points: &[f64], width: usize, labels: &[usize], clusters: usize) -> (
     (sums, sizes)
 }
 
-/// Variance between clusters over variance within (Calinski and Harabasz 1974). NaN unless there are from 2 clusters to one fewer than rows.
+/// Variance between clusters over variance within (Calinski and Harabasz 1974). NaN unless there are from 2 clusters
+/// to one fewer than rows.
 pub fn calinski_harabasz_score(points: &[f64], width: usize, labels: &[f64]) -> f64 {
     let (labels, clusters) = encode(labels);
     let rows = labels.len();
@@ -262,8 +267,8 @@ pub fn calinski_harabasz_score(points: &[f64], width: usize, labels: &[f64]) -> 
     }
 }
 
-/// The mean over clusters of the worst ratio of extents to distance of two clusters (Davies and Bouldin 1979): lower is better. NaN unless there are
-/// from 2 clusters to one fewer than rows.
+/// The mean over clusters of the worst ratio of extents to distance of two clusters (Davies and Bouldin 1979): lower
+/// is better. NaN unless there are from 2 clusters to one fewer than rows.
 pub fn davies_bouldin_score(points: &[f64], width: usize, labels: &[f64]) -> f64 {
     let (labels, clusters) = encode(labels);
     let rows = labels.len();

@@ -1,7 +1,7 @@
 //! Scores of predicted probabilities. The source is scikit-learn's `metrics/_classification.py`.
 //!
-//! `proba` holds a slice for each class, each as long as there are rows. `y` holds positions of classes. A row of a class without probability scores
-//! as if its probability were 0.
+//! `proba` holds a slice for each class, each as long as there are rows. `y` holds positions of classes. A row of a
+//! class without probability scores as if its probability were 0.
 
 use super::{average, sums};
 
@@ -33,7 +33,8 @@ fn shares(y: &[f64], classes: usize, weight: Option<&[f64]>) -> Vec<f64> {
     (0..classes).map(|k| average(y.len(), weight, |row| f64::from(y[row] as usize == k))).collect()
 }
 
-/// The share of the log loss that the probabilities save against the shares of the classes. NaN for fewer than two rows or one class.
+/// The share of the log loss that the probabilities save against the shares of the classes. NaN for fewer than two
+/// rows or one class.
 pub fn d2_log_loss(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]>) -> f64 {
     if y.len() < 2 {
         return f64::NAN;
@@ -44,7 +45,8 @@ pub fn d2_log_loss(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]>) -> f64 {
     1.0 - super::ratio(loss, null)
 }
 
-/// The share of the Brier score that the probabilities save against the shares of the classes. NaN for fewer than two rows or one class.
+/// The share of the Brier score that the probabilities save against the shares of the classes. NaN for fewer than two
+/// rows or one class.
 pub fn d2_brier_score(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]>) -> f64 {
     if y.len() < 2 {
         return f64::NAN;

@@ -1,4 +1,7 @@
-//! Scores of the order of rows by a score or a probability. The source is scikit-learn's `metrics/_ranking.py` and `calibration.py`.
+//! Scores of the order of rows by a score or a probability. The source is scikit-learn's `metrics/_ranking.py` and
+//! `calibration.py`.
+
+use rayon::prelude::*;
 
 use super::{average, average_of_defined, ratio};
 
@@ -28,30 +31,31 @@ struct Counts {
 }
 
 fn counts(positive: &[bool], score: &[f64], weight: Option<&[f64]>) -> Counts {
-    let kept = |row: &usize| weight.is_none_or(|w| w[*row] != 0.0);
-    let mut order: Vec<usize> = (0..positive.len()).filter(kept).collect();
-    order.sort_by(|a, b| score[*b].total_cmp(&score[*a]));
+    let kept = (0..positive.len()).filter(|row| weight.is_none_or(|w| w[*row] != 0.0));
+    let mut order: Vec<(f64, usize)> = kept.map(|row| (score[row], row)).collect();
+    // Rows break ties, so that the order does not depend on threads.
+    order.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut out = Counts { fps: Vec::new(), tps: Vec::new(), thresholds: Vec::new() };
     let (mut fp, mut tp) = (0.0, 0.0);
-    for (i, row) in order.iter().enumerate() {
+    for (i, (at, row)) in order.iter().enumerate() {
         let weight = weight.map_or(1.0, |w| w[*row]);
         if positive[*row] {
             tp += weight;
         } else {
             fp += weight;
         }
-        if order.get(i + 1).is_none_or(|next| score[*next] != score[*row]) {
+        if order.get(i + 1).is_none_or(|next| next.0 != *at) {
             out.fps.push(fp);
             out.tps.push(tp);
-            out.thresholds.push(score[*row]);
+            out.thresholds.push(*at);
         }
     }
     out
 }
 
 impl RocCurve {
-    /// The curve of a score for rows that are positive or not. `drop_intermediate` leaves out points on a straight line between others. Rates are NaN
-    /// if no row is negative, or none is positive.
+    /// The curve of a score for rows that are positive or not. `drop_intermediate` leaves out points on a straight
+    /// line between others. Rates are NaN if no row is negative, or none is positive.
     pub fn new(positive: &[bool], score: &[f64], weight: Option<&[f64]>, drop_intermediate: bool) -> Self {
         let c = counts(positive, score, weight);
         let n = c.fps.len();
@@ -77,7 +81,8 @@ impl RocCurve {
 }
 
 impl PrecisionRecallCurve {
-    /// The curve of a score for rows that are positive or not. Recall is 1 everywhere if no row is positive, as in scikit-learn.
+    /// The curve of a score for rows that are positive or not. Recall is 1 everywhere if no row is positive, as in
+    /// scikit-learn.
     pub fn new(positive: &[bool], score: &[f64], weight: Option<&[f64]>) -> Self {
         let c = counts(positive, score, weight);
         let all = c.tps.last().copied().unwrap_or(0.0);
@@ -120,7 +125,8 @@ fn is_class(y: &[f64], class: usize) -> Vec<bool> {
     y.iter().map(|v| *v as usize == class).collect()
 }
 
-/// The mean of a score of each class against all others, `weighted` by the rows of the class. NaN if a class has no score.
+/// The mean of a score of each class against all others, `weighted` by the rows of the class. NaN if a class has no
+/// score.
 pub fn one_versus_rest(
     y: &[f64],
     proba: &[&[f64]],
@@ -162,7 +168,8 @@ pub fn roc_auc_one_versus_one(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]
     ratio(sum, total)
 }
 
-/// The share of rows whose class is among the `k` most probable ones. Of equal probabilities the later class counts as more probable.
+/// The share of rows whose class is among the `k` most probable ones. Of equal probabilities the later class counts
+/// as more probable.
 pub fn top_k_accuracy(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]>, k: usize) -> f64 {
     average(y.len(), weight, |row| {
         let class = y[row] as usize;

@@ -1,5 +1,7 @@
 //! Scores of predicted numbers. The source is scikit-learn's `metrics/_regression.py`.
 
+use rayon::prelude::*;
+
 use super::{average, ratio, sums};
 use crate::error::Error;
 
@@ -39,8 +41,26 @@ pub fn mean_absolute_error(y: &[f64], predicted: &[f64], weight: Weight<'_>) -> 
 
 /// The median of the absolute errors.
 pub fn median_absolute_error(y: &[f64], predicted: &[f64], weight: Weight<'_>) -> f64 {
-    let errors: Vec<f64> = y.iter().zip(predicted).map(|(a, b)| (b - a).abs()).collect();
-    weighted_quantile(&errors, weight, 0.5)
+    let mut errors: Vec<f64> = y.iter().zip(predicted).map(|(a, b)| (b - a).abs()).collect();
+    match weight {
+        Some(_) => weighted_quantile(&errors, weight, 0.5),
+        None => median(&mut errors),
+    }
+}
+
+/// The median, the mean of the two middle values of an even number. NaN if there are none.
+fn median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    match even {
+        true => (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + upper) / 2.0,
+        false => upper,
+    }
 }
 
 /// The mean of absolute errors relative to `y`. A `y` of 0 counts as 2.2e-16.
@@ -124,7 +144,8 @@ fn tweedie(y: f64, predicted: f64, p: f64) -> f64 {
     }
 }
 
-/// The share of the Tweedie deviance that the prediction saves against the mean. NaN for fewer than two rows and for a constant `y`.
+/// The share of the Tweedie deviance that the prediction saves against the mean. NaN for fewer than two rows and for
+/// a constant `y`.
 ///
 /// # Errors
 /// As [`mean_tweedie_deviance`].
@@ -137,7 +158,8 @@ pub fn d2_tweedie_score(y: &[f64], predicted: &[f64], weight: Weight<'_>, power:
     Ok(1.0 - ratio(loss, average(y.len(), weight, |row| tweedie(y[row], mean, power))))
 }
 
-/// The share of the pinball loss that the prediction saves against the quantile of `y`. NaN for fewer than two rows and if that quantile has no loss.
+/// The share of the pinball loss that the prediction saves against the quantile of `y`. NaN for fewer than two rows
+/// and if that quantile has no loss.
 pub fn d2_pinball_score(y: &[f64], predicted: &[f64], weight: Weight<'_>, alpha: f64) -> f64 {
     if y.len() < 2 {
         return f64::NAN;
@@ -152,12 +174,13 @@ pub fn d2_absolute_error_score(y: &[f64], predicted: &[f64], weight: Weight<'_>)
     d2_pinball_score(y, predicted, weight, 0.5)
 }
 
-/// The quantile of values under weights, the mean of two values where the share lies between them: `_weighted_percentile(average=True)` of
-/// `sklearn/utils/stats.py`. NaN values are left out. NaN if no value has a weight.
+/// The quantile of values under weights, the mean of two values where the share lies between them:
+/// `_weighted_percentile(average=True)` of `sklearn/utils/stats.py`. NaN values are left out. NaN if no value has a
+/// weight.
 pub fn weighted_quantile(values: &[f64], weight: Weight<'_>, share: f64) -> f64 {
     let weight_of = |row: usize| weight.map_or(1.0, |w| w[row]);
     let mut order: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan() && weight_of(*i) > 0.0).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    order.par_sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut total = 0.0;
     let cumulative: Vec<f64> = order
         .iter()

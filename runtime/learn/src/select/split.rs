@@ -10,11 +10,12 @@ pub type Split = (Vec<usize>, Vec<usize>);
 
 /// The splits of a splitter.
 ///
-/// `y` holds positions of classes for stratified splitters, `groups` the number of the group of each row. Both are `rows` long. `is_classifier`
-/// decides what [`Splitter::Auto`] means: stratified folds, or consecutive folds.
+/// `y` holds positions of classes for stratified splitters, `groups` the number of the group of each row. Both are
+/// `rows` long. `is_classifier` decides what [`Splitter::Auto`] means: stratified folds, or consecutive folds.
 ///
 /// # Errors
-/// If there are too few rows, classes or groups for the splitter, or if it needs classes or groups that are not there.
+/// If there are too few rows, classes or groups for the splitter, or if it needs classes or groups that are not
+/// there.
 pub fn splits(
     splitter: &Splitter,
     rows: usize,
@@ -109,8 +110,8 @@ pub fn small_class_note(splitter: &Splitter, y: &[f64], classes: &[String]) -> O
 
 /// One split into training and test rows: `sklearn.model_selection.train_test_split`.
 ///
-/// `stratify` holds positions of classes; each class then has the same share in both sets. Without any size a quarter of the rows is for test.
-/// Without `shuffle` the first rows are for training.
+/// `stratify` holds positions of classes; each class then has the same share in both sets. Without any size a quarter
+/// of the rows is for test. Without `shuffle` the first rows are for training.
 ///
 /// # Errors
 /// If a size does not fit the rows, if a class is too small to be in both sets, or for `stratify` without `shuffle`.

@@ -1,0 +1,450 @@
+//! Searches, scores and evaluations against scikit-learn 1.9.1 (`tests/learn/expect_select.py`), with a small model
+//! that is only here.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use onrush_dense::{Matrix, solve_positive, transpose_multiply};
+use onrush_wire::Value;
+use onrush_wire::learn::{Detail, Evaluation, Grid, Part, Spec, Splitter};
+use serde::{Deserialize, Serialize};
+
+use super::candidates;
+use super::evaluate::evaluate;
+use super::score::{self, score};
+use super::search::{self, Search};
+use super::validate::cross_validate_with;
+use crate::{Attribute, Column, Data, Error, Field, Fitted, Model, Role, Run, Tensor, Values, save};
+
+/// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`,
+/// with probabilities by logistic function or softmax.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Slopes {
+    /// A row for each class, one row for numbers and for two classes.
+    coef: Tensor,
+    classes: usize,
+}
+
+impl Model for Slopes {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        std::iter::once(Role::Prediction).chain((0..self.classes).map(Role::Proba)).collect()
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let values = |k: usize| -> Vec<f64> {
+            let line = self.coef.row(k);
+            (0..data.rows).map(|row| data.features.iter().zip(line).map(|(c, w)| c.values[row] * w).sum()).collect()
+        };
+        let lines: Vec<Vec<f64>> = (0..self.coef.shape[0]).map(values).collect();
+        if self.classes == 0 {
+            return Ok(wanted.iter().map(|_| lines[0].clone()).collect());
+        }
+        let proba = |row: usize| -> Vec<f64> {
+            if self.classes == 2 {
+                return [-1.0f64, 1.0].iter().map(|sign| 1.0 / (1.0 + (-sign * lines[0][row]).exp())).collect();
+            }
+            let most = lines.iter().map(|l| l[row]).fold(f64::MIN, f64::max);
+            let powers: Vec<f64> = lines.iter().map(|l| (l[row] - most).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            powers.iter().map(|p| p / sum).collect()
+        };
+        let rows: Vec<Vec<f64>> = (0..data.rows).map(proba).collect();
+        let best = |p: &Vec<f64>| (0..p.len()).rev().max_by(|a, b| p[*a].total_cmp(&p[*b])).unwrap() as f64;
+        let column = |i: &usize| match i {
+            0 => rows.iter().map(best).collect(),
+            k => rows.iter().map(|p| p[k - 1]).collect(),
+        };
+        Ok(wanted.iter().map(column).collect())
+    }
+
+    fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
+        (name == "coef").then(|| Attribute::by_feature(features, "coef", self.coef.row(0)))
+    }
+
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
+        match self.coef.shape.get(1) == Some(&features) && self.classes == classes {
+            true => Ok(()),
+            false => Err(Error::new("model-file", "the slopes do not fit the features")),
+        }
+    }
+}
+
+/// Trains [`Slopes`]. A penalty above 1e6 fails.
+fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
+    run.check(|| "nothing".to_string())?;
+    let alpha = spec.float("alpha").unwrap();
+    if alpha > 1e6 {
+        return Err(Error::new("fit", "the penalty is too strong"));
+    }
+    let x = data.matrix();
+    let mut gram = transpose_multiply(&x, &x);
+    (0..x.columns).for_each(|j| gram.set(j, j, gram.at(j, j) + alpha));
+    let classes = data.classes.len();
+    let lines = if classes > 2 { classes } else { 1 };
+    let target = |k: usize, y: f64| match classes {
+        0 => y,
+        2 => 2.0 * y - 1.0,
+        _ => {
+            if y as usize == k {
+                1.0
+            } else {
+                -1.0
+            }
+        }
+    };
+    let y: Vec<f64> = (0..lines).flat_map(|k| data.y.iter().map(move |y| target(k, *y))).collect();
+    let right = transpose_multiply(&x, &Matrix::new(data.rows, lines, y));
+    let coef = solve_positive(&gram, &right).unwrap().data;
+    let model = Slopes { coef: Tensor::new(vec![lines, x.columns], coef), classes };
+    Ok(Fitted::new(spec, data, model.into()))
+}
+
+fn folder() -> std::path::PathBuf {
+    std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/learn")
+}
+
+fn expected(section: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(folder().join("select.json")).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()[section].clone()
+}
+
+fn numbers(value: &serde_json::Value) -> Vec<f64> {
+    match value {
+        serde_json::Value::Array(values) => values.iter().flat_map(numbers).collect(),
+        value => vec![value.as_f64().unwrap_or(f64::NAN)],
+    }
+}
+
+/// A set of `tests/learn/data` with the features at these positions.
+fn load(name: &str, features: std::ops::Range<usize>) -> Data {
+    let text = std::fs::read_to_string(folder().join(format!("data/{name}.csv"))).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<f64>> = lines.map(|l| l.split(',').map(|v| v.parse().unwrap()).collect()).collect();
+    let column = |j: usize| rows.iter().map(|r| r[j]).collect::<Vec<f64>>();
+    let y = column(names.len() - 1);
+    let features = features.map(|j| Column::number(names[j], column(j))).collect();
+    Data { y, target: "target".to_string(), ..Data::new(features) }
+}
+
+fn diabetes() -> Data {
+    load("diabetes", 2..6)
+}
+
+/// Iris: three classes, or the last two.
+fn iris(classes: usize) -> Data {
+    let data = load("iris", 0..4);
+    let rows: Vec<usize> = (0..data.rows).filter(|r| data.y[*r] as usize + classes >= 3).collect();
+    let mut data = data.take(&rows);
+    data.y.iter_mut().for_each(|y| *y -= (3 - classes) as f64);
+    data.classes = (0..classes).map(|k| format!("kind {k}")).collect();
+    data
+}
+
+fn close(found: &[f64], wanted: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    let scale = wanted.iter().filter(|v| v.is_finite()).fold(f64::MIN_POSITIVE, |a, b| a.max(b.abs()));
+    for (i, (a, b)) in found.iter().zip(wanted).enumerate() {
+        assert!(a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * scale, "{what} {i}: {a}, not {b}");
+    }
+}
+
+fn frame(attribute: Attribute) -> BTreeMap<String, Values> {
+    match attribute {
+        Attribute::Frame(columns) => columns.into_iter().collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn floats(values: &Values) -> Vec<f64> {
+    match values {
+        Values::Floats(values) => values.clone(),
+        Values::Ints(values) => values.iter().map(|v| *v as f64).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn searching(estimator: &str, grid: Vec<(&str, Grid)>) -> Spec {
+    let part = Part { name: "estimator".to_string(), columns: Vec::new(), spec: Spec::new("Ridge") };
+    let grid = grid.into_iter().map(|(path, grid)| (path.to_string(), grid)).collect();
+    Spec { parts: vec![part], grid, ..Spec::new(estimator) }
+}
+
+fn list(values: &[f64]) -> Grid {
+    Grid::List(values.iter().map(|v| (*v).into()).collect())
+}
+
+const ALPHAS: [f64; 5] = [0.001, 0.1, 10.0, 0.01, 0.1];
+
+fn search(spec: &Spec, data: &Data) -> (Search, Fitted) {
+    let made = || search::fit_with(spec, data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
+    (made(), Fitted::new(spec, data, made().into()))
+}
+
+fn results(search: &Search) -> BTreeMap<String, Values> {
+    frame(search.attribute("results", &[], &[]).unwrap())
+}
+
+fn compare(spec: &Spec, name: &str) {
+    let file = &expected("searches")[name];
+    let data = diabetes();
+    let (search, fitted) = search(spec, &data);
+    let results = results(&search);
+    close(&floats(&results["param_alpha"]), &numbers(&file["alpha"]), 1e-14, &format!("{name} alpha"));
+    close(&floats(&results["mean_test_score"]), &numbers(&file["mean"]), 1e-11, &format!("{name} mean"));
+    close(&floats(&results["std_test_score"]), &numbers(&file["std"]), 1e-11, &format!("{name} std"));
+    close(&floats(&results["rank_test_score"]), &numbers(&file["rank"]), 0.0, &format!("{name} rank"));
+    let folds = results.keys().filter(|k| k.starts_with("split")).count();
+    let columns: Vec<Vec<f64>> = (0..folds).map(|k| floats(&results[&format!("split{k}_test_score")])).collect();
+    let found: Vec<f64> = (0..columns[0].len()).flat_map(|i| columns.iter().map(move |c| c[i])).collect();
+    close(&found, &numbers(&file["folds"]), 1e-11, &format!("{name} folds"));
+    let best = numbers(&file["best"]);
+    assert_eq!(fitted.attribute("best_index"), Some(Attribute::Int(best[0] as i64)), "{name}");
+    assert!(matches!(fitted.attribute("best_score"), Some(Attribute::Float(s)) if (s - best[1]).abs() < 1e-10));
+    let coef = frame(fitted.attribute("coef").unwrap());
+    close(&floats(&coef["coef"]), &numbers(&file["coef"]), 1e-10, &format!("{name} coef"));
+}
+
+#[test]
+fn searches_find_what_scikit_learn_finds() {
+    let grid = || vec![("tol", list(&[0.1, 0.2])), ("alpha", list(&ALPHAS))];
+    let folds = Splitter::KFold { n_splits: 4, shuffle: false, random_state: 0 };
+    compare(&Spec { cv: Some(folds), ..searching("GridSearchCV", grid()) }, "grid");
+    compare(&searching("GridSearchCV", grid()).with("scoring", "neg_mean_absolute_error"), "grid_mae");
+    let powers: Vec<f64> = numbers(&expected("searches")["random_lists"]["alpha"]);
+    assert_eq!(powers.len(), 7);
+    let geometric: Vec<f64> = (0..9).map(|i| 10f64.powf(-3.0 + 0.5 * f64::from(i))).collect();
+    let lists = vec![("alpha", list(&geometric)), ("tol", list(&[0.1, 0.2, 0.3]))];
+    let random = |grid| searching("RandomizedSearchCV", grid).with("random_state", 3);
+    compare(&random(lists).with("n_iter", 7), "random_lists");
+    compare(&random(vec![("alpha", Grid::LogUniform(1e-3, 10.0))]).with("n_iter", 6), "random");
+}
+
+#[test]
+fn a_saved_search_predicts_the_same_bits() {
+    let (data, spec) = (diabetes(), searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]));
+    let (_, fitted) = search(&spec, &data);
+    let (_, again) = search(&spec, &data);
+    let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
+    let predicted = |fitted: &Fitted| fitted.apply(&data, &[0]).unwrap();
+    assert_eq!(predicted(&fitted), predicted(&again));
+    assert_eq!(predicted(&fitted), predicted(&loaded));
+    assert_eq!(fitted.attribute("results"), loaded.attribute("results"));
+    assert_eq!(fitted.outputs(), vec![("prediction".to_string(), Role::Prediction)]);
+    // A file whose best trial is not there is refused.
+    let Attribute::Int(best) = fitted.attribute("best_index").unwrap() else { panic!() };
+    let mut bytes = save::to_bytes(&fitted).unwrap();
+    let place = format!("\\\"best_index\\\":{best},").into_bytes();
+    let at = bytes.windows(place.len()).position(|w| w == place).unwrap();
+    bytes[at + place.len() - 2] = b'9';
+    let error = save::from_bytes(&bytes).err().unwrap();
+    assert!(error.message.contains("no trial at the position"), "{error}");
+}
+
+#[test]
+fn a_failing_trial_is_recorded_and_the_search_goes_on() {
+    let (data, spec) = (diabetes(), searching("GridSearchCV", vec![("alpha", list(&[1e7, 1.0, 1e8]))]));
+    let (search, _) = search(&spec, &data);
+    let results = results(&search);
+    assert_eq!(results["state"], Values::Strs(["failed", "done", "failed"].map(String::from).to_vec()));
+    assert_eq!(floats(&results["rank_test_score"]), [2.0, 1.0, 2.0]);
+    assert!(floats(&results["mean_test_score"])[0].is_nan());
+    assert_eq!(search.notes(), ["2 of 3 trials failed, the first with: the penalty is too strong"]);
+    let all = searching("GridSearchCV", vec![("alpha", list(&[1e7, 1e8]))]);
+    let error = search::fit_with(&all, &data, &Run::silent(), &train).err().unwrap();
+    assert_eq!(error.message, "all 2 trials failed, the first with: the penalty is too strong");
+}
+
+#[test]
+fn a_stopped_search_keeps_its_best_complete_trial() {
+    let data = diabetes();
+    let alphas: Vec<f64> = (0..400).map(|i| 1.0 + f64::from(i)).collect();
+    let spec = searching("GridSearchCV", vec![("alpha", list(&alphas))]);
+    let (trained, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let counted = |spec: &Spec, data: &Data, run: &Run<'_>| {
+        if trained.fetch_add(1, Ordering::Relaxed) > 300 {
+            stopped.store(true, Ordering::Relaxed);
+        }
+        train(spec, data, run)
+    };
+    let run = Run { is_stopped: &|| stopped.load(Ordering::Relaxed), ..Run::silent() };
+    let search = search::fit_with(&spec, &data, &run, &counted).unwrap_or_else(|e| panic!("{e}"));
+    assert!(search.notes()[0].starts_with("stopped after "), "{:?}", search.notes());
+    assert!(search.apply(&data, &[0]).is_ok());
+    let run = Run { is_stopped: &|| true, ..Run::silent() };
+    let error = search::fit_with(&spec, &data, &run, &train).err().unwrap();
+    assert!(error.stopped && error.message == "stopped before one of 400 trials was complete", "{error}");
+}
+
+#[test]
+fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
+    let data = diabetes();
+    let alphas = [1e5, 0.01, 3e4, 0.5, 1e4, 1e3, 0.1];
+    let folds = Splitter::KFold { n_splits: 8, shuffle: true, random_state: 0 };
+    let spec = Spec { cv: Some(folds), ..searching("GridSearchCV", vec![("alpha", list(&alphas))]) };
+    let plain = search::fit_with(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
+    let seen = Mutex::new(Vec::new());
+    let run = Run { detail: &|detail| seen.lock().unwrap().push(detail), ..Run::silent() };
+    let raced =
+        search::fit_with(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(plain.attribute("best_index", &[], &[]), raced.attribute("best_index", &[], &[]));
+    let Values::Strs(states) = &results(&raced)["state"] else { panic!() };
+    assert!(states.iter().any(|s| s == "pruned") && states.iter().any(|s| s == "done"), "{states:?}");
+    let Some(Detail::Trials(last)) = seen.into_inner().unwrap().pop() else { panic!() };
+    assert_eq!(last.len(), alphas.len());
+    assert!(last.iter().all(|t| t.state == "done" || t.state == "pruned"), "{last:?}");
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let prune = spec.with("prune", true);
+    let alone =
+        one.install(|| search::fit_with(&prune, &data, &Run::silent(), &train)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(results(&alone)["state"], results(&raced)["state"]);
+}
+
+#[test]
+fn cross_validation_gives_the_scores_of_scikit_learn() {
+    let file = &expected("searches")["cross_validate"];
+    let folds = cross_validate_with(
+        &Spec::new("Ridge"),
+        &diabetes(),
+        &Splitter::Auto { n_splits: 3 },
+        &["r2".to_string(), "neg_max_error".to_string()],
+        true,
+        &Run::silent(),
+        &train,
+    )
+    .unwrap();
+    assert_eq!(folds.iter().map(|f| f.fold).collect::<Vec<usize>>(), [0, 1, 2]);
+    for (i, name) in ["r2", "neg_max_error"].into_iter().enumerate() {
+        let found: Vec<f64> = folds.iter().map(|f| f.test[i].1).collect();
+        close(&found, &numbers(&file[format!("test_{name}")]), 1e-11, name);
+        let found: Vec<f64> = folds.iter().map(|f| f.train[i].1).collect();
+        close(&found, &numbers(&file[format!("train_{name}")]), 1e-11, name);
+    }
+}
+
+#[test]
+fn scorers_are_those_of_scikit_learn() {
+    let file = expected("scorers");
+    let names: Vec<&str> = file["names"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    let ours = score::names();
+    assert_eq!(names.iter().filter(|n| !ours.contains(n)).collect::<Vec<_>>(), Vec::<&&str>::new());
+    for (case, data) in [("three", iris(3)), ("two", iris(2)), ("numbers", diabetes())] {
+        let fitted = train(&Spec::new("Ridge").with("alpha", 1.0), &data, &Run::silent()).unwrap();
+        let mut compared = 0;
+        for (name, wanted) in file[case].as_object().unwrap() {
+            // scikit-learn also takes classes as numbers.
+            if score::check(name, case != "numbers").is_err() {
+                continue;
+            }
+            if case == "numbers"
+                && ["homogeneity_score", "completeness_score", "v_measure_score"].contains(&name.as_str())
+            {
+                continue;
+            }
+            close(&[score(name, &fitted, &data).unwrap()], &numbers(wanted), 1e-11, &format!("{case} {name}"));
+            compared += 1;
+        }
+        assert!(compared >= 9, "{case}: {compared}");
+    }
+}
+
+#[test]
+fn scores_that_do_not_fit_say_why() {
+    let (three, two, plain) = (iris(3), iris(2), diabetes());
+    let fitted = |data: &Data| train(&Spec::new("Ridge"), data, &Run::silent()).unwrap();
+    let error = |name: &str, data: &Data| score(name, &fitted(data), data).unwrap_err();
+    let made = error("roc_auc", &three);
+    assert_eq!(made.message, "`roc_auc` scores two classes, and there are 3");
+    assert_eq!(made.help, ["take `roc_auc_ovr` or `roc_auc_ovo`"]);
+    let made = error("mean_squared_error", &plain);
+    assert_eq!(made.message, "there is no scorer `mean_squared_error`");
+    assert_eq!(made.help, ["did you mean `neg_mean_squared_error`?"]);
+    assert_eq!(error("acuracy", &two).help, ["did you mean `accuracy`?"]);
+    assert_eq!(error("r2", &two).message, "`r2` scores numbers, and the target has classes");
+    assert_eq!(error("f1", &plain).message, "`f1` scores classes, and the target has none");
+    let rows = Data { y: Vec::new(), ..plain.clone() };
+    let made = score("r2", &fitted(&plain), &rows).unwrap_err();
+    assert_eq!(made.message, "the rows have no target `target` to compare predictions with");
+    // Rows with classes in another order, and with one that the model has not seen.
+    let mut other = two.clone();
+    other.classes = vec!["kind 1".to_string(), "kind 0".to_string(), "new".to_string()];
+    other.y.iter_mut().for_each(|y| *y = 1.0 - *y);
+    let model = fitted(&two);
+    assert_eq!(score("f1", &model, &other), score("f1", &model, &two));
+    other.y[0] = 2.0;
+    assert!(score("accuracy", &model, &other).unwrap() < score("accuracy", &model, &two).unwrap() + 1e-12);
+    let made = score("neg_log_loss", &model, &other).unwrap_err();
+    assert_eq!(made.message, "`target` has class `new`, which the model was not trained on");
+    assert!(score("accuracy", &model, &two.take(&[])).unwrap().is_nan());
+}
+
+#[test]
+fn grids_that_cannot_be_tried_say_why() {
+    let data = diabetes();
+    let error = |spec: Spec| search::fit_with(&spec, &data, &Run::silent(), &train).err().unwrap().message;
+    let grid = |path: &str, grid: Grid| searching("GridSearchCV", vec![(path, grid)]);
+    assert_eq!(error(grid("alpha", list(&[]))), "`alpha` has no values to try");
+    assert_eq!(error(grid("alpha", list(&[-1.0]))), "`alpha` is -1: at least 0");
+    assert_eq!(error(grid("alhpa", list(&[1.0]))), "there is no parameter `alhpa`: did you mean `alpha`?");
+    let wanted = "`alpha` is a distribution, and GridSearchCV tries lists of values";
+    assert_eq!(error(grid("alpha", Grid::Uniform(0.0, 1.0))), wanted);
+    assert_eq!(error(searching("GridSearchCV", Vec::new())), "GridSearchCV has no parameters to try");
+    let random = searching("RandomizedSearchCV", vec![("alpha", Grid::LogUniform(0.0, 1.0))]);
+    let wanted = "`alpha` is log-uniform from 0 to 1: the first must be above 0 and less than the second";
+    assert_eq!(error(random), wanted);
+    let spec = searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]).with("scoring", "r22");
+    assert_eq!(error(spec), "there is no scorer `r22`");
+    let all = [("alpha", Grid::Integers(i64::MIN, i64::MAX)), ("tol", Grid::Uniform(1.0, 2.0))];
+    assert_eq!(candidates::sample(&searching("RandomizedSearchCV", all.to_vec())).unwrap().len(), 10);
+    let spec = searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]).with("refit", false);
+    let (search, fitted) = search(&spec, &data);
+    assert!(fitted.outputs().is_empty() && search.attribute("coef", &[], &[]).is_none());
+    let error = fitted.apply(&data, &[]).unwrap_err();
+    assert_eq!(error.message, "the search has no model: it was run with `refit` = false");
+}
+
+#[test]
+fn reports_have_the_numbers_of_scikit_learn() {
+    let file = expected("scorers");
+    for (case, data) in [("three_report", iris(3)), ("two_report", iris(2))] {
+        let fitted = train(&Spec::new("Ridge").with("alpha", 1.0), &data, &Run::silent()).unwrap();
+        let report = frame(evaluate(&fitted, &data, &Evaluation::Report).unwrap());
+        for (i, name) in ["precision", "recall", "f1_score", "support"].into_iter().enumerate() {
+            let wanted: Vec<f64> = file[case].as_array().unwrap().iter().map(|row| numbers(&row[i])[0]).collect();
+            close(&floats(&report[name]), &wanted, 1e-12, name);
+        }
+        let confusion = frame(evaluate(&fitted, &data, &Evaluation::ConfusionMatrix).unwrap());
+        assert_eq!(floats(&confusion["count"]).iter().sum::<f64>(), data.rows as f64);
+        let roc = frame(evaluate(&fitted, &data, &Evaluation::Roc { class: None }).unwrap());
+        assert_eq!(roc.contains_key("class"), case == "three_report");
+        let class = Some(Value::Text("kind 1".to_string()));
+        let one = frame(evaluate(&fitted, &data, &Evaluation::PrecisionRecall { class: class.clone() }).unwrap());
+        assert!(!one.contains_key("class") && floats(&one["recall"]).first() == Some(&1.0));
+        let bins = frame(evaluate(&fitted, &data, &Evaluation::Calibration { class, bins: 5 }).unwrap());
+        assert_eq!(floats(&bins["count"]).iter().sum::<f64>(), data.rows as f64);
+        let class = Some(Value::Text("other".to_string()));
+        let error = evaluate(&fitted, &data, &Evaluation::Roc { class }).unwrap_err();
+        assert!(error.message.starts_with("there is no class `other`: the classes are kind 0, kind 1"), "{error}");
+    }
+}
+
+#[test]
+fn importances_and_dependences_are_those_of_scikit_learn() {
+    let (file, data) = (expected("searches"), diabetes());
+    let fitted = train(&Spec::new("Ridge"), &data, &Run::silent()).unwrap();
+    let what = Evaluation::PermutationImportance { n_repeats: 5, scoring: None, random_state: 7 };
+    let found = frame(evaluate(&fitted, &data, &what).unwrap());
+    let scale = numbers(&file["importance"]);
+    close(&[floats(&found["importance_mean"]), floats(&found["importance_std"])].concat(), &scale, 1e-10, "importance");
+    let feature = data.features[1].name.clone();
+    let what = Evaluation::PartialDependence { feature: feature.clone(), grid: 9 };
+    let found = frame(evaluate(&fitted, &data, &what).unwrap());
+    let values = [floats(&found[&feature]), floats(&found["prediction"])].concat();
+    close(&values, &numbers(&file["dependence"]), 1e-11, "dependence");
+    let what = Evaluation::PartialDependence { feature: "bpp".to_string(), grid: 9 };
+    let error = evaluate(&fitted, &data, &what).unwrap_err();
+    assert_eq!(error.help, ["did you mean `bp`?"]);
+    let error = evaluate(&fitted, &data, &Evaluation::Roc { class: None }).unwrap_err();
+    assert_eq!(error.message, "an ROC curve needs classes, and Ridge has none");
+}

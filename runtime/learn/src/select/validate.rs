@@ -1,0 +1,154 @@
+//! Cross-validation: a model for each split, scored on the rows that it was not trained on
+//! (`sklearn.model_selection.cross_validate`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use onrush_wire::learn::{Spec, Splitter};
+use rayon::prelude::*;
+
+use super::score::{self, Answers};
+use super::split::{Split, splits};
+use crate::data::Data;
+use crate::error::Error;
+use crate::model::Fitted;
+use crate::run::Run;
+
+/// What trains a model.
+pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<Fitted, Error> + Sync);
+
+/// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a
+/// training uses all threads.
+const SMALL: usize = 20_000;
+
+/// A model of a cross-validation: its times in seconds and its scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fold {
+    /// The name of the estimator.
+    pub model: String,
+    pub fold: usize,
+    pub fit_time: f64,
+    pub score_time: f64,
+    /// For each scorer its name and the score on the test rows.
+    pub test: Vec<(String, f64)>,
+    /// The same on the training rows. Empty unless asked for.
+    pub train: Vec<(String, f64)>,
+}
+
+/// Trains a model for each split and scores it.
+///
+/// Without scorers the default one is used: accuracy for classes, else r2. A training set has only the classes of its
+/// rows. Rows count with their weights, in training and in scores.
+///
+/// # Errors
+/// If a split, a training or a score fails, and if the user stops the work.
+pub fn cross_validate(
+    spec: &Spec,
+    data: &Data,
+    splitter: &Splitter,
+    scorers: &[String],
+    return_train_score: bool,
+    run: &Run<'_>,
+) -> Result<Vec<Fold>, Error> {
+    cross_validate_with(spec, data, splitter, scorers, return_train_score, run, &crate::fit)
+}
+
+/// The work of [`cross_validate`] with any trainer.
+pub(crate) fn cross_validate_with(
+    spec: &Spec,
+    data: &Data,
+    splitter: &Splitter,
+    scorers: &[String],
+    return_train_score: bool,
+    run: &Run<'_>,
+    trainer: Trainer<'_>,
+) -> Result<Vec<Fold>, Error> {
+    crate::check::spec(spec)?;
+    let is_classifier = !data.classes.is_empty();
+    let scorers = named(scorers, is_classifier)?;
+    let splits = splits_of(data, splitter)?;
+    let done = AtomicU64::new(0);
+    let all = splits.len() as u64;
+    run.stage(format!("cross-validate {}", spec.estimator));
+    (run.steps)(0, all);
+    let folds = in_waves(data.rows, (0..splits.len()).collect(), |fold| {
+        run.check(|| format!("{} of {all} folds", done.load(Ordering::Relaxed)))?;
+        let inner = Run { is_stopped: run.is_stopped, ..Run::silent() };
+        let made = train_and_score(spec, data, &splits[fold], &scorers, return_train_score, &inner, trainer);
+        (run.steps)(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+        made.map(|made| Fold { fold, ..made })
+    });
+    folds.into_iter().collect()
+}
+
+/// The names of scorers: the given ones, or the default.
+pub(crate) fn named(scorers: &[String], is_classifier: bool) -> Result<Vec<String>, Error> {
+    scorers.iter().try_for_each(|scorer| score::check(scorer, is_classifier))?;
+    Ok(match scorers.is_empty() {
+        true => vec![score::default_scorer(is_classifier).to_string()],
+        false => scorers.to_vec(),
+    })
+}
+
+pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<Split>, Error> {
+    let y = (!data.y.is_empty()).then_some(data.y.as_slice());
+    splits(splitter, data.rows, y, !data.classes.is_empty(), data.groups.as_deref())
+}
+
+/// Calls `work` for each task, in waves: at most a few trainings hold their rows at the same time. The results are in
+/// the order of the tasks.
+pub(crate) fn in_waves<T: Send>(rows: usize, tasks: Vec<usize>, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    if rows > SMALL {
+        return tasks.into_iter().map(work).collect();
+    }
+    let wave = 4 * rayon::current_num_threads();
+    tasks.chunks(wave).flat_map(|wave| wave.par_iter().map(|task| work(*task)).collect::<Vec<T>>()).collect()
+}
+
+/// The rows at these positions, with only the classes that they have.
+pub(crate) fn training_rows(data: &Data, rows: &[usize]) -> Data {
+    let mut taken = data.take(rows);
+    let mut there = vec![false; taken.classes.len()];
+    if taken.y.is_empty() || there.is_empty() {
+        return taken;
+    }
+    taken.y.iter().for_each(|class| there[*class as usize] = true);
+    if there.iter().any(|there| !there) {
+        let kept = |class: usize| there[..class].iter().filter(|t| **t).count() as f64;
+        let position: Vec<f64> = (0..there.len()).map(kept).collect();
+        taken.y.iter_mut().for_each(|class| *class = position[*class as usize]);
+        let names = std::mem::take(&mut taken.classes).into_iter().zip(&there);
+        taken.classes = names.filter(|(_, there)| **there).map(|(name, _)| name).collect();
+        // Evaluation sets may have rows of other classes, whose positions no longer fit.
+        taken.eval.clear();
+    }
+    taken
+}
+
+/// Trains on the first rows of a split and scores on the second ones. The number of the fold is 0.
+pub(crate) fn train_and_score(
+    spec: &Spec,
+    data: &Data,
+    (train, test): &Split,
+    scorers: &[String],
+    return_train_score: bool,
+    run: &Run<'_>,
+    trainer: Trainer<'_>,
+) -> Result<Fold, Error> {
+    let start = Instant::now();
+    let train = training_rows(data, train);
+    let fitted = trainer(spec, &train, run)?;
+    let fit_time = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut test = data.take(test);
+    test.eval.clear();
+    let names: Vec<&str> = scorers.iter().map(String::as_str).collect();
+    let scores = |data: &Data| -> Result<Vec<(String, f64)>, Error> {
+        let answers = Answers::new(&fitted, data, &names)?;
+        scorers.iter().map(|name| answers.score(name).map(|score| (name.clone(), score))).collect()
+    };
+    let test = scores(&test)?;
+    let score_time = start.elapsed().as_secs_f64();
+    let train = if return_train_score { scores(&train)? } else { Vec::new() };
+    Ok(Fold { model: spec.estimator.clone(), fold: 0, fit_time, score_time, test, train })
+}
