@@ -14,6 +14,7 @@ pub mod error;
 mod estimators;
 mod linear;
 pub mod model;
+mod prepare;
 pub mod random;
 pub mod run;
 pub mod save;
@@ -21,6 +22,7 @@ pub mod sums;
 pub mod tensor;
 pub mod weights;
 
+pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;
