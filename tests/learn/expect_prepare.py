@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
-    LabelEncoder,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
@@ -191,10 +190,8 @@ def encoders() -> None:
     case(OrdinalEncoder(), "mixed", columns=both)
     case(OrdinalEncoder(encoded_missing_value=-9), "mixed", columns=both)
     case(OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), "mixed", columns=both, test="unseen")
-    listed = {"categories": [["male", "female"], [10.0, 3.0, 2.0, 1.0, None]]}
     given = OrdinalEncoder(categories=[["male", "female"], np.array([1.0, 2.0, 3.0, 10.0, np.nan])])
     case(given, "mixed", columns=["sex", "class"], params={"categories": [["male", "female"], [1.0, 2.0, 3.0, 10.0, None]]})
-    del listed
     folds = {"classes": StratifiedKFold(5, shuffle=True, random_state=0), "number": KFold(5, shuffle=True, random_state=0)}
     folds["binary"] = folds["classes"]
     for target in ["number", "binary", "classes"]:
@@ -228,6 +225,81 @@ def products() -> None:
     case(PolynomialFeatures(degree=0), "numbers", columns=three)
 
 
+def spec(model, name="", columns=()) -> dict:
+    """A specification as the test reads it: estimator, parameters, estimators inside."""
+    if isinstance(model, str):
+        return {"estimator": model, "name": name, "columns": list(columns), "params": [], "parts": []}
+    parts = []
+    if isinstance(model, Pipeline):
+        parts = [spec(m, n) for n, m in model.steps]
+    elif isinstance(model, ColumnTransformer):
+        parts = [spec(m, n, c) for n, m, c in model.transformers]
+    elif isinstance(model, FeatureUnion):
+        parts = [spec(m, n) for n, m in model.transformer_list]
+    default = type(model)(**({"steps": []} if isinstance(model, Pipeline) else {"transformers": []} if isinstance(model, ColumnTransformer) else {"transformer_list": []} if isinstance(model, FeatureUnion) else {})).get_params(deep=False)
+    hidden = ("steps", "transformers", "transformer_list", "sparse_output", "sparse_threshold", "verbose_feature_names_out", "cv")
+    params = [[k, v] for k, v in model.get_params(deep=False).items() if k not in hidden and repr(v) != repr(default[k])]
+    return {"estimator": type(model).__name__, "name": name, "columns": list(columns), "params": params, "parts": parts}
+
+
+COMPOSED = []
+
+
+def composed(model, data, *, columns, test=None, target=None, cross=False) -> None:
+    frame = DATA[data][columns]
+    y = None if target is None else TARGETS[target]
+    transformed = model.fit_transform(frame, y)
+    out = np.asarray(transformed if cross else model.transform(DATA[test or data][columns]), dtype=float)
+    stride = STRIDE if len(out) > 20 else 1
+    COMPOSED.append(
+        {
+            "spec": spec(model),
+            "data": data,
+            "columns": columns,
+            "test": test or data,
+            "target": target,
+            "cross": cross,
+            "names": [name_of(n) for n in model.get_feature_names_out()],
+            "stride": stride,
+            "values": [[plain(v) for v in out[::stride, k]] for k in range(out.shape[1])],
+        }
+    )
+
+
+def composition() -> None:
+    three = ["a", "c", "constant"]
+    composed(make_pipeline(SimpleImputer(), StandardScaler(), PolynomialFeatures()), "holes", columns=three)
+    composed(make_pipeline(SimpleImputer(strategy="median"), "passthrough", SimpleImputer(), MinMaxScaler()), "holes", columns=three)
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False, handle_unknown="ignore"))
+    numeric = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), RobustScaler())
+    for remainder in ["drop", "passthrough"]:
+        model = ColumnTransformer(
+            [("categories", filled, ["sex", "port"]), ("numbers", numeric, ["age"])],
+            remainder=remainder,
+            verbose_feature_names_out=False,
+        )
+        composed(model, "mixed", columns=["class", "sex", "port", "age"])
+        composed(model, "mixed", columns=["class", "sex", "port", "age"], test="unseen")
+    model = ColumnTransformer(
+        [("kept", "passthrough", ["age"]), ("left_out", "drop", ["class"]), ("codes", OrdinalEncoder(), ["sex"])],
+        verbose_feature_names_out=False,
+        remainder="passthrough",
+    )
+    composed(model, "mixed", columns=["class", "sex", "age"])
+    union = FeatureUnion(
+        [("poly", PolynomialFeatures(include_bias=False, interaction_only=True)), ("bins", KBinsDiscretizer(3, encode="onehot-dense"))],
+        verbose_feature_names_out=False,
+    )
+    composed(make_pipeline(StandardScaler(), union), "numbers", columns=["a", "c"])
+    for target, folds in [("number", KFold), ("binary", StratifiedKFold)]:
+        encoder = TargetEncoder(cv=folds(5, shuffle=True, random_state=0))
+        model = ColumnTransformer([("mean", encoder, ["sex", "port"])], remainder="passthrough", verbose_feature_names_out=False)
+        model = make_pipeline(model, SimpleImputer(), StandardScaler())
+        columns = ["sex", "port", "age"]
+        composed(model, "mixed", columns=columns, target=target, cross=True)
+        composed(model, "mixed", columns=columns, target=target, test="unseen")
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     scalers()
@@ -235,13 +307,18 @@ def main() -> None:
     encoders()
     bins()
     products()
+    composition()
     out = {
         "data": {name: columns_of(frame) for name, frame in DATA.items()},
         "weight": WEIGHT.tolist(),
         "targets": {name: [plain(v) for v in values] for name, values in TARGETS.items()},
         "cases": CASES,
+        "composed": COMPOSED,
     }
-    (HERE / "prepare.json").write_text(json.dumps(out, ensure_ascii=False, separators=(",", ":")).replace('{"estimator"', '\n{"estimator"') + "\n")
+    text = json.dumps(out, ensure_ascii=False, separators=(",", ":"))
+    # A case a line, so that differences can be read.
+    text = text.replace(',{"estimator":', ',\n{"estimator":').replace(',{"spec":', ',\n{"spec":')
+    (HERE / "prepare.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":
