@@ -76,11 +76,11 @@ pub fn kind(spec: &Spec) -> EstimatorKind {
     match info(&spec.estimator).map(|e| e.kind) {
         Some(EstimatorKind::Meta) => match spec.estimator.as_str() {
             "ColumnTransformer" | "FeatureUnion" => of_transformers,
-            "Pipeline" => match kinds().last() {
+            "Pipeline" => match kinds().next_back() {
                 None | Some(EstimatorKind::Transformer) => of_transformers,
                 Some(last) => last,
             },
-            _ => kinds().last().unwrap_or(EstimatorKind::Meta),
+            _ => kinds().next_back().unwrap_or(EstimatorKind::Meta),
         },
         Some(kind) => kind,
         None => EstimatorKind::Meta,

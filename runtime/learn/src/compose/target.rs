@@ -136,3 +136,19 @@ impl Model for TransformedTarget {
         self.model.model().bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_undone_by_their_inverses() {
+        for func in [Func::Log, Func::Log1p, Func::Sqrt] {
+            for y in [1e-12, 0.3, 1.0, 7.5, 1e9] {
+                let back = func.inverse(func.value(y));
+                assert!((back - y).abs() <= 1e-14 * y * y.ln().abs().max(1.0), "{y}: {back}");
+            }
+        }
+        assert_eq!(Func::Log1p.inverse(Func::Log1p.value(0.0)), 0.0);
+    }
+}
