@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -23,6 +24,8 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -225,6 +228,19 @@ def products() -> None:
     case(PolynomialFeatures(degree=0), "numbers", columns=three)
 
 
+def distributions() -> None:
+    for data in ["numbers", "holes"]:
+        case(PowerTransformer(), data, columns=["a", "c", "constant"], attributes=["lambdas"])
+        case(PowerTransformer(standardize=False), data, columns=["a", "c"], attributes=["lambdas"])
+        case(PowerTransformer(method="box-cox"), data, columns=["b"], attributes=["lambdas"])
+        for distribution in ["uniform", "normal"]:
+            case(QuantileTransformer(output_distribution=distribution), data)
+            case(QuantileTransformer(n_quantiles=10, output_distribution=distribution), data)
+        case(QuantileTransformer(n_quantiles=10, subsample=40, random_state=3), data)
+        case(VarianceThreshold(), data, attributes=["variances"])
+        case(VarianceThreshold(threshold=4.5), data, attributes=["variances"])
+
+
 def spec(model, name="", columns=()) -> dict:
     """A specification as the test reads it: estimator, parameters, estimators inside."""
     if isinstance(model, str):
@@ -307,6 +323,7 @@ def main() -> None:
     encoders()
     bins()
     products()
+    distributions()
     composition()
     out = {
         "data": {name: columns_of(frame) for name, frame in DATA.items()},

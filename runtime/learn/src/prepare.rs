@@ -6,19 +6,25 @@ mod levels;
 mod one_hot;
 mod ordinal;
 mod polynomial;
+mod power;
 mod quantile;
+mod ranks;
 mod rows;
 mod scale;
 mod target;
+mod variance;
 
 pub use bins::Bins;
 pub use impute::Imputer;
 pub use one_hot::OneHot;
 pub use ordinal::Ordinal;
 pub use polynomial::Polynomial;
+pub use power::Power;
+pub use ranks::Ranks;
 pub use rows::Normalizer;
 pub use scale::Scaler;
 pub use target::TargetEncoder;
+pub use variance::Variance;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,6 +53,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>
         "TargetEncoder" => target::fit(spec, data, run).map(Any::from),
         "KBinsDiscretizer" => bins::fit(spec, data, run).map(Any::from),
         "PolynomialFeatures" => polynomial::fit(spec, data).map(Any::from),
+        "PowerTransformer" => power::fit(spec, data, run).map(Any::from),
+        "QuantileTransformer" => ranks::fit(spec, data, run).map(Any::from),
+        "VarianceThreshold" => variance::fit(spec, data, run).map(Any::from),
         _ => return None,
     })
 }

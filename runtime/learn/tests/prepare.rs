@@ -78,6 +78,8 @@ fn preprocessing_gives_the_results_of_scikit_learn() {
         for pair in case["params"].as_array().unwrap() {
             spec.set(pair[0].as_str().unwrap(), param(&pair[1]));
         }
+        // An exponent is the optimum of a function that is flat there: half of the digits.
+        let tolerance = if spec.estimator == "PowerTransformer" { 1e-6 } else { 1e-12 };
         let what = format!("{} {} {} {}", spec.estimator, case["params"], case["data"], case["target"]);
         let fitted = fit(&spec, &train);
         let outputs = fitted.outputs();
@@ -94,7 +96,9 @@ fn preprocessing_gives_the_results_of_scikit_learn() {
             let expected = &case["values"][k];
             match expected[0].is_string() {
                 true => assert_eq!(&Value::from(shown(role, &found)), expected, "{what}: {name}"),
-                false => assert_close(&zeroed(&found), &zeroed(&numbers(expected)), 1e-12, &format!("{what}: {name}")),
+                false => {
+                    assert_close(&zeroed(&found), &zeroed(&numbers(expected)), tolerance, &format!("{what}: {name}"))
+                }
             }
         }
         for (name, expected) in case["attributes"].as_object().unwrap() {
@@ -102,7 +106,7 @@ fn preprocessing_gives_the_results_of_scikit_learn() {
             let Values::Floats(found) = &columns[1].1 else { panic!("{what}: {name} is {columns:?}") };
             let found: Vec<f64> = found.iter().copied().filter(|v| !v.is_infinite()).collect();
             for (a, b) in found.iter().zip(numbers(expected)) {
-                assert_close(&zeroed(&[*a]), &zeroed(&[b]), 1e-12, &format!("{what}: {name}"));
+                assert_close(&zeroed(&[*a]), &zeroed(&[b]), tolerance, &format!("{what}: {name}"));
             }
         }
         bitwise_after_save(&spec, &train, &values, case["cross"] == true, &what);
@@ -242,7 +246,7 @@ fn errors_of_composition_name_the_step() {
     let columns = vec!["sexx".to_string()];
     let by_column = Part { columns, ..part("a", ordinal()) };
     let error = refused(&Spec { parts: vec![by_column], ..Spec::new("ColumnTransformer") }, &data);
-    assert_eq!(error.message, "transformer `a` takes `sexx`, which is no feature");
+    assert_eq!(error.message, "transformer `a` takes `sexx`, which is not a feature");
     assert_eq!(error.help, ["did you mean `sex`?"]);
     let target = Data { y: vec![1.0, 0.0, -2.0, 4.0], target: "price".to_string(), ..data.clone() };
     let ridge = vec![part("regressor", Spec::new("Ridge"))];
@@ -303,11 +307,12 @@ fn strange_data_are_no_reason_to_panic() {
     ];
     let names = ["StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer", "SimpleImputer"];
     let others = ["OneHotEncoder", "OrdinalEncoder", "LabelEncoder", "TargetEncoder", "KBinsDiscretizer"];
+    let more = ["PolynomialFeatures", "PowerTransformer", "QuantileTransformer", "VarianceThreshold"];
     let strategies = ["uniform", "quantile", "kmeans", "median", "most_frequent", "constant"];
     for values in columns {
         let y = (0..values.len()).map(|i| i as f64).collect();
         let train = Data { y, ..Data::new(vec![Column::number("x", values)]) };
-        for name in names.iter().chain(&others).chain(&["PolynomialFeatures"]) {
+        for name in names.iter().chain(&others).chain(&more) {
             for strategy in strategies {
                 let spec = Spec::new(name).with("strategy", strategy);
                 let spec = if name.contains("Bins") || name.contains("Imputer") { spec } else { Spec::new(name) };

@@ -125,6 +125,32 @@ macro_rules! prepare_estimators {
                 /// Whether there is a column `1` of ones.
                 include_bias: Bool = true, Any;
             } -> { powers: Frame }
+
+            /// Makes features look normal by a power of them (Yeo and Johnson 2000, Box and Cox 1964). Missing values stay missing.
+            PowerTransformer: Transformer [missing] {
+                /// `yeo-johnson` takes all numbers, `box-cox` positive ones.
+                method: Str = "yeo-johnson", OneOf(&["yeo-johnson", "box-cox"]);
+                /// Whether the results get mean 0 and variance 1.
+                standardize: Bool = true, Any;
+            } -> { lambdas: Frame }
+
+            /// Spreads each feature evenly from 0 to 1, or normally, by its quantiles. Missing values stay missing.
+            QuantileTransformer: Transformer [missing] {
+                /// The number of quantiles, at most that of the rows.
+                n_quantiles: Int = 1000, AtLeast(1.0);
+                /// The distribution of the results.
+                output_distribution: Str = "uniform", OneOf(&["uniform", "normal"]);
+                /// Of more rows than this number, a random sample is used.
+                subsample: Int = 10_000, AtLeast(1.0);
+                /// The seed of the sample.
+                random_state: Int = 0, AtLeast(0.0);
+            } -> { quantiles: Frame }
+
+            /// Leaves out features with little variance. Missing values stay missing.
+            VarianceThreshold: Transformer [missing] {
+                /// Features with this variance or less are left out.
+                threshold: Float = 0.0, AtLeast(0.0);
+            } -> { variances: Frame }
         }
     };
 }

@@ -86,7 +86,7 @@ fn positions(columns: &[String], data: &Data, part: &str) -> Result<Vec<usize>, 
             let names = data.names();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let error =
-                Error::new("unknown-column", format!("transformer `{part}` takes `{name}`, which is no feature"));
+                Error::new("unknown-column", format!("transformer `{part}` takes `{name}`, which is not a feature"));
             match check::nearest(name, &names) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!("the features are {}", names.join(", "))),

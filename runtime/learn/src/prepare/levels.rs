@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
-/// The position of a value that is no category.
+/// The position of a value that is not a category.
 pub const UNKNOWN: u32 = u32::MAX;
 
 /// The categories of a feature in their order.
@@ -30,7 +30,7 @@ pub struct Levels {
 }
 
 /// The categories of a feature, and the number of rows of each.
-pub struct Counted {
+pub struct CategoryCounts {
     pub levels: Levels,
     pub counts: Vec<u64>,
     pub notes: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Counted {
 ///
 /// # Errors
 /// If `categories` does not fit the features, and if values are not listed although unknown ones are an error.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Vec<Counted>, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Vec<CategoryCounts>, Error> {
     let listed = match spec.param("categories") {
         Param::List(lists) if lists.len() == data.width() => Some(lists),
         Param::None => None,
@@ -69,7 +69,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Vec<Counted>, Erro
 }
 
 /// The values of a column, sorted.
-fn automatic(column: &Column) -> Counted {
+fn automatic(column: &Column) -> CategoryCounts {
     let missing = column.missing() as u64;
     let (mut names, mut counts, values) = match &column.kind {
         Kind::Category(all) => {
@@ -98,11 +98,11 @@ fn automatic(column: &Column) -> Counted {
     }
     let strings = column.kind != Kind::Number;
     let levels = Levels { names, missing: missing > 0, strings, values: Tensor::vector(values) };
-    Counted { levels, counts, notes: Vec::new() }
+    CategoryCounts { levels, counts, notes: Vec::new() }
 }
 
 /// The categories that the user lists. `None` and NaN are the missing value, which must be the last one.
-fn from_list(column: &Column, list: &Param) -> Result<Counted, Error> {
+fn from_list(column: &Column, list: &Param) -> Result<CategoryCounts, Error> {
     let name = &column.name;
     let Param::List(list) = list else {
         return Err(Error::new("parameter", format!("`categories` is {list} for `{name}`: expected a list of values")));
@@ -164,7 +164,7 @@ fn from_list(column: &Column, list: &Param) -> Result<Counted, Error> {
             *n += 1;
         }
     }
-    Ok(Counted { levels, counts, notes })
+    Ok(CategoryCounts { levels, counts, notes })
 }
 
 impl Levels {

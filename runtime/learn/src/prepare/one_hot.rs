@@ -4,7 +4,7 @@ use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::levels::{self, Counted, Levels};
+use super::levels::{self, CategoryCounts, Levels};
 use super::{long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
@@ -75,7 +75,7 @@ fn infrequent(spec: &Spec, rows: usize, counts: &[u64]) -> Vec<bool> {
     rare
 }
 
-fn feature(spec: &Spec, rows: usize, counted: Counted) -> Feature {
+fn feature(spec: &Spec, rows: usize, counted: CategoryCounts) -> Feature {
     let rare = infrequent(spec, rows, &counted.counts);
     let all = &counted.levels.names;
     let mut names: Vec<String> = all.iter().zip(&rare).filter(|(_, rare)| !**rare).map(|(n, _)| n.clone()).collect();

@@ -4,20 +4,38 @@
 pub fn linear(values: &mut [f64], percents: &[f64]) -> Vec<f64> {
     let Some(last) = values.len().checked_sub(1) else { return vec![f64::NAN; percents.len()] };
     let mut at = |percent: f64| {
-        let position = (percent / 100.0 * last as f64).clamp(0.0, last as f64);
-        let low = position.floor() as usize;
+        let (low, share) = place(percent, last);
         let (_, a, above) = values.select_nth_unstable_by(low, f64::total_cmp);
         let a = *a;
-        let b = above.iter().copied().min_by(f64::total_cmp).unwrap_or(a);
-        // NumPy's `_lerp` starts from the nearer end.
-        let (share, width) = (position - low as f64, b - a);
-        match share {
-            0.0 => a,
-            s if s >= 0.5 => b - width * (1.0 - s),
-            s => a + width * s,
-        }
+        between(a, above.iter().copied().min_by(f64::total_cmp).unwrap_or(a), share)
     };
     percents.iter().map(|p| at(*p)).collect()
+}
+
+/// As [`linear`], for values in ascending order.
+pub fn of_sorted(values: &[f64], percents: &[f64]) -> Vec<f64> {
+    let Some(last) = values.len().checked_sub(1) else { return vec![f64::NAN; percents.len()] };
+    let at = |percent: &f64| {
+        let (low, share) = place(*percent, last);
+        between(values[low], values[(low + 1).min(last)], share)
+    };
+    percents.iter().map(at).collect()
+}
+
+/// The position below a level, and the share of the way to the next one.
+fn place(percent: f64, last: usize) -> (usize, f64) {
+    let position = (percent / 100.0 * last as f64).clamp(0.0, last as f64);
+    (position.floor() as usize, position - position.floor())
+}
+
+/// NumPy's `_lerp`, which starts from the nearer end.
+fn between(a: f64, b: f64, share: f64) -> f64 {
+    let width = b - a;
+    match share {
+        0.0 => a,
+        s if s >= 0.5 => b - width * (1.0 - s),
+        s => a + width * s,
+    }
 }
 
 /// The mean of the two values in the middle, as `numpy.median`. Reorders `values`, which hold no NaN. NaN if there are none.

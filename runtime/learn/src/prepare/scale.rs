@@ -4,7 +4,7 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs, quantile};
-use crate::data::{Column, Data};
+use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
 use crate::run::Run;
@@ -100,14 +100,7 @@ fn not_zero(scale: f64) -> f64 {
 
 fn standard(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
     let moments = each(data, run, |_, column| Ok(moments(&column.values, data.weight.as_deref())))?;
-    let scale: Vec<f64> = moments
-        .iter()
-        .map(|[count, mean, var]| {
-            // A variance within the rounding error of its computation counts as 0: `_is_constant_feature`.
-            let bound = count * f64::EPSILON * var + (count * mean * f64::EPSILON).powi(2);
-            if *var <= bound { 1.0 } else { var.sqrt() }
-        })
-        .collect();
+    let scale: Vec<f64> = moments.iter().map(|m| deviation(*m)).collect();
     let (with_mean, with_std) = (spec.flag("with_mean"), spec.flag("with_std"));
     let mut attributes = vec![("n_samples_seen".to_string(), tensor(&moments, 0))];
     if with_mean || with_std {
@@ -124,6 +117,29 @@ fn standard(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         clip: None,
         attributes,
     })
+}
+
+/// The standard deviation. 1 for a variance within the rounding error of its computation: `_is_constant_feature`.
+fn deviation([count, mean, var]: [f64; 3]) -> f64 {
+    let bound = count * f64::EPSILON * var + (count * mean * f64::EPSILON).powi(2);
+    if var <= bound { 1.0 } else { var.sqrt() }
+}
+
+/// Mean and standard deviation as `StandardScaler` uses them.
+pub fn mean_and_scale(values: &[f64]) -> (f64, f64) {
+    let moments = moments(values, None);
+    (moments[1], deviation(moments))
+}
+
+/// The variance of the values that are not missing.
+pub fn variance(values: &[f64]) -> f64 {
+    moments(values, None)[2]
+}
+
+/// Whether the variance is within the rounding error of its computation.
+pub fn is_constant(values: &[f64]) -> bool {
+    let [count, mean, var] = moments(values, None);
+    var <= count * f64::EPSILON * var + (count * mean * f64::EPSILON).powi(2)
 }
 
 /// Number or weight of the values, mean and variance. Two passes and a correction (Chan, Golub and LeVeque 1983), as `_incremental_mean_and_var`.
@@ -166,8 +182,8 @@ fn sums(values: &[f64], weight: Option<&[f64]>, term: impl Fn(f64, f64) -> [f64;
 }
 
 /// The smallest and the largest value. NaN for both if all are missing.
-fn ends(column: &Column) -> [f64; 2] {
-    column.values.iter().fold([f64::NAN; 2], |[low, high], x| [low.min(*x), high.max(*x)])
+pub fn ends(values: &[f64]) -> [f64; 2] {
+    values.iter().fold([f64::NAN; 2], |[low, high], x| [low.min(*x), high.max(*x)])
 }
 
 fn min_max(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
@@ -181,7 +197,7 @@ fn min_max(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         return Err(Error::new("parameter", message));
     }
     let columns = each(data, run, |_, column| {
-        let [smallest, largest] = ends(column);
+        let [smallest, largest] = ends(&column.values);
         let scale = (high - low) / not_zero(largest - smallest);
         Ok([smallest, largest, largest - smallest, scale, low - smallest * scale])
     })?;
