@@ -23,7 +23,8 @@ pub fn spec(spec: &Spec) -> Result<(), Error> {
         };
         param(known, value)?;
     }
-    spec.parts.iter().try_for_each(|part| self::spec(&part.spec))
+    let inside = spec.parts.iter().filter(|part| !crate::compose::is_word(&part.spec));
+    inside.map(|part| &part.spec).try_for_each(self::spec)
 }
 
 /// The closest of several names, if one is close.

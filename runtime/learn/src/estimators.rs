@@ -4,10 +4,12 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::check;
+use crate::compose;
 use crate::data::Data;
 use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
+use crate::prepare;
 use crate::run::Run;
 use crate::select::search;
 
@@ -36,6 +38,20 @@ models! {
     Search(search::Search),
     #[cfg(test)]
     Slopes(crate::select::tests::Slopes),
+    Scaler(prepare::Scaler),
+    Normalizer(prepare::Normalizer),
+    Imputer(prepare::Imputer),
+    OneHot(prepare::OneHot),
+    Ordinal(prepare::Ordinal),
+    TargetEncoder(prepare::TargetEncoder),
+    Bins(prepare::Bins),
+    Polynomial(prepare::Polynomial),
+    Power(prepare::Power),
+    Ranks(prepare::Ranks),
+    Variance(prepare::Variance),
+    Pipeline(compose::Pipeline),
+    Columns(compose::Columns),
+    TransformedTarget(compose::TransformedTarget),
 }
 
 /// Trains what `spec` says.
@@ -50,6 +66,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 }
 
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
+    if let Some(model) = prepare::fit(spec, data, run).or_else(|| compose::fit(spec, data, run)) {
+        return model;
+    }
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run).map(Any::from),

@@ -15,6 +15,7 @@ mod estimators;
 mod linear;
 pub mod metrics;
 pub mod model;
+mod prepare;
 pub mod random;
 pub mod run;
 pub mod save;
@@ -23,6 +24,7 @@ pub mod sums;
 pub mod tensor;
 pub mod weights;
 
+pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;

@@ -39,6 +39,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// The names of [`Model::bars`]. `None`: the features of the model.
+    fn bar_names(&self) -> Option<Vec<String>> {
+        None
+    }
+
     /// Losses or scores by iteration, for the card.
     fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
         Vec::new()
@@ -179,8 +184,14 @@ impl Fitted {
                 (Kind::Category(known), Kind::Category(names)) if known != names => {
                     let code = |name: &String| known.iter().position(|k| k == name).unwrap_or(known.len()) as f64;
                     let codes: Vec<f64> = names.iter().map(code).collect();
-                    let values = column.values.iter().map(|v| if v.is_nan() { *v } else { codes[*v as usize] });
-                    crate::Column { name: field.name.clone(), kind: field.kind.clone(), values: values.collect() }
+                    let code = |v: &f64| codes.get(*v as usize).copied().unwrap_or(known.len() as f64);
+                    let values: Vec<f64> =
+                        column.values.iter().map(|v| if v.is_nan() { *v } else { code(v) }).collect();
+                    // The first unseen category stands after the known ones, so that messages can name it.
+                    let first = values.iter().position(|code| *code == known.len() as f64);
+                    let first = first.and_then(|row| names.get(column.values[row] as usize));
+                    let kind = Kind::Category(known.iter().chain(first).cloned().collect());
+                    crate::Column { name: field.name.clone(), kind, values }
                 }
                 (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.clone(),
                 (wanted, _) => {

@@ -31,17 +31,23 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
     safetensors::serialize(views, Some(metadata)).map_err(|e| broken(&e))
 }
 
+fn pickle() -> Error {
+    Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
+        .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that")
+}
+
 /// The model of a file.
 ///
 /// # Errors
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
     let broken = |why: String| Error::new("model-file", format!("this is no model file of Onrush: {why}"));
-    if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
-        return Err(Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
-            .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that"));
-    }
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
+    // A container whose header is 128 bytes long starts as a pickle does, so that pickles are only looked for in what cannot be read.
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| match bytes.first() {
+        Some(0x80) => pickle(),
+        _ if bytes.starts_with(b"PK") => pickle(),
+        _ => broken(e.to_string()),
+    })?;
     let entries = metadata.metadata().clone().unwrap_or_default();
     match entries.get("format").map(String::as_str) {
         Some(FORMAT) => {}

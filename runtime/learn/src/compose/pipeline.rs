@@ -1,0 +1,152 @@
+//! Steps in a row (scikit-learn's `Pipeline`).
+
+use std::borrow::Cow;
+
+use onrush_wire::learn::Spec;
+use serde::{Deserialize, Serialize};
+
+use super::{check_inside, distinct_names, features_of, inside, is_word, named_bars, transformed, transformer};
+use crate::check;
+use crate::data::Data;
+use crate::error::Error;
+use crate::estimators::fit as fit_one;
+use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::run::Run;
+
+/// Trained steps. Steps that pass their features through are left out.
+#[derive(Serialize, Deserialize)]
+pub struct Pipeline {
+    steps: Vec<(String, Fitted)>,
+}
+
+/// Trains the steps one after the other.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Pipeline, Error> {
+    let (mut steps, data) = before_last(spec, data, run)?;
+    if let Some(last) = spec.parts.last().filter(|part| !is_word(&part.spec)) {
+        let fitted = fit_one(&last.spec, &data, run).map_err(|e| inside(&last.name, e))?;
+        steps.push((last.name.clone(), fitted));
+    }
+    Ok(Pipeline { steps })
+}
+
+/// Trains the steps, and gives the transformed training rows.
+pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Pipeline, Vec<Vec<f64>>), Error> {
+    let (mut steps, data) = before_last(spec, data, run)?;
+    let Some(last) = spec.parts.last().filter(|part| !is_word(&part.spec)) else {
+        let values = data.into_owned().features.into_iter().map(|c| c.values);
+        return Ok((Pipeline { steps }, values.collect()));
+    };
+    let (fitted, values) = super::fit_transform(&last.spec, &data, run).map_err(|e| inside(&last.name, e))?;
+    steps.push((last.name.clone(), fitted));
+    Ok((Pipeline { steps }, values))
+}
+
+type Steps<'a> = (Vec<(String, Fitted)>, Cow<'a, Data>);
+
+/// Trains all steps but the last one: the models, and what the last one is trained on.
+fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>) -> Result<Steps<'a>, Error> {
+    distinct_names(spec)?;
+    let Some((_, before)) = spec.parts.split_last() else {
+        return Err(
+            Error::new("parameter", "the pipeline has no steps").help("`.step(StandardScaler::new())` adds one")
+        );
+    };
+    if let Some(part) = spec.parts.iter().find(|part| part.spec.estimator == "drop") {
+        let message = format!("step `{}` is \"drop\": a pipeline takes estimators and \"passthrough\"", part.name);
+        return Err(Error::new("parameter", message));
+    }
+    if data.rows == 0 {
+        return Err(Error::new("no-rows", "the pipeline got no rows"));
+    }
+    let mut steps = Vec::new();
+    let mut now = Cow::Borrowed(data);
+    for (k, part) in before.iter().enumerate().filter(|(_, part)| !is_word(&part.spec)) {
+        run.check(|| format!("{k} of {} steps", spec.parts.len()))?;
+        run.stage(format!("step {} of {}: {}", k + 1, spec.parts.len(), part.name));
+        let (fitted, next) = transformer(&part.name, &part.spec, &now, run)?;
+        steps.push((part.name.clone(), fitted));
+        now = Cow::Owned(next);
+    }
+    run.check(|| format!("{} of {} steps", before.len(), spec.parts.len()))?;
+    Ok((steps, now))
+}
+
+impl Pipeline {
+    fn last(&self) -> Option<&Fitted> {
+        self.steps.last().map(|(_, fitted)| fitted)
+    }
+
+    /// Names and models of the steps.
+    pub fn steps(&self) -> impl Iterator<Item = (&str, &Fitted)> {
+        self.steps.iter().map(|(name, fitted)| (name.as_str(), fitted))
+    }
+}
+
+impl Model for Pipeline {
+    fn outputs(&self, features: &[Field]) -> Vec<Role> {
+        match self.last() {
+            Some(last) => last.model().outputs(&last.features),
+            None => features.iter().map(|f| Role::Feature(f.name.clone(), f.kind.clone())).collect(),
+        }
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let Some(((name, last), before)) = self.steps.split_last() else {
+            return Ok(wanted.iter().map(|k| data.features[*k].values.clone()).collect());
+        };
+        let mut now = Cow::Borrowed(data);
+        for (name, fitted) in before {
+            now = Cow::Owned(transformed(name, fitted, &now)?);
+        }
+        check::features(&last.spec, &now, "used").map_err(|e| inside(name, e))?;
+        last.model().apply(&now, wanted).map_err(|e| inside(name, e))
+    }
+
+    fn attribute(&self, name: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
+        self.last().and_then(|last| last.attribute(name))
+    }
+
+    fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
+        self.last().and_then(|last| last.model().bars())
+    }
+
+    fn bar_names(&self) -> Option<Vec<String>> {
+        self.last().map(|last| named_bars(last.model(), &last.features))
+    }
+
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        self.last().map_or_else(Vec::new, |last| last.model().curves())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let of = |(name, fitted): (&str, &Fitted)| {
+            let name = name.to_string();
+            fitted.model().notes().into_iter().map(move |note| format!("{name}: {note}"))
+        };
+        self.steps().flat_map(of).collect()
+    }
+
+    fn rows(&self) -> Option<Vec<f64>> {
+        self.last().and_then(|last| last.model().rows())
+    }
+
+    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+        let wrong =
+            |name: &str| Err(Error::new("model-file", format!("step `{name}` does not fit the step before it")));
+        let mut before: Option<Vec<Field>> = None;
+        for (k, (name, fitted)) in self.steps.iter().enumerate() {
+            check_inside(fitted)?;
+            if before.as_ref().map_or(fitted.features.len() != features, |before| *before != fitted.features) {
+                return wrong(name);
+            }
+            if k + 1 < self.steps.len() {
+                before = Some(features_of(name, fitted)?.into_iter().map(|(_, field)| field).collect());
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.steps().map(|(_, fitted)| fitted.model().bytes()).sum()
+    }
+}

@@ -1,0 +1,105 @@
+//! Preprocessing: scalers, imputation, encoders, bins and products of features.
+
+mod bins;
+mod impute;
+mod levels;
+mod one_hot;
+mod ordinal;
+mod polynomial;
+mod power;
+mod quantile;
+mod ranks;
+mod rows;
+mod scale;
+mod target;
+mod variance;
+
+pub use bins::Bins;
+pub use impute::Imputer;
+pub use one_hot::OneHot;
+pub use ordinal::Ordinal;
+pub use polynomial::Polynomial;
+pub use power::Power;
+pub use ranks::Ranks;
+pub use rows::Normalizer;
+pub use scale::Scaler;
+pub use target::TargetEncoder;
+pub use variance::Variance;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use onrush_wire::learn::Spec;
+use rayon::prelude::*;
+
+use crate::data::{Column, Data};
+use crate::error::Error;
+use crate::estimators::Any;
+use crate::model::{Attribute, Field, Values};
+use crate::run::Run;
+
+/// Trains an estimator of this family. `None` if it belongs to another one.
+///
+/// # Errors
+/// If a parameter or the data are not what the estimator takes, and if the user stops the training.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
+    Some(match spec.estimator.as_str() {
+        "StandardScaler" | "MinMaxScaler" | "MaxAbsScaler" | "RobustScaler" => {
+            scale::fit(spec, data, run).map(Any::from)
+        }
+        "Normalizer" => Ok(Any::from(rows::fit(spec, data))),
+        "SimpleImputer" => impute::fit(spec, data, run).map(Any::from),
+        "OneHotEncoder" => one_hot::fit(spec, data, run).map(Any::from),
+        "OrdinalEncoder" | "LabelEncoder" => ordinal::fit(spec, data, run).map(Any::from),
+        "TargetEncoder" => target::fit(spec, data, run).map(Any::from),
+        "KBinsDiscretizer" => bins::fit(spec, data, run).map(Any::from),
+        "PolynomialFeatures" => polynomial::fit(spec, data).map(Any::from),
+        "PowerTransformer" => power::fit(spec, data, run).map(Any::from),
+        "QuantileTransformer" => ranks::fit(spec, data, run).map(Any::from),
+        "VarianceThreshold" => variance::fit(spec, data, run).map(Any::from),
+        _ => return None,
+    })
+}
+
+pub(crate) use target::fit_transform as fit_transform_target;
+
+/// Calls `work` for each feature on all threads.
+fn each<T: Send>(
+    data: &Data,
+    run: &Run<'_>,
+    work: impl Fn(usize, &Column) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let done = AtomicUsize::new(0);
+    let results: Vec<Result<T, Error>> = data
+        .features
+        .par_iter()
+        .enumerate()
+        .map(|(j, column)| {
+            run.check(|| format!("{} of {} features", done.load(Ordering::Relaxed), data.width()))?;
+            let result = work(j, column);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (run.steps)(done as u64, data.width() as u64);
+            result
+        })
+        .collect();
+    // The error of the first feature, on any number of threads.
+    results.into_iter().collect()
+}
+
+/// Calls `work` for each wanted output that belongs to one feature, on all threads.
+fn outputs(wanted: &[usize], work: impl Fn(usize) -> Vec<f64> + Sync) -> Vec<Vec<f64>> {
+    wanted.par_iter().map(|k| work(*k)).collect()
+}
+
+/// An attribute with several rows for each feature: columns `feature` and `value`.
+fn long<T>(features: &[Field], lists: &[Vec<T>], value: &str, values: impl FnOnce(Vec<&T>) -> Values) -> Attribute {
+    let names = features.iter().zip(lists).flat_map(|(f, list)| list.iter().map(|_| f.name.clone()));
+    Attribute::Frame(vec![
+        ("feature".to_string(), Values::Strs(names.collect())),
+        (value.to_string(), values(lists.iter().flatten().collect())),
+    ])
+}
+
+/// An error of a model file whose arrays do not fit.
+fn lying(what: impl Into<String>) -> Error {
+    Error::new("model-file", what)
+}
