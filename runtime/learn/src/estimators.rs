@@ -4,7 +4,9 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::check;
+use crate::cluster;
 use crate::data::Data;
+use crate::decomposition;
 use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
@@ -31,6 +33,8 @@ macro_rules! models {
 }
 
 models! {
+    Projection(decomposition::Projection),
+    KMeans(cluster::KMeans),
     Linear(linear::Linear),
 }
 
@@ -48,6 +52,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
+        "KMeans" => cluster::kmeans::fit(spec, data, run).map(Any::from),
+        "PCA" => decomposition::pca::fit(spec, data, run).map(Any::from),
+        "TruncatedSVD" => decomposition::pca::truncated(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

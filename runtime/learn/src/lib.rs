@@ -8,11 +8,14 @@
 //! DataFusion and no session.
 
 pub mod check;
+mod cluster;
 pub mod data;
+mod decomposition;
 pub mod error;
 mod estimators;
 mod linear;
 pub mod model;
+mod neighbors;
 pub mod random;
 pub mod run;
 pub mod save;

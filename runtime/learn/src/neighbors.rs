@@ -1,0 +1,3 @@
+//! Nearest neighbours and naive Bayes.
+
+pub mod tile;
