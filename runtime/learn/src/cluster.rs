@@ -1,7 +1,9 @@
 //! Clustering.
 
+pub mod dbscan;
 pub mod kmeans;
 
+pub use dbscan::Dbscan;
 pub use kmeans::KMeans;
 
 use crate::model::{Attribute, Field, Values};

@@ -10,6 +10,7 @@ use crate::decomposition;
 use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
+use crate::neighbors;
 use crate::run::Run;
 
 /// Makes the enum of all models: a new model is a line in the call below.
@@ -33,6 +34,10 @@ macro_rules! models {
 }
 
 models! {
+    Dbscan(cluster::Dbscan),
+    GaussianNb(neighbors::GaussianNb),
+    Nearest(neighbors::Nearest),
+    Vote(neighbors::Vote),
     Projection(decomposition::Projection),
     KMeans(cluster::KMeans),
     Linear(linear::Linear),
@@ -55,6 +60,10 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         "KMeans" => cluster::kmeans::fit(spec, data, run).map(Any::from),
         "PCA" => decomposition::pca::fit(spec, data, run).map(Any::from),
         "TruncatedSVD" => decomposition::pca::truncated(spec, data, run).map(Any::from),
+        "DBSCAN" => cluster::dbscan::fit(spec, data, run).map(Any::from),
+        "NearestNeighbors" => neighbors::vote::index(spec, data).map(Any::from),
+        "KNeighborsClassifier" | "KNeighborsRegressor" => neighbors::vote::fit(spec, data).map(Any::from),
+        "GaussianNB" => neighbors::bayes::fit(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -27,6 +27,7 @@ pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;
 pub use model::{Attribute, Field, Fitted, Model, Output, Role, Values};
+pub use neighbors::Neighbors;
 pub use run::Run;
 pub use tensor::Tensor;
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_close, attribute, expected, fit, numbers, regression};
+use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
 use onrush_learn::random::Philox;
 use onrush_learn::{Attribute, Column, Data, Fitted, Param, Run, Spec, Values, save};
 
@@ -235,4 +235,231 @@ fn principal_components_take_any_data_and_say_what_does_not_fit() {
     assert_close(&matrix(&b, "components"), &matrix(&a, "components"), 1e-12, "components");
     let twice: Vec<f64> = attribute(&a, "singular_values").iter().map(|s| 2.0 * s).collect();
     assert_close(&attribute(&b, "singular_values"), &twice, 1e-13, "singular values");
+}
+
+/// The rows of a data set at each `stride`, and the others.
+fn divided(data: &Data, stride: usize) -> (Data, Data) {
+    let (picked, rest): (Vec<usize>, Vec<usize>) = (0..data.rows).partition(|row| row % stride == 0);
+    (data.take(&picked), data.take(&rest))
+}
+
+#[test]
+fn the_nearest_rows_are_those_of_all_distances() {
+    let expect = expected("cluster.json");
+    let (iris, wine, digits) = (features("iris"), features("wine"), features("digits"));
+    for (name, value) in expect["neighbors"].as_object().unwrap() {
+        let (set, metric) = name.split_once('_').unwrap_or((name, ""));
+        let (data, stride) = match set {
+            "iris" => (&iris, 11),
+            "wine" => (&wine, 9),
+            "digits" => (&digits, 90),
+            _ => continue,
+        };
+        let p = match (set, metric) {
+            ("wine", "minkowski") => 3.0,
+            (_, "minkowski") => 1.5,
+            _ => 2.0,
+        };
+        let (queries, rest) = divided(data, stride);
+        let k = value["neighbors"][0].as_array().unwrap().len();
+        let radius = value["radius"].as_f64().unwrap();
+        let spec = Spec::new("NearestNeighbors").with("metric", metric).with("p", p).with("radius", radius);
+        let fitted = fit(&spec, &rest);
+        let found = fitted.kneighbors(&queries, Some(k), None).unwrap();
+        let wanted = numbers(&value["distances"]);
+        assert_close(&found.distances[..wanted.len()], &wanted, 1e-12, name);
+        let neighbors: Vec<f64> = found.neighbors[..wanted.len()].iter().map(|n| *n as f64).collect();
+        // Tenths are no binary fractions: distances of iris that are equal on paper differ in the last bits.
+        if set != "iris" {
+            assert_eq!(neighbors, numbers(&value["neighbors"]), "{name}");
+        }
+        assert_eq!(found.rows.len(), queries.rows * k, "{name}");
+        let within = fitted.radius_neighbors(&queries).unwrap();
+        let counts = (0..queries.rows).map(|row| within.rows.iter().filter(|r| **r == row).count() as f64);
+        assert_eq!(counts.collect::<Vec<f64>>(), numbers(&value["within"]), "{name}");
+        assert!(within.distances.iter().all(|d| *d <= radius * (1.0 + 1e-12)), "{name}");
+    }
+}
+
+#[test]
+fn neighbours_are_those_of_a_double_loop() {
+    // Small integers: many distances are equal, and all are exact.
+    let random = Philox::new(11, 2);
+    for (rows, width, metric) in [(1, 1, "euclidean"), (33, 2, "manhattan"), (700, 3, "euclidean"), (333, 16, "euclidean"),
+        (257, 20, "chebyshev"), (90, 40, "manhattan")] {
+        let column = |j: usize| (0..rows).map(|r| random.below(j as u64, r as u64, 4) as f64).collect::<Vec<f64>>();
+        let data = Data::new((0..width).map(|j| Column::number(format!("x{j}"), column(j))).collect());
+        let fitted = fit(&Spec::new("NearestNeighbors").with("metric", metric), &data);
+        let k = rows.min(13);
+        let found = fitted.kneighbors(&data, Some(k), None).unwrap();
+        for row in 0..rows {
+            let distance = |other: usize| {
+                let gaps = data.features.iter().map(|c| (c.values[row] - c.values[other]).abs());
+                match metric {
+                    "euclidean" => gaps.map(|g| g * g).sum::<f64>().sqrt(),
+                    "manhattan" => gaps.sum(),
+                    _ => gaps.fold(0.0, f64::max),
+                }
+            };
+            let mut all: Vec<(f64, usize)> = (0..rows).map(|other| (distance(other), other)).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let wanted: Vec<usize> = all[..k].iter().map(|a| a.1).collect();
+            assert_eq!(found.neighbors[row * k..(row + 1) * k], wanted, "row {row} of {rows} x {width} {metric}");
+        }
+    }
+}
+
+#[test]
+fn neighbours_vote_as_in_scikit_learn() {
+    let expect = expected("cluster.json");
+    let classifier = || Spec::new("KNeighborsClassifier");
+    let regressor = || Spec::new("KNeighborsRegressor");
+    let (wine, digits) = (classification("wine"), classification("digits"));
+    let diabetes = regression("diabetes");
+    let cases = [
+        ("classifier_wine", classifier(), &wine),
+        ("classifier_wine_distance", classifier().with("weights", "distance").with("n_neighbors", 8), &wine),
+        ("classifier_digits", classifier().with("weights", "distance").with("n_neighbors", 3), &digits),
+        ("classifier_cosine", classifier().with("metric", "cosine").with("n_neighbors", 11), &wine),
+        ("regressor", regressor(), &diabetes),
+        ("regressor_distance", regressor().with("weights", "distance").with("n_neighbors", 7), &diabetes),
+        ("regressor_manhattan", regressor().with("metric", "manhattan").with("weights", "distance"), &diabetes),
+    ];
+    for (name, spec, data) in cases {
+        let want = &expect["neighbors"][name];
+        let (test, train) = divided(data, 3);
+        let fitted = fit(&spec, &train);
+        let columns = applied(&fitted, &test);
+        let predict = numbers(&want["predict"]);
+        assert_close(&columns[0][..predict.len()], &predict, 1e-12, name);
+        if want["proba"].is_array() {
+            let classes = columns.len() - 1;
+            let proba: Vec<f64> = (0..test.rows).flat_map(|r| columns[1..].iter().map(move |c| c[r])).collect();
+            let stride = (test.rows * classes / 60).max(1);
+            assert_close(&every(&proba, stride), &numbers(&want["proba"]), 1e-12, name);
+        }
+        assert_repeats(&spec, &train);
+        assert_eq!(fitted.kneighbors(&test, None, None).unwrap().rows.len() % test.rows, 0);
+    }
+}
+
+#[test]
+fn searches_say_what_does_not_fit() {
+    let iris = classification("iris");
+    let few = iris.take(&[0, 60, 120]);
+    assert_eq!(
+        error(&Spec::new("KNeighborsClassifier"), &few),
+        "`n_neighbors` is 5: at least 1 and at most 3, the number of rows of the training"
+    );
+    let index = fit(&Spec::new("NearestNeighbors"), &features("iris"));
+    let message = |found: Result<onrush_learn::Neighbors, onrush_learn::Error>| found.unwrap_err().message;
+    assert_eq!(message(index.kneighbors(&iris, Some(3), Some(1.0))), "`n_neighbors` and `radius` are both set: one of them");
+    assert_eq!(message(index.kneighbors(&iris, None, Some(-1.0))), "`radius` is -1: at least 0");
+    assert_eq!(
+        message(index.kneighbors(&iris, Some(151), None)),
+        "`n_neighbors` is 151: at least 1 and at most 150, the number of rows of the training"
+    );
+    let missing = Column::number(&iris.features[0].name, vec![f64::NAN; 150]);
+    let with_null = Data::new([&[missing], &iris.features[1..]].concat());
+    let wanted = format!("`{}` has 150 nulls of 150, and NearestNeighbors takes none", iris.features[0].name);
+    assert_eq!(message(index.kneighbors(&with_null, None, None)), wanted);
+    let other = fit(&Spec::new("GaussianNB"), &iris);
+    assert_eq!(
+        message(other.kneighbors(&iris, None, None)),
+        "GaussianNB keeps no rows of its training, so that none are near"
+    );
+    for width in [2, 20] {
+        let values = vec![1e300, -1e300, 0.0, 1e-300, 1e300];
+        let huge = Data::new((0..width).map(|j| Column::number(format!("x{j}"), values.clone())).collect());
+        for metric in ["euclidean", "manhattan", "chebyshev", "cosine"] {
+            let fitted = fit(&Spec::new("NearestNeighbors").with("metric", metric), &huge);
+            assert_eq!(fitted.kneighbors(&huge, Some(5), None).unwrap().rows.len(), 25);
+            assert!(fit(&Spec::new("DBSCAN").with("metric", metric), &huge).model().rows().is_some());
+        }
+    }
+}
+
+#[test]
+fn naive_bayes_is_that_of_scikit_learn() {
+    let expect = expected("cluster.json");
+    let cases = [
+        ("iris", Spec::new("GaussianNB"), classification("iris")),
+        ("wine_weighted", Spec::new("GaussianNB"), weighted(classification("wine"))),
+        ("digits", Spec::new("GaussianNB"), classification("digits")),
+        ("cancer_priors", Spec::new("GaussianNB").with("priors", [0.2, 0.8]).with("var_smoothing", 1e-6),
+            classification("breast_cancer")),
+    ];
+    for (name, spec, data) in cases {
+        let want = &expect["bayes"][name];
+        let fitted = fit(&spec, &data);
+        let stride = want["stride"].as_u64().unwrap() as usize;
+        for what in ["theta", "var"] {
+            assert_close(&every(&matrix(&fitted, what), stride), &numbers(&want[what]), 1e-12, name);
+        }
+        assert_close(&attribute(&fitted, "class_prior"), &numbers(&want["class_prior"]), 1e-13, name);
+        let columns = applied(&fitted, &data);
+        assert_eq!(every(&columns[0], 9), numbers(&want["predict"]), "{name}");
+        let logs: Vec<f64> = (0..data.rows).flat_map(|r| columns[1..].iter().map(move |c| c[r].ln().max(-600.0))).collect();
+        let stride = want["log_proba_stride"].as_u64().unwrap() as usize;
+        for (found, wanted) in every(&logs, stride).iter().zip(numbers(&want["log_proba"])) {
+            assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{name}: {found}, expected {wanted}");
+        }
+        assert_repeats(&spec, &data);
+    }
+    let iris = classification("iris");
+    let spec = Spec::new("GaussianNB");
+    assert_eq!(error(&spec.clone().with("priors", [0.5, 0.5]), &iris), "`priors` has 2 numbers: one for each of 0, 1, 2");
+    assert_eq!(error(&spec.clone().with("priors", [0.5, 0.2, 0.2]), &iris), "`priors` sum to 0.8999999999999999: expected 1");
+    let constant = Data { y: vec![0.0, 1.0], classes: vec!["a".to_string(), "b".to_string()],
+        ..Data::new(vec![Column::number("x", vec![4.0, 4.0])]) };
+    assert_eq!(error(&spec, &constant), "`x` has the variance 0 in the class `a`, so that its density is infinite");
+    // A row with the weight 2 counts as two rows.
+    let twice = iris.take(&(0..150).chain(0..30).collect::<Vec<usize>>());
+    let weight = (0..150).map(|i| if i < 30 { 2.0 } else { 1.0 }).collect();
+    let (a, b) = (fit(&spec, &twice), fit(&spec.with("var_smoothing", 1e-9), &Data { weight: Some(weight), ..iris }));
+    assert_close(&matrix(&b, "theta"), &matrix(&a, "theta"), 1e-13, "theta");
+}
+
+#[test]
+fn dbscan_has_the_labels_of_scikit_learn() {
+    let expect = expected("cluster.json");
+    let (iris, wine, digits) = (features("iris"), features("wine"), features("digits"));
+    let spec = |eps: f64, min_samples: i64| Spec::new("DBSCAN").with("eps", eps).with("min_samples", min_samples);
+    let cases = [
+        ("iris", Spec::new("DBSCAN"), iris.clone()),
+        ("iris_weighted", spec(0.4, 12), weighted(iris.clone())),
+        ("iris_manhattan", spec(0.6, 4).with("metric", "manhattan"), iris),
+        ("wine", spec(25.0, 4), wine.clone()),
+        ("digits", spec(21.0, 6), digits.clone()),
+        ("digits_cosine", spec(0.12, 4).with("metric", "cosine"), digits.take(&(0..600).collect::<Vec<usize>>())),
+        ("noise", spec(0.001, 5), wine),
+    ];
+    for (name, spec, data) in cases {
+        let want = &expect["dbscan"][name];
+        let fitted = fit(&spec, &data);
+        assert_eq!(fitted.model().rows().unwrap(), numbers(&want["labels"]), "{name}");
+        let Some(Attribute::Frame(cores)) = fitted.attribute("core_sample_indices") else { panic!("{name}") };
+        let Values::Ints(cores) = &cores[0].1 else { panic!("{name}") };
+        assert_eq!(cores.len() as u64, want["cores"].as_u64().unwrap(), "{name}");
+        assert_eq!(cores.iter().sum::<i64>(), want["core_sum"].as_i64().unwrap(), "{name}");
+        let components = matrix(&fitted, "components");
+        assert_eq!(every(&components, components.len() / 20), numbers(&want["components"]), "{name}");
+        assert!(fitted.outputs().is_empty());
+        assert_repeats(&spec, &data);
+    }
+}
+
+#[test]
+fn lying_model_files_are_refused() {
+    let iris = classification("iris");
+    for name in ["KMeans", "PCA", "TruncatedSVD", "NearestNeighbors", "KNeighborsClassifier", "GaussianNB", "DBSCAN"] {
+        let fitted = fit(&Spec::new(name), &iris);
+        let model = fitted.model();
+        model.check(4, 3).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(model.check(5, 3).is_err(), "{name} takes 5 features");
+        assert!(model.check(0, 3).is_err(), "{name} takes no features");
+        if ["KNeighborsClassifier", "GaussianNB"].contains(&name) {
+            assert!(model.check(4, 2).is_err(), "{name} takes 2 classes");
+        }
+    }
 }

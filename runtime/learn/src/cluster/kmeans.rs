@@ -54,6 +54,12 @@ impl Rows {
         &self.points[row * self.width..(row + 1) * self.width]
     }
 
+    /// The rows `first + block`. The last one stands in for those that a short block lacks.
+    #[inline(always)]
+    fn block(&self, first: usize, block: &[u32]) -> [&[f64]; BLOCK] {
+        std::array::from_fn(|r| self.row(first + block[r.min(block.len() - 1)] as usize))
+    }
+
     #[inline]
     fn weight(&self, row: usize) -> f64 {
         self.weight.as_ref().map_or(1.0, |w| w[row])
@@ -286,23 +292,7 @@ fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<
         .enumerate()
         .map(|(chunk, out)| {
             let first = chunk * sums::CHUNK;
-            let mut potential = vec![0.0; trials];
-            pulp::Arch::new().dispatch(|| {
-                let wanted: Vec<u32> = (0..(out.len() / trials) as u32).collect();
-                each_block(rows, first, &wanted, &panels, |rows_of, panel, products| {
-                    for (local, products) in rows_of.iter().zip(products) {
-                        let row = first + *local as usize;
-                        for lane in 0..LANES.min(trials - panel * LANES) {
-                            let trial = panel * LANES + lane;
-                            let distance = (rows.squares[row] + squares[trial] - 2.0 * products[lane]).max(0.0);
-                            let distance = if row == candidates[trial] { 0.0 } else { distance.min(closest[row]) };
-                            out[*local as usize * trials + trial] = distance;
-                            potential[trial] += rows.weight(row) * distance;
-                        }
-                    }
-                });
-            });
-            potential
+            pulp::Arch::new().dispatch(Nearer { rows, first, candidates, squares: &squares, panels: &panels, closest, out })
         })
         .collect();
     let mut potential = vec![0.0; trials];
@@ -310,21 +300,43 @@ fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<
     (potential, distances)
 }
 
-/// Calls `then` with the products of the rows `first + wanted` and each panel, in blocks of rows.
-#[inline(always)]
-fn each_block(
-    rows: &Rows,
+/// The distances of a chunk of rows to the candidates, and their sums.
+struct Nearer<'a> {
+    rows: &'a Rows,
     first: usize,
-    wanted: &[u32],
-    panels: &Panels,
-    mut then: impl FnMut(&[u32], usize, &[[f64; LANES]; BLOCK]),
-) {
-    for block in wanted.chunks(BLOCK) {
-        let points: [&[f64]; BLOCK] =
-            std::array::from_fn(|r| rows.row(first + block[r.min(block.len() - 1)] as usize));
-        for panel in 0..panels.count() {
-            then(block, panel, &tile::products(&points, panels.panel(panel)));
+    candidates: &'a [usize],
+    squares: &'a [f64],
+    panels: &'a Panels,
+    closest: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Nearer<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<f64> {
+        let trials = self.candidates.len();
+        let mut potential = vec![0.0; trials];
+        let wanted: Vec<u32> = (0..(self.out.len() / trials) as u32).collect();
+        for block in wanted.chunks(BLOCK) {
+            let points = self.rows.block(self.first, block);
+            for panel in 0..self.panels.count() {
+                let products = tile::products(&points, self.panels.panel(panel));
+                for (local, products) in block.iter().zip(&products) {
+                    let row = self.first + *local as usize;
+                    let (square, closest, weight) = (self.rows.squares[row], self.closest[row], self.rows.weight(row));
+                    for lane in 0..LANES.min(trials - panel * LANES) {
+                        let trial = panel * LANES + lane;
+                        let distance = (square + self.squares[trial] - 2.0 * products[lane]).max(0.0);
+                        let distance = if row == self.candidates[trial] { 0.0 } else { distance.min(closest) };
+                        self.out[*local as usize * trials + trial] = distance;
+                        potential[trial] += weight * distance;
+                    }
+                }
+            }
         }
+        potential
     }
 }
 
@@ -384,7 +396,9 @@ impl Clusters {
 struct Centers {
     values: Vec<f64>,
     panels: Panels,
+    /// The sum of squares of each centre; infinite for the rows that fill up the last panel.
     squares: Vec<f64>,
+    count: usize,
     /// Half the distance of each centre to the nearest other one.
     half: Vec<f64>,
     /// A bound of the error of a squared distance, to be multiplied with the row's sum of squares plus `largest`.
@@ -396,7 +410,7 @@ impl Centers {
     fn new(values: Vec<f64>, width: usize) -> Self {
         let count = values.len() / width;
         let of = |c: usize| &values[c * width..(c + 1) * width];
-        let squares: Vec<f64> = values.chunks_exact(width).map(tile::square).collect();
+        let mut squares: Vec<f64> = values.chunks_exact(width).map(tile::square).collect();
         let nearest = |a: usize| {
             let others = (0..count).filter(|b| *b != a).map(|b| tile::distance(of(a), of(b)));
             others.fold(f64::INFINITY, f64::min).sqrt() * (0.5 - 4.0 * f64::EPSILON)
@@ -404,7 +418,8 @@ impl Centers {
         let half = (0..count).into_par_iter().map(nearest).collect();
         let panels = Panels::new(&values, width);
         let largest = squares.iter().copied().fold(0.0, f64::max);
-        Centers { values, panels, squares, half, error: tile::relative_error(width), largest }
+        squares.resize(panels.count() * LANES, f64::INFINITY);
+        Centers { values, panels, squares, count, half, error: tile::relative_error(width), largest }
     }
 }
 
@@ -453,7 +468,7 @@ impl Training {
 /// Finds the nearest centre of each row, the lower one on ties, and moves rows that changed between the sums. `moved` is how far the centres went
 /// since the bounds were made.
 fn assign(rows: &Rows, centers: &Centers, moved: &[f64], bounds: &mut [Bounds], total: Clusters) -> Clusters {
-    let clusters = centers.squares.len();
+    let clusters = centers.count;
     // Large enough that the sums of all chunks are small beside the data.
     let chunk = 1024usize.max(16 * clusters);
     let far = (0..clusters).fold(0, |a, b| if moved[b] > moved[a] { b } else { a });
@@ -475,54 +490,104 @@ fn assign(rows: &Rows, centers: &Centers, moved: &[f64], bounds: &mut [Bounds], 
                 }
                 open.push(local as u32);
             }
-            pulp::Arch::new().dispatch(|| compare(rows, number * chunk, centers, &open, bounds))
+            pulp::Arch::new().dispatch(Compare { rows, first: number * chunk, centers, open: &open, bounds })
         })
         .collect();
     parts.iter().fold(total, Clusters::merge)
 }
 
 /// Compares the rows `first + open` with all centres.
-#[inline(always)]
-fn compare(rows: &Rows, first: usize, centers: &Centers, open: &[u32], bounds: &mut [Bounds]) -> Clusters {
-    let clusters = centers.squares.len();
-    let mut sums = Clusters::zeros(clusters, rows.width);
-    let mut nearest = [(f64::INFINITY, f64::INFINITY, 0u32); BLOCK];
-    let last = centers.panels.count() - 1;
-    each_block(rows, first, open, &centers.panels, |block, panel, products| {
-        let squares = &centers.squares[panel * LANES..clusters.min((panel + 1) * LANES)];
-        for (near, products) in nearest.iter_mut().zip(products) {
-            for (lane, (square, product)) in squares.iter().zip(products).enumerate() {
-                let distance = square - 2.0 * product;
-                if distance < near.0 {
-                    *near = (distance, near.0, (panel * LANES + lane) as u32);
-                } else {
-                    near.1 = near.1.min(distance);
+struct Compare<'a> {
+    rows: &'a Rows,
+    first: usize,
+    centers: &'a Centers,
+    open: &'a [u32],
+    bounds: &'a mut [Bounds],
+}
+
+impl pulp::NullaryFnOnce for Compare<'_> {
+    type Output = Clusters;
+
+    // Inlined into the code for each set of instructions: a call would leave it.
+    #[inline(always)]
+    fn call(self) -> Clusters {
+        let Compare { rows, first, centers, open, bounds } = self;
+        let mut sums = Clusters::zeros(centers.count, rows.width);
+        for block in open.chunks(BLOCK) {
+            let points = rows.block(first, block);
+            let mut nearest = [Lanes::EMPTY; BLOCK];
+            for panel in 0..centers.panels.count() {
+                let products = tile::products(&points, centers.panels.panel(panel));
+                let (squares, _) = centers.squares[panel * LANES..].as_chunks::<LANES>();
+                for (near, products) in nearest.iter_mut().zip(&products) {
+                    near.see(panel as f64, &squares[0], products);
                 }
             }
-        }
-        if panel < last {
-            return;
-        }
-        let done = std::mem::replace(&mut nearest, [(f64::INFINITY, f64::INFINITY, 0); BLOCK]);
-        for (local, (best, second, label)) in block.iter().zip(done) {
-            let row = first + *local as usize;
-            let square = rows.squares[row];
-            let error = centers.error * (square + centers.largest);
-            let b = &mut bounds[*local as usize];
-            if b.label != label {
-                let (point, weight) = (rows.row(row), rows.weight(row));
-                if b.label != u32::MAX {
-                    sums.add(b.label as usize, point, weight, -1.0);
+            for (local, near) in block.iter().zip(&nearest) {
+                let (best, second, label) = near.nearest();
+                let row = first + *local as usize;
+                let square = rows.squares[row];
+                let error = centers.error * (square + centers.largest);
+                let b = &mut bounds[*local as usize];
+                if b.label != label {
+                    let (point, weight) = (rows.row(row), rows.weight(row));
+                    if b.label != u32::MAX {
+                        sums.add(b.label as usize, point, weight, -1.0);
+                    }
+                    sums.add(label as usize, point, weight, 1.0);
+                    sums.changed += 1;
                 }
-                sums.add(label as usize, point, weight, 1.0);
-                sums.changed += 1;
+                let upper = (square + best + error).max(0.0).sqrt();
+                let lower = (square + second - error).max(0.0).sqrt();
+                *b = Bounds { upper, lower, label };
             }
-            let upper = (square + best + error).max(0.0).sqrt();
-            let lower = (square + second - error).max(0.0).sqrt();
-            *b = Bounds { upper, lower, label };
         }
-    });
-    sums
+        sums
+    }
+}
+
+/// The nearest and the second nearest centre of a row, apart for each lane of the panels. Distances lack the row's own sum of squares.
+#[derive(Clone, Copy)]
+struct Lanes {
+    best: [f64; LANES],
+    second: [f64; LANES],
+    /// The panel of the nearest centre. A float, so that it is chosen by the same instructions.
+    panel: [f64; LANES],
+}
+
+impl Lanes {
+    const EMPTY: Lanes =
+        Lanes { best: [f64::INFINITY; LANES], second: [f64::INFINITY; LANES], panel: [0.0; LANES] };
+
+    #[inline(always)]
+    fn see(&mut self, panel: f64, squares: &[f64; LANES], products: &[f64; LANES]) {
+        for lane in 0..LANES {
+            let distance = squares[lane] - 2.0 * products[lane];
+            let (best, second) = (self.best[lane], self.second[lane]);
+            let nearer = distance < best;
+            self.second[lane] = if nearer { best } else if distance < second { distance } else { second };
+            self.panel[lane] = if nearer { panel } else { self.panel[lane] };
+            self.best[lane] = if nearer { distance } else { best };
+        }
+    }
+
+    /// The smallest distance, the second smallest, and the centre of the first. The lower centre on ties.
+    #[inline(always)]
+    fn nearest(&self) -> (f64, f64, u32) {
+        let (mut best, mut second, mut label) = (f64::INFINITY, f64::INFINITY, 0);
+        for lane in 0..LANES {
+            let center = self.panel[lane] as u32 * LANES as u32 + lane as u32;
+            let distance = self.best[lane];
+            if distance < best || distance == best && center < label {
+                second = best;
+                (best, label) = (distance, center);
+            } else {
+                second = second.min(distance);
+            }
+            second = second.min(self.second[lane]);
+        }
+        (best, second, label)
+    }
 }
 
 /// The new centres. An empty cluster takes the row that is farthest from its centre.

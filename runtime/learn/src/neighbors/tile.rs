@@ -48,7 +48,8 @@ impl Panels {
     }
 }
 
-/// The products of `BLOCK` rows with the rows of a panel. Call it within `pulp::Arch::dispatch`, so that it is compiled for wide registers.
+/// The products of `BLOCK` rows with the rows of a panel. Call it from a `pulp::NullaryFnOnce` whose functions are all inlined: only there it is
+/// compiled for wide registers.
 #[inline(always)]
 pub fn products(rows: &[&[f64]; BLOCK], panel: &[f64]) -> [[f64; LANES]; BLOCK] {
     let (features, _) = panel.as_chunks::<LANES>();
