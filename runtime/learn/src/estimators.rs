@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::check;
 use crate::compose;
+use crate::cluster;
 use crate::data::Data;
+use crate::decomposition;
 use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
 use crate::prepare;
+use crate::neighbors;
 use crate::run::Run;
 use crate::select::search;
 
@@ -34,6 +37,12 @@ macro_rules! models {
 }
 
 models! {
+    Dbscan(cluster::Dbscan),
+    GaussianNb(neighbors::GaussianNb),
+    Nearest(neighbors::Nearest),
+    Vote(neighbors::Vote),
+    Projection(decomposition::Projection),
+    KMeans(cluster::KMeans),
     Linear(linear::Linear),
     Search(search::Search),
     #[cfg(test)]
@@ -72,6 +81,13 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run).map(Any::from),
+        "KMeans" => cluster::kmeans::fit(spec, data, run).map(Any::from),
+        "PCA" => decomposition::pca::fit(spec, data, run).map(Any::from),
+        "TruncatedSVD" => decomposition::pca::truncated(spec, data, run).map(Any::from),
+        "DBSCAN" => cluster::dbscan::fit(spec, data, run).map(Any::from),
+        "NearestNeighbors" => neighbors::vote::index(spec, data).map(Any::from),
+        "KNeighborsClassifier" | "KNeighborsRegressor" => neighbors::vote::fit(spec, data).map(Any::from),
+        "GaussianNB" => neighbors::bayes::fit(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -9,13 +9,16 @@
 
 pub mod check;
 pub mod compose;
+mod cluster;
 pub mod data;
+mod decomposition;
 pub mod error;
 mod estimators;
 mod linear;
 pub mod metrics;
 pub mod model;
 mod prepare;
+mod neighbors;
 pub mod random;
 pub mod run;
 pub mod save;
@@ -29,6 +32,7 @@ pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;
 pub use model::{Attribute, Field, Fitted, Model, Output, Role, Values};
+pub use neighbors::Neighbors;
 pub use run::Run;
 pub use tensor::Tensor;
 

@@ -1,0 +1,689 @@
+//! k-means by Lloyd's iterations, with the bounds of Hamerly (SDM 2010): a row is compared with the centres only if the triangle inequality leaves
+//! its cluster open. The iterations, the first centres and the relocation of empty clusters are scikit-learn's (`sklearn/cluster/_kmeans.py`).
+
+use onrush_wire::learn::{Param, Spec};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{by_row, labels};
+use crate::data::Data;
+use crate::error::Error;
+use crate::model::{Attribute, Field, Model, Role};
+use crate::neighbors::tile::{self, BLOCK, LANES, Panels};
+use crate::random::Mt19937;
+use crate::run::Run;
+use crate::sums;
+use crate::tensor::Tensor;
+
+/// Centres of clusters.
+#[derive(Serialize, Deserialize)]
+pub struct KMeans {
+    /// clusters x features.
+    pub centers: Tensor,
+    /// The cluster of each row of the training.
+    pub labels: Tensor,
+    pub inertia: f64,
+    pub n_iter: u64,
+    pub notes: Vec<String>,
+}
+
+/// The rows of a training, minus the mean of each feature.
+struct Rows {
+    width: usize,
+    /// Row after row.
+    points: Vec<f64>,
+    /// The sum of squares of each row.
+    squares: Vec<f64>,
+    weight: Option<Vec<f64>>,
+}
+
+impl Rows {
+    fn new(data: &Data, mean: &[f64]) -> Self {
+        let width = data.width();
+        let points = tile::shifted(data, mean);
+        let squares = points.par_chunks(width).map(tile::square).collect();
+        Rows { width, points, squares, weight: data.weight.clone() }
+    }
+
+    fn count(&self) -> usize {
+        self.squares.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[f64] {
+        &self.points[row * self.width..(row + 1) * self.width]
+    }
+
+    /// The rows `first + block`. The last one stands in for those that a short block lacks.
+    #[inline(always)]
+    fn block(&self, first: usize, block: &[u32]) -> [&[f64]; BLOCK] {
+        std::array::from_fn(|r| self.row(first + block[r.min(block.len() - 1)] as usize))
+    }
+
+    #[inline]
+    fn weight(&self, row: usize) -> f64 {
+        self.weight.as_ref().map_or(1.0, |w| w[row])
+    }
+}
+
+/// Trains `KMeans`.
+///
+/// # Errors
+/// If there are fewer rows than clusters, or the first centres do not fit.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
+    let clusters = spec.count("n_clusters").unwrap_or(8);
+    let max_iter = spec.count("max_iter").unwrap_or(300) as u64;
+    if data.rows < clusters {
+        let message = format!("`n_clusters` is {clusters}, and there are {} rows: at least as many rows as clusters", data.rows);
+        return Err(Error::new("parameter", message).help(format!("set `n_clusters` to at most {}", data.rows)));
+    }
+    if data.weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
+        return Err(Error::new("weight", "all sample weights are 0: at least one must be above 0"));
+    }
+    let init = Init::of(spec, clusters, data.width())?;
+    let trainings = init.trainings(spec)?;
+    run.stage("first centres");
+    let mean = tile::means(data);
+    let rows = Rows::new(data, &mean);
+    let tol = spec.float("tol").unwrap_or(1e-4) * mean_square(&rows);
+    let mut random = Mt19937::new(spec.seed());
+    let mut best: Option<Training> = None;
+    for number in 0..trainings {
+        let first = init.centers(&rows, clusters, &mean, &mut random, run)?;
+        let training = Training::run(&rows, first, max_iter, tol, run)?;
+        (run.steps)(number as u64 + 1, trainings as u64);
+        let better = best.as_ref().is_none_or(|best| {
+            training.inertia < best.inertia && !same_clusters(&training.labels, &best.labels, clusters)
+        });
+        if better {
+            best = Some(training);
+        }
+    }
+    let Some(best) = best else { return Err(Error::new("parameter", "`n_init` is 0: at least 1")) };
+    let mut centers = best.centers;
+    centers.chunks_exact_mut(rows.width).for_each(|c| c.iter_mut().zip(&mean).for_each(|(c, m)| *c += m));
+    let mut notes = Vec::new();
+    let mut used = vec![false; clusters];
+    best.labels.iter().for_each(|l| used[*l as usize] = true);
+    let distinct = used.iter().filter(|u| **u).count();
+    if distinct < clusters {
+        notes.push(format!("{distinct} of {clusters} clusters have rows: there may be fewer distinct rows than clusters"));
+    }
+    if !best.converged {
+        notes.push(format!("stopped after `max_iter` = {max_iter} iterations; the centres still moved by more than `tol`"));
+    }
+    Ok(KMeans {
+        centers: Tensor::new(vec![clusters, rows.width], centers),
+        labels: Tensor::vector(best.labels.iter().map(|l| f64::from(*l)).collect()),
+        inertia: best.inertia,
+        n_iter: best.n_iter,
+        notes,
+    })
+}
+
+/// The mean of the squared values: the mean variance of the features, because their means are 0.
+fn mean_square(rows: &Rows) -> f64 {
+    let total = sums::over_rows(rows.count(), |r| rows.squares[r].iter().sum::<f64>(), |a, b| a + b);
+    total.unwrap_or(0.0) / (rows.count() * rows.width) as f64
+}
+
+fn same_clusters(a: &[u32], b: &[u32], clusters: usize) -> bool {
+    let mut mapping = vec![u32::MAX; clusters];
+    a.iter().zip(b).all(|(a, b)| {
+        let to = &mut mapping[*a as usize];
+        if *to == u32::MAX {
+            *to = *b;
+        }
+        *to == *b
+    })
+}
+
+/// How the first centres are found.
+enum Init {
+    PlusPlus,
+    Random,
+    Centers(Vec<f64>),
+}
+
+impl Init {
+    fn of(spec: &Spec, clusters: usize, width: usize) -> Result<Self, Error> {
+        match spec.param("init") {
+            Param::Str(word) if word == "k-means++" => Ok(Init::PlusPlus),
+            Param::Str(word) if word == "random" => Ok(Init::Random),
+            Param::List(_) => {
+                let values = spec.floats("init").unwrap_or_default();
+                let wanted = clusters * width;
+                if values.len() != wanted || values.iter().any(|v| !v.is_finite()) {
+                    let message = format!(
+                        "`init` has {} finite numbers: expected {wanted}, the {clusters} centres of {width} features one after the other",
+                        values.iter().filter(|v| v.is_finite()).count()
+                    );
+                    return Err(Error::new("parameter", message));
+                }
+                Ok(Init::Centers(values))
+            }
+            other => {
+                let message = format!("`init` is {other}: \"k-means++\", \"random\" or a list of centres");
+                Err(Error::new("parameter", message))
+            }
+        }
+    }
+
+    fn trainings(&self, spec: &Spec) -> Result<usize, Error> {
+        match (spec.param("n_init"), self) {
+            (Param::Str(word), _) if word != "auto" => {
+                Err(Error::new("parameter", format!("`n_init` is {word:?}: \"auto\" or an integer")))
+            }
+            (Param::Int(count), _) if count < 1 => {
+                Err(Error::new("parameter", format!("`n_init` is {count}: at least 1")))
+            }
+            (_, Init::Centers(_)) => Ok(1),
+            (Param::Int(count), _) => Ok(count as usize),
+            (Param::Str(_), Init::Random) => Ok(10),
+            (Param::Str(_), Init::PlusPlus) => Ok(1),
+            (other, _) => Err(Error::new("parameter", format!("`n_init` is {other}: \"auto\" or an integer"))),
+        }
+    }
+
+    fn centers(
+        &self,
+        rows: &Rows,
+        clusters: usize,
+        mean: &[f64],
+        random: &mut Mt19937,
+        run: &Run<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        let picked = match self {
+            Init::Centers(values) => {
+                return Ok(values.iter().enumerate().map(|(i, v)| v - mean[i % mean.len()]).collect());
+            }
+            Init::PlusPlus => plus_plus(rows, clusters, random, run)?,
+            Init::Random => distinct_rows(rows, clusters, random)?,
+        };
+        Ok(picked.iter().flat_map(|row| rows.row(*row).iter().copied()).collect())
+    }
+}
+
+/// Cumulative sums of the weights, divided by their total: what `RandomState.choice` searches in.
+fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut total = 0.0;
+    let mut sums: Vec<f64> = weights
+        .map(|w| {
+            total += w;
+            total
+        })
+        .collect();
+    sums.iter_mut().for_each(|s| *s /= total);
+    sums
+}
+
+/// `RandomState.choice(n, size, replace=False, p=weights)` of NumPy.
+fn distinct_rows(rows: &Rows, size: usize, random: &mut Mt19937) -> Result<Vec<usize>, Error> {
+    let mut p: Vec<f64> = (0..rows.count()).map(|r| rows.weight(r)).collect();
+    let positive = p.iter().filter(|p| **p > 0.0).count();
+    if positive < size {
+        let message = format!("`n_clusters` is {size}, and {positive} rows have a weight above 0");
+        return Err(Error::new("weight", message));
+    }
+    let mut found: Vec<usize> = Vec::new();
+    while found.len() < size {
+        let draws: Vec<f64> = (found.len()..size).map(|_| random.uniform()).collect();
+        found.iter().for_each(|row| p[*row] = 0.0);
+        let sums = cumulative(p.iter().copied());
+        let before = found.len();
+        for draw in draws {
+            let row = sums.partition_point(|s| *s <= draw).min(rows.count() - 1);
+            if !found.contains(&row) {
+                found.push(row);
+            }
+        }
+        if found.len() == before {
+            // The remaining weights vanish beside the largest ones, so that no draw hits them.
+            let rest: Vec<usize> = (0..rows.count()).filter(|r| p[*r] > 0.0 && !found.contains(r)).take(size - before).collect();
+            found.extend(rest);
+        }
+    }
+    Ok(found)
+}
+
+/// Greedy k-means++ (Arthur and Vassilvitskii 2007): of `2 + ln k` candidates the one that lowers the sum of squared distances most.
+fn plus_plus(rows: &Rows, clusters: usize, random: &mut Mt19937, run: &Run<'_>) -> Result<Vec<usize>, Error> {
+    let trials = 2 + (clusters as f64).ln() as usize;
+    let count = rows.count();
+    let sums = cumulative((0..count).map(|r| rows.weight(r)));
+    let draw = random.uniform();
+    let mut picked = vec![sums.partition_point(|s| *s <= draw).min(count - 1)];
+    let mut closest = vec![f64::INFINITY; count];
+    let mut potential = nearer(rows, &picked, &closest);
+    closest = column(&potential.1, 1, 0);
+    let mut cumulated = vec![0.0; count];
+    while picked.len() < clusters {
+        run.check(|| format!("{} of {clusters} first centres", picked.len()))?;
+        let mut total = 0.0;
+        for (row, out) in cumulated.iter_mut().enumerate() {
+            total += rows.weight(row) * closest[row];
+            *out = total;
+        }
+        let best = potential.0.iter().copied().fold(f64::INFINITY, f64::min);
+        let draws = (0..trials).map(|_| random.uniform() * best).collect::<Vec<f64>>();
+        let candidates: Vec<usize> =
+            draws.iter().map(|d| cumulated.partition_point(|c| c < d).min(count - 1)).collect();
+        potential = nearer(rows, &candidates, &closest);
+        let winner = (0..trials).fold(0, |a, b| if potential.0[b] < potential.0[a] { b } else { a });
+        picked.push(candidates[winner]);
+        closest = column(&potential.1, trials, winner);
+    }
+    Ok(picked)
+}
+
+fn column(matrix: &[f64], width: usize, column: usize) -> Vec<f64> {
+    matrix.par_chunks(width).map(|row| row[column]).collect()
+}
+
+/// For each candidate the weighted sum of the squared distances if it were a centre, and for each row the squared distances.
+fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let points: Vec<f64> = candidates.iter().flat_map(|c| rows.row(*c).iter().copied()).collect();
+    let squares: Vec<f64> = candidates.iter().map(|c| rows.squares[*c]).collect();
+    let panels = Panels::new(&points, rows.width);
+    let trials = candidates.len();
+    let mut distances = vec![0.0; rows.count() * trials];
+    let parts: Vec<Vec<f64>> = distances
+        .par_chunks_mut(sums::CHUNK * trials)
+        .enumerate()
+        .map(|(chunk, out)| {
+            let first = chunk * sums::CHUNK;
+            pulp::Arch::new().dispatch(Nearer { rows, first, candidates, squares: &squares, panels: &panels, closest, out })
+        })
+        .collect();
+    let mut potential = vec![0.0; trials];
+    parts.iter().for_each(|part| potential.iter_mut().zip(part).for_each(|(p, v)| *p += v));
+    (potential, distances)
+}
+
+/// The distances of a chunk of rows to the candidates, and their sums.
+struct Nearer<'a> {
+    rows: &'a Rows,
+    first: usize,
+    candidates: &'a [usize],
+    squares: &'a [f64],
+    panels: &'a Panels,
+    closest: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Nearer<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<f64> {
+        let trials = self.candidates.len();
+        let mut potential = vec![0.0; trials];
+        let wanted: Vec<u32> = (0..(self.out.len() / trials) as u32).collect();
+        for block in wanted.chunks(BLOCK) {
+            let points = self.rows.block(self.first, block);
+            for panel in 0..self.panels.count() {
+                let products = tile::products(&points, self.panels.panel(panel));
+                for (local, products) in block.iter().zip(&products) {
+                    let row = self.first + *local as usize;
+                    let (square, closest, weight) = (self.rows.squares[row], self.closest[row], self.rows.weight(row));
+                    for lane in 0..LANES.min(trials - panel * LANES) {
+                        let trial = panel * LANES + lane;
+                        let distance = (square + self.squares[trial] - 2.0 * products[lane]).max(0.0);
+                        let distance = if row == self.candidates[trial] { 0.0 } else { distance.min(closest) };
+                        self.out[*local as usize * trials + trial] = distance;
+                        potential[trial] += weight * distance;
+                    }
+                }
+            }
+        }
+        potential
+    }
+}
+
+/// One training from given first centres.
+struct Training {
+    centers: Vec<f64>,
+    labels: Vec<u32>,
+    inertia: f64,
+    n_iter: u64,
+    converged: bool,
+}
+
+/// Bounds of a row: its distance to its centre is at most `upper`, to all others at least `lower`.
+#[derive(Clone, Copy)]
+struct Bounds {
+    upper: f64,
+    lower: f64,
+    label: u32,
+}
+
+/// Sums over the rows of each cluster.
+#[derive(Clone)]
+struct Clusters {
+    /// clusters x features: weighted sums of the features.
+    sums: Vec<f64>,
+    weights: Vec<f64>,
+    /// Rows with a weight above 0.
+    counts: Vec<i64>,
+    changed: u64,
+}
+
+impl Clusters {
+    fn zeros(clusters: usize, width: usize) -> Self {
+        Clusters { sums: vec![0.0; clusters * width], weights: vec![0.0; clusters], counts: vec![0; clusters], changed: 0 }
+    }
+
+    fn merge(mut self, other: &Clusters) -> Self {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+        self.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a += b);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
+        self.changed += other.changed;
+        self
+    }
+
+    /// Adds a row, or with `sign` -1 takes it away.
+    #[inline(always)]
+    fn add(&mut self, cluster: usize, row: &[f64], weight: f64, sign: f64) {
+        let factor = weight * sign;
+        let sums = &mut self.sums[cluster * row.len()..(cluster + 1) * row.len()];
+        sums.iter_mut().zip(row).for_each(|(s, x)| *s += x * factor);
+        self.weights[cluster] += factor;
+        self.counts[cluster] += if weight > 0.0 { sign as i64 } else { 0 };
+    }
+}
+
+/// The centres of an iteration, and what the bounds need of them.
+struct Centers {
+    values: Vec<f64>,
+    panels: Panels,
+    /// The sum of squares of each centre; infinite for the rows that fill up the last panel.
+    squares: Vec<f64>,
+    count: usize,
+    /// Half the distance of each centre to the nearest other one.
+    half: Vec<f64>,
+    /// A bound of the error of a squared distance, to be multiplied with the row's sum of squares plus `largest`.
+    error: f64,
+    largest: f64,
+}
+
+impl Centers {
+    fn new(values: Vec<f64>, width: usize) -> Self {
+        let count = values.len() / width;
+        let of = |c: usize| &values[c * width..(c + 1) * width];
+        let mut squares: Vec<f64> = values.chunks_exact(width).map(tile::square).collect();
+        let nearest = |a: usize| {
+            let others = (0..count).filter(|b| *b != a).map(|b| tile::distance(of(a), of(b)));
+            others.fold(f64::INFINITY, f64::min).sqrt() * (0.5 - 4.0 * f64::EPSILON)
+        };
+        let half = (0..count).into_par_iter().map(nearest).collect();
+        let panels = Panels::new(&values, width);
+        let largest = squares.iter().copied().fold(0.0, f64::max);
+        squares.resize(panels.count() * LANES, f64::INFINITY);
+        Centers { values, panels, squares, count, half, error: tile::relative_error(width), largest }
+    }
+}
+
+impl Training {
+    fn run(rows: &Rows, first: Vec<f64>, max_iter: u64, tol: f64, run: &Run<'_>) -> Result<Self, Error> {
+        let width = rows.width;
+        let count = first.len() / width;
+        let mut centers = Centers::new(first, width);
+        let mut bounds = vec![Bounds { upper: f64::INFINITY, lower: 0.0, label: u32::MAX }; rows.count()];
+        let mut total = Clusters::zeros(count, width);
+        let mut moved = vec![0.0; count];
+        let (mut n_iter, mut strict, mut converged) = (0, false, false);
+        while n_iter < max_iter {
+            run.check(|| format!("{n_iter} of at most {max_iter} iterations"))?;
+            n_iter += 1;
+            total = assign(rows, &centers, &moved, &mut bounds, total);
+            let changed = std::mem::take(&mut total.changed);
+            run.stage(format!("iteration {n_iter}, {changed} rows changed their cluster"));
+            let new = updated(rows, &centers, &bounds, &mut total);
+            let shifts = centers.values.chunks_exact(width).zip(new.chunks_exact(width));
+            let squared: Vec<f64> = shifts.map(|(a, b)| tile::distance(a, b)).collect();
+            moved = squared.iter().map(|s| s.sqrt()).collect();
+            centers = Centers::new(new, width);
+            strict = changed == 0;
+            converged = strict || squared.iter().sum::<f64>() <= tol;
+            if converged {
+                break;
+            }
+        }
+        if !strict {
+            assign(rows, &centers, &moved, &mut bounds, total);
+        }
+        let labels: Vec<u32> = bounds.iter().map(|b| b.label).collect();
+        let inertia = sums::over_rows(
+            rows.count(),
+            |range| {
+                let of = |row: usize| &centers.values[labels[row] as usize * width..][..width];
+                range.map(|row| tile::distance(rows.row(row), of(row)) * rows.weight(row)).sum::<f64>()
+            },
+            |a, b| a + b,
+        );
+        Ok(Training { centers: centers.values, labels, inertia: inertia.unwrap_or(0.0), n_iter, converged })
+    }
+}
+
+/// Finds the nearest centre of each row, the lower one on ties, and moves rows that changed between the sums. `moved` is how far the centres went
+/// since the bounds were made.
+fn assign(rows: &Rows, centers: &Centers, moved: &[f64], bounds: &mut [Bounds], total: Clusters) -> Clusters {
+    let clusters = centers.count;
+    // Large enough that the sums of all chunks are small beside the data.
+    let chunk = 1024usize.max(16 * clusters);
+    let far = (0..clusters).fold(0, |a, b| if moved[b] > moved[a] { b } else { a });
+    let second = (0..clusters).filter(|c| *c != far).map(|c| moved[c]).fold(0.0, f64::max);
+    let parts: Vec<Clusters> = bounds
+        .par_chunks_mut(chunk)
+        .enumerate()
+        .map(|(number, bounds)| {
+            let mut open = Vec::with_capacity(bounds.len());
+            for (local, b) in bounds.iter_mut().enumerate() {
+                if b.label != u32::MAX {
+                    let label = b.label as usize;
+                    b.upper = (b.upper + moved[label]) * (1.0 + 4.0 * f64::EPSILON);
+                    let other = if label == far { second } else { moved[far] };
+                    b.lower = (b.lower - other) * (1.0 - 4.0 * f64::EPSILON);
+                    if b.upper < b.lower.max(centers.half[label]) {
+                        continue;
+                    }
+                }
+                open.push(local as u32);
+            }
+            pulp::Arch::new().dispatch(Compare { rows, first: number * chunk, centers, open: &open, bounds })
+        })
+        .collect();
+    parts.iter().fold(total, Clusters::merge)
+}
+
+/// Compares the rows `first + open` with all centres.
+struct Compare<'a> {
+    rows: &'a Rows,
+    first: usize,
+    centers: &'a Centers,
+    open: &'a [u32],
+    bounds: &'a mut [Bounds],
+}
+
+impl pulp::NullaryFnOnce for Compare<'_> {
+    type Output = Clusters;
+
+    // Inlined into the code for each set of instructions: a call would leave it.
+    #[inline(always)]
+    fn call(self) -> Clusters {
+        let Compare { rows, first, centers, open, bounds } = self;
+        let mut sums = Clusters::zeros(centers.count, rows.width);
+        for block in open.chunks(BLOCK) {
+            let points = rows.block(first, block);
+            let mut nearest = [Lanes::EMPTY; BLOCK];
+            for panel in 0..centers.panels.count() {
+                let products = tile::products(&points, centers.panels.panel(panel));
+                let (squares, _) = centers.squares[panel * LANES..].as_chunks::<LANES>();
+                for (near, products) in nearest.iter_mut().zip(&products) {
+                    near.see(panel as f64, &squares[0], products);
+                }
+            }
+            for (local, near) in block.iter().zip(&nearest) {
+                let (best, second, label) = near.nearest();
+                let row = first + *local as usize;
+                let square = rows.squares[row];
+                let error = centers.error * (square + centers.largest);
+                let b = &mut bounds[*local as usize];
+                if b.label != label {
+                    let (point, weight) = (rows.row(row), rows.weight(row));
+                    if b.label != u32::MAX {
+                        sums.add(b.label as usize, point, weight, -1.0);
+                    }
+                    sums.add(label as usize, point, weight, 1.0);
+                    sums.changed += 1;
+                }
+                let upper = (square + best + error).max(0.0).sqrt();
+                let lower = (square + second - error).max(0.0).sqrt();
+                *b = Bounds { upper, lower, label };
+            }
+        }
+        sums
+    }
+}
+
+/// The nearest and the second nearest centre of a row, apart for each lane of the panels. Distances lack the row's own sum of squares.
+#[derive(Clone, Copy)]
+struct Lanes {
+    best: [f64; LANES],
+    second: [f64; LANES],
+    /// The panel of the nearest centre. A float, so that it is chosen by the same instructions.
+    panel: [f64; LANES],
+}
+
+impl Lanes {
+    const EMPTY: Lanes =
+        Lanes { best: [f64::INFINITY; LANES], second: [f64::INFINITY; LANES], panel: [0.0; LANES] };
+
+    #[inline(always)]
+    fn see(&mut self, panel: f64, squares: &[f64; LANES], products: &[f64; LANES]) {
+        for lane in 0..LANES {
+            let distance = squares[lane] - 2.0 * products[lane];
+            let (best, second) = (self.best[lane], self.second[lane]);
+            let nearer = distance < best;
+            self.second[lane] = if nearer { best } else if distance < second { distance } else { second };
+            self.panel[lane] = if nearer { panel } else { self.panel[lane] };
+            self.best[lane] = if nearer { distance } else { best };
+        }
+    }
+
+    /// The smallest distance, the second smallest, and the centre of the first. The lower centre on ties.
+    #[inline(always)]
+    fn nearest(&self) -> (f64, f64, u32) {
+        let (mut best, mut second, mut label) = (f64::INFINITY, f64::INFINITY, 0);
+        for lane in 0..LANES {
+            let center = self.panel[lane] as u32 * LANES as u32 + lane as u32;
+            let distance = self.best[lane];
+            if distance < best || distance == best && center < label {
+                second = best;
+                (best, label) = (distance, center);
+            } else {
+                second = second.min(distance);
+            }
+            second = second.min(self.second[lane]);
+        }
+        (best, second, label)
+    }
+}
+
+/// The new centres. An empty cluster takes the row that is farthest from its centre.
+fn updated(rows: &Rows, centers: &Centers, bounds: &[Bounds], total: &mut Clusters) -> Vec<f64> {
+    let width = rows.width;
+    let empty: Vec<usize> = (0..total.counts.len()).filter(|c| total.counts[*c] == 0).collect();
+    for cluster in &empty {
+        // Sums of rows that came and went leave rounding errors behind.
+        total.weights[*cluster] = 0.0;
+        total.sums[cluster * width..(cluster + 1) * width].fill(0.0);
+    }
+    let mut new = total.clone();
+    if !empty.is_empty() {
+        relocate(rows, centers, bounds, &empty, &mut new);
+    }
+    let largest = (0..new.weights.len()).fold(0, |a, b| if new.weights[b] > new.weights[a] { b } else { a });
+    for (cluster, center) in new.sums.chunks_exact_mut(width).enumerate() {
+        let weight = new.weights[cluster];
+        if weight > 0.0 {
+            center.iter_mut().for_each(|c| *c *= 1.0 / weight);
+        }
+    }
+    let of_largest = new.sums[largest * width..(largest + 1) * width].to_vec();
+    for (cluster, center) in new.sums.chunks_exact_mut(width).enumerate() {
+        if new.weights[cluster] <= 0.0 {
+            center.copy_from_slice(&of_largest);
+        }
+    }
+    new.sums
+}
+
+fn relocate(rows: &Rows, centers: &Centers, bounds: &[Bounds], empty: &[usize], new: &mut Clusters) {
+    let width = rows.width;
+    let of = |row: usize| &centers.values[bounds[row].label as usize * width..][..width];
+    let mut far: Vec<(f64, usize)> =
+        (0..rows.count()).into_par_iter().map(|row| (tile::distance(rows.row(row), of(row)), row)).collect();
+    far.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    if far[0].0 == 0.0 {
+        return;
+    }
+    for (cluster, (_, row)) in empty.iter().zip(far) {
+        let (old, weight) = (bounds[row].label as usize, rows.weight(row));
+        new.add(old, rows.row(row), weight, -1.0);
+        new.weights[*cluster] = weight;
+        let sums = &mut new.sums[cluster * width..(cluster + 1) * width];
+        sums.iter_mut().zip(rows.row(row)).for_each(|(s, x)| *s = x * weight);
+    }
+}
+
+impl Model for KMeans {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        vec![Role::Label]
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let width = data.width();
+        let count = self.centers.data.len() / width;
+        // Near the centres the products lose fewer digits.
+        let mean: Vec<f64> =
+            (0..width).map(|j| (0..count).map(|c| self.centers.data[c * width + j]).sum::<f64>() / count as f64).collect();
+        let shifted = self.centers.data.iter().enumerate().map(|(i, v)| v - mean[i % width]).collect();
+        let centers = Centers::new(shifted, width);
+        let rows = Rows::new(&Data { weight: None, ..data.with_features(data.features.clone()) }, &mean);
+        let mut bounds = vec![Bounds { upper: f64::INFINITY, lower: 0.0, label: u32::MAX }; data.rows];
+        assign(&rows, &centers, &vec![0.0; count], &mut bounds, Clusters::zeros(count, width));
+        let found: Vec<f64> = bounds.iter().map(|b| f64::from(b.label)).collect();
+        Ok(wanted.iter().map(|_| found.clone()).collect())
+    }
+
+    fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
+        match name {
+            "cluster_centers" => Some(by_row(None, features, &self.centers.data)),
+            "labels" => Some(labels(&self.labels.data)),
+            "inertia" => Some(Attribute::Float(self.inertia)),
+            "n_iter" => Some(Attribute::Int(self.n_iter as i64)),
+            _ => None,
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn rows(&self) -> Option<Vec<f64>> {
+        Some(self.labels.data.clone())
+    }
+
+    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+        let shape = &self.centers.shape;
+        if features > 0 && shape.len() == 2 && shape[1] == features && shape[0] > 0 && shape[0] < u32::MAX as usize {
+            return Ok(());
+        }
+        Err(Error::new("model-file", format!("centres of the shape {shape:?} for {features} features")))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.centers.bytes() + self.labels.bytes()
+    }
+}

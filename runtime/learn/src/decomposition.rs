@@ -1,0 +1,5 @@
+//! Decompositions of matrices.
+
+pub mod pca;
+
+pub use pca::Projection;

@@ -1,0 +1,452 @@
+//! Principal components, centred (`PCA`) and not (`TruncatedSVD`).
+//!
+//! The result is the exact one: by the singular value decomposition for small data, else by the eigenvectors of the Gram matrix of the features,
+//! which is added up in chunks of centred rows. Above [`EXACT`] rows and features the subspace iteration of Halko, Martinsson and Tropp (2011)
+//! takes over, with the random numbers of scikit-learn. Signs are those of `svd_flip(u_based_decision=False)`: the largest value is positive.
+
+use onrush_dense::{self as dense, Matrix};
+use onrush_wire::learn::{Param, Spec};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::by_row;
+use crate::data::{Data, Kind};
+use crate::error::Error;
+use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::random::Mt19937;
+use crate::run::Run;
+use crate::sums;
+use crate::tensor::Tensor;
+
+/// Up to this number of rows or features the result is exact.
+const EXACT: usize = 4096;
+
+/// Up to this many multiplications the singular value decomposition is taken: it keeps the digits of small singular values.
+const SMALL: usize = 50_000_000;
+
+/// A linear map to components.
+#[derive(Serialize, Deserialize)]
+pub struct Projection {
+    /// The names of the components are this word and a number.
+    pub name: String,
+    /// components x features.
+    pub components: Tensor,
+    /// What is subtracted from the features. Zeros if they are not centred.
+    pub mean: Tensor,
+    /// What the components are multiplied with.
+    pub scale: Tensor,
+    pub explained_variance: Tensor,
+    pub explained_variance_ratio: Tensor,
+    pub singular_values: Tensor,
+    /// Mean variance of the components that were left out. 0 if there are none.
+    pub noise_variance: f64,
+}
+
+/// Singular values in descending order with the right singular vectors of a matrix.
+struct Spectrum {
+    singular: Vec<f64>,
+    /// features x components.
+    vectors: Matrix,
+    /// Whether the smallest ones are left out.
+    truncated: bool,
+}
+
+/// Sums of the data that are needed beside the singular vectors.
+struct Moments {
+    mean: Vec<f64>,
+    /// The sum of squares of the centred features.
+    total: f64,
+}
+
+/// Trains `PCA`.
+///
+/// # Errors
+/// If there is one row only, or `n_components` does not fit the data.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
+    let (n, d) = (data.rows, data.width());
+    if n < 2 {
+        return Err(Error::new("no-rows", "PCA got 1 row: at least 2 rows have a variance"));
+    }
+    let wanted = Wanted::of(spec, n, d)?;
+    let moments = moments(data);
+    let truncation = match (&wanted, n.min(d) > EXACT) {
+        (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
+            let iterations = match spec.param("iterated_power") {
+                Param::Int(iterations) if iterations >= 0 => iterations as usize,
+                _ => if *count * 10 < n.min(d) { 7 } else { 4 },
+            };
+            Some(Truncation::of(spec, *count, iterations))
+        }
+        _ => None,
+    };
+    let spectrum = spectrum(data, &moments.mean, None, truncation.as_ref(), run)?;
+    let rows = (n - 1) as f64;
+    let variance: Vec<f64> = spectrum.singular.iter().map(|s| s * s / rows).collect();
+    let total = if spectrum.truncated { moments.total / rows } else { variance.iter().sum() };
+    let ratio: Vec<f64> = variance.iter().map(|v| v / total).collect();
+    let k = match wanted {
+        Wanted::Count(count) => count,
+        Wanted::Mle => minka(&variance[..d.min(variance.len())], n, run)?,
+        Wanted::Share(share) => {
+            let mut sum = 0.0;
+            let cumulated = ratio.iter().map(|r| {
+                sum += r;
+                sum
+            });
+            (cumulated.filter(|s| *s <= share).count() + 1).min(variance.len())
+        }
+    };
+    let left_out = n.min(d) - k;
+    let noise_variance = match (left_out, spectrum.truncated) {
+        (0, _) => 0.0,
+        (_, true) => (total - variance[..k].iter().sum::<f64>()) / left_out as f64,
+        (_, false) => variance[k..].iter().sum::<f64>() / (variance.len() - k) as f64,
+    };
+    // scikit-learn's `_transform` keeps tiny variances from blowing up the components.
+    let whitened = |v: &f64| 1.0 / v.sqrt().max(f64::EPSILON);
+    let scale = if spec.flag("whiten") { variance[..k].iter().map(whitened).collect() } else { vec![1.0; k] };
+    Ok(Projection {
+        name: "pca".to_string(),
+        components: components(&spectrum.vectors, k),
+        mean: Tensor::vector(moments.mean),
+        scale: Tensor::vector(scale),
+        explained_variance: Tensor::vector(variance[..k].to_vec()),
+        explained_variance_ratio: Tensor::vector(ratio[..k].to_vec()),
+        singular_values: Tensor::vector(spectrum.singular[..k].to_vec()),
+        noise_variance,
+    })
+}
+
+/// Trains `TruncatedSVD`.
+///
+/// # Errors
+/// If there are fewer rows or features than components.
+pub fn truncated(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
+    let (n, d) = (data.rows, data.width());
+    let k = spec.count("n_components").unwrap_or(2);
+    check_count(k, n, d)?;
+    let moments = moments(data);
+    let truncation = (n.min(d) > EXACT).then(|| Truncation::of(spec, k, spec.count("n_iter").unwrap_or(5)));
+    let zero = vec![0.0; d];
+    let spectrum = spectrum(data, &zero, Some(&moments.mean), truncation.as_ref(), run)?;
+    let components = components(&spectrum.vectors, k);
+    // The variance of a component: the mean square of its values minus their squared mean, added up around the mean.
+    let variance: Vec<f64> = sums::over_rows(
+        n,
+        |rows| {
+            let block = projected(data, rows, &moments.mean, &components);
+            (0..k).map(|c| block.column(c).iter().map(|v| v * v).sum()).collect::<Vec<f64>>()
+        },
+        |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect(),
+    )
+    .unwrap_or_default();
+    let variance: Vec<f64> = variance.iter().map(|v| v / n as f64).collect();
+    let total = moments.total / n as f64;
+    Ok(Projection {
+        name: "truncatedsvd".to_string(),
+        components,
+        mean: Tensor::vector(zero),
+        scale: Tensor::vector(vec![1.0; k]),
+        explained_variance_ratio: Tensor::vector(variance.iter().map(|v| v / total).collect()),
+        explained_variance: Tensor::vector(variance),
+        singular_values: Tensor::vector(spectrum.singular[..k].to_vec()),
+        noise_variance: 0.0,
+    })
+}
+
+/// How many components are asked for.
+enum Wanted {
+    Count(usize),
+    Share(f64),
+    Mle,
+}
+
+impl Wanted {
+    fn of(spec: &Spec, n: usize, d: usize) -> Result<Self, Error> {
+        let wrong = |found: &str| {
+            let message = format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
+            Err(Error::new("parameter", message))
+        };
+        match spec.param("n_components") {
+            Param::None => Ok(Wanted::Count(n.min(d))),
+            Param::Str(word) if word == "mle" && n < d => {
+                let message = format!("`n_components` \"mle\" needs at least as many rows as features: {n} rows, {d} features");
+                Err(Error::new("parameter", message))
+            }
+            Param::Str(word) if word == "mle" => Ok(Wanted::Mle),
+            Param::Float(share) if share > 0.0 && share < 1.0 => Ok(Wanted::Share(share)),
+            other => match spec.count("n_components") {
+                Some(count) if count > 0 => check_count(count, n, d).map(|()| Wanted::Count(count)),
+                _ => wrong(&other.to_string()),
+            },
+        }
+    }
+}
+
+fn check_count(count: usize, n: usize, d: usize) -> Result<(), Error> {
+    if count <= n.min(d) {
+        return Ok(());
+    }
+    let message = format!("`n_components` is {count}: at most {}, the smaller of {n} rows and {d} features", n.min(d));
+    Err(Error::new("parameter", message))
+}
+
+/// What the subspace iteration needs.
+struct Truncation {
+    count: usize,
+    oversamples: usize,
+    iterations: usize,
+    seed: u32,
+}
+
+impl Truncation {
+    fn of(spec: &Spec, count: usize, iterations: usize) -> Self {
+        Truncation { count, oversamples: spec.count("n_oversamples").unwrap_or(10), iterations, seed: spec.seed() }
+    }
+}
+
+fn moments(data: &Data) -> Moments {
+    let columns: Vec<(f64, f64)> = data.features.par_iter().map(|c| {
+        let mean = sums::mean(&c.values, None);
+        let squares = sums::over_rows(
+            data.rows,
+            |rows| c.values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>(),
+            |a, b| a + b,
+        );
+        (mean, squares.unwrap_or(0.0))
+    }).collect();
+    Moments { mean: columns.iter().map(|c| c.0).collect(), total: columns.iter().map(|c| c.1).sum() }
+}
+
+/// The singular values and vectors of the features minus `shift`. If `shift` is 0, `mean` is the mean of the features.
+fn spectrum(
+    data: &Data,
+    shift: &[f64],
+    mean: Option<&[f64]>,
+    truncation: Option<&Truncation>,
+    run: &Run<'_>,
+) -> Result<Spectrum, Error> {
+    let (n, d) = (data.rows, data.width());
+    let broken = || {
+        let message = "the singular value decomposition does not converge: the values are too large or too different in size";
+        Error::new("no-convergence", message).help("scale the features first, for example with StandardScaler")
+    };
+    if let Some(truncation) = truncation {
+        return subspace(&centred(data, 0..n, shift), truncation, run)?.ok_or_else(broken);
+    }
+    if n.min(d) > 2 * EXACT {
+        let message = format!("all components of {n} rows and {d} features take too long");
+        return Err(Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5)));
+    }
+    if n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL {
+        run.stage("singular value decomposition");
+        let (_, singular, vectors) = dense::svd(&centred(data, 0..n, shift)).ok_or_else(broken)?;
+        if singular.iter().chain(&vectors.data).any(|v| !v.is_finite()) {
+            return Err(broken());
+        }
+        return Ok(Spectrum { singular, vectors, truncated: false });
+    }
+    run.stage("Gram matrix");
+    let mut gram = gram(data, mean.unwrap_or(shift), run)?;
+    if let Some(mean) = mean {
+        for column in 0..d {
+            for row in 0..d {
+                let value = gram.at(row, column) + n as f64 * mean[row] * mean[column];
+                gram.set(row, column, value);
+            }
+        }
+    }
+    if gram.data.iter().any(|v| !v.is_finite()) {
+        return Err(broken());
+    }
+    run.check(|| "the Gram matrix".to_string())?;
+    run.stage("eigenvectors");
+    let (values, ascending) = dense::eigh(&gram).ok_or_else(broken)?;
+    let mut vectors = Matrix::zeros(d, d);
+    for column in 0..d {
+        vectors.column_mut(column).copy_from_slice(ascending.column(d - 1 - column));
+    }
+    let singular = values.iter().rev().map(|v| v.max(0.0).sqrt()).collect();
+    Ok(Spectrum { singular, vectors, truncated: false })
+}
+
+/// `(x - shift)' (x - shift)`, added up in the order of the chunks.
+fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
+    let d = data.width();
+    // Chunks that fit the cache, in rounds, so that the sums of a round are small beside the data.
+    let chunk = 512usize.max(d);
+    let round = 64 * chunk;
+    let mut total = Matrix::zeros(d, d);
+    for first in (0..data.rows).step_by(round) {
+        run.check(|| format!("{first} of {} rows", data.rows))?;
+        let end = data.rows.min(first + round);
+        let starts: Vec<usize> = (first..end).step_by(chunk).collect();
+        let parts: Vec<Matrix> = starts
+            .into_par_iter()
+            .map(|start| {
+                let block = centred(data, start..end.min(start + chunk), shift);
+                dense::transpose_multiply(&block, &block)
+            })
+            .collect();
+        for part in parts {
+            total.data.iter_mut().zip(&part.data).for_each(|(t, p)| *t += p);
+        }
+    }
+    Ok(total)
+}
+
+/// The features of some rows minus `shift`.
+fn centred(data: &Data, rows: std::ops::Range<usize>, shift: &[f64]) -> Matrix {
+    let mut out = Vec::with_capacity(rows.len() * data.width());
+    for (column, shift) in data.features.iter().zip(shift) {
+        out.extend(column.values[rows.clone()].iter().map(|v| v - shift));
+    }
+    Matrix::new(rows.len(), data.width(), out)
+}
+
+/// The largest singular values by subspace iteration. `None` if the small decomposition does not converge.
+fn subspace(matrix: &Matrix, truncation: &Truncation, run: &Run<'_>) -> Result<Option<Spectrum>, Error> {
+    let (n, d) = (matrix.rows, matrix.columns);
+    let directions = (truncation.count + truncation.oversamples).min(n.min(d));
+    let mut random = Mt19937::new(truncation.seed);
+    let mut start = Matrix::zeros(d, directions);
+    for row in 0..d {
+        for column in 0..directions {
+            start.set(row, column, random.normal());
+        }
+    }
+    let mut basis = dense::orthonormal(&dense::multiply(matrix, &start));
+    for iteration in 0..truncation.iterations {
+        run.check(|| format!("{iteration} of {} power iterations", truncation.iterations))?;
+        (run.steps)(iteration as u64, truncation.iterations as u64);
+        let right = dense::orthonormal(&dense::transpose_multiply(matrix, &basis));
+        basis = dense::orthonormal(&dense::multiply(matrix, &right));
+    }
+    let small = dense::transpose_multiply(&basis, matrix);
+    Ok(dense::svd(&small).map(|(_, singular, vectors)| Spectrum { singular, vectors, truncated: true }))
+}
+
+/// The first `k` vectors as rows, each with the sign that makes its largest value positive.
+fn components(vectors: &Matrix, k: usize) -> Tensor {
+    let mut out = Vec::with_capacity(k * vectors.rows);
+    for column in 0..k {
+        let vector = vectors.column(column);
+        let largest = vector.iter().fold(0.0f64, |a, b| if b.abs() > a.abs() { *b } else { a });
+        let sign = if largest < 0.0 { -1.0 } else { 1.0 };
+        out.extend(vector.iter().map(|v| v * sign));
+    }
+    Tensor::new(vec![k, vectors.rows], out)
+}
+
+/// Minka's estimate of the number of components (NIPS 2000), as in scikit-learn's `_infer_dimension`.
+fn minka(spectrum: &[f64], n: usize, run: &Run<'_>) -> Result<usize, Error> {
+    const TINY: f64 = 1e-15;
+    let d = spectrum.len();
+    // ln gamma(m / 2) by ln gamma(x + 1) = ln x + ln gamma(x).
+    let mut gamma = vec![f64::NAN, std::f64::consts::PI.sqrt().ln(), 0.0];
+    for m in 3..=d {
+        let x = m as f64 / 2.0 - 1.0;
+        gamma.push(x.ln() + gamma[m - 2]);
+    }
+    let rows = n as f64;
+    let (mut best, mut likelihood) = (1, f64::NEG_INFINITY);
+    let (mut pu, mut pl) = (0.0, 0.0);
+    for rank in 1..d {
+        run.check(|| format!("{rank} of {d} numbers of components"))?;
+        let m = d - rank + 1;
+        pu += -(2f64.ln()) + gamma[m] - std::f64::consts::PI.ln() * m as f64 / 2.0;
+        if spectrum[rank - 1] < TINY {
+            continue;
+        }
+        pl += spectrum[rank - 1].ln();
+        let rest = (d - rank) as f64;
+        let noise = (spectrum[rank..].iter().sum::<f64>() / rest).max(TINY);
+        let pv = -noise.ln() * rows * rest / 2.0;
+        let k = rank as f64;
+        let pp = (2.0 * std::f64::consts::PI).ln() * (d as f64 * k - k * (k + 1.0) / 2.0 + k) / 2.0;
+        let inverse = |j: usize| 1.0 / if j < rank { spectrum[j] } else { noise };
+        let mut pa = 0.0;
+        for i in 0..rank {
+            for j in i + 1..d {
+                // Equal values would have the logarithm of 0, an infinite likelihood.
+                let gap = ((spectrum[i] - spectrum[j]) * (inverse(j) - inverse(i))).max(f64::MIN_POSITIVE);
+                pa += gap.ln() + rows.ln();
+            }
+        }
+        let value = pu - pl * rows / 2.0 + pv + pp - pa / 2.0 - k * rows.ln() / 2.0;
+        if value > likelihood {
+            (best, likelihood) = (rank, value);
+        }
+    }
+    Ok(best)
+}
+
+/// The components of some rows: rows x components.
+fn projected(data: &Data, rows: std::ops::Range<usize>, mean: &[f64], components: &Tensor) -> Matrix {
+    let block = centred(data, rows, mean);
+    // The components lie row after row: as a column-major matrix they are features x components.
+    let map = Matrix::new(data.width(), components.shape[0], components.data.clone());
+    dense::multiply(&block, &map)
+}
+
+impl Model for Projection {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        (0..self.components.shape[0]).map(|c| Role::Feature(format!("{}{c}", self.name), Kind::Number)).collect()
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let rows = wanted.iter().flat_map(|c| self.components.row(*c).iter().map(|v| v * self.scale.data[*c]));
+        let components = Tensor::new(vec![wanted.len(), data.width()], rows.collect());
+        let chunks: Vec<usize> = (0..data.rows).step_by(sums::CHUNK).collect();
+        let blocks: Vec<Matrix> = chunks
+            .into_par_iter()
+            .map(|start| projected(data, start..data.rows.min(start + sums::CHUNK), &self.mean.data, &components))
+            .collect();
+        Ok((0..wanted.len()).map(|c| blocks.iter().flat_map(|b| b.column(c).iter().copied()).collect()).collect())
+    }
+
+    fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
+        let k = self.components.shape[0];
+        let numbers = || (0..k as i64).collect::<Vec<i64>>();
+        let by_component = |values: &Tensor| {
+            let values = (name.to_string(), Values::Floats(values.data.clone()));
+            Some(Attribute::Frame(vec![("component".to_string(), Values::Ints(numbers())), values]))
+        };
+        let centred = self.name == "pca";
+        match name {
+            "components" => {
+                Some(by_row(Some(("component", Values::Ints(numbers()))), features, &self.components.data))
+            }
+            "explained_variance" => by_component(&self.explained_variance),
+            "explained_variance_ratio" => by_component(&self.explained_variance_ratio),
+            "singular_values" => by_component(&self.singular_values),
+            "mean" if centred => Some(Attribute::by_feature(features, "mean", &self.mean.data)),
+            "noise_variance" if centred => Some(Attribute::Float(self.noise_variance)),
+            "n_components" if centred => Some(Attribute::Int(k as i64)),
+            _ => None,
+        }
+    }
+
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        let points = self.explained_variance_ratio.data.iter().enumerate().map(|(c, v)| (c as f64, *v));
+        vec![("explained variance ratio".to_string(), points.collect())]
+    }
+
+    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+        let shape = &self.components.shape;
+        let k = shape.first().copied().unwrap_or(0);
+        let lists = [&self.scale, &self.explained_variance, &self.explained_variance_ratio, &self.singular_values];
+        if features == 0 || shape.len() != 2 || shape[1] != features || self.mean.data.len() != features {
+            let message = format!("components of the shape {shape:?} for {features} features");
+            return Err(Error::new("model-file", message));
+        }
+        match lists.iter().find(|list| list.data.len() != k) {
+            Some(list) => Err(Error::new("model-file", format!("{} values for {k} components", list.data.len()))),
+            None => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.components.bytes()
+    }
+}

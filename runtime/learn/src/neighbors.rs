@@ -1,0 +1,11 @@
+//! Nearest neighbours and naive Bayes.
+
+pub mod bayes;
+pub mod search;
+pub mod tile;
+pub mod tree;
+pub mod vote;
+
+pub use bayes::GaussianNb;
+pub use search::Neighbors;
+pub use vote::{Nearest, Vote};

@@ -1,0 +1,214 @@
+//! Models that look at the nearest rows of their training: `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`.
+
+use onrush_wire::learn::Spec;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::search::{Neighbors, Points, Search};
+use crate::data::Data;
+use crate::error::Error;
+use crate::estimators::Any;
+use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::tensor::Tensor;
+
+/// An index of rows.
+#[derive(Serialize, Deserialize)]
+pub struct Nearest {
+    pub points: Points,
+    pub n_neighbors: usize,
+    pub radius: f64,
+}
+
+/// Votes or means of the nearest rows.
+#[derive(Serialize, Deserialize)]
+pub struct Vote {
+    pub points: Points,
+    pub n_neighbors: usize,
+    /// Whether neighbours weigh 1 / distance.
+    pub by_distance: bool,
+    /// For each row of the training its class as a position, or its value.
+    pub y: Tensor,
+    /// The number of classes. 0 for a regressor.
+    pub classes: usize,
+}
+
+/// Trains `NearestNeighbors`.
+///
+/// # Errors
+/// If there are too many rows.
+pub fn index(spec: &Spec, data: &Data) -> Result<Nearest, Error> {
+    let n_neighbors = spec.count("n_neighbors").unwrap_or(5);
+    Ok(Nearest { points: Points::new(spec, data)?, n_neighbors, radius: spec.float("radius").unwrap_or(1.0) })
+}
+
+/// Trains `KNeighborsClassifier` or `KNeighborsRegressor`.
+///
+/// # Errors
+/// If there are fewer rows than neighbours, or too many rows.
+pub fn fit(spec: &Spec, data: &Data) -> Result<Vote, Error> {
+    let n_neighbors = spec.count("n_neighbors").unwrap_or(5);
+    enough(n_neighbors, data.rows)?;
+    Ok(Vote {
+        points: Points::new(spec, data)?,
+        n_neighbors,
+        by_distance: spec.string("weights").as_deref() == Some("distance"),
+        y: Tensor::vector(data.y.clone()),
+        classes: data.classes.len(),
+    })
+}
+
+fn enough(n_neighbors: usize, rows: usize) -> Result<(), Error> {
+    if (1..=rows).contains(&n_neighbors) {
+        return Ok(());
+    }
+    let message = format!("`n_neighbors` is {n_neighbors}: at least 1 and at most {rows}, the number of rows of the training");
+    Err(Error::new("parameter", message))
+}
+
+impl Fitted {
+    /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both are `None`, the number is
+    /// that of the training. The lower row comes first on ties. A row of the training that is asked for finds itself.
+    ///
+    /// # Errors
+    /// If the model keeps no rows, if a feature is missing, or if there are fewer rows than neighbours.
+    pub fn kneighbors(&self, data: &Data, n_neighbors: Option<usize>, radius: Option<f64>) -> Result<Neighbors, Error> {
+        let (points, default) = match &self.model {
+            Any::Nearest(model) => (&model.points, model.n_neighbors),
+            Any::Vote(model) => (&model.points, model.n_neighbors),
+            _ => {
+                let message = format!("{} keeps no rows of its training, so that none are near", self.spec.estimator);
+                let error = Error::new("no-neighbors", message);
+                return Err(error.help("train NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor"));
+            }
+        };
+        let data = self.aligned(data)?;
+        crate::check::features(&self.spec, &data, "searched")?;
+        let search = match (n_neighbors, radius) {
+            (Some(_), Some(_)) => {
+                return Err(Error::new("parameter", "`n_neighbors` and `radius` are both set: one of them"));
+            }
+            (_, Some(radius)) if radius.is_nan() || radius < 0.0 => {
+                return Err(Error::new("parameter", format!("`radius` is {radius}: at least 0")));
+            }
+            (_, Some(radius)) => Search::Radius(radius),
+            (count, None) => {
+                let count = count.unwrap_or(default);
+                enough(count, points.rows())?;
+                Search::Count(count)
+            }
+        };
+        let mut found = Neighbors::default();
+        for (row, hits) in points.search(&data, search).into_iter().enumerate() {
+            for (distance, neighbor) in hits {
+                found.rows.push(row);
+                found.neighbors.push(neighbor as usize);
+                found.distances.push(distance);
+            }
+        }
+        Ok(found)
+    }
+
+    /// All rows of the training within the radius that the index was trained with.
+    ///
+    /// # Errors
+    /// As [`Fitted::kneighbors`], and if the model is no `NearestNeighbors`.
+    pub fn radius_neighbors(&self, data: &Data) -> Result<Neighbors, Error> {
+        match &self.model {
+            Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius)),
+            _ => Err(Error::new("no-neighbors", format!("{} has no radius", self.spec.estimator))
+                .help("train NearestNeighbors, or say the radius")),
+        }
+    }
+}
+
+impl Model for Nearest {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        Vec::new()
+    }
+
+    fn apply(&self, _: &Data, _: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn attribute(&self, _: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
+        None
+    }
+
+    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+        self.points.check(features)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.points.points.bytes()
+    }
+}
+
+impl Vote {
+    /// The neighbours with their weights: 1, or 1 / distance. If some are at distance 0, only they count.
+    fn weights(&self, hits: &[(f64, u32)]) -> Vec<f64> {
+        if !self.by_distance {
+            return vec![1.0; hits.len()];
+        }
+        let inverse: Vec<f64> = hits.iter().map(|hit| 1.0 / hit.0).collect();
+        if inverse.iter().any(|w| w.is_infinite()) {
+            return inverse.iter().map(|w| f64::from(u8::from(w.is_infinite()))).collect();
+        }
+        if inverse.iter().all(|w| *w == 0.0) {
+            return vec![1.0; hits.len()];
+        }
+        inverse
+    }
+
+    /// The outputs of one row: the class and the probability of each class, or the value.
+    fn outputs_of(&self, hits: &[(f64, u32)]) -> Vec<f64> {
+        let weights = self.weights(hits);
+        let y = |hit: &(f64, u32)| self.y.data[hit.1 as usize];
+        let total: f64 = weights.iter().sum();
+        if self.classes == 0 {
+            return vec![hits.iter().zip(&weights).map(|(hit, w)| y(hit) * w).sum::<f64>() / total];
+        }
+        let mut votes = vec![0.0; self.classes + 1];
+        hits.iter().zip(&weights).for_each(|(hit, w)| votes[1 + y(hit) as usize] += w);
+        let best = (0..self.classes).fold(0, |a, b| if votes[1 + b] > votes[1 + a] { b } else { a });
+        let total: f64 = votes.iter().sum();
+        votes.iter_mut().for_each(|v| *v /= total);
+        votes[0] = best as f64;
+        votes
+    }
+}
+
+impl Model for Vote {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        std::iter::once(Role::Prediction).chain((0..self.classes).map(Role::Proba)).collect()
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let found = self.points.search(data, Search::Count(self.n_neighbors));
+        let outputs: Vec<Vec<f64>> = found.par_iter().map(|hits| self.outputs_of(hits)).collect();
+        Ok(wanted.iter().map(|output| outputs.iter().map(|row| row[*output]).collect()).collect())
+    }
+
+    fn attribute(&self, _: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
+        None
+    }
+
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
+        self.points.check(features)?;
+        let rows = self.points.rows();
+        let wrong = |what: String| Err(Error::new("model-file", what));
+        if self.n_neighbors == 0 || self.n_neighbors > rows {
+            return wrong(format!("{} neighbours of {rows} rows", self.n_neighbors));
+        }
+        if self.y.data.len() != rows || self.classes != classes {
+            return wrong(format!("{} targets of {} classes for {rows} rows", self.y.data.len(), self.classes));
+        }
+        match self.y.data.iter().find(|y| self.classes > 0 && !(**y >= 0.0 && **y < self.classes as f64)) {
+            Some(y) => wrong(format!("the class {y} of {}", self.classes)),
+            None => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.points.points.bytes() + self.y.bytes()
+    }
+}
