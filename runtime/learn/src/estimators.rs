@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::check;
 use crate::data::Data;
 use crate::error::Error;
+use crate::foreign;
 use crate::linear;
 use crate::model::{Fitted, Model};
 use crate::run::Run;
@@ -32,6 +33,7 @@ macro_rules! models {
 
 models! {
     Linear(linear::Linear),
+    Boosted(foreign::Boosted),
 }
 
 /// Trains what `spec` says.
@@ -48,6 +50,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
+        "XGBClassifier" | "XGBRegressor" | "XGBRanker" => foreign::fit(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -11,6 +11,7 @@ pub mod check;
 pub mod data;
 pub mod error;
 mod estimators;
+mod foreign;
 mod linear;
 pub mod model;
 pub mod random;
