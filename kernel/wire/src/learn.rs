@@ -7,6 +7,7 @@
 pub mod cluster;
 pub mod compose;
 pub mod decomposition;
+pub mod foreign;
 pub mod linear;
 pub mod neighbors;
 pub mod prepare;
@@ -346,6 +347,7 @@ pub fn table() -> &'static [EstimatorInfo] {
         all.extend(crate::decomposition_estimators!(rows_of_table));
         all.extend(crate::neighbors_estimators!(rows_of_table));
         all.extend(crate::tree_estimators!(rows_of_table));
+        all.extend(crate::foreign_estimators!(rows_of_table));
         all.extend(crate::prepare_estimators!(rows_of_table));
         all.extend(crate::compose_estimators!(rows_of_table));
         all.extend(crate::select_estimators!(rows_of_table));

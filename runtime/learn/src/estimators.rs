@@ -9,6 +9,7 @@ use crate::cluster;
 use crate::data::Data;
 use crate::decomposition;
 use crate::error::Error;
+use crate::foreign;
 use crate::linear;
 use crate::model::{Fitted, Model};
 use crate::prepare;
@@ -61,6 +62,7 @@ models! {
     Pipeline(compose::Pipeline),
     Columns(compose::Columns),
     TransformedTarget(compose::TransformedTarget),
+    Boosted(foreign::Boosted),
 }
 
 /// Trains what `spec` says.
@@ -88,6 +90,7 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         "NearestNeighbors" => neighbors::vote::index(spec, data).map(Any::from),
         "KNeighborsClassifier" | "KNeighborsRegressor" => neighbors::vote::fit(spec, data).map(Any::from),
         "GaussianNB" => neighbors::bayes::fit(spec, data, run).map(Any::from),
+        "XGBClassifier" | "XGBRegressor" | "XGBRanker" => foreign::fit(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -14,6 +14,7 @@ pub mod data;
 mod decomposition;
 pub mod error;
 mod estimators;
+mod foreign;
 mod linear;
 pub mod metrics;
 pub mod model;

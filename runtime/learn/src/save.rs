@@ -6,11 +6,55 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::Error;
+use crate::foreign::file;
 use crate::model::Fitted;
 use crate::tensor::{self, Tensor};
 
 /// The name and version of the format, in the metadata.
 const FORMAT: &str = "onrush-model/1";
+
+/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, which need no library of XGBoost. `path_name` is
+/// for messages.
+///
+/// # Errors
+/// If the bytes are of another format, are cut off or contradict themselves.
+pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
+    let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
+    let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
+    // A container begins with the length of its JSON, eight bytes; a length of 123 reads as `{`.
+    if bytes.get(8) == Some(&b'{') || !file::is_file(bytes) {
+        if [".pkl", ".pickle", ".joblib"].iter().any(|end| ends(end)) {
+            return Err(named(pickle()));
+        }
+        if bytes.starts_with(b"binf") {
+            let message = "it is in XGBoost's old binary format, which newer versions do not read either";
+            return Err(named(Error::new("model-file", message))
+                .help("load it with the XGBoost that wrote it, and save it as `.ubj` or `.json`"));
+        }
+        return from_bytes(bytes).map_err(named);
+    }
+    file::read(bytes).map_err(named)
+}
+
+/// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj` and `.json` for models of
+/// XGBoost, which its Python package reads.
+///
+/// # Errors
+/// If the name has another end, or the model does not go into the format.
+pub fn save(fitted: &Fitted, file_name: &str) -> Result<Vec<u8>, Error> {
+    match file_name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
+        Some("safetensors") => to_bytes(fitted),
+        Some("ubj") => file::write(fitted, false),
+        Some("json") => file::write(fitted, true),
+        _ => Err(Error::new("model-file", format!("`{file_name}` has no end that says a format"))
+            .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost")),
+    }
+}
+
+fn pickle() -> Error {
+    Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
+        .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that")
+}
 
 /// The bytes of a model's file.
 ///
@@ -48,6 +92,10 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
         _ if bytes.starts_with(b"PK") => pickle(),
         _ => broken(e.to_string()),
     })?;
+    if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
+        return Err(pickle());
+    }
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
     let entries = metadata.metadata().clone().unwrap_or_default();
     match entries.get("format").map(String::as_str) {
         Some(FORMAT) => {}

@@ -17,6 +17,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernels/src/", "launches: the arguments are what the kernel takes"),
     ("runtime/ops/src/launch.rs", "launches of generated kernels: parameters and arguments are declared side by side"),
     ("runtime/worker/src/launch.rs", "launches of users' kernels, in the process that is there for them"),
+    ("runtime/learn/src/foreign/xgboost/ffi.rs", "the C interface of XGBoost's library"),
     ("runtime/frame/src/disk.rs", "the mapping of tables on disk"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "the cell process's side of the prelude"),
