@@ -210,8 +210,8 @@ impl Fitted {
     /// Coefficients or importances by the names of the features: what they are, and the values.
     pub fn bars(&self) -> Option<(&'static str, Vec<(String, f64)>)> {
         let (title, values) = self.model().bars()?;
-        let names = self.features.iter().map(|f| f.name.clone());
-        Some((title, names.zip(values).collect()))
+        let names = self.model().bar_names().unwrap_or_else(|| self.features.iter().map(|f| f.name.clone()).collect());
+        Some((title, names.into_iter().zip(values).collect()))
     }
 
     pub fn attribute(&self, name: &str) -> Option<Attribute> {

@@ -117,11 +117,3 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
     fitted.model().check(fitted.features.len(), fitted.classes.len()).map_err(|why| broken(why.message))?;
     Ok(fitted)
 }
-
-pub fn load(_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
-    from_bytes(bytes)
-}
-
-pub fn save(fitted: &Fitted, _name: &str) -> Result<Vec<u8>, Error> {
-    to_bytes(fitted)
-}

@@ -4,7 +4,6 @@
 //! (`models/results.rs`), and trained models are found again by their keys.
 
 mod data;
-mod pending;
 mod results;
 
 use std::path::{Path, PathBuf};
@@ -156,7 +155,7 @@ impl Engine {
             ModelAsk::Evaluate { frame, what } => {
                 let needs_target = !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
                 let data = self.evaluation(&model, *frame, needs_target, task)?;
-                let evaluate = |_: &Run<'_>| pending::evaluate(&model.fitted, &data, what);
+                let evaluate = |_: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what);
                 results::table(self.with_threads(task, evaluate)?)?
             }
         }))
@@ -177,9 +176,9 @@ impl Engine {
         onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
         let training = self.training(fit, task)?;
         let work = |run: &Run<'_>| {
-            pending::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run)
+            onrush_learn::select::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run)
         };
-        results::table(self.with_threads(task, work)?)
+        results::folds(self.with_threads(task, work)?)
     }
 
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
@@ -219,7 +218,7 @@ impl Engine {
             Split::TrainTest { test_size, train_size, shuffle, stratify, random_state } => {
                 let stratify = codes(stratify)?;
                 let rows = table.rows();
-                onrush_learn::select::split::train_test_split(
+                onrush_learn::select::train_test_split(
                     rows,
                     *test_size,
                     *train_size,
@@ -233,7 +232,7 @@ impl Engine {
                 let y = target.as_ref().map(|(codes, _)| codes.as_slice());
                 let is_classifier = target.as_ref().is_some_and(|(_, is_class)| *is_class);
                 let groups = groups.as_ref().map(|(codes, _)| codes.as_slice());
-                onrush_learn::select::split::splits(splitter, table.rows(), y, is_classifier, groups).and_then(|mut all| {
+                onrush_learn::select::splits(splitter, table.rows(), y, is_classifier, groups).and_then(|mut all| {
                     let folds = all.len();
                     match *fold < folds {
                         true => Ok(all.swap_remove(*fold)),
@@ -248,7 +247,7 @@ impl Engine {
         resident(key, "split".to_string(), Arc::new(taken))
     }
 
-    /// How many folds a splitter makes of a frame is known by its parameters, but for leave-one-out.
+    /// Runs work of an estimator on the threads that train models, with the progress of the task.
     fn with_threads<T: Send>(
         &self,
         task: &TaskHandle,

@@ -88,9 +88,14 @@ pub fn evaluate(fitted: &Fitted, data: &Data, what: &Evaluation) -> Result<Attri
             importance(fitted, data, *n_repeats, scoring.as_deref().unwrap_or(""), *random_state)
         }
         Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid),
-        Evaluation::Kneighbors { .. } => {
-            let message = format!("{} has no neighbors", fitted.spec.estimator);
-            Err(Error::new("evaluation", message).help("train `NearestNeighbors`, or a `KNeighbors*` estimator"))
+        Evaluation::Kneighbors { n_neighbors, radius } => {
+            let found = fitted.kneighbors(data, *n_neighbors, *radius)?;
+            let integers = |values: Vec<usize>| Values::Ints(values.into_iter().map(|v| v as i64).collect());
+            Ok(Attribute::Frame(vec![
+                ("row".to_string(), integers(found.rows)),
+                ("neighbor".to_string(), integers(found.neighbors)),
+                ("distance".to_string(), Values::Floats(found.distances)),
+            ]))
         }
     }
 }

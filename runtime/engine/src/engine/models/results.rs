@@ -280,6 +280,42 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
     Ok(Table::new(schema, vec![batch]))
 }
 
+/// The scores of a card: accuracy of a classifier, R² of a regressor. None of an estimator that does not predict.
+fn default_scores(fitted: &Fitted, data: &Data) -> Vec<(String, f64)> {
+    if !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
+        return Vec::new();
+    }
+    let name = onrush_learn::select::score::default_scorer(!fitted.classes.is_empty());
+    // A card without a score is no reason to lose the model.
+    match onrush_learn::select::score(name, fitted, data) {
+        Ok(value) if value.is_finite() => vec![(name.to_string(), value)],
+        _ => Vec::new(),
+    }
+}
+
+/// A row for each fold of a cross-validation.
+pub fn folds(folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic> {
+    let floats = |value: &dyn Fn(&onrush_learn::select::Fold) -> f64| Values::Floats(folds.iter().map(value).collect());
+    let mut columns = vec![
+        ("model".to_string(), Values::Strs(folds.iter().map(|f| f.model.clone()).collect())),
+        ("fold".to_string(), Values::Ints(folds.iter().map(|f| f.fold as i64).collect())),
+        ("fit_time".to_string(), floats(&|f| f.fit_time)),
+        ("score_time".to_string(), floats(&|f| f.score_time)),
+    ];
+    let (tests, trains) = folds.first().map_or((0, 0), |f| (f.test.len(), f.train.len()));
+    let name = |prefix: &str, scorer: &str, only: bool| match only {
+        true => format!("{prefix}_score"),
+        false => format!("{prefix}_{scorer}"),
+    };
+    for k in 0..tests {
+        columns.push((name("test", &folds[0].test[k].0, tests == 1), floats(&|f| f.test[k].1)));
+    }
+    for k in 0..trains {
+        columns.push((name("train", &folds[0].train[k].0, trains == 1), floats(&|f| f.train[k].1)));
+    }
+    table(Attribute::Frame(columns))
+}
+
 /// How many bars a card has at most.
 const BARS: usize = 200;
 
@@ -289,7 +325,7 @@ fn card(fitted: &Fitted, data: &Data, seconds: f64) -> Card {
     let (bars_title, bars) = bars(fitted);
     let scores = match data.y.is_empty() {
         true => Vec::new(),
-        false => super::pending::default_scores(fitted, data),
+        false => default_scores(fitted, data),
     };
     let mut card = Card {
         estimator: fitted.spec.estimator.clone(),
