@@ -32,6 +32,7 @@ macro_rules! models {
 
 models! {
     Linear(linear::Linear),
+    Logistic(linear::Logistic),
 }
 
 /// Trains what `spec` says.
@@ -47,7 +48,11 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
-        "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
+        "LinearRegression" | "Ridge" | "RidgeCV" | "Lasso" | "ElasticNet" | "LassoCV" | "ElasticNetCV" => {
+            linear::fit(spec, data, run).map(Any::from)
+        }
+        "LogisticRegression" => linear::fit_logistic(spec, data, run).map(Any::from),
+        "LogisticRegressionCV" => linear::fit_logistic_cv(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }
