@@ -94,6 +94,26 @@ pub fn inverse_positive(a: &Matrix) -> Option<Matrix> {
     Some(Matrix::of(llt.inverse().as_ref()))
 }
 
+/// The lower triangle `l` of Cholesky's decomposition `a = l l'`. `None` if `a` is not positive definite.
+pub fn cholesky(a: &Matrix) -> Option<Matrix> {
+    let llt = a.view().llt(Side::Lower).ok()?;
+    let mut out = Matrix::of(llt.L());
+    for column in 1..out.columns {
+        out.column_mut(column)[..column].fill(0.0);
+    }
+    Some(out)
+}
+
+/// The upper triangle `r` (`min(rows, columns)` x columns) of `a`'s thin QR decomposition.
+pub fn triangle(a: &Matrix) -> Matrix {
+    let mut out = Matrix::of(a.view().qr().thin_R());
+    for column in 0..out.columns {
+        let below = (column + 1).min(out.rows);
+        out.column_mut(column)[below..].fill(0.0);
+    }
+    out
+}
+
 /// Solves `a x = b` for a square `a` by LU with partial pivoting. Values are infinite or NaN if `a` is singular.
 pub fn solve_square(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::of(a.view().partial_piv_lu().solve(b.view()).as_ref())
@@ -186,6 +206,13 @@ mod tests {
         let scaled = Matrix::new(3, 2, (0..6).map(|i| u.data[i] * s[i / 3]).collect());
         let back = multiply(&scaled, &v.transposed());
         assert!(back.data.iter().zip(&tall().data).all(|(x, y)| (x - y).abs() < 1e-12));
+        let lower = cholesky(&a).unwrap();
+        let back = multiply(&lower, &lower.transposed());
+        assert!(back.data.iter().zip(&a.data).all(|(x, y)| (x - y).abs() < 1e-12) && lower.at(0, 1) == 0.0);
+        let upper = triangle(&tall());
+        let back = transpose_multiply(&upper, &upper);
+        let gram = transpose_multiply(&tall(), &tall());
+        assert!(back.data.iter().zip(&gram.data).all(|(x, y)| (x - y).abs() < 1e-12) && upper.at(1, 0) == 0.0);
         assert!(solve_positive(&a, &Matrix::new(2, 1, vec![3.0, 4.0])).is_some());
         assert!(solve_positive(&Matrix::new(2, 2, vec![1.0, 2.0, 2.0, 1.0]), &a).is_none());
     }

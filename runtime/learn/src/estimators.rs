@@ -63,6 +63,7 @@ models! {
     Columns(compose::Columns),
     TransformedTarget(compose::TransformedTarget),
     Boosted(foreign::Boosted),
+    Logistic(linear::Logistic),
 }
 
 /// Trains what `spec` says.
@@ -91,6 +92,11 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         "KNeighborsClassifier" | "KNeighborsRegressor" => neighbors::vote::fit(spec, data).map(Any::from),
         "GaussianNB" => neighbors::bayes::fit(spec, data, run).map(Any::from),
         "XGBClassifier" | "XGBRegressor" | "XGBRanker" => foreign::fit(spec, data, run).map(Any::from),
+        "LinearRegression" | "Ridge" | "RidgeCV" | "Lasso" | "ElasticNet" | "LassoCV" | "ElasticNetCV" => {
+            linear::fit(spec, data, run).map(Any::from)
+        }
+        "LogisticRegression" => linear::fit_logistic(spec, data, run).map(Any::from),
+        "LogisticRegressionCV" => linear::fit_logistic_cv(spec, data, run).map(Any::from),
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -64,8 +64,7 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
     let broken = |e: &dyn std::fmt::Display| Error::new("model-file", format!("the model cannot be written: {e}"));
     let (json, arrays) = tensor::collect(|| serde_json::to_string(fitted));
     let json = json.map_err(|e| broken(&e))?;
-    let bytes: Vec<Vec<u8>> =
-        arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    let bytes: Vec<Vec<u8>> = arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
     let mut views = Vec::new();
     for (number, (array, bytes)) in arrays.iter().zip(&bytes).enumerate() {
         let view = TensorView::new(Dtype::F64, array.shape.clone(), bytes).map_err(|e| broken(&e))?;
@@ -94,8 +93,16 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
     })?;
     if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
         return Err(pickle());
+    let read = SafeTensors::read_metadata(bytes);
+    // The length of a container's header can begin with the byte of a pickle, so the container is tried first.
+    if read.is_err() && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
+        return Err(Error::new(
+            "model-file",
+            "this looks like a pickle or a joblib file, which can run code when it is read",
+        )
+        .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that"));
     }
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
+    let (_, metadata) = read.map_err(|e| broken(e.to_string()))?;
     let entries = metadata.metadata().clone().unwrap_or_default();
     match entries.get("format").map(String::as_str) {
         Some(FORMAT) => {}

@@ -19,11 +19,166 @@ macro_rules! linear_estimators {
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Kept for scikit-learn's signature. The solver is always the exact one.
-                solver: Str = "auto", OneOf(&["auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"]);
-                /// Tolerance of iterative solvers.
+                /// Kept for scikit-learn's signature. The solver is exact.
+                max_iter: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Kept for scikit-learn's signature. The solver is exact.
                 tol: Float = 1e-4, AtLeast(0.0);
+                /// Kept for scikit-learn's signature. The solver is exact.
+                solver: Str = "auto", OneOf(&["auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"]);
+                /// Whether coefficients must not be negative.
+                positive: Bool = false, Any;
+                /// Kept for scikit-learn's signature. The solver takes no random numbers.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
             } -> { coef: Frame, intercept: Float }
+
+            /// Ridge regression that chooses its penalty by cross-validation.
+            RidgeCV: Regressor [] {
+                /// Strengths of the penalty to try.
+                alphas: Floats = [0.1, 1.0, 10.0], AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Score that is maximised. Without one, leave-one-out takes the negative mean squared error, folds take r2.
+                scoring: Str = $crate::learn::NONE, OneOf(&[
+                    "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error",
+                ]);
+                /// Number of folds. Without one: leave-one-out, by its closed form.
+                cv: Int = $crate::learn::NONE, AtLeast(2.0);
+            } -> { coef: Frame, intercept: Float, alpha: Float, best_score: Float }
+
+            /// Least squares with an l1 penalty: some coefficients are exactly 0.
+            Lasso: Regressor [] {
+                /// Strength of the penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Most passes over the coefficients.
+                max_iter: Int = 1000, AtLeast(1.0);
+                /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Whether coefficients must not be negative.
+                positive: Bool = false, Any;
+                /// Seed of the order of coefficients for `selection` random. Without one: 0.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Whether coefficients are taken in turn or at random.
+                selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
+            } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
+
+            /// Least squares with an l1 and an l2 penalty.
+            ElasticNet: Regressor [] {
+                /// Strength of the penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Share of the l1 penalty.
+                l1_ratio: Float = 0.5, Within(0.0, 1.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Most passes over the coefficients.
+                max_iter: Int = 1000, AtLeast(1.0);
+                /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Whether coefficients must not be negative.
+                positive: Bool = false, Any;
+                /// Seed of the order of coefficients for `selection` random. Without one: 0.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Whether coefficients are taken in turn or at random.
+                selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
+            } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
+
+            /// Lasso that chooses its penalty by cross-validation.
+            LassoCV: Regressor [] {
+                /// The smallest penalty of the path, as a share of the largest one.
+                eps: Float = 1e-3, Above(0.0);
+                /// Number of penalties of the path, or a list of them.
+                alphas: Any = 100, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Most passes over the coefficients.
+                max_iter: Int = 1000, AtLeast(1.0);
+                /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Number of folds of consecutive rows.
+                cv: Int = 5, AtLeast(2.0);
+                /// Whether coefficients must not be negative.
+                positive: Bool = false, Any;
+                /// Seed of the order of coefficients for `selection` random. Without one: 0.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Whether coefficients are taken in turn or at random.
+                selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
+            } -> {
+                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, alphas: Frame, mse_path: Frame,
+            }
+
+            /// Elastic net that chooses its penalty by cross-validation.
+            ElasticNetCV: Regressor [] {
+                /// Share of the l1 penalty, or a list of shares to try.
+                l1_ratio: Any = 0.5, Within(0.0, 1.0);
+                /// The smallest penalty of the path, as a share of the largest one.
+                eps: Float = 1e-3, Above(0.0);
+                /// Number of penalties of the path, or a list of them.
+                alphas: Any = 100, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Most passes over the coefficients.
+                max_iter: Int = 1000, AtLeast(1.0);
+                /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Number of folds of consecutive rows.
+                cv: Int = 5, AtLeast(2.0);
+                /// Whether coefficients must not be negative.
+                positive: Bool = false, Any;
+                /// Seed of the order of coefficients for `selection` random. Without one: 0.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Whether coefficients are taken in turn or at random.
+                selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
+            } -> {
+                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, l1_ratio: Float, alphas: Frame,
+                mse_path: Frame,
+            }
+
+            /// Logistic regression of two classes, or of several by softmax.
+            LogisticRegression: Classifier [] {
+                /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to infinity.
+                penalty: Str = $crate::learn::NONE, OneOf(&["l1", "l2", "elasticnet", "none"]);
+                /// Inverse of the strength of the penalty. Infinity: no penalty.
+                c: Float = 1.0, Above(0.0);
+                /// Share of the l1 penalty.
+                l1_ratio: Float = 0.0, Within(0.0, 1.0);
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// `balanced`, or a list with one weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+                /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
+                solver: Str = "lbfgs", OneOf(&["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"]);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(0.0);
+            } -> { classes: Strs, coef: Frame, intercept: Frame, n_iter: Int }
+
+            /// Logistic regression that chooses its penalty by cross-validation.
+            LogisticRegressionCV: Classifier [] {
+                /// Number of powers between 1e-4 and 1e4, or a list of inverse strengths.
+                cs: Any = 10, Above(0.0);
+                /// Shares of the l1 penalty to try.
+                l1_ratios: Floats = [0.0], Within(0.0, 1.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Number of stratified folds.
+                cv: Int = 5, AtLeast(2.0);
+                /// Score that is maximised. Without one: accuracy.
+                scoring: Str = $crate::learn::NONE, OneOf(&["accuracy", "neg_log_loss"]);
+                /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
+                solver: Str = "lbfgs", OneOf(&["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"]);
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(0.0);
+                /// `balanced`, or a list with one weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+                /// Kept for scikit-learn's signature. The solver takes no random numbers.
+                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+            } -> { classes: Strs, coef: Frame, intercept: Frame, n_iter: Int, c: Float, l1_ratio: Float, scores: Frame }
         }
     };
 }

@@ -1,0 +1,327 @@
+//! Lasso and elastic net, with a given penalty or one that cross-validation chooses.
+
+use onrush_dense::Matrix;
+use onrush_wire::learn::{Param, Spec};
+use rayon::prelude::*;
+
+use super::descent::{Columns, End, Goal, Order, Products, Residuals, descend};
+use super::design::{Design, Gram, add, intercept};
+use super::squares::WIDE;
+use super::{Linear, finite, folds, ridge};
+use crate::data::Data;
+use crate::error::Error;
+use crate::random::Mt19937;
+use crate::run::Run;
+use crate::sums::dot;
+use crate::tensor::Tensor;
+
+/// What all fits of an estimator have in common.
+struct Settings {
+    centre: bool,
+    positive: bool,
+    max_iter: usize,
+    tol: f64,
+    /// The seed, if coordinates are taken at random.
+    random: Option<u32>,
+}
+
+impl Settings {
+    fn of(spec: &Spec) -> Result<Self, Error> {
+        Ok(Settings {
+            centre: spec.flag("fit_intercept"),
+            positive: spec.flag("positive"),
+            max_iter: spec.count("max_iter").unwrap_or(1000),
+            tol: finite(spec, "tol")?,
+            random: (spec.string("selection").as_deref() == Some("random")).then(|| spec.seed()),
+        })
+    }
+
+    /// The penalty `alpha` for rows of this total weight.
+    fn goal(&self, alpha: f64, ratio: f64, total: f64) -> Goal {
+        Goal {
+            l1: alpha * ratio * total,
+            l2: alpha * (1.0 - ratio) * total,
+            positive: self.positive,
+            max_iter: self.max_iter,
+            tol: self.tol,
+        }
+    }
+}
+
+/// The columns of a set of rows in the form that the descent takes.
+enum Source {
+    Products(Products),
+    Residuals(Residuals),
+}
+
+/// A set of rows, ready for descents.
+struct Prepared {
+    source: Source,
+    mean: Vec<f64>,
+    total: f64,
+}
+
+impl Prepared {
+    fn from_products(products: &Matrix, design: &Design<'_>, centre: bool) -> Self {
+        let gram = Gram::new(products, &design.mean, &design.scale, centre);
+        Prepared { source: Source::Products(Products::new(&gram)), total: gram.total, mean: gram.mean }
+    }
+
+    fn from_rows(design: &Design<'_>) -> Self {
+        let (x, y) = ridge::unscaled(design);
+        let source = Source::Residuals(Residuals::new(x, y));
+        Prepared { source, mean: design.mean.clone(), total: design.total }
+    }
+
+    /// Coefficients along a path of penalties, each from the one before; and how the last descent ended.
+    fn path(self, alphas: &[f64], ratio: f64, settings: &Settings, run: &Run<'_>) -> Result<Path, Error> {
+        match self.source {
+            Source::Products(mut columns) => follow(&mut columns, self.total, alphas, ratio, settings, run),
+            Source::Residuals(mut columns) => follow(&mut columns, self.total, alphas, ratio, settings, run),
+        }
+    }
+
+    /// The products of the columns and the target.
+    fn along_target(&self) -> Vec<f64> {
+        match &self.source {
+            Source::Products(products) => products.q.clone(),
+            Source::Residuals(residuals) => residuals.along_target(),
+        }
+    }
+}
+
+/// Coefficients for each penalty, and the ends of the descents.
+struct Path {
+    coefs: Vec<Vec<f64>>,
+    ends: Vec<End>,
+    total: f64,
+}
+
+fn follow<C: Columns>(
+    columns: &mut C,
+    total: f64,
+    alphas: &[f64],
+    ratio: f64,
+    settings: &Settings,
+    run: &Run<'_>,
+) -> Result<Path, Error> {
+    let mut coef = vec![0.0; columns.width()];
+    let mut random = settings.random.map(Mt19937::new);
+    let mut path = Path { coefs: Vec::new(), ends: Vec::new(), total };
+    for alpha in alphas {
+        let order = random.as_mut().map(Order::new);
+        let end = descend(columns, &mut coef, settings.goal(*alpha, ratio, total), order, run)?;
+        path.coefs.push(coef.clone());
+        path.ends.push(end);
+    }
+    Ok(path)
+}
+
+/// Trains `Lasso` or `ElasticNet`.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let settings = Settings::of(spec)?;
+    let alpha = finite(spec, "alpha")?;
+    let ratio = if spec.estimator == "Lasso" { 1.0 } else { finite(spec, "l1_ratio")? };
+    let design = Design::of(data, settings.centre)?;
+    run.stage("products of columns");
+    let prepared = match is_wide(data.width(), design.rows) {
+        true => Prepared::from_rows(&design),
+        false => Prepared::from_products(&design.products(run)?, &design, settings.centre),
+    };
+    run.stage("coordinate descent");
+    finish(prepared, alpha, ratio, &settings, run)
+}
+
+fn is_wide(width: usize, rows: usize) -> bool {
+    width > WIDE || width > rows
+}
+
+/// The model for one penalty.
+fn finish(prepared: Prepared, alpha: f64, ratio: f64, settings: &Settings, run: &Run<'_>) -> Result<Linear, Error> {
+    let mean = prepared.mean.clone();
+    let path = prepared.path(&[alpha], ratio, settings, run)?;
+    let mut notes = Vec::new();
+    if alpha == 0.0 {
+        notes.push(
+            "`alpha` is 0: `LinearRegression` solves this exactly, coordinate descent converges slowly".to_string(),
+        );
+    }
+    let end = &path.ends[0];
+    if !end.converged {
+        let asked = settings.tol;
+        notes.push(format!(
+            "stopped after {} of {} iterations; the duality gap is {:.1e}, `tol` {asked:e} asks for less; raise \
+             `max_iter`, scale the features or raise `alpha`",
+            end.iterations,
+            settings.max_iter,
+            end.gap / path.total,
+        ));
+    }
+    let coef = path.coefs[0].clone();
+    Ok(Linear {
+        intercept: if settings.centre { intercept(&mean, &coef) } else { 0.0 },
+        coef: Tensor::vector(coef),
+        n_iter: Some(end.iterations as u64),
+        dual_gap: Some(end.gap / path.total),
+        notes,
+        ..Linear::default()
+    })
+}
+
+/// The penalties that cross-validation tries, in descending order: `sklearn.linear_model._coordinate_descent._alpha_grid`.
+fn grid(spec: &Spec, prepared: &Prepared, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
+    if let Param::List(_) = spec.param("alphas") {
+        let mut alphas = spec.floats("alphas").unwrap_or_default();
+        if alphas.is_empty() || alphas.iter().any(|a| !(a.is_finite() && *a >= 0.0)) {
+            let message =
+                format!("`alphas` is {}: expected a count, or finite numbers of at least 0", spec.param("alphas"));
+            return Err(Error::new("parameter", message));
+        }
+        alphas.sort_by(|a, b| b.total_cmp(a));
+        return Ok(alphas);
+    }
+    let count = spec.count("alphas").filter(|n| (1..=100_000).contains(n)).ok_or_else(|| {
+        let message =
+            format!("`alphas` is {}: expected a count of 1 to 100000, or a list of numbers", spec.param("alphas"));
+        Error::new("parameter", message)
+    })?;
+    if ratio == 0.0 {
+        return Err(Error::new(
+            "parameter",
+            "`l1_ratio` is 0, which has no largest penalty from which the grid could start",
+        )
+        .help("give the penalties in `alphas`, or take `RidgeCV`"));
+    }
+    let along = prepared.along_target();
+    let largest = match positive {
+        true => along.iter().copied().fold(0.0, f64::max),
+        false => along.iter().fold(0.0, |a: f64, q| a.max(q.abs())),
+    };
+    let top = largest / (prepared.total * ratio);
+    if top <= 1e-15 {
+        return Ok(vec![1e-15; count]);
+    }
+    let eps = finite(spec, "eps")?;
+    let (high, low) = (top.log10(), (top * eps).log10());
+    let at = |i: usize| 10f64.powf(high + (low - high) * i as f64 / (count - 1) as f64);
+    let mut alphas: Vec<f64> = (0..count).map(|i| if i == 0 { top } else { at(i) }).collect();
+    if count > 1 {
+        alphas[count - 1] = top * eps;
+    }
+    Ok(alphas)
+}
+
+/// Mean squared errors of the test rows of a fold, from sums of products of these rows, or from the rows if the sums cancel.
+fn errors(path: &Path, mean: &[f64], products: Option<&Matrix>, test: &Design<'_>, centre: bool) -> Vec<f64> {
+    let d = test.columns.len() - 1;
+    let one = |coef: &Vec<f64>| {
+        let shift = if centre { intercept(mean, coef) } else { 0.0 };
+        if let Some(p) = products {
+            // The residual is this combination of the scaled columns, the scaled target and 1.
+            let mut v: Vec<f64> = (0..d).map(|j| -coef[j] * (test.scale[d] / test.scale[j])).collect();
+            let rest = if centre { intercept(&test.mean, coef) - shift } else { 0.0 };
+            v.extend([1.0, rest * test.scale[d]]);
+            let squares: f64 = (0..d + 2).map(|j| dot(p.column(j), &v) * v[j]).sum();
+            if squares > 1e-6 * p.at(d, d) {
+                return squares / test.scale[d] / test.scale[d] / p.at(d + 1, d + 1);
+            }
+        }
+        let (mut sum, mut total) = (0.0, 0.0);
+        for position in 0..test.rows {
+            let row = test.row(position);
+            let fitted: f64 = test.columns[..d].iter().zip(coef).map(|(c, w)| c[row] * w).sum();
+            let error = test.columns[d][row] - fitted - shift;
+            sum += test.weight_at(position) * error * error;
+            total += test.weight_at(position);
+        }
+        sum / total
+    };
+    path.coefs.iter().map(one).collect()
+}
+
+/// Trains `LassoCV` or `ElasticNetCV`.
+pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let settings = Settings::of(spec)?;
+    let ratios = match spec.estimator.as_str() {
+        "LassoCV" => vec![1.0],
+        _ => spec.floats("l1_ratio").unwrap_or_default(),
+    };
+    if ratios.is_empty() || ratios.iter().any(|r| !(0.0..=1.0).contains(r)) {
+        let message = format!("`l1_ratio` is {}: expected numbers between 0 and 1", spec.param("l1_ratio"));
+        return Err(Error::new("parameter", message));
+    }
+    let folds = folds::of(spec, data)?.ok_or_else(|| Error::new("cv", "`cv` is None: expected a number of folds"))?;
+    let design = Design::of(data, settings.centre)?;
+    let tests: Vec<Vec<usize>> = (0..folds.count).map(|f| folds.test(f)).collect();
+    let trains: Vec<Vec<usize>> = (0..folds.count).map(|f| folds.train(f)).collect();
+    let wide = is_wide(data.width(), trains.iter().map(Vec::len).min().unwrap_or(0));
+    run.stage("products of columns");
+    // Sums over the test rows of each fold: those of its training rows are the sums of the other folds.
+    let mut products = Vec::new();
+    for rows in if wide { &[] } else { tests.as_slice() } {
+        products.push(design.on(rows).products(run)?);
+    }
+    let others = |fold: Option<usize>| {
+        let mut sum = Matrix::zeros(data.width() + 2, data.width() + 2);
+        let kept = products.iter().enumerate().filter(|(f, _)| Some(*f) != fold);
+        kept.for_each(|(_, p)| add(&mut sum.data, &p.data));
+        sum
+    };
+    let prepared = |fold: Option<usize>| -> Result<Prepared, Error> {
+        if !wide {
+            return Ok(Prepared::from_products(&others(fold), &design, settings.centre));
+        }
+        let Some(fold) = fold else { return Ok(Prepared::from_rows(&design)) };
+        let train = Design::new(design.columns.clone(), design.weight, Some(&trains[fold]), settings.centre)?;
+        Ok(Prepared::from_rows(&train))
+    };
+    let whole = prepared(None)?;
+    let grids: Vec<Vec<f64>> =
+        ratios.iter().map(|r| grid(spec, &whole, *r, settings.positive)).collect::<Result<_, _>>()?;
+    run.stage(format!("{} penalties on {} folds", grids.iter().map(Vec::len).sum::<usize>(), folds.count));
+    let jobs: Vec<(usize, usize)> = (0..ratios.len()).flat_map(|r| (0..folds.count).map(move |f| (r, f))).collect();
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let found: Vec<Result<(Vec<f64>, bool), Error>> = jobs
+        .par_iter()
+        .map(|(ratio, fold)| {
+            let part = prepared(Some(*fold))?;
+            let mean = part.mean.clone();
+            let path = part.path(&grids[*ratio], ratios[*ratio], &settings, run)?;
+            let errors = errors(&path, &mean, products.get(*fold), &design.on(&tests[*fold]), settings.centre);
+            (run.steps)(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, jobs.len() as u64);
+            Ok((errors, path.ends.iter().all(|e| e.converged)))
+        })
+        .collect();
+    let found: Vec<(Vec<f64>, bool)> = found.into_iter().collect::<Result<_, _>>()?;
+    let (mut best, mut chosen) = (f64::INFINITY, (0, 0));
+    let (mut alphas, mut table) = (Vec::new(), Vec::new());
+    for (r, ratio) in ratios.iter().enumerate() {
+        for (i, alpha) in grids[r].iter().enumerate() {
+            alphas.extend([*ratio, *alpha]);
+            let mse = |fold: usize| found[r * folds.count + fold].0[i];
+            let mean = (0..folds.count).map(mse).sum::<f64>() / folds.count as f64;
+            (0..folds.count).for_each(|fold| table.extend([*ratio, *alpha, fold as f64, mse(fold)]));
+            if mean < best {
+                (best, chosen) = (mean, (r, i));
+            }
+        }
+    }
+    let (ratio, alpha) = (ratios[chosen.0], grids[chosen.0][chosen.1]);
+    run.stage("the chosen penalty on all rows");
+    let mut model = finish(whole, alpha, ratio, &settings, run)?;
+    let slow = found.iter().filter(|f| !f.1).count();
+    if slow > 0 {
+        model.notes.push(format!(
+            "{slow} of {} paths have a descent that reached `max_iter` {}",
+            jobs.len(),
+            settings.max_iter
+        ));
+    }
+    Ok(Linear {
+        alpha: Some(alpha),
+        l1_ratio: Some(ratio),
+        alphas: Some(Tensor::new(vec![alphas.len() / 2, 2], alphas)),
+        mse_path: Some(Tensor::new(vec![table.len() / 4, 4], table)),
+        ..model
+    })
+}

@@ -1,0 +1,598 @@
+//! Logistic regression: binary and multinomial (softmax), with l1, l2 and elastic net penalties.
+//!
+//! The objective is that of scikit-learn's L-BFGS: the mean loss under the weights, plus the penalty divided by `c` times the sum of the
+//! weights (`sklearn/linear_model/_logistic.py`). Intercepts are not penalised.
+
+use std::ops::Range;
+
+use onrush_dense as dense;
+use onrush_dense::Matrix;
+use onrush_wire::learn::{Detail, Param, Spec};
+use serde::{Deserialize, Serialize};
+
+use super::design::{Design, add, blocks, sum_chunks};
+use super::{finite, newton, quasi};
+use crate::data::Data;
+use crate::error::Error;
+use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::run::Run;
+use crate::sums::dot;
+use crate::tensor::Tensor;
+use crate::weights;
+
+/// A logistic regression.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Logistic {
+    /// Outputs x features. There is one output for two classes, that of the second one, else one for each class.
+    pub coef: Tensor,
+    /// For each output.
+    pub intercept: Tensor,
+    pub n_iter: u64,
+    /// The objective after each iteration.
+    pub losses: Tensor,
+    /// What cross-validation chose.
+    pub c: Option<f64>,
+    pub l1_ratio: Option<f64>,
+    /// `l1_ratio`, `c`, fold and score: rows of four.
+    pub scores: Option<Tensor>,
+    pub notes: Vec<String>,
+}
+
+/// Trains `LogisticRegression`.
+pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, Error> {
+    let settings = Settings::of(spec)?;
+    let (mut c, mut ratio) = (spec.float("c").unwrap_or(1.0), finite(spec, "l1_ratio")?);
+    match spec.string("penalty").as_deref() {
+        Some("l1") => ratio = 1.0,
+        Some("l2") => ratio = 0.0,
+        Some("none") => c = f64::INFINITY,
+        _ => {}
+    }
+    let weight = row_weights(spec, data)?;
+    let mut problem = Problem::new(data, weight.as_deref(), None, settings.centre)?;
+    problem.penalise(c, ratio);
+    let start = vec![0.0; problem.outputs * (data.width() + 1)];
+    let end = solve(&problem, &start, &settings, run)?;
+    Ok(model(&problem, end, &settings))
+}
+
+/// The model at the end of a training.
+pub(crate) fn model(problem: &Problem<'_>, end: End, settings: &Settings) -> Logistic {
+    let (d, k) = (problem.width(), problem.outputs);
+    let notes = match end.converged {
+        true => Vec::new(),
+        false => vec![format!(
+            "stopped after {} of {} iterations; the gradient is {:.0e}, `tol` asks for {:e}; raise `max_iter` or scale \
+             the features",
+            end.losses.len(),
+            settings.max_iter,
+            end.gradient,
+            settings.tol
+        )],
+    };
+    let rows = end.coef.chunks_exact(d + 1);
+    Logistic {
+        coef: Tensor::new(vec![k, d], rows.clone().flat_map(|row| row[..d].to_vec()).collect()),
+        intercept: Tensor::vector(rows.map(|row| row[d]).collect()),
+        n_iter: end.losses.len() as u64,
+        losses: Tensor::vector(end.losses),
+        notes,
+        ..Logistic::default()
+    }
+}
+
+/// Parameters that all trainings share.
+pub(crate) struct Settings {
+    pub centre: bool,
+    pub max_iter: usize,
+    pub tol: f64,
+}
+
+impl Settings {
+    pub fn of(spec: &Spec) -> Result<Self, Error> {
+        Ok(Settings {
+            centre: spec.flag("fit_intercept"),
+            max_iter: spec.count("max_iter").unwrap_or(100),
+            tol: finite(spec, "tol")?,
+        })
+    }
+}
+
+/// The weights of rows times those of classes. Balanced classes have equal sums of weights, as in scikit-learn 1.9.
+pub(crate) fn row_weights(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    let given = spec.param("class_weight");
+    if let Param::List(list) = &given
+        && list.iter().any(|w| !w.as_f64().is_some_and(|w| w.is_finite() && w >= 0.0))
+    {
+        return Err(Error::new(
+            "parameter",
+            format!("`class_weight` is {given}: expected finite numbers of at least 0"),
+        ));
+    }
+    match (&data.weight, given) {
+        (Some(weight), Param::Str(word)) if word == "balanced" => {
+            let mut sums = vec![0.0; data.classes.len()];
+            data.y.iter().zip(weight).for_each(|(class, w)| sums[*class as usize] += w);
+            let total: f64 = sums.iter().sum();
+            let share = |class: usize| match sums[class] > 0.0 {
+                true => total / (sums.len() as f64 * sums[class]),
+                false => 0.0,
+            };
+            Ok(Some(data.y.iter().zip(weight).map(|(class, w)| w * share(*class as usize)).collect()))
+        }
+        _ => weights::of_rows(spec, data),
+    }
+}
+
+/// Rows, their classes and a penalty. Parameters are in units of centred and scaled columns: for each output the coefficients, then the
+/// intercept if there is one.
+pub(crate) struct Problem<'a> {
+    pub design: Design<'a>,
+    y: &'a [f64],
+    pub outputs: usize,
+    pub centre: bool,
+    /// Penalties of the mean loss in units of the data.
+    pub l1: f64,
+    pub l2: f64,
+}
+
+/// What a pass over the rows finds: the mean loss, its gradient, and its second derivatives.
+pub(crate) struct Sums {
+    pub loss: f64,
+    pub gradient: Vec<f64>,
+    pub hessian: Hessian,
+}
+
+/// Second derivatives.
+pub(crate) enum Hessian {
+    None,
+    Full(Matrix),
+    /// Those of each output alone.
+    Blocks(Vec<Matrix>),
+}
+
+/// Which second derivatives a pass computes.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Order {
+    First,
+    Full,
+    Blocks,
+}
+
+/// Where a training ended.
+pub(crate) struct End {
+    /// For each output the coefficients and the intercept, in units of the data.
+    pub coef: Vec<f64>,
+    pub losses: Vec<f64>,
+    /// The largest component of the gradient.
+    pub gradient: f64,
+    pub converged: bool,
+}
+
+/// Parameters up to which Newton's method is used.
+const NEWTON: usize = 512;
+
+/// Minimises the objective from `start`, which is in units of the data.
+///
+/// # Errors
+/// If the user stops the work, or a number overflows.
+pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
+    let start = problem.inner(start);
+    let size = start.len();
+    // Newton's method takes about 8 passes of `size` squared, L-BFGS about 50 of `size`, and the former run on matrix units.
+    let affordable = problem.outputs == 1 || size <= 64 || problem.design.rows * size * size <= 1 << 31;
+    let mut end = match (problem.l1 > 0.0, size <= NEWTON && affordable) {
+        (true, full) => newton::proximal(problem, start, full, settings, run)?,
+        (false, true) => newton::newton(problem, start, settings, run)?,
+        (false, false) => quasi::lbfgs(problem, start, settings, run)?,
+    };
+    end.coef = problem.outer(&end.coef);
+    match end.coef.iter().all(|w| w.is_finite()) {
+        true => Ok(end),
+        false => {
+            Err(Error::new("overflow", "the coefficients are not finite numbers: the values of the data are too large")
+                .help("scale the features, for example with `StandardScaler`"))
+        }
+    }
+}
+
+/// Shows an iteration.
+pub(crate) fn show(run: &Run<'_>, losses: &[f64], settings: &Settings) -> Result<(), Error> {
+    let done = losses.len();
+    run.stage(format!("iteration {done}, loss {:.6}", losses.last().copied().unwrap_or(f64::NAN)));
+    (run.steps)(done as u64, settings.max_iter as u64);
+    (run.detail)(Detail::Curves(vec![("loss".to_string(), curve(losses))]));
+    run.check(|| format!("{done} of {} iterations", settings.max_iter))
+}
+
+fn curve(losses: &[f64]) -> Vec<(f64, f64)> {
+    losses.iter().enumerate().map(|(i, loss)| ((i + 1) as f64, *loss)).collect()
+}
+
+impl<'a> Problem<'a> {
+    pub fn new(
+        data: &'a Data,
+        weight: Option<&'a [f64]>,
+        pick: Option<&'a [usize]>,
+        centre: bool,
+    ) -> Result<Self, Error> {
+        let columns = data.features.iter().map(|c| c.values.as_slice()).collect();
+        let design = Design::new(columns, weight, pick, centre)?;
+        let outputs = if data.classes.len() == 2 { 1 } else { data.classes.len() };
+        Ok(Problem { design, y: &data.y, outputs, centre, l1: 0.0, l2: 0.0 })
+    }
+
+    /// Sets the penalty.
+    pub fn penalise(&mut self, c: f64, ratio: f64) {
+        let strength = 1.0 / (c * self.design.total);
+        (self.l1, self.l2) = (strength * ratio, strength * (1.0 - ratio));
+    }
+
+    pub fn width(&self) -> usize {
+        self.design.columns.len()
+    }
+
+    /// Parameters of an output.
+    pub fn stride(&self) -> usize {
+        self.width() + usize::from(self.centre)
+    }
+
+    /// Parameters from those in units of the data.
+    fn inner(&self, outer: &[f64]) -> Vec<f64> {
+        let d = self.width();
+        let mut inner = Vec::new();
+        for row in outer.chunks_exact(d + 1) {
+            inner.extend(row[..d].iter().zip(&self.design.scale).map(|(w, s)| w / s));
+            if self.centre {
+                inner.push(row[d] + dot(&row[..d], &self.design.mean));
+            }
+        }
+        inner
+    }
+
+    /// Parameters in units of the data. Intercepts of several classes sum to 0, as scikit-learn's do.
+    fn outer(&self, inner: &[f64]) -> Vec<f64> {
+        let d = self.width();
+        let mut outer = Vec::new();
+        for row in inner.chunks_exact(self.stride()) {
+            let coef: Vec<f64> = row[..d].iter().zip(&self.design.scale).map(|(w, s)| w * s).collect();
+            let shift = dot(&coef, &self.design.mean);
+            outer.extend(coef);
+            outer.push(if self.centre { row[d] - shift } else { 0.0 });
+        }
+        if self.centre && self.outputs > 1 {
+            let mean = outer.iter().skip(d).step_by(d + 1).sum::<f64>() / self.outputs as f64;
+            outer.iter_mut().skip(d).step_by(d + 1).for_each(|b| *b -= mean);
+        }
+        outer
+    }
+
+    /// The penalties of a parameter by its position: l1, and the factor of half its square.
+    pub fn penalty(&self, position: usize) -> (f64, f64) {
+        match position % self.stride() {
+            j if j < self.width() => {
+                let scale = self.design.scale[j];
+                (self.l1 * scale, self.l2 * scale * scale)
+            }
+            _ => (0.0, 0.0),
+        }
+    }
+
+    /// The mean loss and the l2 penalty with its derivatives.
+    pub fn smooth(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
+        let mut sums = self.pass(params, order, run)?;
+        let stride = self.stride();
+        for (i, w) in params.iter().enumerate() {
+            let (_, l2) = self.penalty(i);
+            sums.loss += 0.5 * l2 * w * w;
+            sums.gradient[i] += l2 * w;
+            match &mut sums.hessian {
+                Hessian::None => {}
+                Hessian::Full(h) => h.data[i * params.len() + i] += l2,
+                Hessian::Blocks(h) => h[i / stride].data[(i % stride) * (stride + 1)] += l2,
+            }
+        }
+        Ok(sums)
+    }
+
+    /// The l1 penalty.
+    pub fn rough(&self, params: &[f64]) -> f64 {
+        params.iter().enumerate().map(|(i, w)| self.penalty(i).0 * w.abs()).sum()
+    }
+
+    /// The largest component of the (sub)gradient, in units of the data.
+    pub fn slope(&self, params: &[f64], gradient: &[f64]) -> f64 {
+        let (d, stride) = (self.width(), self.stride());
+        let mut largest = 0.0f64;
+        for (params, gradient) in params.chunks_exact(stride).zip(gradient.chunks_exact(stride)) {
+            let own = if self.centre { gradient[d] } else { 0.0 };
+            largest = largest.max(own.abs());
+            for j in 0..d {
+                let slope = gradient[j] / self.design.scale[j] + self.design.mean[j] * own;
+                largest = largest.max(match (self.l1 > 0.0, params[j] == 0.0) {
+                    (false, _) => slope.abs(),
+                    (true, true) => (slope.abs() - self.l1).max(0.0),
+                    (true, false) => (slope + self.l1 * params[j].signum()).abs(),
+                });
+            }
+        }
+        largest
+    }
+
+    /// One pass over the rows: the mean loss and its derivatives.
+    fn pass(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
+        let (size, stride) = (params.len(), self.stride());
+        let numbers = match order {
+            Order::First => 0,
+            Order::Full => size * size,
+            Order::Blocks => size * stride,
+        };
+        let weights = Matrix::new(stride, self.outputs, params.to_vec());
+        let empty = || Sums {
+            loss: 0.0,
+            gradient: vec![0.0; size],
+            hessian: match order {
+                Order::First => Hessian::None,
+                Order::Full => Hessian::Full(Matrix::zeros(size, size)),
+                Order::Blocks => Hessian::Blocks(vec![Matrix::zeros(stride, stride); self.outputs]),
+            },
+        };
+        let work = |rows: Range<usize>| {
+            let mut sums = empty();
+            blocks(rows).for_each(|block| self.block(block, &weights, &mut sums));
+            sums
+        };
+        sum_chunks(run, self.design.rows, numbers + size, work, |sum, other| {
+            sum.loss += other.loss;
+            add(&mut sum.gradient, &other.gradient);
+            match (&mut sum.hessian, &other.hessian) {
+                (Hessian::Full(a), Hessian::Full(b)) => add(&mut a.data, &b.data),
+                (Hessian::Blocks(a), Hessian::Blocks(b)) => {
+                    a.iter_mut().zip(b).for_each(|(a, b)| add(&mut a.data, &b.data));
+                }
+                _ => {}
+            }
+        })
+    }
+
+    /// Adds a block of rows to the sums.
+    fn block(&self, rows: Range<usize>, weights: &Matrix, sums: &mut Sums) {
+        let (len, stride) = (rows.len(), self.stride());
+        let mut x = Matrix::zeros(len, stride);
+        self.design.fill(rows.clone(), &mut x.data);
+        if self.centre {
+            x.column_mut(self.width()).fill(1.0);
+        }
+        let share: Vec<f64> = rows.clone().map(|i| self.design.weight_at(i) / self.design.total).collect();
+        let class: Vec<usize> = rows.map(|i| self.y[self.design.row(i)] as usize).collect();
+        match self.outputs {
+            1 => binary(&x, &share, &class, &weights.data, sums),
+            _ => softmax(&x, &share, &class, weights, sums),
+        }
+    }
+}
+
+/// The loss of two classes: `ln(1 + exp(z)) - y z`.
+fn binary(x: &Matrix, share: &[f64], class: &[usize], params: &[f64], sums: &mut Sums) {
+    let mut z = vec![0.0; x.rows];
+    for (j, w) in params.iter().enumerate() {
+        z.iter_mut().zip(x.column(j)).for_each(|(z, x)| *z += x * w);
+    }
+    let mut second = vec![0.0; x.rows];
+    for (i, z) in z.iter_mut().enumerate() {
+        let small = (-z.abs()).exp();
+        let (p, y) = (if *z >= 0.0 { 1.0 } else { small } / (1.0 + small), class[i] as f64);
+        sums.loss += share[i] * (small.ln_1p() + z.max(0.0) - y * *z);
+        second[i] = share[i] * small / ((1.0 + small) * (1.0 + small));
+        *z = share[i] * (p - y);
+    }
+    for j in 0..params.len() {
+        sums.gradient[j] += dot(x.column(j), &z);
+    }
+    let hessian = match &mut sums.hessian {
+        Hessian::None => return,
+        Hessian::Full(h) => h,
+        Hessian::Blocks(h) => &mut h[0],
+    };
+    let root: Vec<f64> = second.iter().map(|s| s.sqrt()).collect();
+    let scaled = times(x, &root);
+    add(&mut hessian.data, &dense::transpose_multiply(&scaled, &scaled).data);
+}
+
+/// Rows multiplied by factors.
+fn times(x: &Matrix, factors: &[f64]) -> Matrix {
+    let mut out = x.clone();
+    out.data.chunks_exact_mut(x.rows).for_each(|c| c.iter_mut().zip(factors).for_each(|(x, f)| *x *= f));
+    out
+}
+
+/// The loss of several classes: the logarithm of the sum of exponentials, minus the score of the class.
+fn softmax(x: &Matrix, share: &[f64], class: &[usize], weights: &Matrix, sums: &mut Sums) {
+    let (len, k, stride) = (x.rows, weights.columns, weights.rows);
+    let mut p = dense::multiply(x, weights);
+    let mut rest = Matrix::zeros(len, k);
+    for i in 0..len {
+        let largest = (0..k).fold(f64::NEG_INFINITY, |a, c| a.max(p.at(i, c)));
+        let own = p.at(i, class[i]);
+        let mut total = 0.0;
+        for c in 0..k {
+            let e = (p.at(i, c) - largest).exp();
+            p.set(i, c, e);
+            total += e;
+        }
+        sums.loss += share[i] * (total.ln() + largest - own);
+        for c in 0..k {
+            p.set(i, c, p.at(i, c) / total);
+            rest.set(i, c, share[i] * (p.at(i, c) - f64::from(u8::from(class[i] == c))));
+        }
+    }
+    add(&mut sums.gradient, &dense::transpose_multiply(x, &rest).data);
+    let root: Vec<f64> = share.iter().map(|s| s.sqrt()).collect();
+    match &mut sums.hessian {
+        Hessian::None => {}
+        Hessian::Full(h) => {
+            // diag(p) - p p', in two products.
+            let mut all = Matrix::zeros(len, k * stride);
+            for c in 0..k {
+                let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p * r).collect();
+                all.data[c * stride * len..(c + 1) * stride * len].copy_from_slice(&times(x, &factors).data);
+                let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p.sqrt() * r).collect();
+                let scaled = times(x, &factors);
+                let own = dense::transpose_multiply(&scaled, &scaled);
+                for j in 0..stride {
+                    let start = (c * stride + j) * k * stride + c * stride;
+                    add(&mut h.data[start..start + stride], own.column(j));
+                }
+            }
+            let cross = dense::transpose_multiply(&all, &all);
+            h.data.iter_mut().zip(&cross.data).for_each(|(h, c)| *h -= c);
+        }
+        Hessian::Blocks(h) => {
+            for (c, h) in h.iter_mut().enumerate() {
+                let factors = p.column(c).iter().zip(&root).map(|(p, r)| (p * (1.0 - p)).sqrt() * r);
+                let scaled = times(x, &factors.collect::<Vec<f64>>());
+                add(&mut h.data, &dense::transpose_multiply(&scaled, &scaled).data);
+            }
+        }
+    }
+}
+
+/// The scores of the outputs for each row, output after output.
+pub(crate) fn decisions(data: &Data, coef: &[f64], intercept: &[f64]) -> Vec<Vec<f64>> {
+    let d = data.width();
+    intercept.iter().enumerate().map(|(k, b)| super::scores(data, &coef[k * d..(k + 1) * d], *b)).collect()
+}
+
+/// The positions of the classes.
+pub(crate) fn predicted(decisions: &[Vec<f64>]) -> Vec<f64> {
+    let first = decisions.first().map_or(&[] as &[f64], Vec::as_slice);
+    let class = |i: usize| match decisions.len() {
+        1 => usize::from(decisions[0][i] > 0.0),
+        k => (1..k).fold(0, |best, c| if decisions[c][i] > decisions[best][i] { c } else { best }),
+    };
+    (0..first.len()).map(|i| class(i) as f64).collect()
+}
+
+/// The probability of each class.
+pub(crate) fn probabilities(mut decisions: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    if decisions.len() == 1 {
+        let one = |z: &f64, sign: f64| {
+            let small = (-z.abs()).exp();
+            if sign * z >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
+        };
+        return [-1.0, 1.0].iter().map(|sign| decisions[0].iter().map(|z| one(z, *sign)).collect()).collect();
+    }
+    let rows = decisions.first().map_or(0, Vec::len);
+    for i in 0..rows {
+        let largest = decisions.iter().fold(f64::NEG_INFINITY, |a, z| a.max(z[i]));
+        let mut total = 0.0;
+        for z in &mut decisions {
+            z[i] = (z[i] - largest).exp();
+            total += z[i];
+        }
+        decisions.iter_mut().for_each(|z| z[i] /= total);
+    }
+    decisions
+}
+
+impl Logistic {
+    fn outputs(&self) -> usize {
+        self.intercept.data.len()
+    }
+
+    /// The names of the classes of the outputs.
+    fn named(&self, classes: &[String]) -> Vec<String> {
+        match self.outputs() {
+            1 => classes.get(1).cloned().into_iter().collect(),
+            _ => classes.to_vec(),
+        }
+    }
+
+    fn scores_frame(&self) -> Option<Attribute> {
+        let table = self.scores.as_ref()?;
+        let column = |j: usize| table.data.chunks_exact(4).map(|row| row[j]).collect::<Vec<f64>>();
+        let mut out = vec![
+            ("c".to_string(), Values::Floats(column(1))),
+            ("fold".to_string(), Values::Ints(column(2).into_iter().map(|f| f as i64).collect())),
+            ("score".to_string(), Values::Floats(column(3))),
+        ];
+        if table.data.chunks_exact(4).any(|row| row[0] != table.data[0]) {
+            out.insert(0, ("l1_ratio".to_string(), Values::Floats(column(0))));
+        }
+        Some(Attribute::Frame(out))
+    }
+}
+
+impl Model for Logistic {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        let classes = if Logistic::outputs(self) == 1 { 2 } else { Logistic::outputs(self) };
+        std::iter::once(Role::Prediction).chain((0..classes).map(Role::Proba)).collect()
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let decisions = decisions(data, &self.coef.data, &self.intercept.data);
+        let classes = if wanted.contains(&0) { predicted(&decisions) } else { Vec::new() };
+        let proba = if wanted.iter().any(|w| *w > 0) { probabilities(decisions) } else { Vec::new() };
+        Ok(wanted.iter().map(|w| if *w == 0 { classes.clone() } else { proba[w - 1].clone() }).collect())
+    }
+
+    fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {
+        let outputs = self.named(classes);
+        match name {
+            "classes" => Some(Attribute::Strs(classes.to_vec())),
+            "coef" if outputs.len() == 1 => Some(Attribute::by_feature(features, "coef", &self.coef.data)),
+            "coef" => {
+                let names = outputs.iter().flat_map(|_| features.iter().map(|f| f.name.clone())).collect();
+                let classes = outputs.iter().flat_map(|c| features.iter().map(move |_| c.clone())).collect();
+                Some(Attribute::Frame(vec![
+                    ("feature".to_string(), Values::Strs(names)),
+                    ("class".to_string(), Values::Strs(classes)),
+                    ("coef".to_string(), Values::Floats(self.coef.data.clone())),
+                ]))
+            }
+            "intercept" => Some(Attribute::Frame(vec![
+                ("class".to_string(), Values::Strs(outputs)),
+                ("intercept".to_string(), Values::Floats(self.intercept.data.clone())),
+            ])),
+            "n_iter" => Some(Attribute::Int(self.n_iter as i64)),
+            "c" => self.c.map(Attribute::Float),
+            "l1_ratio" => self.l1_ratio.map(Attribute::Float),
+            "scores" => self.scores_frame(),
+            _ => None,
+        }
+    }
+
+    fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
+        (Logistic::outputs(self) == 1).then(|| ("coefficient", self.coef.data.clone()))
+    }
+
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        vec![("loss".to_string(), curve(&self.losses.data))]
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::new("model-file", what));
+        let outputs = Logistic::outputs(self);
+        if outputs != if classes == 2 { 1 } else { classes } || outputs == 0 {
+            return wrong(format!("{outputs} intercepts for {classes} classes"));
+        }
+        if self.coef.data.len() != outputs * features {
+            return wrong(format!(
+                "{} coefficients for {features} features and {outputs} outputs",
+                self.coef.data.len()
+            ));
+        }
+        match self.scores.as_ref().is_some_and(|s| s.data.len() % 4 != 0) {
+            true => wrong("a table of scores that is cut off".to_string()),
+            false => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.coef.bytes() + self.intercept.bytes() + self.losses.bytes() + self.scores.as_ref().map_or(0, Tensor::bytes)
+    }
+}
