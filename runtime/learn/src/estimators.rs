@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::linear;
 use crate::model::{Fitted, Model};
 use crate::run::Run;
+use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.
 macro_rules! models {
@@ -32,6 +33,8 @@ macro_rules! models {
 
 models! {
     Linear(linear::Linear),
+    Forest(trees::Forest),
+    Boosted(trees::Boosted),
 }
 
 /// Trains what `spec` says.
@@ -48,6 +51,15 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     match spec.estimator.as_str() {
         "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
+        "DecisionTreeClassifier"
+        | "DecisionTreeRegressor"
+        | "RandomForestClassifier"
+        | "RandomForestRegressor"
+        | "ExtraTreesClassifier"
+        | "ExtraTreesRegressor" => trees::fit_forest(spec, data, run).map(Any::from),
+        "HistGradientBoostingClassifier" | "HistGradientBoostingRegressor" => {
+            trees::fit_boosted(spec, data, run).map(Any::from)
+        }
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

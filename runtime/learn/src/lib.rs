@@ -18,6 +18,7 @@ pub mod run;
 pub mod save;
 pub mod sums;
 pub mod tensor;
+mod trees;
 pub mod weights;
 
 pub use data::{Column, Data, Kind};

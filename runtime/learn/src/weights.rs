@@ -1,0 +1,30 @@
+//! Weights of rows: those of the user, times those of classes.
+
+use onrush_wire::learn::{Param, Spec};
+
+use crate::data::Data;
+use crate::error::Error;
+
+/// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"` (rows / (classes x rows of the class), as in scikit-learn), or a
+/// list with one weight for each class in the order of the classes.
+///
+/// # Errors
+/// If `class_weight` is neither.
+pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    let by_class = match spec.param("class_weight") {
+        Param::None => return Ok(data.weight.clone()),
+        Param::Str(word) if word == "balanced" => {
+            let mut counts = vec![0.0; data.classes.len()];
+            data.y.iter().for_each(|class| counts[*class as usize] += 1.0);
+            counts.iter().map(|n| data.rows as f64 / (data.classes.len() as f64 * n)).collect::<Vec<f64>>()
+        }
+        Param::List(list) if list.len() == data.classes.len() => {
+            list.iter().map(|w| w.as_f64().unwrap_or(f64::NAN)).collect()
+        }
+        other => {
+            let message = format!("`class_weight` is {other}: \"balanced\", or one number for each of {}", data.classes.join(", "));
+            return Err(Error::new("parameter", message));
+        }
+    };
+    Ok(Some((0..data.rows).map(|row| by_class[data.y[row] as usize] * data.weight_of(row)).collect()))
+}
