@@ -162,7 +162,7 @@ fn boosting_is_that_of_scikit_learn() {
             let found: Vec<f64> = found.into_iter().take(theirs.len()).collect();
             assert_close(&found, &theirs, 1e-9, &format!("{what} {name}"));
         }
-        if case["params"]["early_stopping"] != true {
+        if case["params"]["early_stopping"] != true && case["params"]["class_weight"].is_null() {
             let found = -*attribute(&fitted, "train_score").last().unwrap();
             let theirs = case["loss"].as_f64().unwrap();
             let tolerance = if has_ties { 0.05 } else { 1e-6 };

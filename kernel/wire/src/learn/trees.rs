@@ -224,7 +224,7 @@ macro_rules! tree_estimators {
                 /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
                 max_iter: Int = 100, AtLeast(1.0);
                 /// The largest number of leaves of a tree. `None`: no limit.
-                max_leaf_nodes: Int = 31, AtLeast(2.0);
+                max_leaf_nodes: Any = 31, AtLeast(2.0);
                 /// The largest depth of a tree. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that each leaf must have.
@@ -269,7 +269,7 @@ macro_rules! tree_estimators {
                 /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
                 max_iter: Int = 100, AtLeast(1.0);
                 /// The largest number of leaves of a tree. `None`: no limit.
-                max_leaf_nodes: Int = 31, AtLeast(2.0);
+                max_leaf_nodes: Any = 31, AtLeast(2.0);
                 /// The largest depth of a tree. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that each leaf must have.

@@ -230,8 +230,15 @@ fn train_rounds(
     let rounds = spec.count("max_iter").unwrap_or(100);
     let width = data.width();
     let max_features = spec.float("max_features").unwrap_or(1.0);
+    let max_leaf_nodes = match (spec.param("max_leaf_nodes"), spec.count("max_leaf_nodes")) {
+        (Param::None, _) => usize::MAX,
+        (_, Some(count)) => count,
+        (other, None) => {
+            return Err(Error::new("parameter", format!("`max_leaf_nodes` is {other}: an integer of at least 2, or None")));
+        }
+    };
     let plan = Plan {
-        max_leaf_nodes: spec.count("max_leaf_nodes").unwrap_or(usize::MAX),
+        max_leaf_nodes,
         max_depth: spec.count("max_depth").unwrap_or(usize::MAX),
         min_leaf: spec.count("min_samples_leaf").unwrap_or(20),
         l2: spec.float("l2_regularization").unwrap_or(0.0),
