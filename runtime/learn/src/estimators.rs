@@ -16,6 +16,7 @@ use crate::prepare;
 use crate::neighbors;
 use crate::run::Run;
 use crate::select::search;
+use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.
 macro_rules! models {
@@ -64,6 +65,8 @@ models! {
     TransformedTarget(compose::TransformedTarget),
     Boosted(foreign::Boosted),
     Logistic(linear::Logistic),
+    Forest(trees::Forest),
+    Boosted(trees::Boosted),
 }
 
 /// Trains what `spec` says.
@@ -97,6 +100,15 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         }
         "LogisticRegression" => linear::fit_logistic(spec, data, run).map(Any::from),
         "LogisticRegressionCV" => linear::fit_logistic_cv(spec, data, run).map(Any::from),
+        "DecisionTreeClassifier"
+        | "DecisionTreeRegressor"
+        | "RandomForestClassifier"
+        | "RandomForestRegressor"
+        | "ExtraTreesClassifier"
+        | "ExtraTreesRegressor" => trees::fit_forest(spec, data, run).map(Any::from),
+        "HistGradientBoostingClassifier" | "HistGradientBoostingRegressor" => {
+            trees::fit_boosted(spec, data, run).map(Any::from)
+        }
         other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
     }
 }

@@ -26,6 +26,7 @@ pub mod save;
 pub mod select;
 pub mod sums;
 pub mod tensor;
+mod trees;
 pub mod weights;
 
 pub use compose::fit_transform;

@@ -4,6 +4,302 @@
 #[macro_export]
 macro_rules! tree_estimators {
     ($then:ident) => {
-        $then! {}
+        $then! {
+            /// A decision tree for classes. Features are binned to at most `max_bins` values, exactly if they have no more.
+            DecisionTreeClassifier: Classifier [missing categories] {
+                /// The measure of a split: `gini`, or `entropy`, which is also called `log_loss`.
+                criterion: Str = "gini", OneOf(&["gini", "entropy", "log_loss"]);
+                /// `best` takes the best threshold of a feature, `random` draws one.
+                splitter: Str = "best", OneOf(&["best", "random"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = $crate::learn::NONE, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// `balanced`, or a weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// For each feature 1 (the probability of the second class rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, tree: Frame, n_leaves: Int, depth: Int }
+
+            /// A decision tree for numbers. Features are binned to at most `max_bins` values, exactly if they have no more.
+            DecisionTreeRegressor: Regressor [missing categories] {
+                /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
+                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                /// `best` takes the best threshold of a feature, `random` draws one.
+                splitter: Str = "best", OneOf(&["best", "random"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = $crate::learn::NONE, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// For each feature 1 (the prediction rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, tree: Frame, n_leaves: Int, depth: Int }
+
+            /// The mean of many decision trees for classes, each on a bootstrap sample and with few features for each split.
+            RandomForestClassifier: Classifier [missing categories] {
+                /// Number of trees.
+                n_estimators: Int = 100, AtLeast(1.0);
+                /// The measure of a split: `gini`, or `entropy`, which is also called `log_loss`.
+                criterion: Str = "gini", OneOf(&["gini", "entropy", "log_loss"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = "sqrt", Any;
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// Whether each tree has a bootstrap sample of the rows, else all rows.
+                bootstrap: Bool = true, Any;
+                /// Whether each row is scored by the trees that did not see it.
+                oob_score: Bool = false, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// `balanced`, `balanced_subsample` (in each bootstrap sample), or a weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
+                max_samples: Any = $crate::learn::NONE, Any;
+                /// For each feature 1 (the probability of the second class rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, oob_score: Float, oob_decision_function: Frame }
+
+            /// The mean of many decision trees for numbers, each on a bootstrap sample.
+            RandomForestRegressor: Regressor [missing categories] {
+                /// Number of trees.
+                n_estimators: Int = 100, AtLeast(1.0);
+                /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
+                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = 1.0, Any;
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// Whether each tree has a bootstrap sample of the rows, else all rows.
+                bootstrap: Bool = true, Any;
+                /// Whether each row is scored by the trees that did not see it.
+                oob_score: Bool = false, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
+                max_samples: Any = $crate::learn::NONE, Any;
+                /// For each feature 1 (the prediction rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, oob_score: Float, oob_prediction: Frame }
+
+            /// The mean of many decision trees for classes, each with random thresholds and few features for each split.
+            ExtraTreesClassifier: Classifier [missing categories] {
+                /// Number of trees.
+                n_estimators: Int = 100, AtLeast(1.0);
+                /// The measure of a split: `gini`, or `entropy`, which is also called `log_loss`.
+                criterion: Str = "gini", OneOf(&["gini", "entropy", "log_loss"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = "sqrt", Any;
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// Whether each tree has a bootstrap sample of the rows, else all rows.
+                bootstrap: Bool = false, Any;
+                /// Whether each row is scored by the trees that did not see it.
+                oob_score: Bool = false, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// `balanced`, `balanced_subsample` (in each bootstrap sample), or a weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
+                max_samples: Any = $crate::learn::NONE, Any;
+                /// For each feature 1 (the probability of the second class rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, oob_score: Float, oob_decision_function: Frame }
+
+            /// The mean of many decision trees for numbers, each with random thresholds.
+            ExtraTreesRegressor: Regressor [missing categories] {
+                /// Number of trees.
+                n_estimators: Int = 100, AtLeast(1.0);
+                /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
+                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                /// The largest depth. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that a node must have to be split: a number, or a share below 1.
+                min_samples_split: Any = 2, Any;
+                /// Rows that each leaf must have: a number, or a share below 1.
+                min_samples_leaf: Any = 1, Any;
+                /// Share of all weights that each leaf must have.
+                min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                max_features: Any = 1.0, Any;
+                /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
+                max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
+                /// The least weighted decrease of impurity of a split.
+                min_impurity_decrease: Float = 0.0, AtLeast(0.0);
+                /// Whether each tree has a bootstrap sample of the rows, else all rows.
+                bootstrap: Bool = false, Any;
+                /// Whether each row is scored by the trees that did not see it.
+                oob_score: Bool = false, Any;
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
+                ccp_alpha: Float = 0.0, AtLeast(0.0);
+                /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
+                max_samples: Any = $crate::learn::NONE, Any;
+                /// For each feature 1 (the prediction rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// The largest number of bins of a feature. Not in scikit-learn.
+                max_bins: Int = 255, Within(2.0, 255.0);
+            } -> { feature_importances: Frame, oob_score: Float, oob_prediction: Frame }
+
+            /// Gradient boosting of trees on binned features for classes: one tree for two classes, else one for each class.
+            HistGradientBoostingClassifier: Classifier [missing categories] {
+                /// The loss.
+                loss: Str = "log_loss", OneOf(&["log_loss"]);
+                /// What each tree is multiplied by.
+                learning_rate: Float = 0.1, Above(0.0);
+                /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// The largest number of leaves of a tree. `None`: no limit.
+                max_leaf_nodes: Any = 31, AtLeast(2.0);
+                /// The largest depth of a tree. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that each leaf must have.
+                min_samples_leaf: Int = 20, AtLeast(1.0);
+                /// Penalty on the values of leaves.
+                l2_regularization: Float = 0.0, AtLeast(0.0);
+                /// Share of the features that are drawn for each split.
+                max_features: Float = 1.0, Within(0.0, 1.0);
+                /// The largest number of bins of a feature.
+                max_bins: Int = 255, Within(2.0, 255.0);
+                /// `from_dtype`: strings are categories.
+                categorical_features: Str = "from_dtype", OneOf(&["from_dtype"]);
+                /// For each feature 1 (the probability of the second class rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// Constraints on interactions are not supported: only `None`.
+                interaction_cst: Any = $crate::learn::NONE, Any;
+                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000 rows.
+                early_stopping: Any = "auto", Any;
+                /// The measure of early stopping. Only the loss.
+                scoring: Str = "loss", OneOf(&["loss"]);
+                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training rows. An evaluation set
+                /// replaces them.
+                validation_fraction: Any = 0.1, Any;
+                /// Rounds without improvement after which early stopping ends the training.
+                n_iter_no_change: Int = 10, AtLeast(1.0);
+                /// The least improvement of the loss.
+                tol: Float = 1e-7, AtLeast(0.0);
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+                /// `balanced`, or a weight for each class.
+                class_weight: Any = $crate::learn::NONE, Any;
+            } -> { n_iter: Int, train_score: Frame, validation_score: Frame }
+
+            /// Gradient boosting of trees on binned features for numbers.
+            HistGradientBoostingRegressor: Regressor [missing categories] {
+                /// The loss.
+                loss: Str = "squared_error", OneOf(&["squared_error", "absolute_error", "poisson", "gamma", "quantile"]);
+                /// The quantile of the loss `quantile`.
+                quantile: Float = $crate::learn::NONE, Within(0.0, 1.0);
+                /// What each tree is multiplied by.
+                learning_rate: Float = 0.1, Above(0.0);
+                /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// The largest number of leaves of a tree. `None`: no limit.
+                max_leaf_nodes: Any = 31, AtLeast(2.0);
+                /// The largest depth of a tree. `None`: no limit.
+                max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
+                /// Rows that each leaf must have.
+                min_samples_leaf: Int = 20, AtLeast(1.0);
+                /// Penalty on the values of leaves.
+                l2_regularization: Float = 0.0, AtLeast(0.0);
+                /// Share of the features that are drawn for each split.
+                max_features: Float = 1.0, Within(0.0, 1.0);
+                /// The largest number of bins of a feature.
+                max_bins: Int = 255, Within(2.0, 255.0);
+                /// `from_dtype`: strings are categories.
+                categorical_features: Str = "from_dtype", OneOf(&["from_dtype"]);
+                /// For each feature 1 (the prediction rises with it), -1 (falls) or 0.
+                monotonic_cst: Floats = $crate::learn::NONE, Any;
+                /// Constraints on interactions are not supported: only `None`.
+                interaction_cst: Any = $crate::learn::NONE, Any;
+                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000 rows.
+                early_stopping: Any = "auto", Any;
+                /// The measure of early stopping. Only the loss.
+                scoring: Str = "loss", OneOf(&["loss"]);
+                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training rows. An evaluation set
+                /// replaces them.
+                validation_fraction: Any = 0.1, Any;
+                /// Rounds without improvement after which early stopping ends the training.
+                n_iter_no_change: Int = 10, AtLeast(1.0);
+                /// The least improvement of the loss.
+                tol: Float = 1e-7, AtLeast(0.0);
+                /// The seed.
+                random_state: Int = 0, AtLeast(0.0);
+            } -> { n_iter: Int, train_score: Frame, validation_score: Frame }
+        }
     };
 }

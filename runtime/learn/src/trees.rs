@@ -1,0 +1,21 @@
+//! Trees, forests and boosting on binned features.
+//!
+//! Features are binned once to one byte a value (`bins`). Classification and regression trees are grown depth first or best first (`grow`,
+//! `split`), boosted trees leaf by leaf from gradients (`leafwise`). Fitted trees of both kinds are stored and walked in one form (`tree`).
+
+mod bins;
+mod boost;
+
+mod criterion;
+mod forest;
+mod grow;
+mod leafwise;
+mod loss;
+
+mod split;
+mod tree;
+
+pub use boost::Boosted;
+pub use boost::fit as fit_boosted;
+pub use forest::Forest;
+pub use forest::fit as fit_forest;

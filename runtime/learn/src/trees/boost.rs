@@ -1,0 +1,405 @@
+//! Gradient boosting on binned features (`sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py`).
+//!
+//! Bins, the rows of early stopping and trees are those of scikit-learn for the same `random_state`, but for the features that are drawn if
+//! `max_features` is below 1.
+
+use serde::{Deserialize, Serialize};
+
+use onrush_wire::learn::{Detail, Param, Spec};
+
+use crate::data::{Data, Kind};
+use crate::error::Error;
+use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::random::{Mt19937, Philox};
+use crate::run::Run;
+use crate::tensor::Tensor;
+use crate::weights;
+
+use super::bins::bin;
+use super::forest::{columns, monotonic, outputs};
+use super::leafwise::{Lines, Memory, Plan, grow};
+use super::loss::Loss;
+use super::tree::{Tree, Trees};
+
+/// A boosted model.
+#[derive(Serialize, Deserialize)]
+pub struct Boosted {
+    pub loss: Loss,
+    /// Classes. 0 for a regressor.
+    pub classes: usize,
+    /// Raw predictions before the first tree.
+    pub baseline: Tensor,
+    /// Trees of the first round, then of the second one: as many for each round as there are raw predictions.
+    pub trees: Trees,
+    /// Negative losses before the first round and after each one.
+    pub train_score: Tensor,
+    /// The same of the rows of early stopping or of the evaluation set. Empty if there are none.
+    pub validation_score: Tensor,
+    pub notes: Vec<String>,
+}
+
+/// Rows from which `early_stopping="auto"` stops early.
+const AUTO: usize = 10_000;
+
+/// Trains a boosted model. If `data` has an evaluation set, rounds are scored on the first one.
+///
+/// # Errors
+/// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or the user stops the training.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
+    let loss = loss(spec, data)?;
+    let constraints = monotonic(spec, data)?;
+    if spec.param("interaction_cst") != Param::None {
+        let message = format!("`interaction_cst` is {}: constraints on interactions are not supported", spec.param("interaction_cst"));
+        return Err(Error::new("parameter", message).help("leave it out"));
+    }
+    let early = early_stopping(spec, data)?;
+    let weight = weights::of_rows(spec, data)?;
+    if weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
+        return Err(Error::new("weight", "all sample weights are 0: expected at least one above 0"));
+    }
+    // scikit-learn draws the seed of its parts from the user's.
+    let seed = Mt19937::new(spec.seed()).randint(0, u64::from(u32::MAX)) as u32;
+    let weighted = Data { weight, eval: Vec::new(), ..data.with_features(data.features.clone()) };
+    let (train, validation) = match (data.eval.first(), early) {
+        (Some(eval), _) => {
+            let eval = aligned(data, eval);
+            (weighted, Some(eval))
+        }
+        (None, true) => match held_out(spec, &weighted, seed)? {
+            Some((train, test)) => (weighted.take(&train), Some(weighted.take(&test))),
+            None => (weighted, None),
+        },
+        (None, false) => (weighted, None),
+    };
+    train_rounds(spec, loss, constraints, &train, validation.as_ref(), early, seed, run)
+}
+
+/// The loss, if the target is in its domain.
+fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
+    let below = |least: &str, is_inside: fn(f64) -> bool, loss: &str| match data.y.iter().find(|y| !is_inside(**y)) {
+        Some(y) => {
+            let message = format!("the target `{}` has the value {y}, and `loss` {loss} takes values {least}", data.target);
+            Err(Error::new("target", message))
+        }
+        None => Ok(()),
+    };
+    match spec.string("loss").as_deref() {
+        Some("absolute_error") => Ok(Loss::AbsoluteError),
+        Some("quantile") => spec.float("quantile").map(Loss::Quantile).ok_or_else(|| {
+            Error::new("parameter", "`loss` is \"quantile\" and `quantile` is None: expected a number between 0 and 1")
+        }),
+        Some("poisson") => {
+            below("of at least 0", |y| y >= 0.0, "poisson")?;
+            match data.y.iter().sum::<f64>() > 0.0 {
+                true => Ok(Loss::Poisson),
+                false => Err(Error::new("target", format!("the target `{}` is 0 in all rows, and `loss` poisson needs a positive sum", data.target))),
+            }
+        }
+        Some("gamma") => below("above 0", |y| y > 0.0, "gamma").map(|()| Loss::Gamma),
+        Some("squared_error") => Ok(Loss::SquaredError),
+        _ if data.classes.len() == 2 => Ok(Loss::Binary),
+        _ => Ok(Loss::Classes(data.classes.len())),
+    }
+}
+
+fn early_stopping(spec: &Spec, data: &Data) -> Result<bool, Error> {
+    match spec.param("early_stopping") {
+        Param::Bool(early) => Ok(early),
+        Param::Str(word) if word == "auto" => Ok(data.rows > AUTO),
+        other => Err(Error::new("parameter", format!("`early_stopping` is {other}: true, false or auto"))),
+    }
+}
+
+/// Training rows and rows that are held out: `train_test_split(test_size=validation_fraction, stratify=y)`. `None` if no rows are.
+fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, Vec<usize>)>, Error> {
+    let rows = data.rows;
+    let test = match spec.param("validation_fraction") {
+        Param::None => return Ok(None),
+        Param::Float(share) if share > 0.0 && share < 1.0 => (share * rows as f64).ceil() as usize,
+        Param::Int(count) if count >= 1 => count as usize,
+        other => {
+            let message = format!("`validation_fraction` is {other}: a share between 0 and 1, an integer of at least 1, or None");
+            return Err(Error::new("parameter", message));
+        }
+    };
+    let classes = data.classes.len();
+    if test >= rows || test < classes || rows - test < classes.max(1) {
+        let message = format!("early stopping holds out {test} of {rows} rows, which leaves too few to train on or to score");
+        return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or another `validation_fraction`"));
+    }
+    let mut random = Mt19937::new(seed);
+    if classes == 0 {
+        let order = random.permutation(rows);
+        return Ok(Some((order[test..].to_vec(), order[..test].to_vec())));
+    }
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); classes];
+    data.y.iter().enumerate().for_each(|(row, class)| members[*class as usize].push(row));
+    // Classes without rows are not there for scikit-learn.
+    members.retain(|rows| !rows.is_empty());
+    if let Some(few) = members.iter().find(|rows| rows.len() < 2) {
+        let message = format!("a class of `{}` has {} row, and early stopping holds rows of each class out", data.target, few.len());
+        return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or give an evaluation set"));
+    }
+    let counts: Vec<usize> = members.iter().map(Vec::len).collect();
+    let train_counts = approximate_mode(&counts, rows - test, &mut random);
+    let rest: Vec<usize> = counts.iter().zip(&train_counts).map(|(n, t)| n - t).collect();
+    let test_counts = approximate_mode(&rest, test, &mut random);
+    let (mut train, mut held) = (Vec::new(), Vec::new());
+    for (rows, (n, t)) in members.iter().zip(train_counts.iter().zip(&test_counts)) {
+        let order: Vec<usize> = random.permutation(rows.len()).into_iter().map(|i| rows[i]).collect();
+        train.extend_from_slice(&order[..*n]);
+        held.extend_from_slice(&order[*n..n + t]);
+    }
+    random.shuffle(&mut train);
+    random.shuffle(&mut held);
+    Ok(Some((train, held)))
+}
+
+/// The most likely number of rows of each class in `draws` draws without replacement: `sklearn.utils.extmath._approximate_mode`.
+fn approximate_mode(counts: &[usize], draws: usize, random: &mut Mt19937) -> Vec<usize> {
+    let total: usize = counts.iter().sum();
+    let exact: Vec<f64> = counts.iter().map(|n| *n as f64 / total as f64 * draws as f64).collect();
+    let mut mode: Vec<usize> = exact.iter().map(|e| e.floor() as usize).collect();
+    let mut missing = draws.saturating_sub(mode.iter().sum());
+    let rest: Vec<f64> = exact.iter().map(|e| e - e.floor()).collect();
+    let mut values = rest.clone();
+    values.sort_by(|a, b| b.total_cmp(a));
+    values.dedup();
+    for value in values {
+        if missing == 0 {
+            break;
+        }
+        let mut ties: Vec<usize> = (0..rest.len()).filter(|k| rest[*k] == value).collect();
+        let add = ties.len().min(missing);
+        ties = random.permutation(ties.len()).into_iter().take(add).map(|k| ties[k]).collect();
+        ties.iter().for_each(|k| mode[*k] += 1);
+        missing -= add;
+    }
+    mode
+}
+
+/// An evaluation set with the codes of the training's categories.
+fn aligned(data: &Data, eval: &Data) -> Data {
+    let mut features = Vec::new();
+    for column in &data.features {
+        let mut found = eval.feature(&column.name).cloned().unwrap_or_else(|| crate::Column {
+            values: vec![f64::NAN; eval.rows],
+            ..column.clone()
+        });
+        if let (Kind::Category(known), Kind::Category(names)) = (&column.kind, &found.kind)
+            && known != names
+        {
+            let codes: Vec<f64> =
+                names.iter().map(|n| known.iter().position(|k| k == n).map_or(f64::NAN, |c| c as f64)).collect();
+            let code = |v: &f64| if v.is_nan() { f64::NAN } else { codes.get(*v as usize).copied().unwrap_or(f64::NAN) };
+            found = crate::Column { values: found.values.iter().map(code).collect(), ..column.clone() };
+        }
+        features.push(found);
+    }
+    eval.with_features(features)
+}
+
+/// Raw predictions, output after output, and where they are compared.
+struct Rows<'a> {
+    data: &'a Data,
+    raw: Vec<Vec<f64>>,
+    scores: Vec<f64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(data: &'a Data, baseline: &[f64]) -> Self {
+        Rows { data, raw: baseline.iter().map(|b| vec![*b; data.rows]).collect(), scores: Vec::new() }
+    }
+
+    fn score(&mut self, loss: Loss) {
+        self.scores.push(-loss.mean(&self.data.y, &self.raw, self.data.weight.as_deref()));
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "called at one place")]
+fn train_rounds(
+    spec: &Spec,
+    loss: Loss,
+    monotonic: Vec<i8>,
+    data: &Data,
+    validation: Option<&Data>,
+    early: bool,
+    seed: u32,
+    run: &Run<'_>,
+) -> Result<Boosted, Error> {
+    let rounds = spec.count("max_iter").unwrap_or(100);
+    let width = data.width();
+    let max_features = spec.float("max_features").unwrap_or(1.0);
+    let max_leaf_nodes = match (spec.param("max_leaf_nodes"), spec.count("max_leaf_nodes")) {
+        (Param::None, _) => usize::MAX,
+        (_, Some(count)) => count,
+        (other, None) => {
+            return Err(Error::new("parameter", format!("`max_leaf_nodes` is {other}: an integer of at least 2, or None")));
+        }
+    };
+    let plan = Plan {
+        max_leaf_nodes,
+        max_depth: spec.count("max_depth").unwrap_or(usize::MAX),
+        min_leaf: spec.count("min_samples_leaf").unwrap_or(20),
+        l2: spec.float("l2_regularization").unwrap_or(0.0),
+        learning_rate: spec.float("learning_rate").unwrap_or(0.1),
+        max_features: ((max_features * width as f64).ceil() as usize).clamp(1, width),
+        monotonic,
+    };
+    let weight = data.weight.as_deref();
+    run.stage("binning features");
+    let binned = bin(data, spec.count("max_bins").unwrap_or(255), weight, seed)?;
+    let lines = Lines::new(&binned, data.rows);
+    let baseline = loss.constant(&data.y, weight);
+    let (mut train, mut held) = (Rows::new(data, &baseline), validation.map(|data| Rows::new(data, &baseline)));
+    train.score(loss);
+    if let Some(held) = &mut held {
+        held.score(loss);
+    }
+    let outputs = loss.outputs();
+    let constant = loss.is_constant() && weight.is_none();
+    let mut gradient = vec![vec![0f32; data.rows]; outputs];
+    let mut hessian = vec![vec![0f32; data.rows]; if constant { 0 } else { outputs }];
+    let mut trees = Trees::new(1);
+    let mut memory = Memory::default();
+    let random = Philox::new(spec.seed(), 3);
+    let patience = (spec.count("n_iter_no_change").unwrap_or(10), spec.float("tol").unwrap_or(1e-7));
+    for round in 0..rounds {
+        run.check(|| format!("{round} of {rounds} rounds"))?;
+        loss.gradients(&data.y, &train.raw, weight, &mut gradient, &mut hessian);
+        for k in 0..outputs {
+            let second = hessian.get(k).map_or(&[][..], Vec::as_slice);
+            let number = (round * outputs + k) as u64;
+            let mut grown = grow(&plan, (&lines, &binned), (&gradient[k], second), (random, number), &mut memory);
+            for (node, rows) in &grown.leaves {
+                let rows = &grown.rows[rows.clone()];
+                if loss.has_line_search() {
+                    let residual = |r: &u32| (data.y[*r as usize] - train.raw[k][*r as usize], data.weight_of(*r as usize));
+                    let step = loss.quantile(rows.iter().map(residual).collect(), weight.is_some());
+                    grown.tree.nodes[*node].threshold = plan.learning_rate * step;
+                }
+                let value = grown.tree.nodes[*node].threshold;
+                rows.iter().for_each(|row| train.raw[k][*row as usize] += value);
+            }
+            if let Some(held) = &mut held {
+                add(&grown.tree, held, k);
+            }
+            trees.push(grown.tree);
+        }
+        train.score(loss);
+        if let Some(held) = &mut held {
+            held.score(loss);
+        }
+        show(run, round + 1, rounds, &train, held.as_ref());
+        if early && has_stopped(held.as_ref().map_or(&train.scores, |h| &h.scores), patience) {
+            break;
+        }
+    }
+    Ok(Boosted {
+        loss,
+        classes: data.classes.len(),
+        baseline: Tensor::vector(baseline),
+        trees,
+        train_score: Tensor::vector(train.scores),
+        validation_score: Tensor::vector(held.map_or_else(Vec::new, |h| h.scores)),
+        notes: Vec::new(),
+    })
+}
+
+/// Adds the predictions of a tree.
+fn add(tree: &Tree, rows: &mut Rows<'_>, output: usize) {
+    let mut one = Trees::new(1);
+    one.push(Tree { nodes: tree.nodes.clone(), values: Vec::new(), sets: tree.sets.clone() });
+    let values = one.sums(rows.data, 1, |_, _, value, sum| sum[0] += value[0]);
+    rows.raw[output].iter_mut().zip(values).for_each(|(raw, value)| *raw += value);
+}
+
+/// Shows the losses so far, about twenty times in a training and in each of the first rounds.
+fn show(run: &Run<'_>, round: usize, rounds: usize, train: &Rows<'_>, held: Option<&Rows<'_>>) {
+    (run.steps)(round as u64, rounds as u64);
+    let last = |rows: &Rows<'_>| -rows.scores.last().copied().unwrap_or(f64::NAN);
+    let validation = held.map_or_else(String::new, |h| format!(", validation loss {:.4}", last(h)));
+    run.stage(format!("round {round} of {rounds}, loss {:.4}{validation}", last(train)));
+    if round < 10 || round % (rounds / 20).max(1) == 0 || round == rounds {
+        let mut curves = vec![("training loss".to_string(), points(&train.scores))];
+        curves.extend(held.map(|h| ("validation loss".to_string(), points(&h.scores))));
+        (run.detail)(Detail::Curves(curves));
+    }
+}
+
+/// Losses by round.
+fn points(scores: &[f64]) -> Vec<(f64, f64)> {
+    scores.iter().enumerate().map(|(round, score)| (round as f64, -score)).collect()
+}
+
+/// Whether none of the last scores is better than the one before them by more than `tol`.
+fn has_stopped(scores: &[f64], (patience, tol): (usize, f64)) -> bool {
+    let Some(reference) = scores.len().checked_sub(patience + 1) else { return false };
+    !scores[reference + 1..].iter().any(|score| *score > scores[reference] + tol)
+}
+
+impl Model for Boosted {
+    fn outputs(&self, _: &[Field]) -> Vec<Role> {
+        outputs(self.classes)
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let count = self.loss.outputs();
+        let mut sums = self.trees.sums(data, count, |tree, _, value, sums| sums[tree % count] += value[0]);
+        let mut predicted = Vec::with_capacity(data.rows * self.classes.max(1));
+        for raw in sums.chunks_mut(count) {
+            raw.iter_mut().zip(&self.baseline.data).for_each(|(raw, base)| *raw += base);
+            self.loss.predict(raw, &mut predicted);
+        }
+        Ok(columns(&predicted, self.classes, wanted))
+    }
+
+    fn attribute(&self, name: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
+        let frame = |scores: &Tensor| {
+            let rounds = (0..scores.data.len() as i64).collect();
+            Attribute::Frame(vec![
+                ("iteration".to_string(), Values::Ints(rounds)),
+                ("score".to_string(), Values::Floats(scores.data.clone())),
+            ])
+        };
+        match name {
+            "n_iter" => Some(Attribute::Int((self.trees.len() / self.loss.outputs()) as i64)),
+            "train_score" => Some(frame(&self.train_score)),
+            "validation_score" => Some(frame(&self.validation_score)),
+            _ => None,
+        }
+    }
+
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        let mut curves = vec![("training loss".to_string(), points(&self.train_score.data))];
+        if !self.validation_score.data.is_empty() {
+            curves.push(("validation loss".to_string(), points(&self.validation_score.data)));
+        }
+        curves
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
+        let wrong = |what: &str| Err(Error::new("model-file", what.to_string()));
+        let fits = match self.loss {
+            Loss::Binary => self.classes == 2,
+            Loss::Classes(count) => count > 2 && self.classes == count,
+            _ => self.classes == 0,
+        };
+        if self.classes != classes || !fits {
+            return wrong("the number of classes is not that of the target and the loss");
+        }
+        let outputs = self.loss.outputs();
+        if self.baseline.data.len() != outputs || self.trees.len() % outputs != 0 {
+            return wrong("the trees do not fit the number of raw predictions");
+        }
+        self.trees.check(features, 1)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.trees.bytes() + self.train_score.bytes() + self.validation_score.bytes()
+    }
+}

@@ -1,0 +1,258 @@
+//! Fitted trees: how they are stored, walked, written to files and checked after reading.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Data;
+use crate::error::Error;
+use crate::tensor::Tensor;
+
+use super::bins::MISSING;
+
+/// Missing values go to the left child.
+pub const MISSING_LEFT: u32 = 1 << 31;
+/// The node splits a category; its threshold is the position of a set.
+pub const CATEGORY: u32 = 1 << 30;
+const FEATURE: u32 = CATEGORY - 1;
+
+/// Rows that are walked through a tree before the next tree is taken.
+const BLOCK: usize = 256;
+
+/// A node. Nodes of a tree are in preorder: the left child of a node is the node after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// Values up to this one go left. The value of a leaf, if leaves have one value.
+    pub threshold: f64,
+    /// The feature with [`MISSING_LEFT`] and [`CATEGORY`]. The number of a leaf, if leaves have several values.
+    pub feature: u32,
+    /// The position of the right child in its tree. 0 for a leaf.
+    pub right: u32,
+}
+
+/// The bins that go left, as 256 bits.
+pub type Set = [u32; 8];
+
+pub fn contains(set: &Set, bin: u8) -> bool {
+    set[usize::from(bin >> 5)] >> (bin & 31) & 1 == 1
+}
+
+/// Several trees over the same features.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Stored", try_from = "Stored")]
+pub struct Trees {
+    /// The first node of each tree, and the number of nodes at the end.
+    pub starts: Vec<usize>,
+    pub nodes: Vec<Node>,
+    /// Values of a leaf. 1: the value is in the node.
+    pub width: usize,
+    /// Values of all leaves, if there are several for each.
+    pub values: Vec<f64>,
+    pub sets: Vec<Set>,
+}
+
+/// The arrays of [`Trees`] in a file.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    width: usize,
+    starts: Tensor,
+    threshold: Tensor,
+    feature: Tensor,
+    right: Tensor,
+    values: Tensor,
+    sets: Tensor,
+}
+
+impl From<Trees> for Stored {
+    fn from(trees: Trees) -> Self {
+        let nodes = &trees.nodes;
+        Stored {
+            width: trees.width,
+            starts: Tensor::vector(trees.starts.iter().map(|s| *s as f64).collect()),
+            threshold: Tensor::vector(nodes.iter().map(|n| n.threshold).collect()),
+            feature: Tensor::vector(nodes.iter().map(|n| f64::from(n.feature)).collect()),
+            right: Tensor::vector(nodes.iter().map(|n| f64::from(n.right)).collect()),
+            values: Tensor::vector(trees.values),
+            sets: Tensor::vector(trees.sets.iter().flatten().map(|w| f64::from(*w)).collect()),
+        }
+    }
+}
+
+impl TryFrom<Stored> for Trees {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let integer = |v: &f64| {
+            let is_u32 = *v >= 0.0 && *v <= f64::from(u32::MAX) && v.fract() == 0.0;
+            is_u32.then_some(*v as u32).ok_or_else(|| format!("{v} in a tree is not an index"))
+        };
+        let integers = |tensor: &Tensor| tensor.data.iter().map(integer).collect::<Result<Vec<u32>, String>>();
+        let (feature, right, sets) = (integers(&stored.feature)?, integers(&stored.right)?, integers(&stored.sets)?);
+        let threshold = stored.threshold.data;
+        if feature.len() != threshold.len() || right.len() != threshold.len() || sets.len() % 8 != 0 {
+            return Err("the arrays of trees have different lengths".to_string());
+        }
+        let nodes = threshold.into_iter().zip(feature).zip(right);
+        Ok(Trees {
+            starts: integers(&stored.starts)?.into_iter().map(|s| s as usize).collect(),
+            nodes: nodes.map(|((threshold, feature), right)| Node { threshold, feature, right }).collect(),
+            width: stored.width,
+            values: stored.values.data,
+            sets: sets.as_chunks::<8>().0.to_vec(),
+        })
+    }
+}
+
+/// A single tree as it was grown, in preorder.
+#[derive(Default)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+    pub values: Vec<f64>,
+    pub sets: Vec<Set>,
+}
+
+impl Trees {
+    pub fn new(width: usize) -> Self {
+        Trees { starts: vec![0], width, ..Trees::default() }
+    }
+
+    /// Appends a tree whose leaves and sets are counted from 0.
+    pub fn push(&mut self, tree: Tree) {
+        let (leaf, set) = ((self.values.len() / self.width) as u32, self.sets.len() as f64);
+        self.nodes.extend(tree.nodes.into_iter().map(|mut node| {
+            if node.right == 0 && self.width > 1 {
+                node.feature += leaf;
+            } else if node.right != 0 && node.feature & CATEGORY != 0 {
+                node.threshold += set;
+            }
+            node
+        }));
+        self.values.extend(tree.values);
+        self.sets.extend(tree.sets);
+        self.starts.push(self.nodes.len());
+    }
+
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    pub fn tree(&self, number: usize) -> &[Node] {
+        &self.nodes[self.starts[number]..self.starts[number + 1]]
+    }
+
+    /// The leaf of a row in a tree.
+    #[inline]
+    pub fn leaf(&self, tree: &[Node], row: &[f64]) -> Node {
+        let mut at = 0;
+        loop {
+            let node = tree[at];
+            if node.right == 0 {
+                return node;
+            }
+            let value = row[(node.feature & FEATURE) as usize];
+            let left = if node.feature & CATEGORY == 0 {
+                value <= node.threshold || (value.is_nan() && node.feature & MISSING_LEFT != 0)
+            } else {
+                let code = if value.is_nan() { MISSING } else { value.min(f64::from(MISSING)) as u8 };
+                contains(&self.sets[node.threshold as usize], code)
+            };
+            at = if left { at + 1 } else { node.right as usize };
+        }
+    }
+
+    /// The values of a leaf.
+    pub fn value<'a>(&'a self, leaf: &'a Node) -> &'a [f64] {
+        match self.width {
+            1 => std::slice::from_ref(&leaf.threshold),
+            width => &self.values[leaf.feature as usize * width..(leaf.feature as usize + 1) * width],
+        }
+    }
+
+    /// Calls `each(tree, row, values of its leaf, sums)` for all trees of each row, in the order of the trees. `sums` holds `outputs` numbers for
+    /// a row, which start at 0. Gives the sums row after row.
+    pub fn sums(
+        &self,
+        data: &Data,
+        outputs: usize,
+        each: impl Fn(usize, usize, &[f64], &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let width = data.width();
+        let blocks: Vec<Vec<f64>> = (0..data.rows.div_ceil(BLOCK))
+            .into_par_iter()
+            .map(|block| {
+                let rows = block * BLOCK..data.rows.min((block + 1) * BLOCK);
+                let mut values = vec![0.0; rows.len() * width];
+                for (j, column) in data.features.iter().enumerate() {
+                    for (i, value) in column.values[rows.clone()].iter().enumerate() {
+                        values[i * width + j] = *value;
+                    }
+                }
+                let mut sums = vec![0.0; rows.len() * outputs];
+                for number in 0..self.len() {
+                    let tree = self.tree(number);
+                    for (i, row) in rows.clone().enumerate() {
+                        let leaf = self.leaf(tree, &values[i * width..(i + 1) * width]);
+                        each(number, row, self.value(&leaf), &mut sums[i * outputs..(i + 1) * outputs]);
+                    }
+                }
+                sums
+            })
+            .collect();
+        blocks.concat()
+    }
+
+    /// Depth of each node of a tree, and whether it is a left child.
+    pub fn depths(&self, number: usize) -> Vec<usize> {
+        let tree = self.tree(number);
+        let mut depths = vec![0; tree.len()];
+        for (i, node) in tree.iter().enumerate().filter(|(_, n)| n.right != 0) {
+            depths[i + 1] = depths[i] + 1;
+            depths[node.right as usize] = depths[i] + 1;
+        }
+        depths
+    }
+
+    pub fn feature(node: &Node) -> usize {
+        (node.feature & FEATURE) as usize
+    }
+
+    /// Whether a walk ends in a leaf for all rows of so many features.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn check(&self, features: usize, width: usize) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::new("model-file", what));
+        if self.width != width || width == 0 {
+            return wrong(format!("leaves have {} values, expected {width}", self.width));
+        }
+        let rising = self.starts.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.starts.first() != Some(&0) || self.starts.last() != Some(&self.nodes.len()) || !rising {
+            return wrong("the trees do not cover their nodes".to_string());
+        }
+        let leaves = self.values.len() / width;
+        for number in 0..self.len() {
+            let tree = self.tree(number);
+            for (i, node) in tree.iter().enumerate() {
+                let right = node.right as usize;
+                let category = node.feature & CATEGORY != 0;
+                // Children come after their parent, so that a walk ends.
+                let fits = match right {
+                    0 => width == 1 || (node.feature as usize) < leaves,
+                    _ => {
+                        right > i + 1
+                            && right < tree.len()
+                            && Self::feature(node) < features
+                            && (!category || (node.threshold >= 0.0 && node.threshold < self.sets.len() as f64))
+                    }
+                };
+                if !fits {
+                    return wrong(format!("node {i} of tree {number} points outside of the tree"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn bytes(&self) -> u64 {
+        (self.nodes.len() * size_of::<Node>() + self.values.len() * 8 + self.sets.len() * size_of::<Set>()) as u64
+    }
+}
