@@ -1,5 +1,5 @@
-//! Times trainings at 100,000 rows x 50 features: prints `name seconds` lines, the smallest of several runs. The rows come from a file of
-//! `tests/learn/bench_cluster.py`, so that scikit-learn is measured on the same ones.
+//! Times trainings at 100,000 rows x 50 features: prints `name seconds` lines, the smallest of several runs. The rows
+//! come from a file of `tests/learn/bench_cluster.py`, so that scikit-learn is measured on the same ones.
 
 use std::time::Instant;
 
@@ -30,10 +30,9 @@ fn main() {
     fit("gaussiannb", &spec("GaussianNB"), &data);
     let some = data.take(&(0..2000).collect::<Vec<usize>>());
     let low = Data { features: data.features[..8].to_vec(), ..data.clone() };
-    for (name, spec, data) in [
-        ("knn50", spec("KNeighborsClassifier"), &data),
-        ("knn8", spec("KNeighborsClassifier"), &low),
-    ] {
+    for (name, spec, data) in
+        [("knn50", spec("KNeighborsClassifier"), &data), ("knn8", spec("KNeighborsClassifier"), &low)]
+    {
         let fitted = onrush_learn::fit(&spec, data, &Run::silent()).expect("the training works");
         time(name, || fitted.apply(&some, &[0]).expect("the rows are found"));
     }

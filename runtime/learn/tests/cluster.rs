@@ -1,4 +1,5 @@
-//! Clustering, decompositions, nearest neighbours and naive Bayes against scikit-learn 1.9.1 (`tests/learn/expect_cluster.py`).
+//! Clustering, decompositions, nearest neighbours and naive Bayes against scikit-learn 1.9.1
+//! (`tests/learn/expect_cluster.py`).
 
 mod common;
 
@@ -18,7 +19,8 @@ fn weighted(data: Data) -> Data {
 
 /// Eight copies in different sizes: enough rows for the path of large data.
 fn stacked(data: &Data) -> Data {
-    let copies = |c: &Column| (0..8).flat_map(|k| c.values.iter().map(move |v| v * (1.0 + f64::from(k) / 16.0))).collect();
+    let copies =
+        |c: &Column| (0..8).flat_map(|k| c.values.iter().map(move |v| v * (1.0 + f64::from(k) / 16.0))).collect();
     Data::new(data.features.iter().map(|c| Column::number(&c.name, copies(c))).collect())
 }
 
@@ -109,7 +111,11 @@ fn k_means_has_the_clusters_of_scikit_learn() {
         let want = &expect["kmeans"][name];
         let fitted = fit(&spec, &data);
         let inertia = want["inertia"].as_f64().unwrap();
-        assert!(attribute(&fitted, "inertia")[0] <= inertia * 1.001, "{name}: {fitted:?}", fitted = attribute(&fitted, "inertia"));
+        assert!(
+            attribute(&fitted, "inertia")[0] <= inertia * 1.001,
+            "{name}: {fitted:?}",
+            fitted = attribute(&fitted, "inertia")
+        );
         if name == "digits_best" {
             continue;
         }
@@ -134,7 +140,8 @@ fn the_bounds_of_k_means_never_change_a_label() {
         let found = fitted.model().rows().unwrap();
         let centers = matrix(&fitted, "cluster_centers");
         let distance = |row: usize, c: usize| {
-            let squares = data.features.iter().enumerate().map(|(j, f)| (f.values[row] - centers[c * width + j]).powi(2));
+            let squares =
+                data.features.iter().enumerate().map(|(j, f)| (f.values[row] - centers[c * width + j]).powi(2));
             squares.sum::<f64>()
         };
         for row in 0..rows {
@@ -156,12 +163,18 @@ fn k_means_takes_any_data_and_says_what_does_not_fit() {
     let same = fit(&spec(3), &Data::new(vec![Column::number("a", vec![2.0; 9])]));
     assert!(same.model().notes()[0].starts_with("1 of 3 clusters have rows"), "{:?}", same.model().notes());
     let iris = features("iris");
-    assert_eq!(error(&spec(200), &iris), "`n_clusters` is 200, and there are 150 rows: at least as many rows as clusters");
+    assert_eq!(
+        error(&spec(200), &iris),
+        "`n_clusters` is 200, and there are 150 rows: at least as many rows as clusters"
+    );
     assert_eq!(
         error(&spec(2).with("init", [1.0, 2.0]), &iris),
         "`init` has 2 finite numbers: expected 8, the 2 centres of 4 features one after the other"
     );
-    assert_eq!(error(&spec(2).with("init", "pca"), &iris), "`init` is pca: \"k-means++\", \"random\" or a list of centres");
+    assert_eq!(
+        error(&spec(2).with("init", "pca"), &iris),
+        "`init` is pca: \"k-means++\", \"random\" or a list of centres"
+    );
     let zero = Data { weight: Some(vec![0.0; 150]), ..iris.clone() };
     assert_eq!(error(&spec(2), &zero), "all sample weights are 0: at least one must be above 0");
     assert_repeats(&spec(4), &weighted(iris));
@@ -171,7 +184,8 @@ fn k_means_takes_any_data_and_says_what_does_not_fit() {
 #[test]
 fn principal_components_are_those_of_scikit_learn() {
     let expect = expected("cluster.json");
-    let (iris, wine, digits, cancer) = (features("iris"), features("wine"), features("digits"), features("breast_cancer"));
+    let (iris, wine, digits, cancer) =
+        (features("iris"), features("wine"), features("digits"), features("breast_cancer"));
     let pca = |n: Param| Spec::new("PCA").with("n_components", n);
     let svd = |n: i64| Spec::new("TruncatedSVD").with("n_components", n);
     let wide = digits.take(&(0..40).collect::<Vec<usize>>());
@@ -219,14 +233,19 @@ fn principal_components_are_those_of_scikit_learn() {
 fn principal_components_take_any_data_and_say_what_does_not_fit() {
     let iris = features("iris");
     let pca = |n: Param| Spec::new("PCA").with("n_components", n);
-    assert_eq!(error(&pca(Param::Int(5)), &iris), "`n_components` is 5: at most 4, the smaller of 150 rows and 4 features");
-    let wrong = |found: &str| format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
+    assert_eq!(
+        error(&pca(Param::Int(5)), &iris),
+        "`n_components` is 5: at most 4, the smaller of 150 rows and 4 features"
+    );
+    let wrong =
+        |found: &str| format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
     assert_eq!(error(&pca(Param::Float(1.5)), &iris), wrong("1.5"));
     assert_eq!(error(&pca(Param::Str("all".to_string())), &iris), wrong("all"));
     assert_eq!(error(&Spec::new("PCA"), &iris.take(&[0])), "PCA got 1 row: at least 2 rows have a variance");
     let constant = Data::new(vec![Column::number("a", vec![3.0; 10]), Column::number("b", vec![-1.0; 10])]);
     assert_eq!(attribute(&fit(&Spec::new("PCA"), &constant), "explained_variance"), [0.0, 0.0]);
-    let huge = Data::new(vec![Column::number("a", vec![1e300, -1e300, 1e299]), Column::number("b", vec![1e-300, 0.0, 1.0])]);
+    let huge =
+        Data::new(vec![Column::number("a", vec![1e300, -1e300, 1e299]), Column::number("b", vec![1e-300, 0.0, 1.0])]);
     let _ = onrush_learn::fit(&Spec::new("PCA"), &huge, &Run::silent());
     // Scaling all features scales the singular values and keeps the components.
     let doubled = |c: &Column| Column::number(&c.name, c.values.iter().map(|v| 2.0 * v).collect());
@@ -285,8 +304,14 @@ fn the_nearest_rows_are_those_of_all_distances() {
 fn neighbours_are_those_of_a_double_loop() {
     // Small integers: many distances are equal, and all are exact.
     let random = Philox::new(11, 2);
-    for (rows, width, metric) in [(1, 1, "euclidean"), (33, 2, "manhattan"), (700, 3, "euclidean"), (333, 16, "euclidean"),
-        (257, 20, "chebyshev"), (90, 40, "manhattan")] {
+    for (rows, width, metric) in [
+        (1, 1, "euclidean"),
+        (33, 2, "manhattan"),
+        (700, 3, "euclidean"),
+        (333, 16, "euclidean"),
+        (257, 20, "chebyshev"),
+        (90, 40, "manhattan"),
+    ] {
         let column = |j: usize| (0..rows).map(|r| random.below(j as u64, r as u64, 4) as f64).collect::<Vec<f64>>();
         let data = Data::new((0..width).map(|j| Column::number(format!("x{j}"), column(j))).collect());
         let fitted = fit(&Spec::new("NearestNeighbors").with("metric", metric), &data);
@@ -353,7 +378,10 @@ fn searches_say_what_does_not_fit() {
     );
     let index = fit(&Spec::new("NearestNeighbors"), &features("iris"));
     let message = |found: Result<onrush_learn::Neighbors, onrush_learn::Error>| found.unwrap_err().message;
-    assert_eq!(message(index.kneighbors(&iris, Some(3), Some(1.0))), "`n_neighbors` and `radius` are both set: one of them");
+    assert_eq!(
+        message(index.kneighbors(&iris, Some(3), Some(1.0))),
+        "`n_neighbors` and `radius` are both set: one of them"
+    );
     assert_eq!(message(index.kneighbors(&iris, None, Some(-1.0))), "`radius` is -1: at least 0");
     assert_eq!(
         message(index.kneighbors(&iris, Some(151), None)),
@@ -386,8 +414,11 @@ fn naive_bayes_is_that_of_scikit_learn() {
         ("iris", Spec::new("GaussianNB"), classification("iris")),
         ("wine_weighted", Spec::new("GaussianNB"), weighted(classification("wine"))),
         ("digits", Spec::new("GaussianNB"), classification("digits")),
-        ("cancer_priors", Spec::new("GaussianNB").with("priors", [0.2, 0.8]).with("var_smoothing", 1e-6),
-            classification("breast_cancer")),
+        (
+            "cancer_priors",
+            Spec::new("GaussianNB").with("priors", [0.2, 0.8]).with("var_smoothing", 1e-6),
+            classification("breast_cancer"),
+        ),
     ];
     for (name, spec, data) in cases {
         let want = &expect["bayes"][name];
@@ -399,7 +430,8 @@ fn naive_bayes_is_that_of_scikit_learn() {
         assert_close(&attribute(&fitted, "class_prior"), &numbers(&want["class_prior"]), 1e-13, name);
         let columns = applied(&fitted, &data);
         assert_eq!(every(&columns[0], 9), numbers(&want["predict"]), "{name}");
-        let logs: Vec<f64> = (0..data.rows).flat_map(|r| columns[1..].iter().map(move |c| c[r].ln().max(-600.0))).collect();
+        let logs: Vec<f64> =
+            (0..data.rows).flat_map(|r| columns[1..].iter().map(move |c| c[r].ln().max(-600.0))).collect();
         let stride = want["log_proba_stride"].as_u64().unwrap() as usize;
         for (found, wanted) in every(&logs, stride).iter().zip(numbers(&want["log_proba"])) {
             assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{name}: {found}, expected {wanted}");
@@ -408,10 +440,19 @@ fn naive_bayes_is_that_of_scikit_learn() {
     }
     let iris = classification("iris");
     let spec = Spec::new("GaussianNB");
-    assert_eq!(error(&spec.clone().with("priors", [0.5, 0.5]), &iris), "`priors` has 2 numbers: one for each of 0, 1, 2");
-    assert_eq!(error(&spec.clone().with("priors", [0.5, 0.2, 0.2]), &iris), "`priors` sum to 0.8999999999999999: expected 1");
-    let constant = Data { y: vec![0.0, 1.0], classes: vec!["a".to_string(), "b".to_string()],
-        ..Data::new(vec![Column::number("x", vec![4.0, 4.0])]) };
+    assert_eq!(
+        error(&spec.clone().with("priors", [0.5, 0.5]), &iris),
+        "`priors` has 2 numbers: one for each of 0, 1, 2"
+    );
+    assert_eq!(
+        error(&spec.clone().with("priors", [0.5, 0.2, 0.2]), &iris),
+        "`priors` sum to 0.8999999999999999: expected 1"
+    );
+    let constant = Data {
+        y: vec![0.0, 1.0],
+        classes: vec!["a".to_string(), "b".to_string()],
+        ..Data::new(vec![Column::number("x", vec![4.0, 4.0])])
+    };
     assert_eq!(error(&spec, &constant), "`x` has the variance 0 in the class `a`, so that its density is infinite");
     // A row with the weight 2 counts as two rows.
     let twice = iris.take(&(0..150).chain(0..30).collect::<Vec<usize>>());

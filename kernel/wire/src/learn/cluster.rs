@@ -9,13 +9,15 @@ macro_rules! cluster_estimators {
             KMeans: Clusterer [] {
                 /// Number of clusters.
                 n_clusters: Int = 8, AtLeast(1.0);
-                /// First centres: `k-means++`, `random` (rows of the data), or a list with the centres one after the other.
+                /// First centres: `k-means++`, `random` (rows of the data), or a list with the centres one after the
+                /// other.
                 init: Any = "k-means++", Any;
                 /// Number of trainings with other first centres; the best one stays. `auto` is 10 for `random`, else 1.
                 n_init: Any = "auto", Any;
                 /// Largest number of iterations of one training.
                 max_iter: Int = 300, AtLeast(1.0);
-                /// Squared movement of the centres at which a training ends, relative to the mean variance of the features.
+                /// Squared movement of the centres at which a training ends, relative to the mean variance of the
+                /// features.
                 tol: Float = 1e-4, AtLeast(0.0);
                 /// Seed of the first centres.
                 random_state: Int = $crate::learn::NONE, AtLeast(0.0);
@@ -30,7 +32,9 @@ macro_rules! cluster_estimators {
                 /// Number of neighbours, the row itself included, or their weight, that makes a row a core sample.
                 min_samples: Int = 5, AtLeast(1.0);
                 /// Distance between rows.
-                metric: Str = "euclidean", OneOf(&["euclidean", "l2", "minkowski", "manhattan", "l1", "cityblock", "chebyshev", "cosine"]);
+                metric: Str = "euclidean", OneOf(&[
+                    "euclidean", "l2", "minkowski", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
+                ]);
                 /// Power of the distance `minkowski`. None is 2.
                 p: Float = $crate::learn::NONE, AtLeast(1.0);
                 /// Kept for scikit-learn's signature. All algorithms have the same result.

@@ -7,8 +7,8 @@ macro_rules! decomposition_estimators {
         $then! {
             /// Principal component analysis: the directions of the largest variance.
             PCA: Transformer [] {
-                /// Number of components, the share of the variance that they explain (between 0 and 1), or `mle` (Minka's estimate).
-                /// None is the smaller of the numbers of rows and features.
+                /// Number of components, the share of the variance that they explain (between 0 and 1), or `mle`
+                /// (Minka's estimate). None is the smaller of the numbers of rows and features.
                 n_components: Any = $crate::learn::NONE, Any;
                 /// Whether components are scaled to variance 1.
                 whiten: Bool = false, Any;

@@ -16,7 +16,9 @@ macro_rules! neighbors_estimators {
                 /// Kept for scikit-learn's signature. The tree chooses its leaves.
                 leaf_size: Int = 30, AtLeast(1.0);
                 /// Distance between rows.
-                metric: Str = "minkowski", OneOf(&["minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"]);
+                metric: Str = "minkowski", OneOf(&[
+                    "minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
+                ]);
                 /// Power of the distance `minkowski`.
                 p: Float = 2.0, AtLeast(1.0);
             } -> {}
@@ -34,7 +36,9 @@ macro_rules! neighbors_estimators {
                 /// Power of the distance `minkowski`.
                 p: Float = 2.0, AtLeast(1.0);
                 /// Distance between rows.
-                metric: Str = "minkowski", OneOf(&["minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"]);
+                metric: Str = "minkowski", OneOf(&[
+                    "minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
+                ]);
             } -> {}
 
             /// The mean of the nearest rows.
@@ -50,7 +54,9 @@ macro_rules! neighbors_estimators {
                 /// Power of the distance `minkowski`.
                 p: Float = 2.0, AtLeast(1.0);
                 /// Distance between rows.
-                metric: Str = "minkowski", OneOf(&["minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"]);
+                metric: Str = "minkowski", OneOf(&[
+                    "minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
+                ]);
             } -> {}
 
             /// Naive Bayes with normally distributed features.

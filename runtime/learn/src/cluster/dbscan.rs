@@ -1,5 +1,6 @@
-//! DBSCAN (Ester, Kriegel, Sander and Xu, KDD 1996) by union-find over pairs of core samples. Labels are numbered as in scikit-learn: clusters by
-//! their lowest core sample, and a border row belongs to the first cluster that reaches it.
+//! DBSCAN (Ester, Kriegel, Sander and Xu, KDD 1996) by union-find over pairs of core samples. Labels are numbered as
+//! in scikit-learn: clusters by their lowest core sample, and a border row belongs to the first cluster that reaches
+//! it.
 
 use onrush_wire::learn::Spec;
 use rayon::prelude::*;
@@ -20,7 +21,8 @@ const BLOCK: usize = 48;
 /// Blocks of a round. Their pairs are held at once.
 const ROUND: usize = 32;
 
-/// Up to this many pairs are kept in memory between the passes, 4 bytes each. With more of them the search is run again.
+/// Up to this many pairs are kept in memory between the passes, 4 bytes each. With more of them the search is run
+/// again.
 const KEPT: usize = 1 << 27;
 
 /// Clusters of the rows of a training.

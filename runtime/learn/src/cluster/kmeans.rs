@@ -1,5 +1,6 @@
-//! k-means by Lloyd's iterations, with the bounds of Hamerly (SDM 2010): a row is compared with the centres only if the triangle inequality leaves
-//! its cluster open. The iterations, the first centres and the relocation of empty clusters are scikit-learn's (`sklearn/cluster/_kmeans.py`).
+//! k-means by Lloyd's iterations, with the bounds of Hamerly (SDM 2010): a row is compared with the centres only if
+//! the triangle inequality leaves its cluster open. The iterations, the first centres and the relocation of empty
+//! clusters are scikit-learn's (`sklearn/cluster/_kmeans.py`).
 
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
@@ -74,7 +75,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     let clusters = spec.count("n_clusters").unwrap_or(8);
     let max_iter = spec.count("max_iter").unwrap_or(300) as u64;
     if data.rows < clusters {
-        let message = format!("`n_clusters` is {clusters}, and there are {} rows: at least as many rows as clusters", data.rows);
+        let message =
+            format!("`n_clusters` is {clusters}, and there are {} rows: at least as many rows as clusters", data.rows);
         return Err(Error::new("parameter", message).help(format!("set `n_clusters` to at most {}", data.rows)));
     }
     if data.weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
@@ -107,10 +109,14 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     best.labels.iter().for_each(|l| used[*l as usize] = true);
     let distinct = used.iter().filter(|u| **u).count();
     if distinct < clusters {
-        notes.push(format!("{distinct} of {clusters} clusters have rows: there may be fewer distinct rows than clusters"));
+        notes.push(format!(
+            "{distinct} of {clusters} clusters have rows: there may be fewer distinct rows than clusters"
+        ));
     }
     if !best.converged {
-        notes.push(format!("stopped after `max_iter` = {max_iter} iterations; the centres still moved by more than `tol`"));
+        notes.push(format!(
+            "stopped after `max_iter` = {max_iter} iterations; the centres still moved by more than `tol`"
+        ));
     }
     Ok(KMeans {
         centers: Tensor::new(vec![clusters, rows.width], centers),
@@ -239,14 +245,16 @@ fn distinct_rows(rows: &Rows, size: usize, random: &mut Mt19937) -> Result<Vec<u
         }
         if found.len() == before {
             // The remaining weights vanish beside the largest ones, so that no draw hits them.
-            let rest: Vec<usize> = (0..rows.count()).filter(|r| p[*r] > 0.0 && !found.contains(r)).take(size - before).collect();
+            let rest: Vec<usize> =
+                (0..rows.count()).filter(|r| p[*r] > 0.0 && !found.contains(r)).take(size - before).collect();
             found.extend(rest);
         }
     }
     Ok(found)
 }
 
-/// Greedy k-means++ (Arthur and Vassilvitskii 2007): of `2 + ln k` candidates the one that lowers the sum of squared distances most.
+/// Greedy k-means++ (Arthur and Vassilvitskii 2007): of `2 + ln k` candidates the one that lowers the sum of squared
+/// distances most.
 fn plus_plus(rows: &Rows, clusters: usize, random: &mut Mt19937, run: &Run<'_>) -> Result<Vec<usize>, Error> {
     let trials = 2 + (clusters as f64).ln() as usize;
     let count = rows.count();
@@ -280,7 +288,8 @@ fn column(matrix: &[f64], width: usize, column: usize) -> Vec<f64> {
     matrix.par_chunks(width).map(|row| row[column]).collect()
 }
 
-/// For each candidate the weighted sum of the squared distances if it were a centre, and for each row the squared distances.
+/// For each candidate the weighted sum of the squared distances if it were a centre, and for each row the squared
+/// distances.
 fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let points: Vec<f64> = candidates.iter().flat_map(|c| rows.row(*c).iter().copied()).collect();
     let squares: Vec<f64> = candidates.iter().map(|c| rows.squares[*c]).collect();
@@ -292,7 +301,15 @@ fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<
         .enumerate()
         .map(|(chunk, out)| {
             let first = chunk * sums::CHUNK;
-            pulp::Arch::new().dispatch(Nearer { rows, first, candidates, squares: &squares, panels: &panels, closest, out })
+            pulp::Arch::new().dispatch(Nearer {
+                rows,
+                first,
+                candidates,
+                squares: &squares,
+                panels: &panels,
+                closest,
+                out,
+            })
         })
         .collect();
     let mut potential = vec![0.0; trials];
@@ -326,9 +343,9 @@ impl pulp::NullaryFnOnce for Nearer<'_> {
                 for (local, products) in block.iter().zip(&products) {
                     let row = self.first + *local as usize;
                     let (square, closest, weight) = (self.rows.squares[row], self.closest[row], self.rows.weight(row));
-                    for lane in 0..LANES.min(trials - panel * LANES) {
+                    for (lane, product) in products.iter().enumerate().take(trials - panel * LANES) {
                         let trial = panel * LANES + lane;
-                        let distance = (square + self.squares[trial] - 2.0 * products[lane]).max(0.0);
+                        let distance = (square + self.squares[trial] - 2.0 * product).max(0.0);
                         let distance = if row == self.candidates[trial] { 0.0 } else { distance.min(closest) };
                         self.out[*local as usize * trials + trial] = distance;
                         potential[trial] += weight * distance;
@@ -370,7 +387,12 @@ struct Clusters {
 
 impl Clusters {
     fn zeros(clusters: usize, width: usize) -> Self {
-        Clusters { sums: vec![0.0; clusters * width], weights: vec![0.0; clusters], counts: vec![0; clusters], changed: 0 }
+        Clusters {
+            sums: vec![0.0; clusters * width],
+            weights: vec![0.0; clusters],
+            counts: vec![0; clusters],
+            changed: 0,
+        }
     }
 
     fn merge(mut self, other: &Clusters) -> Self {
@@ -465,8 +487,8 @@ impl Training {
     }
 }
 
-/// Finds the nearest centre of each row, the lower one on ties, and moves rows that changed between the sums. `moved` is how far the centres went
-/// since the bounds were made.
+/// Finds the nearest centre of each row, the lower one on ties, and moves rows that changed between the sums. `moved`
+/// is how far the centres went since the bounds were made.
 fn assign(rows: &Rows, centers: &Centers, moved: &[f64], bounds: &mut [Bounds], total: Clusters) -> Clusters {
     let clusters = centers.count;
     // Large enough that the sums of all chunks are small beside the data.
@@ -546,7 +568,8 @@ impl pulp::NullaryFnOnce for Compare<'_> {
     }
 }
 
-/// The nearest and the second nearest centre of a row, apart for each lane of the panels. Distances lack the row's own sum of squares.
+/// The nearest and the second nearest centre of a row, apart for each lane of the panels. Distances lack the row's own
+/// sum of squares.
 #[derive(Clone, Copy)]
 struct Lanes {
     best: [f64; LANES],
@@ -556,8 +579,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    const EMPTY: Lanes =
-        Lanes { best: [f64::INFINITY; LANES], second: [f64::INFINITY; LANES], panel: [0.0; LANES] };
+    const EMPTY: Lanes = Lanes { best: [f64::INFINITY; LANES], second: [f64::INFINITY; LANES], panel: [0.0; LANES] };
 
     #[inline(always)]
     fn see(&mut self, panel: f64, squares: &[f64; LANES], products: &[f64; LANES]) {
@@ -565,7 +587,13 @@ impl Lanes {
             let distance = squares[lane] - 2.0 * products[lane];
             let (best, second) = (self.best[lane], self.second[lane]);
             let nearer = distance < best;
-            self.second[lane] = if nearer { best } else if distance < second { distance } else { second };
+            self.second[lane] = if nearer {
+                best
+            } else if distance < second {
+                distance
+            } else {
+                second
+            };
             self.panel[lane] = if nearer { panel } else { self.panel[lane] };
             self.best[lane] = if nearer { distance } else { best };
         }
@@ -646,8 +674,9 @@ impl Model for KMeans {
         let width = data.width();
         let count = self.centers.data.len() / width;
         // Near the centres the products lose fewer digits.
-        let mean: Vec<f64> =
-            (0..width).map(|j| (0..count).map(|c| self.centers.data[c * width + j]).sum::<f64>() / count as f64).collect();
+        let mean: Vec<f64> = (0..width)
+            .map(|j| (0..count).map(|c| self.centers.data[c * width + j]).sum::<f64>() / count as f64)
+            .collect();
         let shifted = self.centers.data.iter().enumerate().map(|(i, v)| v - mean[i % width]).collect();
         let centers = Centers::new(shifted, width);
         let rows = Rows::new(&Data { weight: None, ..data.with_features(data.features.clone()) }, &mean);

@@ -1,8 +1,9 @@
 //! Principal components, centred (`PCA`) and not (`TruncatedSVD`).
 //!
-//! The result is the exact one: by the singular value decomposition for small data, else by the eigenvectors of the Gram matrix of the features,
-//! which is added up in chunks of centred rows. Above [`EXACT`] rows and features the subspace iteration of Halko, Martinsson and Tropp (2011)
-//! takes over, with the random numbers of scikit-learn. Signs are those of `svd_flip(u_based_decision=False)`: the largest value is positive.
+//! The result is the exact one: by the singular value decomposition for small data, else by the eigenvectors of the
+//! Gram matrix of the features, which is added up in chunks of centred rows. Above [`EXACT`] rows and features the
+//! subspace iteration of Halko, Martinsson and Tropp (2011) takes over, with the random numbers of scikit-learn. Signs
+//! are those of `svd_flip(u_based_decision=False)`: the largest value is positive.
 
 use onrush_dense::{self as dense, Matrix};
 use onrush_wire::learn::{Param, Spec};
@@ -13,6 +14,7 @@ use crate::cluster::by_row;
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::neighbors::tile;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::sums;
@@ -21,8 +23,13 @@ use crate::tensor::Tensor;
 /// Up to this number of rows or features the result is exact.
 const EXACT: usize = 4096;
 
-/// Up to this many multiplications the singular value decomposition is taken: it keeps the digits of small singular values.
+/// Up to this many multiplications the singular value decomposition is taken: it keeps the digits of small singular
+/// values.
 const SMALL: usize = 50_000_000;
+
+/// Up to this many features half of the Gram matrix is computed. Above, blocking for the caches gains more than the
+/// symmetry.
+const HALVED: usize = 192;
 
 /// A linear map to components.
 #[derive(Serialize, Deserialize)]
@@ -51,13 +58,6 @@ struct Spectrum {
     truncated: bool,
 }
 
-/// Sums of the data that are needed beside the singular vectors.
-struct Moments {
-    mean: Vec<f64>,
-    /// The sum of squares of the centred features.
-    total: f64,
-}
-
 /// Trains `PCA`.
 ///
 /// # Errors
@@ -68,21 +68,27 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
         return Err(Error::new("no-rows", "PCA got 1 row: at least 2 rows have a variance"));
     }
     let wanted = Wanted::of(spec, n, d)?;
-    let moments = moments(data);
+    let mean = tile::means(data);
     let truncation = match (&wanted, n.min(d) > EXACT) {
         (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
             let iterations = match spec.param("iterated_power") {
                 Param::Int(iterations) if iterations >= 0 => iterations as usize,
-                _ => if *count * 10 < n.min(d) { 7 } else { 4 },
+                _ => {
+                    if *count * 10 < n.min(d) {
+                        7
+                    } else {
+                        4
+                    }
+                }
             };
             Some(Truncation::of(spec, *count, iterations))
         }
         _ => None,
     };
-    let spectrum = spectrum(data, &moments.mean, None, truncation.as_ref(), run)?;
+    let spectrum = spectrum(data, &mean, None, truncation.as_ref(), run)?;
     let rows = (n - 1) as f64;
     let variance: Vec<f64> = spectrum.singular.iter().map(|s| s * s / rows).collect();
-    let total = if spectrum.truncated { moments.total / rows } else { variance.iter().sum() };
+    let total = if spectrum.truncated { squares(data, &mean) / rows } else { variance.iter().sum() };
     let ratio: Vec<f64> = variance.iter().map(|v| v / total).collect();
     let k = match wanted {
         Wanted::Count(count) => count,
@@ -108,7 +114,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
     Ok(Projection {
         name: "pca".to_string(),
         components: components(&spectrum.vectors, k),
-        mean: Tensor::vector(moments.mean),
+        mean: Tensor::vector(mean),
         scale: Tensor::vector(scale),
         explained_variance: Tensor::vector(variance[..k].to_vec()),
         explained_variance_ratio: Tensor::vector(ratio[..k].to_vec()),
@@ -125,23 +131,23 @@ pub fn truncated(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, 
     let (n, d) = (data.rows, data.width());
     let k = spec.count("n_components").unwrap_or(2);
     check_count(k, n, d)?;
-    let moments = moments(data);
+    let mean = tile::means(data);
     let truncation = (n.min(d) > EXACT).then(|| Truncation::of(spec, k, spec.count("n_iter").unwrap_or(5)));
     let zero = vec![0.0; d];
-    let spectrum = spectrum(data, &zero, Some(&moments.mean), truncation.as_ref(), run)?;
+    let spectrum = spectrum(data, &zero, Some(&mean), truncation.as_ref(), run)?;
     let components = components(&spectrum.vectors, k);
     // The variance of a component: the mean square of its values minus their squared mean, added up around the mean.
     let variance: Vec<f64> = sums::over_rows(
         n,
         |rows| {
-            let block = projected(data, rows, &moments.mean, &components);
+            let block = projected(data, rows, &mean, &components);
             (0..k).map(|c| block.column(c).iter().map(|v| v * v).sum()).collect::<Vec<f64>>()
         },
         |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect(),
     )
     .unwrap_or_default();
     let variance: Vec<f64> = variance.iter().map(|v| v / n as f64).collect();
-    let total = moments.total / n as f64;
+    let total = squares(data, &mean) / n as f64;
     Ok(Projection {
         name: "truncatedsvd".to_string(),
         components,
@@ -170,7 +176,8 @@ impl Wanted {
         match spec.param("n_components") {
             Param::None => Ok(Wanted::Count(n.min(d))),
             Param::Str(word) if word == "mle" && n < d => {
-                let message = format!("`n_components` \"mle\" needs at least as many rows as features: {n} rows, {d} features");
+                let message =
+                    format!("`n_components` \"mle\" needs at least as many rows as features: {n} rows, {d} features");
                 Err(Error::new("parameter", message))
             }
             Param::Str(word) if word == "mle" => Ok(Wanted::Mle),
@@ -205,17 +212,19 @@ impl Truncation {
     }
 }
 
-fn moments(data: &Data) -> Moments {
-    let columns: Vec<(f64, f64)> = data.features.par_iter().map(|c| {
-        let mean = sums::mean(&c.values, None);
-        let squares = sums::over_rows(
-            data.rows,
-            |rows| c.values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>(),
-            |a, b| a + b,
-        );
-        (mean, squares.unwrap_or(0.0))
-    }).collect();
-    Moments { mean: columns.iter().map(|c| c.0).collect(), total: columns.iter().map(|c| c.1).sum() }
+/// The sum of squares of the centred features.
+fn squares(data: &Data, mean: &[f64]) -> f64 {
+    let columns: Vec<f64> = data
+        .features
+        .par_iter()
+        .zip(mean)
+        .map(|(column, mean)| {
+            let chunk =
+                |rows: std::ops::Range<usize>| column.values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
+            sums::over_rows(data.rows, chunk, |a, b| a + b).unwrap_or(0.0)
+        })
+        .collect();
+    columns.iter().sum()
 }
 
 /// The singular values and vectors of the features minus `shift`. If `shift` is 0, `mean` is the mean of the features.
@@ -228,7 +237,8 @@ fn spectrum(
 ) -> Result<Spectrum, Error> {
     let (n, d) = (data.rows, data.width());
     let broken = || {
-        let message = "the singular value decomposition does not converge: the values are too large or too different in size";
+        let message =
+            "the singular value decomposition does not converge: the values are too large or too different in size";
         Error::new("no-convergence", message).help("scale the features first, for example with StandardScaler")
     };
     if let Some(truncation) = truncation {
@@ -236,7 +246,9 @@ fn spectrum(
     }
     if n.min(d) > 2 * EXACT {
         let message = format!("all components of {n} rows and {d} features take too long");
-        return Err(Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5)));
+        return Err(
+            Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5))
+        );
     }
     if n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL {
         run.stage("singular value decomposition");
@@ -285,7 +297,10 @@ fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
             .into_par_iter()
             .map(|start| {
                 let block = centred(data, start..end.min(start + chunk), shift);
-                dense::transpose_multiply(&block, &block)
+                match d <= HALVED {
+                    true => Matrix::new(d, d, tile::pairs(&block.data, block.rows)),
+                    false => dense::transpose_multiply(&block, &block),
+                }
             })
             .collect();
         for part in parts {
@@ -414,9 +429,7 @@ impl Model for Projection {
         };
         let centred = self.name == "pca";
         match name {
-            "components" => {
-                Some(by_row(Some(("component", Values::Ints(numbers()))), features, &self.components.data))
-            }
+            "components" => Some(by_row(Some(("component", Values::Ints(numbers()))), features, &self.components.data)),
             "explained_variance" => by_component(&self.explained_variance),
             "explained_variance_ratio" => by_component(&self.explained_variance_ratio),
             "singular_values" => by_component(&self.singular_values),

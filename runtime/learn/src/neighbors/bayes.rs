@@ -4,6 +4,7 @@ use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::tile;
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -29,19 +30,9 @@ pub struct GaussianNb {
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error> {
     let (classes, width) = (data.classes.len(), data.width());
     let priors = priors(spec, data)?;
-    let sum_by_class = |value: &(dyn Fn(usize) -> f64 + Sync)| {
-        let sums = sums::over_rows(
-            data.rows,
-            |rows| {
-                let mut sums = vec![0.0; classes];
-                rows.for_each(|row| sums[data.y[row] as usize] += value(row));
-                sums
-            },
-            |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect(),
-        );
-        sums.unwrap_or_default()
-    };
-    let counts = sum_by_class(&|row| data.weight_of(row));
+    let codes: Vec<u32> = data.y.iter().map(|class| *class as u32).collect();
+    let weight = data.weight.as_deref();
+    let counts = by_class(classes, &codes, weight, |_, _| 1.0);
     let total: f64 = counts.iter().sum();
     if total <= 0.0 {
         return Err(Error::new("weight", "all sample weights are 0: at least one must be above 0"));
@@ -55,17 +46,11 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error>
             let divide = |sums: Vec<f64>| -> Vec<f64> {
                 sums.iter().zip(&counts).map(|(s, n)| if *n > 0.0 { s / n } else { 0.0 }).collect()
             };
-            let theta = divide(sum_by_class(&|row| data.weight_of(row) * values[row]));
-            let square = |row: usize| (values[row] - theta[data.y[row] as usize]).powi(2);
-            let var = divide(sum_by_class(&|row| data.weight_of(row) * square(row)));
-            // The smoothing looks at all rows without their weights, as in scikit-learn.
-            let mean = sums::mean(values, None);
-            let squares = sums::over_rows(
-                data.rows,
-                |rows| values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>(),
-                |a, b| a + b,
-            );
-            (theta, var, squares.unwrap_or(0.0) / data.rows as f64)
+            let theta = divide(by_class(classes, &codes, weight, |row, _| values[row]));
+            let square = |row: usize, class: usize| (values[row] - theta[class]) * (values[row] - theta[class]);
+            let var = divide(by_class(classes, &codes, weight, square));
+            let all = variance(values, weight, &counts, &theta, &var);
+            (theta, var, all)
         })
         .collect();
     run.check(|| "means and variances".to_string())?;
@@ -89,6 +74,41 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error>
         class_prior: Tensor::vector(priors.unwrap_or(shares)),
         class_count: Tensor::vector(counts),
     })
+}
+
+/// Weighted sums of `value(row, class)` over the rows of each class.
+fn by_class(
+    classes: usize,
+    codes: &[u32],
+    weight: Option<&[f64]>,
+    value: impl Fn(usize, usize) -> f64 + Sync,
+) -> Vec<f64> {
+    let chunk = |rows: std::ops::Range<usize>| {
+        let mut sums = vec![0.0; classes];
+        match weight {
+            None => rows.for_each(|row| sums[codes[row] as usize] += value(row, codes[row] as usize)),
+            Some(weight) => {
+                rows.for_each(|row| sums[codes[row] as usize] += weight[row] * value(row, codes[row] as usize));
+            }
+        }
+        sums
+    };
+    let add = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    sums::over_rows(codes.len(), chunk, add).unwrap_or_default()
+}
+
+/// The variance of a feature over all rows. It has no weights, as in scikit-learn. Without weights it follows from
+/// those of the classes.
+fn variance(values: &[f64], weight: Option<&[f64]>, counts: &[f64], theta: &[f64], var: &[f64]) -> f64 {
+    let rows = values.len() as f64;
+    let classes = || counts.iter().zip(theta.iter().zip(var));
+    if weight.is_none() {
+        let mean = classes().map(|(n, (theta, _))| n * theta).sum::<f64>() / rows;
+        return classes().map(|(n, (theta, var))| n * (var + (theta - mean) * (theta - mean))).sum::<f64>() / rows;
+    }
+    let mean = tile::mean(values);
+    let chunk = |rows: std::ops::Range<usize>| values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
+    sums::over_rows(values.len(), chunk, |a, b| a + b).unwrap_or(0.0) / rows
 }
 
 fn priors(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
@@ -149,7 +169,8 @@ impl Model for GaussianNb {
                 joint.chunks_exact(classes).flat_map(row).collect()
             })
             .collect();
-        let column = |c: usize| chunks.iter().flat_map(|chunk| chunk.iter().skip(c).step_by(wanted.len()).copied()).collect();
+        let column =
+            |c: usize| chunks.iter().flat_map(|chunk| chunk.iter().skip(c).step_by(wanted.len()).copied()).collect();
         Ok((0..wanted.len()).map(column).collect())
     }
 
@@ -175,7 +196,8 @@ impl Model for GaussianNb {
         let wanted = vec![classes, features];
         let lists = [&self.class_prior, &self.class_count];
         if classes == 0 || self.theta.shape != wanted || self.var.shape != wanted {
-            let message = format!("means of the shape {:?} for {classes} classes and {features} features", self.theta.shape);
+            let message =
+                format!("means of the shape {:?} for {classes} classes and {features} features", self.theta.shape);
             return Err(Error::new("model-file", message));
         }
         match lists.iter().find(|list| list.data.len() != classes) {

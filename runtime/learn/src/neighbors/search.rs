@@ -1,7 +1,8 @@
-//! The search for neighbours: the nearest rows, or all rows within a radius. The result is exact, and on ties the lower row comes first.
+//! The search for neighbours: the nearest rows, or all rows within a radius. The result is exact, and on ties the
+//! lower row comes first.
 //!
-//! Up to [`TREE`] features a kd-tree finds the rows. Above, blocks of queries are compared with all rows by dot products; a pair whose
-//! distance is within the rounding error of the limit is computed again from its differences.
+//! Up to [`TREE`] features a kd-tree finds the rows. Above, blocks of queries are compared with all rows by dot
+//! products; a pair whose distance is within the rounding error of the limit is computed again from its differences.
 
 use std::sync::OnceLock;
 
@@ -84,8 +85,8 @@ impl Metric {
     }
 }
 
-/// Rows that are near rows: for each pair the number of the query, the row of the training, and their distance. Queries are in order, and the
-/// rows of one by distance.
+/// Rows that are near rows: for each pair the number of the query, the row of the training, and their distance.
+/// Queries are in order, and the rows of one by distance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Neighbors {
     pub rows: Vec<usize>,
@@ -176,12 +177,14 @@ impl Index {
         &self.points[rows.start * self.width..rows.end * self.width]
     }
 
-    /// For each query (row-major, as [`Index::prepared`] makes them) its neighbours with their distances, by distance and then by row.
+    /// For each query (row-major, as [`Index::prepared`] makes them) its neighbours with their distances, by distance
+    /// and then by row.
     pub fn search(&self, queries: &[f64], search: Search) -> Vec<Vec<(f64, u32)>> {
         let blocks: Vec<Vec<Vec<(f64, u32)>>> = queries
             .par_chunks(QUERIES * self.width)
             .map(|block| {
-                let mut lists: Vec<Hits> = block.chunks_exact(self.width).map(|_| Hits::new(self.metric, search)).collect();
+                let mut lists: Vec<Hits> =
+                    block.chunks_exact(self.width).map(|_| Hits::new(self.metric, search)).collect();
                 self.block(block, 0, &mut lists);
                 lists.into_iter().map(|list| list.finished(self.metric)).collect()
             })
@@ -194,7 +197,10 @@ impl Index {
         let all = || Hits { limit, count: usize::MAX, heap: Vec::new() };
         let mut lists: Vec<Hits> = queries.chunks_exact(self.width).map(|_| all()).collect();
         self.block(queries, from, &mut lists);
-        lists.into_iter().map(|list| list.heap.into_iter().map(|hit| hit.1).filter(|row| *row as usize >= from).collect()).collect()
+        lists
+            .into_iter()
+            .map(|list| list.heap.into_iter().map(|hit| hit.1).filter(|row| *row as usize >= from).collect())
+            .collect()
     }
 
     fn block(&self, queries: &[f64], from: usize, lists: &mut [Hits]) {
@@ -295,7 +301,8 @@ impl Index {
     }
 }
 
-/// A row divided by its length, and a 0. A row of zeros has no direction: it becomes zeros and a 1, which is at right angles to all others.
+/// A row divided by its length, and a 0. A row of zeros has no direction: it becomes zeros and a 1, which is at right
+/// angles to all others.
 fn direction(row: &[f64]) -> Vec<f64> {
     let largest = row.iter().fold(0.0f64, |a, b| a.max(b.abs()));
     if largest == 0.0 {

@@ -1,7 +1,8 @@
-//! Dot products of rows with many other rows: the register-blocked kernel that k-means and the search for neighbours share.
+//! Dot products of rows with many other rows: the register-blocked kernel that k-means and the search for neighbours
+//! share.
 //!
-//! A product is a chain of fused multiply-adds in the order of the features, whatever the width of the registers: the bits are the same on each
-//! processor and on any number of threads. pulp chooses the instructions at run time.
+//! A product is a chain of fused multiply-adds in the order of the features, whatever the width of the registers: the
+//! bits are the same on each processor and on any number of threads. pulp chooses the instructions at run time.
 
 use rayon::prelude::*;
 
@@ -48,8 +49,8 @@ impl Panels {
     }
 }
 
-/// The products of `BLOCK` rows with the rows of a panel. Call it from a `pulp::NullaryFnOnce` whose functions are all inlined: only there it is
-/// compiled for wide registers.
+/// The products of `BLOCK` rows with the rows of a panel. Call it from a `pulp::NullaryFnOnce` whose functions are all
+/// inlined: only there it is compiled for wide registers.
 #[inline(always)]
 pub fn products(rows: &[&[f64]; BLOCK], panel: &[f64]) -> [[f64; LANES]; BLOCK] {
     let (features, _) = panel.as_chunks::<LANES>();
@@ -90,7 +91,60 @@ pub fn shifted(data: &Data, shift: &[f64]) -> Vec<f64> {
 
 /// The mean of each feature.
 pub fn means(data: &Data) -> Vec<f64> {
-    data.features.iter().map(|c| crate::sums::mean(&c.values, None)).collect()
+    data.features.par_iter().map(|c| mean(&c.values)).collect()
+}
+
+/// The mean of values. Eight sums side by side in each chunk: one sum would wait for each addition.
+pub fn mean(values: &[f64]) -> f64 {
+    let chunk = |rows: std::ops::Range<usize>| {
+        let (eights, rest) = values[rows].as_chunks::<LANES>();
+        let mut sums = [0.0; LANES];
+        eights.iter().for_each(|eight| sums.iter_mut().zip(eight).for_each(|(s, v)| *s += v));
+        sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
+    };
+    crate::sums::over_rows(values.len(), chunk, |a, b| a + b).map_or(f64::NAN, |sum| sum / values.len() as f64)
+}
+
+/// The products of all pairs of rows of a row-major matrix of `width` columns: a symmetric matrix, of which each half
+/// is computed once.
+pub fn pairs(points: &[f64], width: usize) -> Vec<f64> {
+    let panels = Panels::new(points, width);
+    let mut out = vec![0.0; panels.rows * panels.rows];
+    pulp::Arch::new().dispatch(Pairs { points, panels: &panels, out: &mut out });
+    for row in 0..panels.rows {
+        for column in 0..row {
+            out[row * panels.rows + column] = out[column * panels.rows + row];
+        }
+    }
+    out
+}
+
+/// The upper half of the products of all pairs.
+struct Pairs<'a> {
+    points: &'a [f64],
+    panels: &'a Panels,
+    out: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Pairs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let (rows, width) = (self.panels.rows, self.panels.width);
+        for first in (0..rows).step_by(BLOCK) {
+            let row = |r: usize| (first + r).min(rows - 1);
+            let block: [&[f64]; BLOCK] = std::array::from_fn(|r| &self.points[row(r) * width..(row(r) + 1) * width]);
+            for panel in first / LANES..self.panels.count() {
+                let found = products(&block, self.panels.panel(panel));
+                for (r, found) in found.iter().enumerate().take(rows - first) {
+                    let end = rows.min((panel + 1) * LANES);
+                    let out = &mut self.out[(first + r) * rows + panel * LANES..(first + r) * rows + end];
+                    out.iter_mut().zip(found).for_each(|(out, value)| *out = *value);
+                }
+            }
+        }
+    }
 }
 
 /// The sum of squares of a row.

@@ -1,5 +1,5 @@
-//! A kd-tree (Bentley 1975): each node splits its rows at the median of the feature with the widest range. Nodes have bounding boxes, and leaves
-//! have their rows packed feature by feature.
+//! A kd-tree (Bentley 1975): each node splits its rows at the median of the feature with the widest range. Nodes have
+//! bounding boxes, and leaves have their rows packed feature by feature.
 
 use super::search::{Hits, Metric};
 
@@ -71,7 +71,8 @@ impl Tree {
         }
         let middle = first + (end - first) / 2;
         let value = |row: u32| points[row as usize * width + widest];
-        self.order[first..end].select_nth_unstable_by(middle - first, |a, b| value(*a).total_cmp(&value(*b)).then(a.cmp(b)));
+        self.order[first..end]
+            .select_nth_unstable_by(middle - first, |a, b| value(*a).total_cmp(&value(*b)).then(a.cmp(b)));
         self.build(points, first, middle);
         self.nodes[node].second = self.nodes.len();
         self.build(points, middle, end);

@@ -1,4 +1,5 @@
-//! Models that look at the nearest rows of their training: `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`.
+//! Models that look at the nearest rows of their training: `NearestNeighbors`, `KNeighborsClassifier`,
+//! `KNeighborsRegressor`.
 
 use onrush_wire::learn::Spec;
 use rayon::prelude::*;
@@ -61,13 +62,15 @@ fn enough(n_neighbors: usize, rows: usize) -> Result<(), Error> {
     if (1..=rows).contains(&n_neighbors) {
         return Ok(());
     }
-    let message = format!("`n_neighbors` is {n_neighbors}: at least 1 and at most {rows}, the number of rows of the training");
+    let message =
+        format!("`n_neighbors` is {n_neighbors}: at least 1 and at most {rows}, the number of rows of the training");
     Err(Error::new("parameter", message))
 }
 
 impl Fitted {
-    /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both are `None`, the number is
-    /// that of the training. The lower row comes first on ties. A row of the training that is asked for finds itself.
+    /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both
+    /// are `None`, the number is that of the training. The lower row comes first on ties. A row of the training that
+    /// is asked for finds itself.
     ///
     /// # Errors
     /// If the model keeps no rows, if a feature is missing, or if there are fewer rows than neighbours.
