@@ -74,7 +74,12 @@ def mixed() -> pd.DataFrame:
 
 def unseen() -> pd.DataFrame:
     return pd.DataFrame(
-        {"sex": ["male", "other", "female"], "class": [3.0, 4.0, np.nan], "port": ["S", "new", np.nan], "age": [1, np.nan, 2.5]}
+        {
+            "sex": ["male", "other", "female"],
+            "class": [3.0, 4.0, np.nan],
+            "port": ["S", "new", np.nan],
+            "age": [1, np.nan, 2.5],
+        }
     )
 
 
@@ -109,7 +114,19 @@ def name_of(name: str) -> str:
 CASES = []
 
 
-def case(model, data, *, columns=None, test=None, weight=None, target=None, cross=False, attributes=(), params=None, attribute_values=None):
+def case(
+    model,
+    data,
+    *,
+    columns=None,
+    test=None,
+    weight=None,
+    target=None,
+    cross=False,
+    attributes=(),
+    params=None,
+    attribute_values=None,
+):
     frame = DATA[data]
     if columns:
         frame = frame[columns]
@@ -126,7 +143,8 @@ def case(model, data, *, columns=None, test=None, weight=None, target=None, cros
     given = params if params is not None else model.get_params()
     default = type(model)().get_params() if params is None else {}
     shown = {k: v for k, v in given.items() if params is not None or repr(v) != repr(default[k])}
-    shown = {k: v for k, v in shown.items() if k not in ("sparse_output",) and (isinstance(v, str) or not hasattr(v, "split"))}
+    is_splitter = {k: hasattr(v, "split") and not isinstance(v, str) for k, v in shown.items()}
+    shown = {k: v for k, v in shown.items() if k != "sparse_output" and not is_splitter[k]}
     values = {n: [plain(v) for v in np.ravel(getattr(fitted, n + "_"))] for n in attributes}
     values.update(attribute_values(fitted) if attribute_values else {})
     stride = STRIDE if len(out) > 20 else 1
@@ -168,7 +186,8 @@ def scalers() -> None:
 def imputers() -> None:
     for strategy in ["mean", "median", "most_frequent"]:
         case(SimpleImputer(strategy=strategy), "holes", attributes=["statistics"])
-    case(SimpleImputer(strategy="median", add_indicator=True), "mixed", columns=["class", "age"], attributes=["statistics"])
+    model = SimpleImputer(strategy="median", add_indicator=True)
+    case(model, "mixed", columns=["class", "age"], attributes=["statistics"])
     case(SimpleImputer(strategy="constant", fill_value=-1.5), "holes")
     case(SimpleImputer(strategy="most_frequent"), "mixed", columns=["sex", "port"])
     case(SimpleImputer(strategy="constant", fill_value="none"), "mixed", columns=["sex", "port"])
@@ -194,8 +213,10 @@ def encoders() -> None:
     case(OrdinalEncoder(encoded_missing_value=-9), "mixed", columns=both)
     case(OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), "mixed", columns=both, test="unseen")
     given = OrdinalEncoder(categories=[["male", "female"], np.array([1.0, 2.0, 3.0, 10.0, np.nan])])
-    case(given, "mixed", columns=["sex", "class"], params={"categories": [["male", "female"], [1.0, 2.0, 3.0, 10.0, None]]})
-    folds = {"classes": StratifiedKFold(5, shuffle=True, random_state=0), "number": KFold(5, shuffle=True, random_state=0)}
+    params = {"categories": [["male", "female"], [1.0, 2.0, 3.0, 10.0, None]]}
+    case(given, "mixed", columns=["sex", "class"], params=params)
+    seeded = {"shuffle": True, "random_state": 0}
+    folds = {"classes": StratifiedKFold(5, **seeded), "number": KFold(5, **seeded)}
     folds["binary"] = folds["classes"]
     for target in ["number", "binary", "classes"]:
         for params in [{}, {"smooth": 3.0}, {"smooth": 0.0}]:
@@ -252,9 +273,12 @@ def spec(model, name="", columns=()) -> dict:
         parts = [spec(m, n, c) for n, m, c in model.transformers]
     elif isinstance(model, FeatureUnion):
         parts = [spec(m, n) for n, m in model.transformer_list]
-    default = type(model)(**({"steps": []} if isinstance(model, Pipeline) else {"transformers": []} if isinstance(model, ColumnTransformer) else {"transformer_list": []} if isinstance(model, FeatureUnion) else {})).get_params(deep=False)
-    hidden = ("steps", "transformers", "transformer_list", "sparse_output", "sparse_threshold", "verbose_feature_names_out", "cv")
-    params = [[k, v] for k, v in model.get_params(deep=False).items() if k not in hidden and repr(v) != repr(default[k])]
+    lists = {Pipeline: "steps", ColumnTransformer: "transformers", FeatureUnion: "transformer_list"}
+    required = {lists[type(model)]: []} if type(model) in lists else {}
+    default = type(model)(**required).get_params(deep=False)
+    hidden = [*lists.values(), "sparse_output", "sparse_threshold", "verbose_feature_names_out", "cv"]
+    given = model.get_params(deep=False).items()
+    params = [[k, v] for k, v in given if k not in hidden and repr(v) != repr(default[k])]
     return {"estimator": type(model).__name__, "name": name, "columns": list(columns), "params": params, "parts": parts}
 
 
@@ -285,8 +309,10 @@ def composed(model, data, *, columns, test=None, target=None, cross=False) -> No
 def composition() -> None:
     three = ["a", "c", "constant"]
     composed(make_pipeline(SimpleImputer(), StandardScaler(), PolynomialFeatures()), "holes", columns=three)
-    composed(make_pipeline(SimpleImputer(strategy="median"), "passthrough", SimpleImputer(), MinMaxScaler()), "holes", columns=three)
-    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False, handle_unknown="ignore"))
+    model = make_pipeline(SimpleImputer(strategy="median"), "passthrough", SimpleImputer(), MinMaxScaler())
+    composed(model, "holes", columns=three)
+    one_hot = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot)
     numeric = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), RobustScaler())
     for remainder in ["drop", "passthrough"]:
         model = ColumnTransformer(
@@ -303,13 +329,17 @@ def composition() -> None:
     )
     composed(model, "mixed", columns=["class", "sex", "age"])
     union = FeatureUnion(
-        [("poly", PolynomialFeatures(include_bias=False, interaction_only=True)), ("bins", KBinsDiscretizer(3, encode="onehot-dense"))],
+        [
+            ("poly", PolynomialFeatures(include_bias=False, interaction_only=True)),
+            ("bins", KBinsDiscretizer(3, encode="onehot-dense")),
+        ],
         verbose_feature_names_out=False,
     )
     composed(make_pipeline(StandardScaler(), union), "numbers", columns=["a", "c"])
     for target, folds in [("number", KFold), ("binary", StratifiedKFold)]:
         encoder = TargetEncoder(cv=folds(5, shuffle=True, random_state=0))
-        model = ColumnTransformer([("mean", encoder, ["sex", "port"])], remainder="passthrough", verbose_feature_names_out=False)
+        options = {"remainder": "passthrough", "verbose_feature_names_out": False}
+        model = ColumnTransformer([("mean", encoder, ["sex", "port"])], **options)
         model = make_pipeline(model, SimpleImputer(), StandardScaler())
         columns = ["sex", "port", "age"]
         composed(model, "mixed", columns=columns, target=target, cross=True)

@@ -35,6 +35,9 @@ fn main() {
         ("TargetEncoder", &categories, Spec::new("TargetEncoder")),
         ("KBinsDiscretizer", &numbers, Spec::new("KBinsDiscretizer")),
         ("KBinsDiscretizer_kmeans", &numbers, Spec::new("KBinsDiscretizer").with("strategy", "kmeans")),
+        ("PowerTransformer", &numbers, Spec::new("PowerTransformer")),
+        ("QuantileTransformer", &numbers, Spec::new("QuantileTransformer")),
+        ("VarianceThreshold", &numbers, Spec::new("VarianceThreshold")),
         ("PolynomialFeatures", &numbers, Spec::new("PolynomialFeatures")),
     ];
     for (name, data, spec) in cases {
@@ -48,8 +51,12 @@ fn main() {
     }
     for name in ["StandardScaler", "Normalizer", "TargetEncoder", "OrdinalEncoder"] {
         let data = if name.ends_with("Encoder") { &categories } else { &numbers };
-        let start = Instant::now();
-        fit_transform(&Spec::new(name), data, &Run::silent()).expect("the data suit the estimator");
-        println!("{name}_fit_transform {:.4}", start.elapsed().as_secs_f64());
+        let mut least = f64::MAX;
+        for _ in 0..RUNS {
+            let start = Instant::now();
+            fit_transform(&Spec::new(name), data, &Run::silent()).expect("the data suit the estimator");
+            least = least.min(start.elapsed().as_secs_f64());
+        }
+        println!("{name}_fit_transform {least:.4}");
     }
 }

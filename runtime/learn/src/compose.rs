@@ -34,8 +34,8 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any,
 
 /// Trains a transformer and transforms its training rows: the model, and the columns of [`Fitted::outputs`].
 ///
-/// The result is that of `fit` and `apply`, except for a `TargetEncoder`, also inside of other estimators: its training rows get values
-/// by cross fitting, as in scikit-learn.
+/// The result is that of `fit` and `apply`, except for a `TargetEncoder`, also inside of other estimators: its training
+/// rows get values by cross fitting, as in scikit-learn.
 ///
 /// # Errors
 /// Those of the training, and of values that cannot be transformed.
@@ -92,7 +92,8 @@ pub(crate) fn is_word(spec: &Spec) -> bool {
     matches!(spec.estimator.as_str(), "passthrough" | "drop")
 }
 
-/// The names of steps in `make_pipeline`: the name of the estimator in lower case, with `-1`, `-2` and so on if it occurs several times.
+/// The names of steps in `make_pipeline`: the name of the estimator in lower case, with `-1`, `-2` and so on if it
+/// occurs several times.
 pub fn names(estimators: &[&str]) -> Vec<String> {
     let lower: Vec<String> = estimators.iter().map(|e| e.to_lowercase()).collect();
     let name = |(k, name): (usize, &String)| match lower.iter().filter(|n| *n == name).count() {
@@ -107,7 +108,10 @@ fn distinct_names(spec: &Spec) -> Result<(), Error> {
     let mut names: Vec<&str> = spec.parts.iter().map(|part| part.name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::new("parameter", format!("{} has two estimators named `{}`", spec.estimator, pair[0]))),
+        Some(pair) => {
+            let message = format!("{} has two estimators named `{}`", spec.estimator, pair[0]);
+            Err(Error::new("parameter", message))
+        }
         None => Ok(()),
     }
 }

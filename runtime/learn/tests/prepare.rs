@@ -1,4 +1,5 @@
-//! Preprocessing and composition against scikit-learn 1.9.1 (`tests/learn/expect_prepare.py`), and properties that need no authority.
+//! Preprocessing and composition against scikit-learn 1.9.1 (`tests/learn/expect_prepare.py`), and properties that need
+//! no authority.
 
 mod common;
 

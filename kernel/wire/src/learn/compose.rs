@@ -5,8 +5,8 @@
 macro_rules! compose_estimators {
     ($then:ident) => {
         $then! {
-            /// Steps in a row: each is trained on the outputs of the step before. All but the last one transform. The attributes, bars
-            /// and curves are those of the last step.
+            /// Steps in a row: each is trained on the outputs of the step before. All but the last one transform. The
+            /// attributes, bars and curves are those of the last step.
             ///
             /// Sample weights go to every step that takes them.
             Pipeline: Meta [missing categories] {} -> {}
@@ -22,7 +22,8 @@ macro_rules! compose_estimators {
 
             /// A regressor of a function of the target. Predictions are transformed back.
             TransformedTargetRegressor: Regressor [missing categories] {
-                /// The function: the natural logarithm, the logarithm of 1 + y, or the square root. None: the target as it is.
+                /// The function: the natural logarithm, the logarithm of 1 + y, or the square root. None: the target as
+                /// it is.
                 func: Str = $crate::learn::NONE, OneOf(&["log", "log1p", "sqrt"]);
             } -> {}
         }

@@ -5,7 +5,8 @@
 macro_rules! prepare_estimators {
     ($then:ident) => {
         $then! {
-            /// Subtracts the mean of each feature and divides by its standard deviation. Missing values stay missing. Sample weights count.
+            /// Subtracts the mean of each feature and divides by its standard deviation. Missing values stay missing.
+            /// Sample weights count.
             StandardScaler: Transformer [missing] {
                 /// Whether the mean is subtracted.
                 with_mean: Bool = true, Any;
@@ -13,7 +14,8 @@ macro_rules! prepare_estimators {
                 with_std: Bool = true, Any;
             } -> { mean: Frame, scale: Frame, var: Frame, n_samples_seen: Frame }
 
-            /// Maps the smallest and the largest value of each feature to the ends of a range. Missing values stay missing.
+            /// Maps the smallest and the largest value of each feature to the ends of a range. Missing values stay
+            /// missing.
             MinMaxScaler: Transformer [missing] {
                 /// The ends of the range.
                 feature_range: Floats = [0.0, 1.0], Any;
@@ -27,7 +29,8 @@ macro_rules! prepare_estimators {
                 clip: Bool = false, Any;
             } -> { max_abs: Frame, scale: Frame }
 
-            /// Subtracts the median of each feature and divides by the range between two quantiles. Missing values stay missing.
+            /// Subtracts the median of each feature and divides by the range between two quantiles. Missing values stay
+            /// missing.
             RobustScaler: Transformer [missing] {
                 /// Whether the median is subtracted.
                 with_centering: Bool = true, Any;
@@ -35,7 +38,8 @@ macro_rules! prepare_estimators {
                 with_scaling: Bool = true, Any;
                 /// The lower and the upper quantile in percent.
                 quantile_range: Floats = [25.0, 75.0], Within(0.0, 100.0);
-                /// Whether the range is divided by that of the normal distribution, so that normal features get variance 1.
+                /// Whether the range is divided by that of the normal distribution, so that normal features get
+                /// variance 1.
                 unit_variance: Bool = false, Any;
             } -> { center: Frame, scale: Frame }
 
@@ -45,25 +49,32 @@ macro_rules! prepare_estimators {
                 norm: Str = "l2", OneOf(&["l1", "l2", "max"]);
             } -> {}
 
-            /// Replaces missing values: by the mean, the median or the most frequent value of their feature, or by a constant.
+            /// Replaces missing values: by the mean, the median or the most frequent value of their feature, or by a
+            /// constant.
             SimpleImputer: Transformer [missing categories] {
                 /// Strings take `most_frequent` and `constant`. The smallest of several most frequent values counts.
                 strategy: Str = "mean", OneOf(&["mean", "median", "most_frequent", "constant"]);
                 /// The constant. None: 0 for numbers, `missing_value` for strings.
                 fill_value: Any = $crate::learn::NONE, Any;
-                /// Whether a column `missingindicator_<name>` of 0 and 1 is added for each feature with missing values in training.
+                /// Whether a column `missingindicator_<name>` of 0 and 1 is added for each feature with missing values
+                /// in training.
                 add_indicator: Bool = false, Any;
-                /// Whether features without any value in training are kept and filled with 0. Otherwise they are left out.
+                /// Whether features without any value in training are kept and filled with 0. Otherwise they are left
+                /// out.
                 keep_empty_features: Bool = false, Any;
             } -> { statistics: Frame }
 
-            /// Makes a column of 0 and 1 for each category of each feature: `sex_male`. Missing values are the category `nan`.
+            /// Makes a column of 0 and 1 for each category of each feature: `sex_male`. Missing values are the category
+            /// `nan`.
             OneHotEncoder: Transformer [missing categories] {
-                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each feature.
+                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
+                /// feature.
                 categories: Any = "auto", Any;
-                /// The category without a column: the first of each feature, or the first of features with two categories. None: all have columns.
+                /// The category without a column: the first of each feature, or the first of features with two
+                /// categories. None: all have columns.
                 drop: Str = $crate::learn::NONE, OneOf(&["first", "if_binary"]);
-                /// What happens to a category that the training did not see: an error, zeros in all columns, or the column of infrequent categories.
+                /// What happens to a category that the training did not see: an error, zeros in all columns, or the
+                /// column of infrequent categories.
                 handle_unknown: Str = "error", OneOf(&["error", "ignore", "infrequent_if_exist"]);
                 /// Rarer categories share the column `infrequent_sklearn`: a number of rows, or a share of them.
                 min_frequency: Float = $crate::learn::NONE, Above(0.0);
@@ -73,7 +84,8 @@ macro_rules! prepare_estimators {
 
             /// Replaces categories by their positions in sorted order: 0, 1, 2.
             OrdinalEncoder: Transformer [missing categories] {
-                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each feature, in their order.
+                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
+                /// feature, in their order.
                 categories: Any = "auto", Any;
                 /// What happens to a category that the training did not see: an error, or `unknown_value`.
                 handle_unknown: Str = "error", OneOf(&["error", "use_encoded_value"]);
@@ -89,10 +101,11 @@ macro_rules! prepare_estimators {
             /// Replaces each category by the mean of the target in its rows, shrunk towards the mean of all rows
             /// (Micci-Barreca 2001).
             ///
-            /// In a pipeline, and by `fit_transform`, the training rows get values by cross fitting: those of other folds. `transform` uses
-            /// the values of all training rows. Unseen categories get the mean of the target.
+            /// In a pipeline, and by `fit_transform`, the training rows get values by cross fitting: those of other
+            /// folds. `transform` uses the values of all training rows. Unseen categories get the mean of the target.
             TargetEncoder: SupervisedTransformer [missing categories] {
-                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each feature.
+                /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
+                /// feature.
                 categories: Any = "auto", Any;
                 /// What the target is. A target with several classes makes a column for each class.
                 target_type: Str = "auto", OneOf(&["auto", "binary", "multiclass", "continuous"]);
@@ -113,7 +126,8 @@ macro_rules! prepare_estimators {
                 /// Bins of equal width, of equal numbers of rows, or around the centres of a k-means clustering.
                 strategy: Str = "quantile", OneOf(&["uniform", "quantile", "kmeans"]);
                 /// How quantiles are interpolated.
-                quantile_method: Str = "averaged_inverted_cdf", OneOf(&["averaged_inverted_cdf", "inverted_cdf", "linear"]);
+                quantile_method: Str = "averaged_inverted_cdf",
+                    OneOf(&["averaged_inverted_cdf", "inverted_cdf", "linear"]);
             } -> { bin_edges: Frame, n_bins: Frame }
 
             /// All products of features up to a degree: `a`, `b`, `a^2`, `a b`, `b^2`.
@@ -126,7 +140,8 @@ macro_rules! prepare_estimators {
                 include_bias: Bool = true, Any;
             } -> { powers: Frame }
 
-            /// Makes features look normal by a power of them (Yeo and Johnson 2000, Box and Cox 1964). Missing values stay missing.
+            /// Makes features look normal by a power of them (Yeo and Johnson 2000, Box and Cox 1964). Missing values
+            /// stay missing.
             PowerTransformer: Transformer [missing] {
                 /// `yeo-johnson` takes all numbers, `box-cox` positive ones.
                 method: Str = "yeo-johnson", OneOf(&["yeo-johnson", "box-cox"]);

@@ -1,4 +1,5 @@
-//! Parameters of estimators inside of other ones, by their path: `logisticregression__c`, as scikit-learn's `set_params` writes it.
+//! Parameters of estimators inside of other ones, by their path: `logisticregression__c`, as scikit-learn's
+//! `set_params` writes it.
 //!
 //! A step is separated from its parameter by two underscores or by a dot. Paths are as deep as the specification.
 
@@ -9,7 +10,8 @@ use crate::error::Error;
 
 /// Sets the parameter at `path`.
 ///
-/// The path of a step alone takes a string: the name of another estimator with its defaults, or `passthrough` or `drop`.
+/// The path of a step alone takes a string: the name of another estimator with its defaults, or `passthrough` or
+/// `drop`.
 ///
 /// # Errors
 /// If there is no such parameter: names the nearest one.
@@ -80,7 +82,8 @@ fn look_up(spec: &Spec, path: &str) -> Option<Param> {
 fn unknown(spec: &Spec, path: &str) -> Error {
     let paths = all(spec);
     let names: Vec<&str> = paths.iter().map(String::as_str).collect();
-    // Paths with dots are compared as if they were written with underscores. The suggestion uses the separator of the user.
+    // Paths with dots are compared as if they were written with underscores. The suggestion uses the separator of the
+    // user.
     let dots = path.contains('.') && !path.contains("__");
     let written = if dots { path.replace('.', "__") } else { path.to_string() };
     let shown = |name: &str| if dots { name.replace("__", ".") } else { name.to_string() };

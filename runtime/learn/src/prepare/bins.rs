@@ -186,8 +186,8 @@ fn weighted(values: &[f64], weights: &[f64], percents: &[f64], method: &str) -> 
     percents.iter().map(at).collect()
 }
 
-/// Edges half way between the centres of a k-means clustering that starts in the middle of bins of equal width: Lloyd's algorithm over sorted
-/// values, where clusters are ranges and sums are differences of running sums.
+/// Edges half way between the centres of a k-means clustering that starts in the middle of bins of equal width: Lloyd's
+/// algorithm over sorted values, where clusters are ranges and sums are differences of running sums.
 fn centres(
     values: Vec<f64>,
     weights: Option<Vec<f64>>,
@@ -239,7 +239,8 @@ fn ends(x: &[f64], centres: &[f64]) -> Vec<usize> {
     inner.chain([x.len()]).collect()
 }
 
-/// The mean of each cluster. An empty one gets the value that is farthest from its centre, and that value leaves its cluster.
+/// The mean of each cluster. An empty one gets the value that is farthest from its centre, and that value leaves its
+/// cluster.
 fn means(x: &[f64], rows: &[(f64, f64)], running: &[(f64, f64)], ends: &[usize], centres: &[f64]) -> Vec<f64> {
     let start = |c: usize| if c == 0 { 0 } else { ends[c - 1] };
     let mut sums: Vec<(f64, f64)> = (0..ends.len())

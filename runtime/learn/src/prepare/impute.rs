@@ -15,7 +15,8 @@ use crate::tensor::Tensor;
 /// `SimpleImputer`.
 #[derive(Serialize, Deserialize)]
 pub struct Imputer {
-    /// The value that replaces missing ones: a number, or the code of a category in `kinds`. NaN if the feature is left out.
+    /// The value that replaces missing ones: a number, or the code of a category in `kinds`. NaN if the feature is left
+    /// out.
     fill: Tensor,
     /// The kind of each feature afterwards. A constant may have added a category at the end.
     kinds: Vec<Kind>,

@@ -24,8 +24,8 @@ pub struct Levels {
     pub missing: bool,
     /// Whether the feature holds strings.
     strings: bool,
-    /// The value of each category of a feature of numbers. The position of the category of each code of a feature of strings; -1 if the
-    /// training did not see the code.
+    /// The value of each category of a feature of numbers. The position of the category of each code of a feature of
+    /// strings; -1 if the training did not see the code.
     values: Tensor,
 }
 
@@ -268,7 +268,8 @@ impl Lookup {
         match self {
             Lookup::Table { low, table } => {
                 let place = value - low;
-                // A conversion cuts off the fraction and saturates, so a round trip shows whether the value is such an integer.
+                // A conversion cuts off the fraction and saturates, so a round trip shows whether the value is such an
+                // integer.
                 let index = place as usize;
                 if index as f64 == place { table.get(index).copied().unwrap_or(UNKNOWN) } else { UNKNOWN }
             }

@@ -12,7 +12,8 @@ use crate::tensor::Tensor;
 /// `PolynomialFeatures`.
 #[derive(Serialize, Deserialize)]
 pub struct Polynomial {
-    /// The positions of the features of each product, in ascending order and repeated for powers; all products in a row.
+    /// The positions of the features of each product, in ascending order and repeated for powers; all products in a
+    /// row.
     factors: Tensor,
     /// The end of each product in `factors`.
     ends: Tensor,
@@ -73,7 +74,8 @@ fn degrees(spec: &Spec) -> Result<(usize, usize), Error> {
     })
 }
 
-/// The next combination in lexicographic order: `itertools.combinations`, or with replacement. False after the last one.
+/// The next combination in lexicographic order: `itertools.combinations`, or with replacement. False after the last
+/// one.
 fn advance(product: &mut [usize], width: usize, only: bool) -> bool {
     let degree = product.len();
     let last = |k: usize| if only { width + k - degree } else { width - 1 };

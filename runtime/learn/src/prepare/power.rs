@@ -17,7 +17,8 @@ pub struct Power {
     /// Box-Cox if true, Yeo-Johnson otherwise.
     is_box_cox: bool,
     lambdas: Tensor,
-    /// Mean and standard deviation of each transformed feature, one feature after the other. `None`: results are not standardised.
+    /// Mean and standard deviation of each transformed feature, one feature after the other. `None`: results are not
+    /// standardised.
     moments: Option<Tensor>,
 }
 
@@ -100,8 +101,8 @@ fn most_likely(values: &[f64], is_box_cox: bool, run: &Run<'_>) -> Result<f64, E
     brent(-BOUND, BOUND, loss, run)
 }
 
-/// The logarithm of the variance of `e^(a l) / a`, for values on one branch. The largest power is taken out of the variance, so that it
-/// neither overflows nor vanishes.
+/// The logarithm of the variance of `e^(a l) / a`, for values on one branch. The largest power is taken out of the
+/// variance, so that it neither overflows nor vanishes.
 fn log_variance_of_powers(logs: &[f64], a: f64, largest: f64) -> f64 {
     2.0 * a * largest + variance_around_first(logs, |l| power(l - largest, a)).ln()
 }

@@ -1,6 +1,7 @@
 //! Quantiles as NumPy and scikit-learn define them, and the quantiles of the normal distribution.
 
-/// `numpy.percentile(values, percent, method="linear")` of several levels. Reorders `values`, which hold no NaN. NaN if there are none.
+/// `numpy.percentile(values, percent, method="linear")` of several levels. Reorders `values`, which hold no NaN. NaN if
+/// there are none.
 pub fn linear(values: &mut [f64], percents: &[f64]) -> Vec<f64> {
     let Some(last) = values.len().checked_sub(1) else { return vec![f64::NAN; percents.len()] };
     let mut at = |percent: f64| {
@@ -38,7 +39,8 @@ fn between(a: f64, b: f64, share: f64) -> f64 {
     }
 }
 
-/// The mean of the two values in the middle, as `numpy.median`. Reorders `values`, which hold no NaN. NaN if there are none.
+/// The mean of the two values in the middle, as `numpy.median`. Reorders `values`, which hold no NaN. NaN if there are
+/// none.
 pub fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return f64::NAN;

@@ -1,4 +1,5 @@
-//! Scalers by feature (scikit-learn's `preprocessing/_data.py`). Missing values are skipped in training and stay missing.
+//! Scalers by feature (scikit-learn's `preprocessing/_data.py`). Missing values are skipped in training and stay
+//! missing.
 
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,8 @@ pub fn is_constant(values: &[f64]) -> bool {
     var <= count * f64::EPSILON * var + (count * mean * f64::EPSILON).powi(2)
 }
 
-/// Number or weight of the values, mean and variance. Two passes and a correction (Chan, Golub and LeVeque 1983), as `_incremental_mean_and_var`.
+/// Number or weight of the values, mean and variance. Two passes and a correction (Chan, Golub and LeVeque 1983), as
+/// `_incremental_mean_and_var`.
 fn moments(values: &[f64], weight: Option<&[f64]>) -> [f64; 3] {
     let add = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
     let [count, sum] =

@@ -1,5 +1,5 @@
-//! Categories as means of the target (scikit-learn's `TargetEncoder`; Micci-Barreca 2001, "A preprocessing scheme for high-cardinality
-//! categorical attributes").
+//! Categories as means of the target (scikit-learn's `TargetEncoder`; Micci-Barreca 2001, "A preprocessing scheme for
+//! high-cardinality categorical attributes").
 
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
@@ -32,7 +32,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TargetEncoder, Err
     Ok(learn(spec, data, run)?.0)
 }
 
-/// Learns from all rows, and encodes the training rows by cross fitting: the values of a row are those of the other folds.
+/// Learns from all rows, and encodes the training rows by cross fitting: the values of a row are those of the other
+/// folds.
 ///
 /// # Errors
 /// As [`fit`], and if there are fewer rows or rows of each class than folds.

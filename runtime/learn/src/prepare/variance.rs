@@ -23,7 +23,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Variance, Error> {
     let threshold = spec.float("threshold").unwrap_or(0.0);
     let variances = each(data, run, |_, column| {
         let variance = scale::variance(&column.values);
-        // The range of a constant is exactly 0, its variance may not be. scikit-learn's range of a feature with missing values is missing.
+        // The range of a constant is exactly 0, its variance may not be. scikit-learn's range of a feature with missing
+        // values is missing.
         let [low, high] = scale::ends(&column.values);
         let exact = threshold == 0.0 && column.missing() == 0;
         Ok(if exact { variance.min(high - low) } else { variance })
