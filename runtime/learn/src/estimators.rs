@@ -63,7 +63,7 @@ models! {
     Pipeline(compose::Pipeline),
     Columns(compose::Columns),
     TransformedTarget(compose::TransformedTarget),
-    Boosted(foreign::Boosted),
+    Foreign(foreign::Boosted),
     Logistic(linear::Logistic),
     Forest(trees::Forest),
     Boosted(trees::Boosted),
@@ -85,7 +85,6 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         return model;
     }
     match spec.estimator.as_str() {
-        "LinearRegression" | "Ridge" => linear::fit(spec, data, run).map(Any::from),
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run).map(Any::from),
         "KMeans" => cluster::kmeans::fit(spec, data, run).map(Any::from),
         "PCA" => decomposition::pca::fit(spec, data, run).map(Any::from),

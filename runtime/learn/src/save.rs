@@ -91,26 +91,6 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
         _ if bytes.starts_with(b"PK") => pickle(),
         _ => broken(e.to_string()),
     })?;
-    if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
-        return Err(pickle());
-    let read = SafeTensors::read_metadata(bytes);
-    // The length of a container's header can begin with the byte of a pickle, so the container is tried first.
-    if read.is_err() && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
-        return Err(Error::new(
-            "model-file",
-            "this looks like a pickle or a joblib file, which can run code when it is read",
-        )
-        .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that"));
-    }
-    let (_, metadata) = read.map_err(|e| broken(e.to_string()))?;
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| {
-        // A container may start with any byte, so that pickles are recognised among what is not one.
-        if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
-            return Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
-                .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that");
-        }
-        broken(e.to_string())
-    })?;
     let entries = metadata.metadata().clone().unwrap_or_default();
     match entries.get("format").map(String::as_str) {
         Some(FORMAT) => {}

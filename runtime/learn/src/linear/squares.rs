@@ -1,4 +1,3 @@
-//! Ordinary least squares and ridge regression.
 //! Ordinary least squares.
 //!
 //! The usual way is Cholesky's decomposition of the centred and scaled Gram matrix, followed by passes that refine the solution with
@@ -8,7 +7,6 @@
 use onrush_dense as dense;
 use onrush_dense::Matrix;
 use onrush_wire::learn::Spec;
-use super::Linear;
 
 use super::design::{Design, Gram, add, blocks, intercept, power_of_two, sum_chunks};
 use super::{Linear, listed, nonnegative, student};
@@ -17,14 +15,6 @@ use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
-pub fn fit(_spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    run.stage("solve");
-    let mut x = data.matrix();
-    x.data.extend(vec![1.0; data.rows]);
-    x.columns += 1;
-    let (b, rank, _) = dense::least_squares(&x, &data.y, 1e-12).ok_or_else(|| Error::new("svd", "no convergence"))?;
-    let n = data.width();
-    Ok(Linear { coef: Tensor::vector(b[..n].to_vec()), intercept: b[n], rank: Some(rank), singular: None, summary: None, notes: vec![] })
 
 /// The largest inflation of a coefficient's variance by the other columns for which the Gram matrix is good enough.
 const INFLATION: f64 = 1e9;

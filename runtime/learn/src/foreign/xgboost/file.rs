@@ -68,7 +68,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
         target: "target".to_string(),
         classes: (0..classes).map(|class| class.to_string()).collect(),
         rows: 0,
-        model: Any::Boosted(model),
+        model: Any::Foreign(model),
     })
 }
 
@@ -77,7 +77,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
 /// # Errors
 /// If the model is not one of XGBoost.
 pub fn write(fitted: &Fitted, json: bool) -> Result<Vec<u8>, Error> {
-    let Any::Boosted(model) = &fitted.model else {
+    let Any::Foreign(model) = &fitted.model else {
         let message = format!("files of XGBoost hold models of XGBoost, and this one is {}", fitted.spec.estimator);
         return Err(Error::new("model-file", message).help("save it under a name that ends with `.safetensors`"));
     };
