@@ -1,4 +1,5 @@
-//! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under `onrush-model`.
+//! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under
+//! `onrush-model`.
 
 use std::collections::HashMap;
 
@@ -13,15 +14,15 @@ use crate::tensor::{self, Tensor};
 /// The name and version of the format, in the metadata.
 const FORMAT: &str = "onrush-model/1";
 
-/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, which need no library of XGBoost. `path_name` is
-/// for messages.
+/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, whose library is not
+/// needed. `path_name` is for messages.
 ///
 /// # Errors
 /// If the bytes are of another format, are cut off or contradict themselves.
 pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
     let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
     let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
-    // A container begins with the length of its JSON, eight bytes; a length of 123 reads as `{`.
+    // A container begins with the length of its JSON, eight bytes. A length of 123 reads as `{`.
     if bytes.get(8) == Some(&b'{') || !file::is_file(bytes) {
         if [".pkl", ".pickle", ".joblib"].iter().any(|end| ends(end)) {
             return Err(named(pickle()));
@@ -36,8 +37,8 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
     file::read(bytes).map_err(named)
 }
 
-/// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj` and `.json` for models of
-/// XGBoost, which its Python package reads.
+/// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`
+/// and `.json` for models of XGBoost, which its Python package reads.
 ///
 /// # Errors
 /// If the name has another end, or the model does not go into the format.
@@ -64,8 +65,7 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
     let broken = |e: &dyn std::fmt::Display| Error::new("model-file", format!("the model cannot be written: {e}"));
     let (json, arrays) = tensor::collect(|| serde_json::to_string(fitted));
     let json = json.map_err(|e| broken(&e))?;
-    let bytes: Vec<Vec<u8>> =
-        arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+    let bytes: Vec<Vec<u8>> = arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
     let mut views = Vec::new();
     for (number, (array, bytes)) in arrays.iter().zip(&bytes).enumerate() {
         let view = TensorView::new(Dtype::F64, array.shape.clone(), bytes).map_err(|e| broken(&e))?;
@@ -81,7 +81,8 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
     let broken = |why: String| Error::new("model-file", format!("this is no model file of Onrush: {why}"));
-    if bytes.first() == Some(&0x80) || bytes.starts_with(b"PK") {
+    // A container begins with the length of its JSON, whose first byte can be that of a pickle.
+    if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
         return Err(pickle());
     }
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
