@@ -1,7 +1,8 @@
 """Writes what XGBoost's Python package predicts to `foreign.json`.
 
-Run in an environment with xgboost-cpu 3.2.0, scikit-learn 1.9 and pandas: `python tests/learn/expect_foreign.py`. Two threads train: the sums of a
-histogram depend on their number in the last bits. Predictions are 20 values at a fixed stride, and the sum of the bit patterns of all of them.
+Run in an environment with xgboost-cpu 3.2.0, scikit-learn 1.9 and pandas: `python tests/learn/expect_foreign.py`. Two
+threads train: the sums of a histogram depend on their number in the last bits. Predictions are 20 values at a fixed
+stride, and the sum of the bit patterns of all of them.
 """
 
 import json
@@ -70,7 +71,8 @@ def described(model, frame, labels: bool) -> dict:
 # name, data, kind, parameters, changes of the data
 CASES = [
     ("binary", "breast_cancer", "classifier", {"n_estimators": 20}, []),
-    ("classes", "wine", "classifier", {"n_estimators": 8, "subsample": 0.8, "colsample_bytree": 0.7, "random_state": 7}, []),
+    ("classes", "wine", "classifier",
+     {"n_estimators": 8, "subsample": 0.8, "colsample_bytree": 0.7, "random_state": 7}, []),
     ("softmax", "wine", "classifier", {"n_estimators": 4, "objective": "multi:softmax"}, []),
     ("hinge", "breast_cancer", "classifier", {"n_estimators": 4, "objective": "binary:hinge"}, []),
     ("number", "diabetes", "regressor", {"n_estimators": 20, "max_depth": 4, "learning_rate": 0.1}, []),
@@ -95,7 +97,8 @@ CASES = [
       "interaction_constraints": "[[0,1,2],[3,4,5,6],[7,8,9]]"}, []),
     ("dart", "diabetes", "regressor", {"n_estimators": 12, "booster": "dart", "rate_drop": 0.3}, []),
     ("linear", "diabetes", "regressor", {"n_estimators": 10, "booster": "gblinear", "updater": "coord_descent"}, []),
-    ("linear classes", "wine", "classifier", {"n_estimators": 5, "booster": "gblinear", "updater": "coord_descent"}, []),
+    ("linear classes", "wine", "classifier",
+     {"n_estimators": 5, "booster": "gblinear", "updater": "coord_descent"}, []),
     ("base score", "diabetes", "regressor", {"n_estimators": 5, "base_score": 100.5, "max_delta_step": 1.0}, []),
     ("ranks", "diabetes", "ranker", {"n_estimators": 10}, ["groups"]),
     ("ranks weighted", "diabetes", "ranker",

@@ -212,6 +212,8 @@ fn kernels(workspace: &Workspace) -> Result<Ran, Failure> {
 fn tower_tests(workspace: &Workspace, tower: &[&str]) -> Result<Transcript, Failure> {
     let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
     let mut cargo = workspace.cargo();
+    // XGBoost's library is found as in a session: in the active Python.
+    cargo.env("VIRTUAL_ENV", workspace.venv());
     if nextest {
         cargo.args(["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"]);
     } else {

@@ -1,4 +1,5 @@
-//! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under `onrush-model`.
+//! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under
+//! `onrush-model`.
 
 use std::collections::HashMap;
 
@@ -13,15 +14,15 @@ use crate::tensor::{self, Tensor};
 /// The name and version of the format, in the metadata.
 const FORMAT: &str = "onrush-model/1";
 
-/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, which need no library of XGBoost. `path_name` is
-/// for messages.
+/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, whose library is not
+/// needed. `path_name` is for messages.
 ///
 /// # Errors
 /// If the bytes are of another format, are cut off or contradict themselves.
 pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
     let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
     let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
-    // A container begins with the length of its JSON, eight bytes; a length of 123 reads as `{`.
+    // A container begins with the length of its JSON, eight bytes. A length of 123 reads as `{`.
     if bytes.get(8) == Some(&b'{') || !file::is_file(bytes) {
         if [".pkl", ".pickle", ".joblib"].iter().any(|end| ends(end)) {
             return Err(named(pickle()));
@@ -36,8 +37,8 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
     file::read(bytes).map_err(named)
 }
 
-/// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj` and `.json` for models of
-/// XGBoost, which its Python package reads.
+/// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`
+/// and `.json` for models of XGBoost, which its Python package reads.
 ///
 /// # Errors
 /// If the name has another end, or the model does not go into the format.
@@ -74,23 +75,17 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
     safetensors::serialize(views, Some(metadata)).map_err(|e| broken(&e))
 }
 
-fn pickle() -> Error {
-    Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
-        .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that")
-}
-
 /// The model of a file.
 ///
 /// # Errors
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
     let broken = |why: String| Error::new("model-file", format!("this is no model file of Onrush: {why}"));
-    // A container whose header is 128 bytes long starts as a pickle does, so that pickles are only looked for in what cannot be read.
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| match bytes.first() {
-        Some(0x80) => pickle(),
-        _ if bytes.starts_with(b"PK") => pickle(),
-        _ => broken(e.to_string()),
-    })?;
+    // A container begins with the length of its JSON, whose first byte can be that of a pickle.
+    if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
+        return Err(pickle());
+    }
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
     let entries = metadata.metadata().clone().unwrap_or_default();
     match entries.get("format").map(String::as_str) {
         Some(FORMAT) => {}

@@ -1,5 +1,5 @@
-//! XGBoost: the same bits as its Python package, its files without its library, and files that lie. Expected values come from xgboost-cpu 3.2.0
-//! (`tests/learn/expect_foreign.py`).
+//! XGBoost: the same bits as its Python package, its files without its library, and files that lie. Expected values
+//! come from xgboost-cpu 3.2.0 (`tests/learn/expect_foreign.py`).
 
 mod common;
 
@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock};
 
 use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
 use onrush_learn::{Attribute, Column, Data, Fitted, Param, Run, Spec, Values, save};
+use rayon::prelude::*;
 use serde_json::Value;
 
 /// Calls `work` with as many threads as the expectations had, or says that there is no library.
@@ -102,7 +103,9 @@ fn spec(case: &Value) -> Spec {
     let mut extra = Vec::new();
     for (name, value) in case["params"].as_object().unwrap() {
         match name.as_str() {
-            "rate_drop" | "updater" => extra.push(Param::List(vec![Param::Str(name.clone()), param(value)])),
+            // Coordinate descent is the default here.
+            "updater" => assert_eq!(value, "coord_descent"),
+            "rate_drop" => extra.push(Param::List(vec![Param::Str(name.clone()), param(value)])),
             _ => spec.set(name, param(value)),
         }
     }
@@ -182,7 +185,7 @@ fn assert_evals(fitted: &Fitted, case: &Value, name: &str) {
         for (metric, scores) in scores.as_object().unwrap() {
             let found: Vec<f64> =
                 (0..sets.len()).filter(|i| sets[*i] == *set && metrics[*i] == *metric).map(|i| values[i]).collect();
-            // `serde_json` reads some numbers one bit beside.
+            // `serde_json` reads some numbers with a wrong last bit.
             assert_close(&found, &numbers(scores), 1e-15, &format!("{name}: {set} {metric}"));
             seen += found.len();
         }
@@ -244,6 +247,9 @@ fn two_trainings_give_the_same_bits_and_the_order_of_features_does_not_matter() 
         let spec = Spec::new("XGBClassifier").with("n_estimators", 5).with("subsample", 0.7);
         let (a, b) = (fit(&spec, &data), fit(&spec, &data));
         assert_eq!(save::save(&a, "a.ubj").unwrap(), save::save(&b, "b.ubj").unwrap());
+        // Several threads predict at once.
+        let all: Vec<Vec<f64>> = (0..16).into_par_iter().map(|_| predictions(&a, &data)).collect();
+        assert!(all.iter().all(|values| *values == all[0]));
         let mut turned = data.clone();
         turned.features.reverse();
         assert_eq!(predictions(&a, &data), predictions(&a, &turned));
@@ -334,7 +340,7 @@ fn wrong_input_is_a_sentence() {
             (spec().with("monotone_constraints", vec![1, 1]), "expected -1, 0 or 1 for each of 1 features"),
             (
                 spec().with("interaction_constraints", vec![vec!["b"]]),
-                "`interaction_constraints` names `b`, which is no feature",
+                "`interaction_constraints` names `b`, which is not a feature",
             ),
             (Spec::new("XGBRanker"), "XGBRanker got no groups"),
         ];
@@ -410,7 +416,7 @@ fn a_training_shows_its_scores_and_stops_when_asked() {
     });
 }
 
-/// Trains in a process of its own, whose surroundings say where the library is.
+/// Trains in a separate process, whose surroundings say where the library is.
 #[test]
 fn a_library_that_is_not_there_is_a_sentence() {
     if std::env::var_os("ONRUSH_TEST_CHILD").is_some() {
@@ -448,9 +454,10 @@ fn files_that_are_none_are_refused() {
     assert!(load("m.joblib", b"anything").contains(pickle));
     assert!(load("m.bin", b"binf....").contains("old binary format"));
     assert!(
-        load("m.json", b"{\"a\": 1}").contains("this is no model of XGBoost: learner.learner_model_param is missing")
+        load("m.json", b"{\"a\": 1}")
+            .contains("this is not a model of XGBoost: learner.learner_model_param is missing")
     );
-    assert!(load("m.json", b"{\"a\": ").contains("this is no model of XGBoost: EOF"));
+    assert!(load("m.json", b"{\"a\": ").contains("this is not a model of XGBoost: EOF"));
     assert!(load("m.ubj", b"").contains("`m.ubj` cannot be loaded"));
     let case = &expected("foreign.json")["files"]["binary"];
     let fitted = save::load("m.json", case["json"].as_str().unwrap().as_bytes()).unwrap();
@@ -531,7 +538,7 @@ fn trees_that_lie_are_named() {
             Value::from("1000000000"),
             "30 names for 1000000000 features",
         ),
-        ("/learner/learner_model_param/base_score".into(), Value::from("[x]"), "base_score is no number"),
+        ("/learner/learner_model_param/base_score".into(), Value::from("[x]"), "base_score is not a number"),
         ("/learner/objective/name".into(), Value::from("reg:mine"), "its objective is `reg:mine`"),
         ("/learner/gradient_booster/name".into(), Value::from("gbmine"), "its booster is `gbmine`"),
     ];
@@ -564,7 +571,7 @@ fn counts_that_lie_take_no_memory() {
     deep.extend([b'['; 100_000]);
     for bytes in [typed, untyped, string, negative, deep] {
         let error = save::load("m.ubj", &bytes).err().unwrap();
-        assert!(error.message.contains("this is no model of XGBoost"), "{error}");
+        assert!(error.message.contains("this is not a model of XGBoost"), "{error}");
     }
     let deep = format!("{{\"a\":{}", "[".repeat(100_000));
     assert!(save::load("m.json", deep.as_bytes()).is_err());

@@ -1,7 +1,7 @@
 //! Models of other libraries.
 
-/// Calls `$then!` with the entries of this family. XGBoost's three have the parameters of its Python package; one without a default here has the
-/// library's.
+/// Calls `$then!` with the entries of this family. XGBoost's three have the parameters of its Python package; one
+/// without a default here has the library's.
 #[macro_export]
 macro_rules! foreign_estimators {
     ($then:ident) => {
@@ -9,9 +9,9 @@ macro_rules! foreign_estimators {
             @xgboost $then {
                 /// Rounds of boosting.
                 n_estimators: Int = 100, AtLeast(0.0);
-                /// Depth of a tree at most. 0 is no limit. The library's default is 6.
+                /// Depth of a tree at most. 0 means no limit. The library's default is 6.
                 max_depth: Int = $crate::learn::NONE, AtLeast(0.0);
-                /// Leaves of a tree at most. 0 is no limit.
+                /// Leaves of a tree at most. 0 means no limit.
                 max_leaves: Int = $crate::learn::NONE, AtLeast(0.0);
                 /// Bins of a feature for `hist` and `approx`. The library's default is 256.
                 max_bin: Int = $crate::learn::NONE, AtLeast(2.0);
@@ -19,7 +19,8 @@ macro_rules! foreign_estimators {
                 grow_policy: Str = $crate::learn::NONE, OneOf(&["depthwise", "lossguide"]);
                 /// Factor of each tree's values. The library's default is 0.3.
                 learning_rate: Float = $crate::learn::NONE, AtLeast(0.0);
-                /// Base learner. The library's default is `gbtree`.
+                /// Base learner. The library's default is `gbtree`. `gblinear` trains by coordinate descent, which
+                /// repeats.
                 booster: Str = $crate::learn::NONE, OneOf(&["gbtree", "gblinear", "dart"]);
                 /// How splits are found. The library's default is `hist`.
                 tree_method: Str = $crate::learn::NONE, OneOf(&["auto", "exact", "approx", "hist"]);
@@ -27,7 +28,7 @@ macro_rules! foreign_estimators {
                 gamma: Float = $crate::learn::NONE, AtLeast(0.0);
                 /// Sum of second derivatives in a child at least. The library's default is 1.
                 min_child_weight: Float = $crate::learn::NONE, AtLeast(0.0);
-                /// The largest step of a leaf. 0 is no limit.
+                /// The largest step of a leaf. 0 means no limit.
                 max_delta_step: Float = $crate::learn::NONE, AtLeast(0.0);
                 /// Share of the rows that a tree sees.
                 subsample: Float = $crate::learn::NONE, Within(0.0, 1.0);
@@ -43,11 +44,13 @@ macro_rules! foreign_estimators {
                 reg_lambda: Float = $crate::learn::NONE, AtLeast(0.0);
                 /// Weight of the second class.
                 scale_pos_weight: Float = $crate::learn::NONE, AtLeast(0.0);
-                /// Prediction before the first tree, on the target's scale. The library's default comes from the target.
+                /// Prediction before the first tree, on the target's scale. The library's default comes from the
+                /// target.
                 base_score: Float = $crate::learn::NONE, Any;
                 /// Trees of a round.
                 num_parallel_tree: Int = $crate::learn::NONE, AtLeast(1.0);
-                /// Whether predictions rise (1), fall (-1) or may do both (0) with each feature: a list, or pairs of a feature and a sign.
+                /// Whether predictions rise (1), fall (-1) or may do both (0) with each feature: a list, or pairs of a
+                /// feature and a sign.
                 monotone_constraints: Any = $crate::learn::NONE, Any;
                 /// Lists of features that may stand in a branch together.
                 interaction_constraints: Any = $crate::learn::NONE, Any;
@@ -57,7 +60,8 @@ macro_rules! foreign_estimators {
                 max_cat_to_onehot: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// A metric, or a list of metrics, for `eval_set`. The library's default comes from the objective.
                 eval_metric: Any = $crate::learn::NONE, Any;
-                /// Rounds without a better score after which training stops: by the last metric on the last frame of `eval_set`.
+                /// Rounds without a better score after which training stops: by the last metric on the last frame of
+                /// `eval_set`.
                 early_stopping_rounds: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Other parameters of the library: pairs of a name and a value.
                 extra: Any = $crate::learn::NONE, Any;
@@ -73,21 +77,31 @@ macro_rules! foreign_estimators {
                 /// Loss: `binary:logistic` or `binary:hinge` for two classes, `multi:softprob` for more.
                 objective: Str = "binary:logistic", Any;
                 $($shared)*
-            } -> { best_iteration: Int, best_score: Float, n_iter: Int, feature_importances: Frame, evals_result: Frame }
+            } -> {
+                best_iteration: Int, best_score: Float, n_iter: Int,
+                feature_importances: Frame, evals_result: Frame,
+            }
 
             /// Boosted trees by XGBoost's own library, for numbers.
             XGBRegressor: Regressor [missing categories] {
                 /// Loss, such as `reg:absoluteerror` or `count:poisson`.
                 objective: Str = "reg:squarederror", Any;
                 $($shared)*
-            } -> { best_iteration: Int, best_score: Float, n_iter: Int, feature_importances: Frame, evals_result: Frame }
+            } -> {
+                best_iteration: Int, best_score: Float, n_iter: Int,
+                feature_importances: Frame, evals_result: Frame,
+            }
 
-            /// Boosted trees by XGBoost's own library that rank the rows of a group. Predictions are scores; the highest row is the first.
+            /// Boosted trees by XGBoost's own library that rank the rows of a group. Predictions are scores; the
+            /// highest row is the first.
             XGBRanker: Regressor [missing categories] {
                 /// Loss: `rank:ndcg`, `rank:pairwise` or `rank:map`.
                 objective: Str = "rank:ndcg", Any;
                 $($shared)*
-            } -> { best_iteration: Int, best_score: Float, n_iter: Int, feature_importances: Frame, evals_result: Frame }
+            } -> {
+                best_iteration: Int, best_score: Float, n_iter: Int,
+                feature_importances: Frame, evals_result: Frame,
+            }
         }
     };
 }

@@ -1,5 +1,6 @@
-//! XGBoost's model files as a tree of values: UBJSON (<https://ubjson.org>, draft 12, as far as XGBoost's `src/common/json.cc` writes it) and
-//! JSON. Reads bytes that may lie: every count is checked against the bytes that are left before memory is taken.
+//! XGBoost's model files as a tree of values: UBJSON (<https://ubjson.org>, draft 12, as far as XGBoost's
+//! `src/common/json.cc` writes it) and JSON. Reads bytes that may lie: every count is checked against the bytes that
+//! are left before memory is taken.
 
 use std::fmt;
 
@@ -41,7 +42,7 @@ impl Document {
         serde_json::from_slice(bytes).map_err(|e| e.to_string())
     }
 
-    /// The value under a name. `None` if this is no map or has no such name.
+    /// The value under a name. `None` if this is not a map or has no such name.
     pub fn get(&self, name: &str) -> Option<&Document> {
         match self {
             Document::Map(entries) => entries.iter().find(|(key, _)| key == name).map(|(_, value)| value),
@@ -277,11 +278,11 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self) -> Result<String, String> {
         let len = self.length()?;
-        String::from_utf8(self.take(len)?.to_vec()).map_err(|_| format!("a string is no UTF-8 at byte {}", self.at))
+        String::from_utf8(self.take(len)?.to_vec()).map_err(|_| format!("a string is not UTF-8 at byte {}", self.at))
     }
 
     fn strange(&self, letter: u8) -> String {
-        format!("{:?} is no type of UBJSON at byte {}", char::from(letter), self.at)
+        format!("{:?} is not a type of UBJSON at byte {}", char::from(letter), self.at)
     }
 
     fn value(&mut self, depth: usize) -> Result<Document, String> {

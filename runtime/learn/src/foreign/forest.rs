@@ -1,7 +1,8 @@
 //! Predictions of XGBoost's models without its library: trees, dropped-out trees and linear models from their files.
 //!
-//! The sums have the order and the precision of `src/predictor/cpu_predictor.cc`, so that margins are those of the library bit for bit. A file may
-//! lie: every node that a row can reach is checked once, and each node is reached in one way only, so that every walk ends.
+//! The sums have the order and the precision of `src/predictor/cpu_predictor.cc`, so that margins are those of the
+//! library bit for bit. A file may lie: every node that a row can reach is checked once, and each node is reached in
+//! one way only, so that every walk ends.
 
 use rayon::prelude::*;
 
@@ -140,7 +141,8 @@ impl Forest {
         }
     }
 
-    /// The margins of the first `rounds` rounds, or of all for 0: rows x outputs. `columns` are the features; NaN is missing.
+    /// The margins of the first `rounds` rounds, or of all for 0: rows x outputs. `columns` are the features; NaN is
+    /// missing.
     ///
     /// # Panics
     /// If there are fewer columns than features, or columns of fewer rows.
@@ -199,7 +201,8 @@ impl Forest {
                         let leaf = leaf(nodes, categories, tree.root, row(i));
                         let output = tree.output as usize;
                         let base = self.base[output];
-                        // The library predicts with one tree, and takes the base out again: its bits are not those of the leaf.
+                        // The library predicts with one tree, and takes the base out again: its bits are not those of
+                        // the leaf.
                         let value = if *weighted { ((base + leaf) - base) * tree.weight } else { leaf };
                         out[i * self.outputs + output] += value;
                     }
@@ -217,7 +220,7 @@ fn leaf(nodes: &[Node], categories: &[u32], root: u32, row: &[f32]) -> f32 {
         let left = match node.categories {
             _ if value.is_nan() => node.missing_left,
             None => value < node.value,
-            // A category that is not in the list goes left, and so does a value that is no category.
+            // A category that is not in the list goes left, and so does a value that is not a category.
             Some((begin, end)) => {
                 let chosen = &categories[begin as usize..end as usize];
                 !(0.0..16_777_216.0).contains(&value) || chosen.binary_search(&(value as u32)).is_err()
@@ -244,7 +247,8 @@ pub fn softmax(values: &mut [f32]) {
     values.iter_mut().for_each(|value| *value /= sum as f32);
 }
 
-/// How an objective turns margins into values, and `base_score` into a margin: `PredTransform` and `ProbToMargin` of `src/objective`.
+/// How an objective turns margins into values, and `base_score` into a margin: `PredTransform` and `ProbToMargin` of
+/// `src/objective`.
 fn objective_of(name: &str) -> Result<(Link, fn(f32) -> f32), String> {
     let identity: fn(f32) -> f32 = |v| v;
     // `kRtEps` keeps the logarithm finite.
@@ -270,7 +274,7 @@ fn objective_of(name: &str) -> Result<(Link, fn(f32) -> f32), String> {
 fn base_scores(text: &str) -> Result<Vec<f32>, String> {
     let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
     let numbers: Result<Vec<f32>, _> = inner.split(',').map(|v| v.trim().parse::<f32>()).collect();
-    numbers.map_err(|_| "base_score is no number".to_string())
+    numbers.map_err(|_| "base_score is not a number".to_string())
 }
 
 /// A margin for each output.

@@ -1,6 +1,7 @@
 //! XGBoost's models: trained by its own library, and used through it or, if they come from a file, by [`Forest`].
 //!
-//! Chen and Guestrin 2016, "XGBoost: A Scalable Tree Boosting System". A file is never handed to the library, whose readers trust their input.
+//! Chen and Guestrin 2016, "XGBoost: A Scalable Tree Boosting System". A file is never handed to the library, whose
+//! readers trust their input.
 
 mod ffi;
 pub mod file;
@@ -39,6 +40,8 @@ pub struct Boosted {
     file: Tensor,
     file_len: usize,
     task: Task,
+    /// Values of a row: one, or one for each class of [`Task::Classes`].
+    outputs: usize,
     /// Rounds of the training, also those after the best one.
     rounds: usize,
     /// The best round and its score. Empty without early stopping.
@@ -59,8 +62,8 @@ pub struct Boosted {
     forest: OnceLock<Forest>,
 }
 
-/// Trains `XGBClassifier`, `XGBRegressor` or `XGBRanker` with XGBoost's library. NaN is missing, and goes the way that training finds best.
-/// Categories are split as sets.
+/// Trains `XGBClassifier`, `XGBRegressor` or `XGBRanker` with XGBoost's library. NaN is missing, and goes the way that
+/// training finds best. Categories are split as sets.
 ///
 /// # Errors
 /// If the library is missing, if a parameter or the data are not what it takes, and if the user stops the training.
@@ -78,6 +81,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
         file: packed(&trained.ubj),
         file_len: trained.ubj.len(),
         task,
+        outputs: if task == Task::Classes { data.classes.len() } else { 1 },
         rounds: trained.rounds,
         best: Tensor::vector(trained.best.map_or(Vec::new(), |(round, score)| vec![round as f64, score])),
         sets: trained.scores.iter().map(|s| s.set.clone()).collect(),
@@ -133,7 +137,8 @@ impl Boosted {
             return Ok(forest);
         }
         let forest = Document::read(&self.bytes_of_file()).and_then(|document| Forest::read(&document));
-        let forest = forest.map_err(|why| Error::new("model-file", format!("this is no model of XGBoost: {why}")))?;
+        let forest =
+            forest.map_err(|why| Error::new("model-file", format!("this is not a model of XGBoost: {why}")))?;
         Ok(self.forest.get_or_init(|| forest))
     }
 
@@ -224,8 +229,7 @@ impl Model for Boosted {
         let classes = match self.task {
             Task::Value => 0,
             Task::Binary => 2,
-            // A model that was trained here has no forest yet; its margins are as many as the file says.
-            Task::Classes => self.forest().map_or(0, |forest| forest.outputs),
+            Task::Classes => self.outputs,
         };
         std::iter::once(Role::Prediction).chain((0..classes).map(Role::Proba)).collect()
     }
@@ -286,7 +290,7 @@ impl Model for Boosted {
             Task::Binary => (1, 2),
             Task::Classes => (classes.max(2), classes.max(2)),
         };
-        if (forest.outputs, classes) != expected {
+        if (forest.outputs, classes) != expected || self.outputs != forest.outputs {
             return wrong(format!("XGBoost's file has {} outputs for {classes} classes", forest.outputs));
         }
         let best_fits = match self.best.data[..] {

@@ -1,7 +1,7 @@
 //! XGBoost's C interface (`include/xgboost/c_api.h`) behind safe types. All `unsafe` code of the family is here.
 //!
-//! Data cross as addresses in JSON (the array interface of NumPy); the library copies them before a call returns. Errors are codes with a
-//! message, and never unwind.
+//! Data cross as addresses in JSON (the array interface of NumPy); the library copies them before a call returns.
+//! Errors are codes with a message, and never unwind.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_float, c_int, c_void};
@@ -31,7 +31,8 @@ macro_rules! functions {
         impl Functions {
             fn load(library: &Library) -> Result<Self, libloading::Error> {
                 Ok(Functions {
-                    // SAFETY: the types are those of c_api.h, which has not changed them since 2.1; older libraries are refused.
+                    // SAFETY: the types are those of c_api.h, which has not changed them since 2.1; older libraries are
+                    // refused.
                     $($name: *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }?,)*
                 })
             }
@@ -76,8 +77,8 @@ pub struct Api {
     _library: Library,
 }
 
-/// The library, loaded once in a process. It is never unloaded, because its threads outlive every call. A failure is not kept: after an
-/// installation the next call finds it.
+/// The library, loaded once in a process. It is never unloaded, because its threads outlive every call. A failure is
+/// not kept: after an installation the next call finds it.
 static LOADED: Mutex<Option<&'static Api>> = Mutex::new(None);
 
 /// Finds and loads the library.
@@ -110,10 +111,11 @@ fn absent() -> Error {
 fn open(file: &Path) -> Result<Api, Error> {
     let broken = |e: &dyn std::fmt::Display| {
         Error::new("xgboost-missing", format!("XGBoost's library {} cannot be loaded: {e}", file.display()))
-            .help("`pip install --force-reinstall xgboost` (or xgboost-cpu) into the active Python, then run the cell again")
+            .help("`pip install --force-reinstall xgboost` (or xgboost-cpu) repairs it; then run the cell again")
             .help(format!("the variable {} names another file", find::VARIABLE))
     };
-    // SAFETY: the initialisers of the library make tables of its own and start nothing. The user or the active Python chose the file.
+    // SAFETY: the initialisers of the library fill its own tables and start nothing. The user or the active Python
+    // chose the file.
     let library = unsafe { Library::new(file) }.map_err(|e| broken(&e))?;
     // SAFETY: the type is that of c_api.h.
     let version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) =
@@ -203,7 +205,12 @@ fn c_string(text: &str) -> CString {
 /// An array of numbers for the library: its address, the type of its values, and how many.
 fn interface(address: *const c_void, typestr: &str, len: usize) -> serde_json::Value {
     serde_json::json!({
-        "data": [address as usize, true], "typestr": typestr, "version": 3, "strides": null, "shape": [len], "mask": null,
+        "data": [address as usize, true],
+        "typestr": typestr,
+        "version": 3,
+        "strides": null,
+        "shape": [len],
+        "mask": null,
     })
 }
 
@@ -253,7 +260,8 @@ impl Rows<'_> {
     fn describe(&self, api: &Api, matrix: Handle) -> Result<(), Error> {
         let set = |field: &str, array: serde_json::Value| {
             let (field, array) = (c_string(field), c_string(&array.to_string()));
-            // SAFETY: the matrix is alive; the strings live during the call, and so do the numbers, which `self` borrows.
+            // SAFETY: the matrix is alive; the strings live during the call, and so do the numbers, which `self`
+            // borrows.
             api.checked(unsafe {
                 (api.functions.XGDMatrixSetInfoFromInterface)(matrix, field.as_ptr(), array.as_ptr())
             })
@@ -343,7 +351,8 @@ impl Matrix {
     pub fn plain(api: &'static Api, rows: &Rows<'_>, threads: usize) -> Result<Matrix, Error> {
         let (columns, config) = (rows.columns(), c_string(&format!("{{\"missing\": NaN, \"nthread\": {threads}}}")));
         let mut handle = ptr::null_mut();
-        // SAFETY: the columns are borrowed by `rows`, all strings live during the call, and the handle is written on success.
+        // SAFETY: the columns are borrowed by `rows`, all strings live during the call, and the handle is written on
+        // success.
         api.checked(unsafe {
             (api.functions.XGDMatrixCreateFromColumnar)(columns.as_ptr(), config.as_ptr(), &mut handle)
         })?;
@@ -394,8 +403,8 @@ pub struct Booster {
     api: &'static Api,
 }
 
-// SAFETY: the library locks nothing and keeps results by thread. A booster is changed by its training only, which owns it; afterwards it
-// only predicts in place, which the library documents as safe from several threads for trees.
+// SAFETY: the library locks nothing and keeps results by thread. A booster is changed by its training only, which owns
+// it; afterwards it only predicts in place, which the library documents as safe from several threads for trees.
 unsafe impl Send for Booster {}
 // SAFETY: as above.
 unsafe impl Sync for Booster {}
@@ -415,7 +424,8 @@ impl Booster {
     pub fn new(api: &'static Api, matrices: &[&Matrix]) -> Result<Booster, Error> {
         let handles: Vec<Handle> = matrices.iter().map(|m| m.handle).collect();
         let mut handle = ptr::null_mut();
-        // SAFETY: as many handles as are said. The library shares their ownership, so that they may be freed before the booster.
+        // SAFETY: as many handles as are said. The library shares their ownership, so that they may be freed before the
+        // booster.
         api.checked(unsafe { (api.functions.XGBoosterCreate)(handles.as_ptr(), handles.len() as Ulong, &mut handle) })?;
         Ok(Booster { handle, api })
     }
@@ -508,19 +518,21 @@ impl Booster {
         }
     }
 
-    /// Predictions of the first `rounds` rounds, or of all for 0: rows x outputs. Margins, or values on the target's scale.
+    /// Predictions of the first `rounds` rounds, or of all for 0: rows x outputs. Margins, or values on the target's
+    /// scale.
     ///
     /// # Errors
     /// If the features are not those of the training.
     pub fn predict(&self, rows: &Rows<'_>, rounds: usize, margin: bool) -> Result<Vec<f32>, Error> {
         let config = c_string(&format!(
-            "{{\"type\": {}, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": {rounds}, \"missing\": NaN, \
-             \"strict_shape\": true, \"cache_id\": 0}}",
+            "{{\"type\": {}, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": {rounds}, \
+             \"missing\": NaN, \"strict_shape\": true, \"cache_id\": 0}}",
             u8::from(margin),
         ));
         let columns = rows.columns();
         let (mut shape, mut dimensions, mut values) = (ptr::null(), 0, ptr::null());
-        // SAFETY: the columns are borrowed by `rows`. The library keeps shape and values until its next call on this thread.
+        // SAFETY: the columns are borrowed by `rows`. The library keeps shape and values until its next call on this
+        // thread.
         unsafe {
             let predict = self.api.functions.XGBoosterPredictFromColumnar;
             let (columns, config, none) = (columns.as_ptr(), config.as_ptr(), ptr::null_mut());
@@ -533,11 +545,11 @@ impl Booster {
         }
     }
 
-    /// The importance of the features that were used, by name, of a type such as `gain`. Of a linear model with several outputs one value for
-    /// each output.
+    /// The importance of the features that were used, by name, of a type such as `gain`. Of a linear model with several
+    /// outputs one value for each output.
     ///
     /// # Errors
-    /// If there is no such type.
+    /// If the library has no such type.
     pub fn importances(&self, kind: &str) -> Result<Vec<(String, Vec<f32>)>, Error> {
         let config = c_string(&serde_json::json!({ "importance_type": kind }).to_string());
         let (mut count, mut names, mut dimensions) = (0, ptr::null(), 0);

@@ -13,7 +13,7 @@ use crate::foreign::forest::Forest;
 use crate::model::{Field, Fitted, Model};
 use crate::tensor::Tensor;
 
-/// Features that get names of their own, `f0` and so on, if the file has none.
+/// Features that are named `f0` and so on, if the file has no names.
 const NAMELESS: usize = 1 << 20;
 
 /// Whether these bytes look like a file of XGBoost.
@@ -26,7 +26,7 @@ pub fn is_file(bytes: &[u8]) -> bool {
 /// # Errors
 /// If the bytes are no model of XGBoost, are cut off, contradict themselves, or hold a model of several targets.
 pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
-    let broken = |why: String| Error::new("model-file", format!("this is no model of XGBoost: {why}"));
+    let broken = |why: String| Error::new("model-file", format!("this is not a model of XGBoost: {why}"));
     let document = Document::read(bytes).map_err(broken)?;
     let forest = Forest::read(&document).map_err(broken)?;
     let (features, numeric_categories) = features(&document, &forest).map_err(broken)?;
@@ -50,6 +50,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
         file: packed(bytes),
         file_len: bytes.len(),
         task,
+        outputs: forest.outputs,
         rounds: usize::try_from(rounds).unwrap_or(0),
         best: Tensor::vector(best.map_or(Vec::new(), |(round, score)| vec![f64::from(round), score])),
         sets: Vec::new(),
@@ -63,6 +64,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
     };
     model.check(features.len(), classes).map_err(|e| broken(e.message))?;
     Ok(Fitted {
+        session: String::new(),
         spec,
         features,
         target: "target".to_string(),
@@ -140,7 +142,7 @@ fn features(document: &Document, forest: &Forest) -> Result<(Vec<Field>, Vec<(us
     Ok((fields, numeric))
 }
 
-/// Strings that lie one behind the other.
+/// Strings from their concatenation.
 fn category_names(entry: &Document) -> Option<Vec<String>> {
     let offsets = entry.get("offsets").and_then(Document::ints)?;
     let bytes: Vec<u8> = entry.get("values").and_then(Document::ints)?.into_iter().map(|b| b as u8).collect();
@@ -155,7 +157,8 @@ fn category_names(entry: &Document) -> Option<Vec<String>> {
     }
 }
 
-/// The mean gain of each feature's splits as a share, as `feature_importances_` of the Python package. Empty for a linear model.
+/// The mean gain of each feature's splits as a share, as `feature_importances_` of the Python package. Empty for a
+/// linear model.
 fn gains(document: &Document, features: usize) -> Vec<f64> {
     let model = document.at("learner.gradient_booster");
     let trees = model.and_then(|m| m.at("model.trees").or_else(|| m.at("gbtree.model.trees")));

@@ -1,17 +1,18 @@
 //! Where XGBoost's library may lie. Looks at files only: no Python runs, and nothing is loaded here.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The variable that names the library's file.
 pub const VARIABLE: &str = "ONRUSH_XGBOOST";
 
-/// Files that exist, best first: `ONRUSH_XGBOOST` alone if it is set, else the library in the packages of `VIRTUAL_ENV`, of
-/// `CONDA_PREFIX` and of the first `python3` in `PATH`, then the one in `lib` of these prefixes. The order is that of the Python
-/// package's `libpath.py`, which looks beside itself first.
+/// Files that exist, best first: `ONRUSH_XGBOOST` alone if it is set, else the library in the packages of
+/// `VIRTUAL_ENV`, of `CONDA_PREFIX` and of the first `python3` in `PATH`, then the one in `lib` of these prefixes. The
+/// order is that of the Python package's `libpath.py`, which begins with its own folder.
 pub fn files() -> Vec<PathBuf> {
-    if let Some(file) = env::var_os(VARIABLE) {
+    if let Some(file) = set(VARIABLE) {
         return vec![PathBuf::from(file)];
     }
     let prefixes = prefixes();
@@ -25,15 +26,21 @@ pub fn name() -> String {
     format!("libxgboost{}", env::consts::DLL_SUFFIX)
 }
 
+/// A variable that is set and not empty.
+fn set(variable: &str) -> Option<OsString> {
+    env::var_os(variable).filter(|value| !value.is_empty())
+}
+
 fn prefixes() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> =
-        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(PathBuf::from).collect();
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(set).map(PathBuf::from).collect();
     let python = env::var_os("PATH")
         .into_iter()
         .flat_map(|path| env::split_paths(&path).collect::<Vec<_>>())
         .map(|folder| folder.join("python3"));
     if let Some(python) = python.into_iter().find(|python| python.is_file()) {
-        // The `python3` of a virtual environment is a link to the Python that it was made with, which may have packages, too.
+        // The `python3` of a virtual environment is a link to the Python that it was made with, which may have
+        // packages, too.
         let resolved = fs::canonicalize(&python).unwrap_or_else(|_| python.clone());
         for file in [python, resolved] {
             prefixes.extend(file.parent().and_then(Path::parent).map(Path::to_path_buf));

@@ -63,6 +63,10 @@ pub fn list(spec: &Spec, data: &Data, threads: usize) -> Result<Vec<(String, Str
         }
     }
     push("random_state", spec.seed().to_string());
+    if spec.string("booster").as_deref() == Some("gblinear") {
+        // The library's default, `shotgun`, gives other bits in each training. A value in `extra` comes later and wins.
+        push("updater", "coord_descent".to_string());
+    }
     push("objective", objective(spec, data)?);
     if data.classes.len() > 2 {
         push("num_class", data.classes.len().to_string());
@@ -84,7 +88,7 @@ pub fn list(spec: &Spec, data: &Data, threads: usize) -> Result<Vec<(String, Str
 /// The names under `extra`.
 ///
 /// # Errors
-/// If an entry is no pair of a name and a value.
+/// If an entry is not a pair of a name and a value.
 pub fn extra(spec: &Spec) -> Result<Vec<(String, String)>, Error> {
     let wrong = |value: &Param| {
         Error::new("parameter", format!("`extra` is {value}: expected pairs of a name and a value"))
@@ -182,7 +186,7 @@ fn position(parameter: &str, value: &Param, data: &Data) -> Result<usize, Error>
             Some(position) => Ok(position),
             None => {
                 let names: Vec<&str> = data.features.iter().map(|c| c.name.as_str()).collect();
-                let error = Error::new("parameter", format!("`{parameter}` names `{name}`, which is no feature"));
+                let error = Error::new("parameter", format!("`{parameter}` names `{name}`, which is not a feature"));
                 Err(match nearest(name, &names) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => error.help(format!("the features are {}", names.join(", "))),

@@ -1,6 +1,8 @@
-//! The training loop: matrices, rounds, scores, early stopping. The order of calls is that of the Python package (`sklearn.py`, `training.py` and
-//! `callback.py`), so that the same data give the same model.
+//! The training loop: matrices, rounds, scores, early stopping. The order of calls is that of the Python package
+//! (`sklearn.py`, `training.py` and `callback.py`), so that the same data give the same model.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -30,7 +32,8 @@ pub struct Scores {
 /// The result of a training.
 pub struct Trained {
     pub booster: Booster,
-    /// The model with the notes that the Python package writes: `best_iteration`, `best_score`, and whether it is a classifier.
+    /// The model with the notes that the Python package writes: `best_iteration`, `best_score`, and whether it is a
+    /// classifier.
     pub ubj: Vec<u8>,
     pub rounds: usize,
     /// The best round and its score, if the training stopped early or could have.
@@ -159,7 +162,8 @@ fn rounds(
     Ok(Trained { booster, ubj, rounds: done, best: watch.best, scores, importances, notes: Vec::new() })
 }
 
-/// Refuses parameters under `extra` that the library does not know. Others may be of no use with a booster, which is a note.
+/// Refuses parameters under `extra` that the library does not know. Others may be of no use with a booster, which is a
+/// note.
 fn refuse_unknown(spec: &Spec) -> Result<(), Error> {
     let unused = ffi::unused_parameters();
     match params::extra(spec)?.into_iter().find(|(name, _)| unused.contains(name)) {
@@ -247,7 +251,7 @@ fn importances(booster: &Booster, data: &Data, kind: &str) -> Result<Vec<f64>, E
 
 /// Rows in the order in which the library gets them.
 struct Ranked<'a> {
-    data: std::borrow::Cow<'a, Data>,
+    data: Cow<'a, Data>,
     qid: Option<Vec<u32>>,
     /// For each row, or for a ranker for each group.
     weight: Option<Vec<f64>>,
@@ -255,7 +259,7 @@ struct Ranked<'a> {
 
 impl<'a> Ranked<'a> {
     fn plain(data: &'a Data) -> Self {
-        Ranked { weight: data.weight.clone(), data: std::borrow::Cow::Borrowed(data), qid: None }
+        Ranked { weight: data.weight.clone(), data: Cow::Borrowed(data), qid: None }
     }
 
     /// With names of categories if `named`, else with their positions only.
@@ -285,7 +289,7 @@ pub fn features(columns: &[Column], named: bool) -> Vec<Feature<'_>> {
         .collect()
 }
 
-/// Strings one behind the other, and where each begins.
+/// The concatenation of strings, and where each begins.
 fn joined(names: &[String]) -> (Vec<u8>, Vec<i32>) {
     let mut bytes = Vec::new();
     let mut offsets = vec![0];
@@ -326,7 +330,7 @@ fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
         }
         qid.push(weight.len() as u32 - 1);
     }
-    let sorted = if is_sorted { std::borrow::Cow::Borrowed(data) } else { std::borrow::Cow::Owned(data.take(&order)) };
+    let sorted = if is_sorted { Cow::Borrowed(data) } else { Cow::Owned(data.take(&order)) };
     Ok(Ranked { data: sorted, qid: Some(qid), weight: data.weight.is_some().then_some(weight) })
 }
 
@@ -340,7 +344,8 @@ fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
         let values = match (&field.kind, &column.kind) {
             (Kind::Number, Kind::Number) => column.values.clone(),
             (Kind::Category(names), Kind::Category(others)) => {
-                let code = |name| names.iter().position(|known| known == name).map_or(f64::NAN, |code| code as f64);
+                let known: HashMap<&String, usize> = names.iter().zip(0..).collect();
+                let code = |name| known.get(name).map_or(f64::NAN, |code| *code as f64);
                 let codes: Vec<f64> = others.iter().map(code).collect();
                 column.values.iter().map(|v| if v.is_nan() { *v } else { codes[*v as usize] }).collect()
             }
@@ -367,6 +372,9 @@ fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
         let message =
             format!("the target `{}` of the rows for evaluation is null or infinite in row {row}", data.target);
         return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
+    }
+    if let Some(bad) = eval.weight.iter().flatten().find(|w| !(w.is_finite() && **w >= 0.0)) {
+        return Err(Error::new("weight", format!("a weight of the rows for evaluation is {bad}: at least 0")));
     }
     let aligned = Data { y, eval: Vec::new(), ..eval.with_features(columns) };
     if aligned.rows == 0 {
