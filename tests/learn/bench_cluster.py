@@ -1,7 +1,7 @@
 """Times scikit-learn beside `runtime/learn/examples/bench_cluster.rs` on the same rows.
 
-`python tests/learn/bench_cluster.py BINARY [rounds]`: BINARY is the built example. Prints the smallest processor time of each side,
-with one thread each: threads that wait for work in a loop would count, too.
+`python tests/learn/bench_cluster.py BINARY [rounds]`: BINARY is the built example. Prints the smallest processor time of
+each side, with one thread each: threads that wait for work in a loop would count, too.
 """
 
 import os
