@@ -144,9 +144,10 @@ fn the_bounds_of_k_means_never_change_a_label() {
                 data.features.iter().enumerate().map(|(j, f)| (f.values[row] - centers[c * width + j]).powi(2));
             squares.sum::<f64>()
         };
-        for row in 0..rows {
+        for (row, label) in found.iter().enumerate() {
             let best = (0..k).map(|c| distance(row, c)).fold(f64::INFINITY, f64::min);
-            assert!(distance(row, found[row] as usize) <= best * (1.0 + 1e-9) + 1e-20, "row {row} of {rows} x {width}");
+            let own = distance(row, *label as usize);
+            assert!(own <= best * (1.0 + 1e-9) + 1e-20, "row {row} of {rows} x {width}");
         }
         assert_eq!(applied(&fitted, &data)[0], found);
     }
@@ -260,6 +261,36 @@ fn principal_components_take_any_data_and_say_what_does_not_fit() {
 fn divided(data: &Data, stride: usize) -> (Data, Data) {
     let (picked, rest): (Vec<usize>, Vec<usize>) = (0..data.rows).partition(|row| row % stride == 0);
     (data.take(&picked), data.take(&rest))
+}
+
+#[test]
+fn the_order_of_the_rows_does_not_matter() {
+    let iris = features("iris");
+    let turned = iris.take(&(0..150).rev().collect::<Vec<usize>>());
+    let pca = Spec::new("PCA");
+    let (a, b) = (fit(&pca, &iris), fit(&pca, &turned));
+    assert_close(&matrix(&b, "components"), &matrix(&a, "components"), 1e-9, "components");
+    let k_means = Spec::new("KMeans").with("n_clusters", 3).with("init", centers(&iris, &[0, 50, 100]));
+    let (a, b) = (fit(&k_means, &iris), fit(&k_means, &turned));
+    assert_close(&matrix(&b, "cluster_centers"), &matrix(&a, "cluster_centers"), 1e-12, "centres");
+    let labels = |fitted: &Fitted| fitted.model().rows().unwrap();
+    assert_eq!(labels(&a), labels(&b).into_iter().rev().collect::<Vec<f64>>());
+    let dbscan = Spec::new("DBSCAN");
+    let noise = |fitted: &Fitted| labels(fitted).iter().map(|l| *l < 0.0).collect::<Vec<bool>>();
+    let (a, b) = (fit(&dbscan, &iris), fit(&dbscan, &turned));
+    assert_eq!(noise(&a), noise(&b).into_iter().rev().collect::<Vec<bool>>());
+}
+
+#[test]
+fn a_training_that_the_user_stops_ends() {
+    let data = Data { target: "y".to_string(), ..stacked(&classification("digits")) };
+    let y = (0..data.rows).map(|row| (row % 2) as f64).collect();
+    let data = Data { y, classes: vec!["a".to_string(), "b".to_string()], ..data };
+    let run = Run { is_stopped: &|| true, ..Run::silent() };
+    for name in ["KMeans", "PCA", "GaussianNB", "DBSCAN"] {
+        let error = onrush_learn::fit(&Spec::new(name), &data, &run).err().unwrap_or_else(|| panic!("{name} goes on"));
+        assert!(error.stopped && error.message.starts_with("stopped after"), "{name}: {error}");
+    }
 }
 
 #[test]

@@ -45,7 +45,9 @@ macro_rules! decomposition_estimators {
                 random_state: Int = $crate::learn::NONE, AtLeast(0.0);
                 /// Tolerance of the solver `arpack`. The exact result needs none.
                 tol: Float = 0.0, AtLeast(0.0);
-            } -> { components: Frame, explained_variance: Frame, explained_variance_ratio: Frame, singular_values: Frame }
+            } -> {
+                components: Frame, explained_variance: Frame, explained_variance_ratio: Frame, singular_values: Frame
+            }
         }
     };
 }

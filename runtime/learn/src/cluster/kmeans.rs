@@ -160,10 +160,9 @@ impl Init {
                 let values = spec.floats("init").unwrap_or_default();
                 let wanted = clusters * width;
                 if values.len() != wanted || values.iter().any(|v| !v.is_finite()) {
-                    let message = format!(
-                        "`init` has {} finite numbers: expected {wanted}, the {clusters} centres of {width} features one after the other",
-                        values.iter().filter(|v| v.is_finite()).count()
-                    );
+                    let finite = values.iter().filter(|v| v.is_finite()).count();
+                    let expected = format!("{wanted}, the {clusters} centres of {width} features one after the other");
+                    let message = format!("`init` has {finite} finite numbers: expected {expected}");
                     return Err(Error::new("parameter", message));
                 }
                 Ok(Init::Centers(values))
@@ -263,7 +262,7 @@ fn plus_plus(rows: &Rows, clusters: usize, random: &mut Mt19937, run: &Run<'_>) 
     let mut picked = vec![sums.partition_point(|s| *s <= draw).min(count - 1)];
     let mut closest = vec![f64::INFINITY; count];
     let mut potential = nearer(rows, &picked, &closest);
-    closest = column(&potential.1, 1, 0);
+    closest = column(&potential.1, rows.count(), 0);
     let mut cumulated = vec![0.0; count];
     while picked.len() < clusters {
         run.check(|| format!("{} of {clusters} first centres", picked.len()))?;
@@ -279,40 +278,33 @@ fn plus_plus(rows: &Rows, clusters: usize, random: &mut Mt19937, run: &Run<'_>) 
         potential = nearer(rows, &candidates, &closest);
         let winner = (0..trials).fold(0, |a, b| if potential.0[b] < potential.0[a] { b } else { a });
         picked.push(candidates[winner]);
-        closest = column(&potential.1, trials, winner);
+        closest = column(&potential.1, rows.count(), winner);
     }
     Ok(picked)
 }
 
-fn column(matrix: &[f64], width: usize, column: usize) -> Vec<f64> {
-    matrix.par_chunks(width).map(|row| row[column]).collect()
+fn column(matrix: &[f64], rows: usize, column: usize) -> Vec<f64> {
+    matrix.par_chunks(matrix.len() / rows).map(|row| row[column]).collect()
 }
 
 /// For each candidate the weighted sum of the squared distances if it were a centre, and for each row the squared
 /// distances.
 fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let points: Vec<f64> = candidates.iter().flat_map(|c| rows.row(*c).iter().copied()).collect();
-    let squares: Vec<f64> = candidates.iter().map(|c| rows.squares[*c]).collect();
+    let mut squares: Vec<f64> = candidates.iter().map(|c| rows.squares[*c]).collect();
     let panels = Panels::new(&points, rows.width);
-    let trials = candidates.len();
-    let mut distances = vec![0.0; rows.count() * trials];
+    let stride = panels.count() * LANES;
+    squares.resize(stride, 0.0);
+    let mut distances = vec![0.0; rows.count() * stride];
     let parts: Vec<Vec<f64>> = distances
-        .par_chunks_mut(sums::CHUNK * trials)
+        .par_chunks_mut(sums::CHUNK * stride)
         .enumerate()
         .map(|(chunk, out)| {
             let first = chunk * sums::CHUNK;
-            pulp::Arch::new().dispatch(Nearer {
-                rows,
-                first,
-                candidates,
-                squares: &squares,
-                panels: &panels,
-                closest,
-                out,
-            })
+            pulp::Arch::new().dispatch(Nearer { rows, first, squares: &squares, panels: &panels, closest, out })
         })
         .collect();
-    let mut potential = vec![0.0; trials];
+    let mut potential = vec![0.0; candidates.len()];
     parts.iter().for_each(|part| potential.iter_mut().zip(part).for_each(|(p, v)| *p += v));
     (potential, distances)
 }
@@ -321,7 +313,6 @@ fn nearer(rows: &Rows, candidates: &[usize], closest: &[f64]) -> (Vec<f64>, Vec<
 struct Nearer<'a> {
     rows: &'a Rows,
     first: usize,
-    candidates: &'a [usize],
     squares: &'a [f64],
     panels: &'a Panels,
     closest: &'a [f64],
@@ -333,22 +324,25 @@ impl pulp::NullaryFnOnce for Nearer<'_> {
 
     #[inline(always)]
     fn call(self) -> Vec<f64> {
-        let trials = self.candidates.len();
-        let mut potential = vec![0.0; trials];
-        let wanted: Vec<u32> = (0..(self.out.len() / trials) as u32).collect();
+        let stride = self.panels.count() * LANES;
+        let mut potential = vec![0.0; stride];
+        let wanted: Vec<u32> = (0..(self.out.len() / stride) as u32).collect();
         for block in wanted.chunks(BLOCK) {
             let points = self.rows.block(self.first, block);
             for panel in 0..self.panels.count() {
                 let products = tile::products(&points, self.panels.panel(panel));
+                let (squares, _) = self.squares[panel * LANES..].as_chunks::<LANES>();
+                let (sums, _) = potential[panel * LANES..].as_chunks_mut::<LANES>();
                 for (local, products) in block.iter().zip(&products) {
                     let row = self.first + *local as usize;
                     let (square, closest, weight) = (self.rows.squares[row], self.closest[row], self.rows.weight(row));
-                    for (lane, product) in products.iter().enumerate().take(trials - panel * LANES) {
-                        let trial = panel * LANES + lane;
-                        let distance = (square + self.squares[trial] - 2.0 * product).max(0.0);
-                        let distance = if row == self.candidates[trial] { 0.0 } else { distance.min(closest) };
-                        self.out[*local as usize * trials + trial] = distance;
-                        potential[trial] += weight * distance;
+                    let (out, _) = self.out[*local as usize * stride + panel * LANES..].as_chunks_mut::<LANES>();
+                    for lane in 0..LANES {
+                        let distance = square + squares[0][lane] - 2.0 * products[lane];
+                        let distance = if distance < closest { distance } else { closest };
+                        let distance = if distance > 0.0 { distance } else { 0.0 };
+                        out[0][lane] = distance;
+                        sums[0][lane] += weight * distance;
                     }
                 }
             }

@@ -285,8 +285,9 @@ fn spectrum(
 /// `(x - shift)' (x - shift)`, added up in the order of the chunks.
 fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
     let d = data.width();
-    // Chunks that fit the cache, in rounds, so that the sums of a round are small beside the data.
-    let chunk = 512usize.max(d);
+    // Chunks of which eight columns fit the first cache, in rounds, so that the sums of a round are small beside the
+    // data.
+    let chunk = 256usize.max(d);
     let round = 64 * chunk;
     let mut total = Matrix::zeros(d, d);
     for first in (0..data.rows).step_by(round) {
@@ -296,11 +297,13 @@ fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
         let parts: Vec<Matrix> = starts
             .into_par_iter()
             .map(|start| {
-                let block = centred(data, start..end.min(start + chunk), shift);
-                match d <= HALVED {
-                    true => Matrix::new(d, d, tile::pairs(&block.data, block.rows)),
-                    false => dense::transpose_multiply(&block, &block),
+                let rows = start..end.min(start + chunk);
+                if d <= HALVED {
+                    let columns: Vec<&[f64]> = data.features.iter().map(|c| &c.values[rows.clone()]).collect();
+                    return Matrix::new(d, d, tile::gram(&columns, shift));
                 }
+                let block = centred(data, rows, shift);
+                dense::transpose_multiply(&block, &block)
             })
             .collect();
         for part in parts {
@@ -461,5 +464,24 @@ impl Model for Projection {
 
     fn bytes(&self) -> u64 {
         self.components.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subspace_iteration_agrees_with_the_exact_decomposition() {
+        // Singular values that fall quickly, so that four iterations reach the last digits.
+        let value = |i: usize, j: usize| 1.0 / (1.0 + (i + 2 * j) as f64);
+        let data = (0..30).flat_map(|j| (0..50).map(move |i| value(i, j))).collect();
+        let matrix = Matrix::new(50, 30, data);
+        let (_, exact, vectors) = dense::svd(&matrix).unwrap();
+        let truncation = Truncation { count: 4, oversamples: 6, iterations: 4, seed: 7 };
+        let found = subspace(&matrix, &truncation, &Run::silent()).unwrap().unwrap();
+        let (a, b) = (components(&found.vectors, 4), components(&vectors, 4));
+        assert!(found.singular.iter().zip(&exact).take(4).all(|(a, b)| (a - b).abs() <= 1e-13 * exact[0]));
+        assert!(a.data.iter().zip(&b.data).all(|(a, b)| (a - b).abs() <= 1e-9), "{a:?}, expected {b:?}");
     }
 }

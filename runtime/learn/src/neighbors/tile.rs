@@ -11,8 +11,8 @@ use crate::data::Data;
 /// Rows of a panel.
 pub const LANES: usize = 8;
 
-/// Rows that are multiplied with a panel at once. 6 x 8 sums fit the 16 registers of AVX2.
-pub const BLOCK: usize = 6;
+/// Rows that are multiplied with a panel at once. 4 x 8 sums, 8 features and 4 values fit the 16 registers of AVX2.
+pub const BLOCK: usize = 4;
 
 /// Rows of data, packed so that the same feature of eight rows lies side by side.
 pub struct Panels {
@@ -29,11 +29,23 @@ impl Panels {
         let rows = points.len() / width;
         let mut data = vec![0.0; rows.div_ceil(LANES) * width * LANES];
         data.par_chunks_mut(width * LANES).enumerate().for_each(|(panel, out)| {
-            for lane in 0..LANES.min(rows - panel * LANES) {
+            let of = |lane: usize| {
                 let row = panel * LANES + lane;
-                for (j, value) in points[row * width..(row + 1) * width].iter().enumerate() {
-                    out[j * LANES + lane] = *value;
+                &points[row * width..(row + 1) * width]
+            };
+            let (features, _) = out.as_chunks_mut::<LANES>();
+            if rows - panel * LANES >= LANES {
+                // Eight rows at once: their values are written side by side.
+                let lanes: [&[f64]; LANES] = std::array::from_fn(of);
+                for (j, feature) in features.iter_mut().enumerate() {
+                    for lane in 0..LANES {
+                        feature[lane] = lanes[lane][j];
+                    }
                 }
+                return;
+            }
+            for lane in 0..rows - panel * LANES {
+                features.iter_mut().zip(of(lane)).for_each(|(feature, value)| feature[lane] = *value);
             }
         });
         Panels { rows, width, data }
@@ -105,58 +117,96 @@ pub fn mean(values: &[f64]) -> f64 {
     crate::sums::over_rows(values.len(), chunk, |a, b| a + b).map_or(f64::NAN, |sum| sum / values.len() as f64)
 }
 
-/// The products of all pairs of rows of a row-major matrix of `width` columns: a symmetric matrix, of which each half
-/// is computed once.
-pub fn pairs(points: &[f64], width: usize) -> Vec<f64> {
-    let panels = Panels::new(points, width);
-    let mut out = vec![0.0; panels.rows * panels.rows];
-    pulp::Arch::new().dispatch(Pairs { points, panels: &panels, out: &mut out });
-    for row in 0..panels.rows {
+/// `(x - shift)' (x - shift)` for the columns of `x`: a symmetric matrix, of which each half is computed once.
+pub fn gram(columns: &[&[f64]], shift: &[f64]) -> Vec<f64> {
+    let width = columns.len();
+    let rows = columns.first().map_or(0, |c| c.len());
+    let mut panels = vec![[0.0; LANES]; width.div_ceil(LANES) * rows];
+    for (panel, out) in panels.chunks_exact_mut(rows.max(1)).enumerate() {
+        // Columns that fill up the last panel are copies, whose products nobody reads.
+        let of = |lane: usize| (panel * LANES + lane).min(width - 1);
+        let lanes: [&[f64]; LANES] = std::array::from_fn(|lane| &columns[of(lane)][..rows]);
+        let shifts: [f64; LANES] = std::array::from_fn(|lane| shift[of(lane)]);
+        for (row, out) in out.iter_mut().enumerate() {
+            for lane in 0..LANES {
+                out[lane] = lanes[lane][row] - shifts[lane];
+            }
+        }
+    }
+    let mut out = vec![0.0; width * width];
+    if rows > 0 {
+        pulp::Arch::new().dispatch(Gram { panels: &panels, rows, width, out: &mut out });
+    }
+    for row in 0..width {
         for column in 0..row {
-            out[row * panels.rows + column] = out[column * panels.rows + row];
+            out[row * width + column] = out[column * width + row];
         }
     }
     out
 }
 
-/// The upper half of the products of all pairs.
-struct Pairs<'a> {
-    points: &'a [f64],
-    panels: &'a Panels,
+/// The upper half of the products of all pairs of columns.
+struct Gram<'a> {
+    /// Panel after panel the values of eight columns side by side.
+    panels: &'a [[f64; LANES]],
+    rows: usize,
+    width: usize,
     out: &'a mut [f64],
 }
 
-impl pulp::NullaryFnOnce for Pairs<'_> {
+impl pulp::NullaryFnOnce for Gram<'_> {
     type Output = ();
 
+    // Inlined into the code for each set of instructions: a call would leave it.
     #[inline(always)]
     fn call(self) {
-        let (rows, width) = (self.panels.rows, self.panels.width);
-        for first in (0..rows).step_by(BLOCK) {
-            let row = |r: usize| (first + r).min(rows - 1);
-            let block: [&[f64]; BLOCK] = std::array::from_fn(|r| &self.points[row(r) * width..(row(r) + 1) * width]);
-            for panel in first / LANES..self.panels.count() {
-                let found = products(&block, self.panels.panel(panel));
-                for (r, found) in found.iter().enumerate().take(rows - first) {
-                    let end = rows.min((panel + 1) * LANES);
-                    let out = &mut self.out[(first + r) * rows + panel * LANES..(first + r) * rows + end];
-                    out.iter_mut().zip(found).for_each(|(out, value)| *out = *value);
+        let Gram { panels, rows, width, out } = self;
+        let panel = |number: usize| &panels[number * rows..(number + 1) * rows];
+        for a in 0..width.div_ceil(LANES) {
+            for b in a..width.div_ceil(LANES) {
+                let halves = [half::<0>(panel(a), panel(b)), half::<BLOCK>(panel(a), panel(b))];
+                for (r, sums) in halves.iter().flatten().enumerate().take(width - a * LANES) {
+                    let start = (a * LANES + r) * width;
+                    let out = &mut out[start + b * LANES..start + width.min((b + 1) * LANES)];
+                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum);
                 }
             }
         }
     }
 }
 
+/// The products of the columns from `FIRST` on of a panel with all columns of another one.
+#[inline(always)]
+fn half<const FIRST: usize>(a: &[[f64; LANES]], b: &[[f64; LANES]]) -> [[f64; LANES]; BLOCK] {
+    let mut sums = [[0.0; LANES]; BLOCK];
+    for (a, b) in a.iter().zip(b) {
+        for r in 0..BLOCK {
+            for lane in 0..LANES {
+                sums[r][lane] = a[FIRST + r].mul_add(b[lane], sums[r][lane]);
+            }
+        }
+    }
+    sums
+}
+
 /// The sum of squares of a row.
 #[inline]
 pub fn square(row: &[f64]) -> f64 {
-    row.iter().map(|v| v * v).sum()
+    crate::sums::dot(row, row)
 }
 
-/// The squared distance of two rows.
+/// The squared distance of two rows. Eight sums side by side: one sum would wait for each addition.
 #[inline]
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
+    let (a_eights, a_rest) = a.as_chunks::<LANES>();
+    let (b_eights, b_rest) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a_eights.iter().zip(b_eights) {
+        for lane in 0..LANES {
+            sums[lane] += (a[lane] - b[lane]) * (a[lane] - b[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(x, y)| (x - y) * (x - y)).sum::<f64>()
 }
 
 /// A bound of the error of `|a|^2 + |b|^2 - 2 a b`, relative to `|a|^2 + |b|^2`: the sums have `width` terms.
