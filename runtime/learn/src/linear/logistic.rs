@@ -10,7 +10,7 @@ use onrush_dense::Matrix;
 use onrush_wire::learn::{Detail, Param, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::design::{Design, add, blocks, sum_chunks};
+use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
 use super::{finite, newton, quasi};
 use crate::data::Data;
 use crate::error::Error;
@@ -172,6 +172,10 @@ pub(crate) struct End {
 /// Parameters up to which Newton's method is used.
 const NEWTON: usize = 512;
 
+/// Multiplications of a matrix of second derivatives up to which Newton's method is used: L-BFGS with a preconditioner takes more iterations
+/// that cost less.
+const CHEAP: usize = 1 << 27;
+
 /// Minimises the objective from `start`, which is in units of the data.
 ///
 /// # Errors
@@ -179,10 +183,9 @@ const NEWTON: usize = 512;
 pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
     let start = problem.inner(start);
     let size = start.len();
-    // Newton's method takes about 8 passes of `size` squared, L-BFGS about 50 of `size`, and the former run on matrix units.
-    let affordable = problem.outputs == 1 || size <= 64 || problem.design.rows * size * size <= 1 << 31;
-    let mut end = match (problem.l1 > 0.0, size <= NEWTON && affordable) {
-        (true, full) => newton::proximal(problem, start, full, settings, run)?,
+    let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;
+    let mut end = match (problem.l1 > 0.0, size <= NEWTON && cheap) {
+        (true, cheap) => newton::proximal(problem, start, cheap || problem.outputs == 1, settings, run)?,
         (false, true) => newton::newton(problem, start, settings, run)?,
         (false, false) => quasi::lbfgs(problem, start, settings, run)?,
     };
@@ -280,7 +283,7 @@ impl<'a> Problem<'a> {
 
     /// The mean loss and the l2 penalty with its derivatives.
     pub fn smooth(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
-        let mut sums = self.pass(params, order, run)?;
+        let mut sums = self.pass(params, order, 1, run)?;
         let stride = self.stride();
         for (i, w) in params.iter().enumerate() {
             let (_, l2) = self.penalty(i);
@@ -319,8 +322,24 @@ impl<'a> Problem<'a> {
         largest
     }
 
-    /// One pass over the rows: the mean loss and its derivatives.
-    fn pass(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
+    /// The second derivatives of each output alone, about: from evenly spaced blocks of rows.
+    ///
+    /// # Errors
+    /// If the user stops the work.
+    pub fn curvature(&self, params: &[f64], run: &Run<'_>) -> Result<Vec<Matrix>, Error> {
+        let stride = self.stride();
+        let every = (self.design.rows / (16 * stride).max(4096)).max(1);
+        let sums = self.pass(params, Order::Blocks, every, run)?;
+        let Hessian::Blocks(mut blocks) = sums.hessian else { return Ok(Vec::new()) };
+        for h in &mut blocks {
+            h.data.iter_mut().for_each(|v| *v *= every as f64);
+            (0..stride).for_each(|j| h.data[j * (stride + 1)] += self.penalty(j).1);
+        }
+        Ok(blocks)
+    }
+
+    /// One pass over the rows: the mean loss and its derivatives. It reads only one block of `every` so many.
+    fn pass(&self, params: &[f64], order: Order, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
         let (size, stride) = (params.len(), self.stride());
         let numbers = match order {
             Order::First => 0,
@@ -338,11 +357,12 @@ impl<'a> Problem<'a> {
             },
         };
         let work = |rows: Range<usize>| {
-            let mut sums = empty();
-            blocks(rows).for_each(|block| self.block(block, &weights, &mut sums));
+            let (mut sums, mut scratch) = (empty(), Scratch::default());
+            let sampled = blocks(rows).filter(|block| (block.start / BLOCK).is_multiple_of(every));
+            sampled.for_each(|block| self.block(block, &weights, &mut scratch, &mut sums));
             sums
         };
-        sum_chunks(run, self.design.rows, numbers + size, work, |sum, other| {
+        let mut sum = sum_chunks(run, self.design.rows, numbers + size, work, |sum, other| {
             sum.loss += other.loss;
             add(&mut sum.gradient, &other.gradient);
             match (&mut sum.hessian, &other.hessian) {
@@ -352,38 +372,66 @@ impl<'a> Problem<'a> {
                 }
                 _ => {}
             }
-        })
+        })?;
+        match &mut sum.hessian {
+            Hessian::None => {}
+            Hessian::Full(h) => mirror(h),
+            Hessian::Blocks(h) => h.iter_mut().for_each(mirror),
+        }
+        Ok(sum)
     }
 
-    /// Adds a block of rows to the sums.
-    fn block(&self, rows: Range<usize>, weights: &Matrix, sums: &mut Sums) {
-        let (len, stride) = (rows.len(), self.stride());
-        let mut x = Matrix::zeros(len, stride);
+    /// Adds a block of rows to the sums. Of second derivatives only the lower triangles are filled.
+    fn block(&self, rows: Range<usize>, weights: &Matrix, scratch: &mut Scratch, sums: &mut Sums) {
+        let (len, width) = (rows.len(), self.width());
+        let Scratch { x, .. } = scratch;
+        shape(x, len, self.stride());
         self.design.fill(rows.clone(), &mut x.data);
         if self.centre {
-            x.column_mut(self.width()).fill(1.0);
+            x.column_mut(width).fill(1.0);
         }
-        let share: Vec<f64> = rows.clone().map(|i| self.design.weight_at(i) / self.design.total).collect();
-        let class: Vec<usize> = rows.map(|i| self.y[self.design.row(i)] as usize).collect();
+        let share = rows.clone().map(|i| self.design.weight_at(i) / self.design.total);
+        scratch.share.clear();
+        scratch.share.extend(share);
+        scratch.class.clear();
+        scratch.class.extend(rows.map(|i| self.y[self.design.row(i)] as usize));
         match self.outputs {
-            1 => binary(&x, &share, &class, &weights.data, sums),
-            _ => softmax(&x, &share, &class, weights, sums),
+            1 => binary(scratch, &weights.data, sums),
+            _ => softmax(scratch, weights, sums),
         }
     }
 }
 
+/// Memory that the blocks of a chunk share.
+struct Scratch {
+    /// Columns of a block, with a column of ones for the intercept.
+    x: Matrix,
+    /// The columns under factors of their rows.
+    scaled: Matrix,
+    /// Weights of rows as shares of their sum.
+    share: Vec<f64>,
+    class: Vec<usize>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch { x: Matrix::zeros(0, 0), scaled: Matrix::zeros(0, 0), share: Vec::new(), class: Vec::new() }
+    }
+}
+
 /// The loss of two classes: `ln(1 + exp(z)) - y z`.
-fn binary(x: &Matrix, share: &[f64], class: &[usize], params: &[f64], sums: &mut Sums) {
+fn binary(scratch: &mut Scratch, params: &[f64], sums: &mut Sums) {
+    let Scratch { x, scaled, share, class } = scratch;
     let mut z = vec![0.0; x.rows];
     for (j, w) in params.iter().enumerate() {
         z.iter_mut().zip(x.column(j)).for_each(|(z, x)| *z += x * w);
     }
-    let mut second = vec![0.0; x.rows];
+    let mut root = vec![0.0; x.rows];
     for (i, z) in z.iter_mut().enumerate() {
         let small = (-z.abs()).exp();
         let (p, y) = (if *z >= 0.0 { 1.0 } else { small } / (1.0 + small), class[i] as f64);
         sums.loss += share[i] * (small.ln_1p() + z.max(0.0) - y * *z);
-        second[i] = share[i] * small / ((1.0 + small) * (1.0 + small));
+        root[i] = (share[i] * small).sqrt() / (1.0 + small);
         *z = share[i] * (p - y);
     }
     for j in 0..params.len() {
@@ -394,39 +442,53 @@ fn binary(x: &Matrix, share: &[f64], class: &[usize], params: &[f64], sums: &mut
         Hessian::Full(h) => h,
         Hessian::Blocks(h) => &mut h[0],
     };
-    let root: Vec<f64> = second.iter().map(|s| s.sqrt()).collect();
-    let scaled = times(x, &root);
-    add(&mut hessian.data, &dense::transpose_multiply(&scaled, &scaled).data);
+    times(x, &root, scaled);
+    dense::add_gram(hessian, scaled);
 }
 
 /// Rows multiplied by factors.
-fn times(x: &Matrix, factors: &[f64]) -> Matrix {
-    let mut out = x.clone();
-    out.data.chunks_exact_mut(x.rows).for_each(|c| c.iter_mut().zip(factors).for_each(|(x, f)| *x *= f));
-    out
+fn times(x: &Matrix, factors: &[f64], out: &mut Matrix) {
+    shape(out, x.rows, x.columns);
+    for (out, x) in out.data.chunks_exact_mut(x.rows).zip(x.data.chunks_exact(x.rows)) {
+        out.iter_mut().zip(x).zip(factors).for_each(|((o, x), f)| *o = x * f);
+    }
 }
 
 /// The loss of several classes: the logarithm of the sum of exponentials, minus the score of the class.
-fn softmax(x: &Matrix, share: &[f64], class: &[usize], weights: &Matrix, sums: &mut Sums) {
+fn softmax(scratch: &mut Scratch, weights: &Matrix, sums: &mut Sums) {
+    let Scratch { x, scaled, share, class } = scratch;
     let (len, k, stride) = (x.rows, weights.columns, weights.rows);
     let mut p = dense::multiply(x, weights);
-    let mut rest = Matrix::zeros(len, k);
+    let mut largest = p.column(0).to_vec();
+    for c in 1..k {
+        largest.iter_mut().zip(p.column(c)).for_each(|(a, z)| *a = if *z > *a { *z } else { *a });
+    }
     for i in 0..len {
-        let largest = (0..k).fold(f64::NEG_INFINITY, |a, c| a.max(p.at(i, c)));
-        let own = p.at(i, class[i]);
-        let mut total = 0.0;
-        for c in 0..k {
-            let e = (p.at(i, c) - largest).exp();
-            p.set(i, c, e);
-            total += e;
-        }
-        sums.loss += share[i] * (total.ln() + largest - own);
-        for c in 0..k {
-            p.set(i, c, p.at(i, c) / total);
-            rest.set(i, c, share[i] * (p.at(i, c) - f64::from(u8::from(class[i] == c))));
+        sums.loss += share[i] * (largest[i] - p.at(i, class[i]));
+    }
+    let mut total = vec![0.0; len];
+    for c in 0..k {
+        for ((z, largest), total) in p.column_mut(c).iter_mut().zip(&largest).zip(&mut total) {
+            *z = (*z - largest).exp();
+            *total += *z;
         }
     }
+    sums.loss += share.iter().zip(&total).map(|(s, t)| s * t.ln()).sum::<f64>();
+    for c in 0..k {
+        p.column_mut(c).iter_mut().zip(&total).for_each(|(p, t)| *p /= t);
+    }
+    let mut rest = p.clone();
+    for c in 0..k {
+        rest.column_mut(c).iter_mut().zip(&*share).for_each(|(r, s)| *r *= s);
+    }
+    for i in 0..len {
+        // Not by adding the product: a probability of 1 must leave nothing.
+        rest.set(i, class[i], share[i] * (p.at(i, class[i]) - 1.0));
+    }
     add(&mut sums.gradient, &dense::transpose_multiply(x, &rest).data);
+    if matches!(sums.hessian, Hessian::None) {
+        return;
+    }
     let root: Vec<f64> = share.iter().map(|s| s.sqrt()).collect();
     match &mut sums.hessian {
         Hessian::None => {}
@@ -435,23 +497,26 @@ fn softmax(x: &Matrix, share: &[f64], class: &[usize], weights: &Matrix, sums: &
             let mut all = Matrix::zeros(len, k * stride);
             for c in 0..k {
                 let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p * r).collect();
-                all.data[c * stride * len..(c + 1) * stride * len].copy_from_slice(&times(x, &factors).data);
+                times(x, &factors, scaled);
+                all.data[c * stride * len..(c + 1) * stride * len].copy_from_slice(&scaled.data);
                 let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p.sqrt() * r).collect();
-                let scaled = times(x, &factors);
-                let own = dense::transpose_multiply(&scaled, &scaled);
+                times(x, &factors, scaled);
+                let mut own = Matrix::zeros(stride, stride);
+                dense::add_gram(&mut own, scaled);
                 for j in 0..stride {
                     let start = (c * stride + j) * k * stride + c * stride;
                     add(&mut h.data[start..start + stride], own.column(j));
                 }
             }
-            let cross = dense::transpose_multiply(&all, &all);
+            let mut cross = Matrix::zeros(k * stride, k * stride);
+            dense::add_gram(&mut cross, &all);
             h.data.iter_mut().zip(&cross.data).for_each(|(h, c)| *h -= c);
         }
         Hessian::Blocks(h) => {
             for (c, h) in h.iter_mut().enumerate() {
                 let factors = p.column(c).iter().zip(&root).map(|(p, r)| (p * (1.0 - p)).sqrt() * r);
-                let scaled = times(x, &factors.collect::<Vec<f64>>());
-                add(&mut h.data, &dense::transpose_multiply(&scaled, &scaled).data);
+                times(x, &factors.collect::<Vec<f64>>(), scaled);
+                dense::add_gram(h, scaled);
             }
         }
     }
