@@ -113,17 +113,17 @@ impl<'a> Design<'a> {
         self.weight.map_or(1.0, |w| w[self.row(position)])
     }
 
+    /// The rows of the data at these positions, if they lie side by side.
+    pub fn run(&self, rows: &Range<usize>) -> Option<Range<usize>> {
+        let Some(pick) = self.pick else { return Some(rows.clone()) };
+        let (first, last) = (*pick.get(rows.start)?, *pick.get(rows.end.checked_sub(1)?)?);
+        (last - first + 1 == rows.len()).then_some(first..last + 1)
+    }
+
     /// Writes the centred and scaled columns of these rows, column after column.
     pub fn fill(&self, rows: Range<usize>, out: &mut [f64]) {
         let len = rows.len();
-        // Rows that lie side by side are read without looking each of them up.
-        let run = match self.pick {
-            None => Some(rows.clone()),
-            Some(pick) => match (pick.get(rows.start), rows.end.checked_sub(1).and_then(|last| pick.get(last))) {
-                (Some(first), Some(last)) if last - first + 1 == len => Some(*first..last + 1),
-                _ => None,
-            },
-        };
+        let run = self.run(&rows);
         for (j, out) in out.chunks_exact_mut(len.max(1)).take(self.columns.len()).enumerate() {
             let (mean, scale) = (self.mean[j], self.scale[j]);
             let values = self.columns[j];
@@ -146,8 +146,8 @@ impl<'a> Design<'a> {
         Some(rows.map(|i| self.weight_at(i).sqrt()).collect())
     }
 
-    /// [`Design::fill`] with rows multiplied by the square roots of their weights, as a matrix, with the roots as a last column if
-    /// `ones` says so.
+    /// [`Design::fill`] with rows multiplied by the square roots of their weights, as a matrix, with the roots as a
+    /// last column if `ones` says so.
     pub fn block(&self, rows: Range<usize>, ones: bool) -> Matrix {
         let mut block = Matrix::zeros(0, 0);
         self.block_into(rows, ones, &mut block);
@@ -195,8 +195,8 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The mean of a column under weights (0 unless `centre`), a power of two that brings the centred values to about 1, and whether all
-/// centred values are 0. Rows of weight 0 do not count.
+/// The mean of a column under weights (0 unless `centre`), a power of two that brings the centred values to about 1,
+/// and whether all centred values are 0. Rows of weight 0 do not count.
 fn statistics(
     column: &[f64],
     rows: usize,
@@ -307,8 +307,9 @@ pub fn add(sum: &mut [f64], other: &[f64]) {
     sum.iter_mut().zip(other).for_each(|(a, b)| *a += b);
 }
 
-/// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend on the number of rows
-/// and on `state`, the numbers that a result holds: the results of all chunks take at most about 256 MB.
+/// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend
+/// on the number of rows and on `state`, the numbers that a result holds: the results of all chunks take at most about
+/// 256 MB.
 ///
 /// # Errors
 /// If the user stops the work.

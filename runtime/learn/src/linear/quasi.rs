@@ -1,6 +1,6 @@
-//! L-BFGS: the two-loop recursion with a line search for the weak Wolfe conditions (Nocedal and Wright, Numerical Optimization, 7.2; Lewis and
-//! Overton 2013). The first matrix of the recursion is the inverse of the second derivatives of a sample of rows, so that a few
-//! iterations are enough (subsampled Newton, Byrd et al. 2011).
+//! L-BFGS: the two-loop recursion with a line search for the weak Wolfe conditions (Nocedal and Wright, Numerical
+//! Optimization, 7.2; Lewis and Overton 2013). The first matrix of the recursion is the inverse of the second
+//! derivatives of a sample of rows, so that a few iterations are enough (subsampled Newton, Byrd et al. 2011).
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
@@ -27,7 +27,7 @@ pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, r
         }
         let mut step = direction(&sums.gradient, &pairs, &curvature);
         let mut along = dot(&step, &sums.gradient);
-        if !(along < 0.0) {
+        if along.is_nan() || along >= 0.0 {
             pairs.clear();
             step = sums.gradient.iter().map(|g| -g).collect();
             along = -dot(&sums.gradient, &sums.gradient);
@@ -87,8 +87,7 @@ impl Curvature {
         let mut factors = Vec::new();
         for mut h in problem.curvature(params, run)? {
             let size = h.rows;
-            let norm: Vec<f64> =
-                (0..size).map(|i| h.at(i, i).sqrt()).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
+            let norm: Vec<f64> = (0..size).map(|i| h.at(i, i).sqrt()).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
             for j in 0..size {
                 for i in 0..size {
                     h.set(i, j, h.at(i, j) / (norm[i] * norm[j]));

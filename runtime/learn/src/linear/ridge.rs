@@ -42,7 +42,8 @@ pub fn gram(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Option<G
     Ok(Some(Gram::new(&design.products(run)?, &design.mean, &design.scale, centre)))
 }
 
-/// Coefficients in units of the data for all `width` features, of which `design` has those at the positions `active`; and the intercept.
+/// Coefficients in units of the data for all `width` features, of which `design` has those at the positions `active`;
+/// and the intercept.
 pub fn solve(
     design: &Design<'_>,
     gram: Option<&Gram>,
@@ -75,8 +76,8 @@ pub fn solve(
     Ok((coef, if centre { gram.intercept(&inner) } else { 0.0 }))
 }
 
-/// The solution by Cholesky's decomposition, whether it needs refinement, and how another right side is solved. `None` if the matrix is too
-/// close to singular.
+/// The solution by Cholesky's decomposition, whether it needs refinement, and how another right side is solved. `None`
+/// if the matrix is too close to singular.
 fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, bool, impl Fn(&[f64]) -> Vec<f64>)> {
     let d = penalty.len();
     let norm: Vec<f64> = (0..d).map(|j| (gram.g.at(j, j) + penalty[j]).sqrt()).collect();
@@ -93,7 +94,7 @@ fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, bool, impl Fn(&[f6
     let factor = dense::cholesky(&scaled)?;
     // A pivot is the share of a column that the columns before it do not explain.
     let least = (0..d).map(|j| factor.at(j, j) * factor.at(j, j)).fold(1.0, f64::min);
-    if !(least > 1e-10) {
+    if least <= 1e-10 {
         return None;
     }
     let step = move |q: &[f64]| -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Ridge regression that chooses its penalty by leave-one-out or k-fold cross-validation.
 //!
-//! Leave-one-out errors have a closed form: the residual divided by one minus the leverage (Rifkin and Lippert, Notes on Regularized Least
-//! Squares, 2007; scikit-learn's `_RidgeGCV`). One decomposition serves all penalties.
+//! Leave-one-out errors have a closed form: the residual divided by one minus the leverage (Rifkin and Lippert, Notes
+//! on Regularized Least Squares, 2007; scikit-learn's `_RidgeGCV`). One decomposition serves all penalties.
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
