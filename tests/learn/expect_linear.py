@@ -1,7 +1,8 @@
 """Writes `linear.json`: what scikit-learn 1.9 and statsmodels find for the linear models, and NIST's certified values.
 
-Run in an environment with scikit-learn 1.9 and statsmodels 0.15: `python tests/learn/expect_linear.py`, with the folder of NIST's data files
-(https://www.itl.nist.gov/div898/strd/lls/lls.shtml, public domain) as an argument to read them again.
+Run in an environment with scikit-learn 1.9 and statsmodels 0.15: `python tests/learn/expect_linear.py`, with the folder
+of NIST's data files (https://www.itl.nist.gov/div898/strd/lls/lls.shtml, public domain) as an argument to read them
+again.
 """
 
 import json
@@ -171,24 +172,20 @@ def logistic(out):
     )
     out["binary_l1"] = one(lib.fit(ten, y), ten, y)
     out["binary_l1_intercept"] = one(LogisticRegression(l1_ratio=1.0, C=0.2, **saga).fit(ten, y), ten, y)
+    plain = {"use_legacy_attributes": False, **exact}
+    losses = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3, scoring="neg_log_loss", **plain)
     for name, model, (a, b) in [
-        ("logistic_cv", LogisticRegressionCV(Cs=5, solver="newton-cholesky", use_legacy_attributes=False, **tight), (ten, y)),
-        (
-            "logistic_cv_loss",
-            LogisticRegressionCV(
-                Cs=[0.01, 0.1, 1.0, 10.0], cv=3, scoring="neg_log_loss", solver="newton-cholesky",
-                use_legacy_attributes=False, **tight,
-            ),
-            (flat, target),
-        ),
+        ("logistic_cv", LogisticRegressionCV(Cs=5, **plain), (ten, y)),
+        ("logistic_cv_loss", losses, (flat, target)),
     ]:
         model.fit(a, b)
         # Scores of scikit-learn are folds x ratios x penalties.
-        out[name] = {**one(model, a, b), "c": float(model.C_), "scores": listed(np.squeeze(model.scores_).T.ravel())}
+        scores = listed(np.squeeze(model.scores_).T.ravel())
+        out[name] = {**one(model, a, b), "c": float(model.C_), "scores": scores}
 
 
 def strd(folder):
-    """NIST's data sets of linear least squares: rows of y and x, certified coefficients and their standard deviations."""
+    """NIST's sets of linear least squares: rows of y and x, certified coefficients and their standard deviations."""
     out = {}
     degrees = {"Norris": 1, "Pontius": 2, "Filip": 10, **{f"Wampler{i}": 5 for i in range(1, 6)}}
     for name in ["Norris", "Pontius", "NoInt1", "NoInt2", "Filip", "Longley", *[f"Wampler{i}" for i in range(1, 6)]]:

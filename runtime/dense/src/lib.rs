@@ -82,6 +82,18 @@ pub fn transpose_multiply(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::of((a.view().transpose() * b.view()).as_ref())
 }
 
+/// Adds `a' a` to the lower triangle of `sum`. What is above the diagonal of `sum` stays.
+pub fn add_gram(sum: &mut Matrix, a: &Matrix) {
+    use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+
+    let (rows, columns) = (sum.rows, sum.columns);
+    let sum = faer::MatMut::from_column_major_slice_mut(&mut sum.data, rows, columns);
+    let full = BlockStructure::Rectangular;
+    let (left, right) = (a.view().transpose(), a.view());
+    let lower = BlockStructure::TriangularLower;
+    matmul(sum, lower, faer::Accum::Add, left, full, right, full, 1.0, faer::get_global_parallelism());
+}
+
 /// Solves `a x = b` for a symmetric positive definite `a` by Cholesky's decomposition. `None` if `a` is not positive definite.
 pub fn solve_positive(a: &Matrix, b: &Matrix) -> Option<Matrix> {
     let llt = a.view().llt(Side::Lower).ok()?;
@@ -209,6 +221,9 @@ mod tests {
         let lower = cholesky(&a).unwrap();
         let back = multiply(&lower, &lower.transposed());
         assert!(back.data.iter().zip(&a.data).all(|(x, y)| (x - y).abs() < 1e-12) && lower.at(0, 1) == 0.0);
+        let mut sum = Matrix::new(2, 2, vec![1.0, 0.0, 7.0, 0.0]);
+        add_gram(&mut sum, &tall());
+        assert_eq!(sum.data, [4.0, 6.0, 7.0, 14.0]);
         let upper = triangle(&tall());
         let back = transpose_multiply(&upper, &upper);
         let gram = transpose_multiply(&tall(), &tall());

@@ -1,5 +1,5 @@
-//! Times of the linear models on generated rows: `cargo run -p onrush-learn --example bench_linear [rows] [features] [name]` prints a line
-//! `name seconds` with the best of three runs for each.
+//! Times of the linear models on generated rows: `cargo run -p onrush-learn --example bench_linear [rows] [features]
+//! [name]` prints a line `name seconds` with the best of three runs for each.
 
 use std::time::Instant;
 

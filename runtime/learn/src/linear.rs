@@ -36,7 +36,8 @@ pub struct Linear {
     pub rank: Option<usize>,
     /// The singular values of the centred features, of least squares.
     pub singular: Option<Tensor>,
-    /// Coefficient, standard error, t, p, and the 95 % interval of each coefficient, the intercept first if there is one.
+    /// Coefficient, standard error, t, p, and the 95 % interval of each coefficient, the intercept first if there is
+    /// one.
     pub summary: Option<Tensor>,
     /// The iterations of a solver that iterates.
     pub n_iter: Option<u64>,

@@ -1,4 +1,5 @@
-//! Linear models beside scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's certified values.
+//! Linear models beside scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's certified
+//! values.
 
 mod common;
 

@@ -37,7 +37,8 @@ macro_rules! linear_estimators {
                 alphas: Floats = [0.1, 1.0, 10.0], AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Score that is maximised. Without one, leave-one-out takes the negative mean squared error, folds take r2.
+                /// Score that is maximised. Without one, leave-one-out takes the negative mean squared error, folds
+                /// take r2.
                 scoring: Str = $crate::learn::NONE, OneOf(&[
                     "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error",
                 ]);
@@ -104,7 +105,8 @@ macro_rules! linear_estimators {
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
-                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, alphas: Frame, mse_path: Frame,
+                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, alphas: Frame,
+                mse_path: Frame,
             }
 
             /// Elastic net that chooses its penalty by cross-validation.
@@ -130,13 +132,14 @@ macro_rules! linear_estimators {
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
-                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, l1_ratio: Float, alphas: Frame,
-                mse_path: Frame,
+                coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float, alpha: Float, l1_ratio: Float,
+                alphas: Frame, mse_path: Frame,
             }
 
             /// Logistic regression of two classes, or of several by softmax.
             LogisticRegression: Classifier [] {
-                /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to infinity.
+                /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to
+                /// infinity.
                 penalty: Str = $crate::learn::NONE, OneOf(&["l1", "l2", "elasticnet", "none"]);
                 /// Inverse of the strength of the penalty. Infinity: no penalty.
                 c: Float = 1.0, Above(0.0);

@@ -1,5 +1,5 @@
-//! Coordinate descent for lasso and elastic net (Friedman, Hastie and Tibshirani 2010), with scikit-learn's stop and its gap safe screening
-//! (Ndiaye et al. 2017, arXiv 1611.05780): `sklearn/linear_model/_cd_fast.pyx`.
+//! Coordinate descent for lasso and elastic net (Friedman, Hastie and Tibshirani 2010), with scikit-learn's stop and
+//! its gap safe screening (Ndiaye et al. 2017, arXiv 1611.05780): `sklearn/linear_model/_cd_fast.pyx`.
 
 use onrush_dense::Matrix;
 
@@ -166,7 +166,8 @@ impl Order {
     }
 }
 
-/// Moves the coefficients to the minimum. They and `columns` must belong together. `order`: coordinates at random, else in turn.
+/// Moves the coefficients to the minimum. They and `columns` must belong together. `order`: coordinates at random, else
+/// in turn.
 ///
 /// # Errors
 /// If the user stops the work.
@@ -262,7 +263,8 @@ fn screen<C: Columns>(
     let radius = (2.0 * gap.abs()).sqrt() / goal.l1;
     active.retain(|j| {
         let theta = dual.0[*j] / goal.l1.max(dual.1);
-        let kept = !((1.0 - theta.abs()) / (columns.square(*j) + goal.l2).sqrt() > radius);
+        let distance = (1.0 - theta.abs()) / (columns.square(*j) + goal.l2).sqrt();
+        let kept = distance.partial_cmp(&radius) != Some(std::cmp::Ordering::Greater);
         if !kept && coef[*j] != 0.0 {
             columns.grow(*j, -coef[*j]);
             coef[*j] = 0.0;

@@ -19,7 +19,7 @@ pub const BLOCK: usize = 512;
 pub struct Design<'a> {
     pub columns: Vec<&'a [f64]>,
     pub weight: Option<&'a [f64]>,
-    /// The rows that are used. `None`: all.
+    /// The rows that are used, in ascending order. `None`: all.
     pub pick: Option<&'a [usize]>,
     pub rows: usize,
     /// What is subtracted from each column.
@@ -113,20 +113,29 @@ impl<'a> Design<'a> {
         self.weight.map_or(1.0, |w| w[self.row(position)])
     }
 
+    /// The rows of the data at these positions, if they lie side by side.
+    pub fn run(&self, rows: &Range<usize>) -> Option<Range<usize>> {
+        let Some(pick) = self.pick else { return Some(rows.clone()) };
+        let (first, last) = (*pick.get(rows.start)?, *pick.get(rows.end.checked_sub(1)?)?);
+        (last - first + 1 == rows.len()).then_some(first..last + 1)
+    }
+
     /// Writes the centred and scaled columns of these rows, column after column.
     pub fn fill(&self, rows: Range<usize>, out: &mut [f64]) {
         let len = rows.len();
+        let run = self.run(&rows);
         for (j, out) in out.chunks_exact_mut(len.max(1)).take(self.columns.len()).enumerate() {
             let (mean, scale) = (self.mean[j], self.scale[j]);
-            match self.pick {
-                None => {
-                    let values = &self.columns[j][rows.clone()];
-                    out.iter_mut().zip(values).for_each(|(o, x)| *o = (x - mean) * scale);
+            let values = self.columns[j];
+            match (&run, self.pick) {
+                (Some(run), _) => {
+                    out.iter_mut().zip(&values[run.clone()]).for_each(|(o, x)| *o = (x - mean) * scale);
                 }
-                Some(pick) => {
-                    let values = pick[rows.clone()].iter().map(|i| self.columns[j][*i]);
-                    out.iter_mut().zip(values).for_each(|(o, x)| *o = (x - mean) * scale);
+                (None, Some(pick)) => {
+                    let rows = pick[rows.clone()].iter();
+                    out.iter_mut().zip(rows).for_each(|(o, i)| *o = (values[*i] - mean) * scale);
                 }
+                (None, None) => {}
             }
         }
     }
@@ -137,11 +146,18 @@ impl<'a> Design<'a> {
         Some(rows.map(|i| self.weight_at(i).sqrt()).collect())
     }
 
-    /// [`Design::fill`] with rows multiplied by the square roots of their weights, as a matrix, with the roots as a last column if
-    /// `ones` says so.
+    /// [`Design::fill`] with rows multiplied by the square roots of their weights, as a matrix, with the roots as a
+    /// last column if `ones` says so.
     pub fn block(&self, rows: Range<usize>, ones: bool) -> Matrix {
+        let mut block = Matrix::zeros(0, 0);
+        self.block_into(rows, ones, &mut block);
+        block
+    }
+
+    /// [`Design::block`] in the memory of another block.
+    pub fn block_into(&self, rows: Range<usize>, ones: bool, block: &mut Matrix) {
         let (len, width) = (rows.len(), self.columns.len());
-        let mut block = Matrix::zeros(len, width + usize::from(ones));
+        shape(block, len, width + usize::from(ones));
         self.fill(rows.clone(), &mut block.data);
         let roots = self.roots(rows);
         if let Some(roots) = &roots {
@@ -156,7 +172,6 @@ impl<'a> Design<'a> {
                 None => block.column_mut(width).fill(1.0),
             }
         }
-        block
     }
 
     /// Sums of products of the columns and of a column of ones, under weights: (columns + 1) squared.
@@ -167,18 +182,21 @@ impl<'a> Design<'a> {
         let width = self.columns.len() + 1;
         let work = |rows: Range<usize>| {
             let mut sum = Matrix::zeros(width, width);
-            for block in blocks(rows) {
-                let block = self.block(block, true);
-                add(&mut sum.data, &dense::transpose_multiply(&block, &block).data);
+            let mut block = Matrix::zeros(0, 0);
+            for range in blocks(rows) {
+                self.block_into(range, true, &mut block);
+                dense::add_gram(&mut sum, &block);
             }
             sum
         };
-        sum_chunks(run, self.rows, width * width, work, |sum, other| add(&mut sum.data, &other.data))
+        let mut sum = sum_chunks(run, self.rows, width * width, work, |sum, other| add(&mut sum.data, &other.data))?;
+        mirror(&mut sum);
+        Ok(sum)
     }
 }
 
-/// The mean of a column under weights (0 unless `centre`), a power of two that brings the centred values to about 1, and whether all
-/// centred values are 0. Rows of weight 0 do not count.
+/// The mean of a column under weights (0 unless `centre`), a power of two that brings the centred values to about 1,
+/// and whether all centred values are 0. Rows of weight 0 do not count.
 fn statistics(
     column: &[f64],
     rows: usize,
@@ -209,6 +227,13 @@ fn statistics(
     let (mut low, mut high) = ([f64::INFINITY; 8], [f64::NEG_INFINITY; 8]);
     pass(&mut |values, weights| {
         for (values, weights) in values.chunks(8).zip(weights.chunks(8)) {
+            if let (Ok(values), None) = (<&[f64; 8]>::try_from(values), weight) {
+                for k in 0..8 {
+                    low[k] = if values[k] < low[k] { values[k] } else { low[k] };
+                    high[k] = if values[k] > high[k] { values[k] } else { high[k] };
+                }
+                continue;
+            }
             for (k, (v, w)) in values.iter().zip(weights).enumerate() {
                 low[k] = if *v < low[k] && *w > 0.0 { *v } else { low[k] };
                 high[k] = if *v > high[k] && *w > 0.0 { *v } else { high[k] };
@@ -239,12 +264,14 @@ fn statistics(
 /// The sum of `values * weights * share`, in eight sums.
 fn dot_scaled(values: &[f64], weights: &[f64], share: f64) -> f64 {
     let mut sums = [0.0; 8];
-    for (values, weights) in values.chunks(8).zip(weights.chunks(8)) {
-        for (k, (v, w)) in values.iter().zip(weights).enumerate() {
-            sums[k] += v * share * w;
+    let ((values, values_rest), (weights, weights_rest)) = (values.as_chunks::<8>(), weights.as_chunks::<8>());
+    for (v, w) in values.iter().zip(weights) {
+        for k in 0..8 {
+            sums[k] += v[k] * share * w[k];
         }
     }
-    sums.iter().sum()
+    let rest: f64 = values_rest.iter().zip(weights_rest).map(|(v, w)| v * share * w).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// A power of two which times `size` is about 1. 1 for zero, infinity and NaN.
@@ -252,6 +279,21 @@ pub fn power_of_two(size: f64) -> f64 {
     match size.is_finite() && size > 0.0 {
         true => (-size.log2().round()).clamp(-1000.0, 1000.0).exp2(),
         false => 1.0,
+    }
+}
+
+/// Gives a matrix another shape. Its values are those of other rows until they are written.
+pub fn shape(matrix: &mut Matrix, rows: usize, columns: usize) {
+    (matrix.rows, matrix.columns) = (rows, columns);
+    matrix.data.resize(rows * columns, 0.0);
+}
+
+/// Copies the lower triangle of a square matrix to the upper one.
+pub fn mirror(matrix: &mut Matrix) {
+    for j in 0..matrix.columns {
+        for i in 0..j {
+            matrix.set(i, j, matrix.at(j, i));
+        }
     }
 }
 
@@ -265,8 +307,9 @@ pub fn add(sum: &mut [f64], other: &[f64]) {
     sum.iter_mut().zip(other).for_each(|(a, b)| *a += b);
 }
 
-/// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend on the number of rows
-/// and on `state`, the numbers that a result holds: the results of all chunks take at most about 256 MB.
+/// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend
+/// on the number of rows and on `state`, the numbers that a result holds: the results of all chunks take at most about
+/// 256 MB.
 ///
 /// # Errors
 /// If the user stops the work.

@@ -24,11 +24,12 @@ impl Folds {
     }
 }
 
-/// The folds that `cv` asks for: a splitter, or a number of folds, which are stratified for a classifier and consecutive rows for a
-/// regressor. `None` if neither is set.
+/// The folds that `cv` asks for: a splitter, or a number of folds, which are stratified for a classifier and
+/// consecutive rows for a regressor. `None` if neither is set.
 ///
 /// # Errors
-/// If there are fewer rows than folds, or classes of fewer rows, if a fold has no weight, or if the splitter has no disjoint folds.
+/// If there are fewer rows than folds, or classes of fewer rows, if a fold has no weight, or if the splitter has no
+/// disjoint folds.
 pub fn of(spec: &Spec, data: &Data) -> Result<Option<Folds>, Error> {
     let classifier = !data.classes.is_empty();
     let (count, stratified, seed) = match (&spec.cv, spec.count("cv")) {
@@ -84,7 +85,8 @@ fn consecutive(rows: usize, count: usize, seed: Option<u32>) -> Vec<usize> {
     of_row
 }
 
-/// `StratifiedKFold`: the sorted classes are dealt out to the folds in turn, and the rows of each class get its folds in order.
+/// `StratifiedKFold`: the sorted classes are dealt out to the folds in turn, and the rows of each class get its folds
+/// in order.
 fn stratified_folds(data: &Data, count: usize, seed: Option<u32>) -> Result<Vec<usize>, Error> {
     if data.classes.is_empty() {
         return Err(

@@ -168,7 +168,8 @@ fn finish(prepared: Prepared, alpha: f64, ratio: f64, settings: &Settings, run: 
     })
 }
 
-/// The penalties that cross-validation tries, in descending order: `sklearn.linear_model._coordinate_descent._alpha_grid`.
+/// The penalties that cross-validation tries, in descending order:
+/// `sklearn.linear_model._coordinate_descent._alpha_grid`.
 fn grid(spec: &Spec, prepared: &Prepared, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
     if let Param::List(_) = spec.param("alphas") {
         let mut alphas = spec.floats("alphas").unwrap_or_default();
@@ -211,7 +212,8 @@ fn grid(spec: &Spec, prepared: &Prepared, ratio: f64, positive: bool) -> Result<
     Ok(alphas)
 }
 
-/// Mean squared errors of the test rows of a fold, from sums of products of these rows, or from the rows if the sums cancel.
+/// Mean squared errors of the test rows of a fold, from sums of products of these rows, or from the rows if the sums
+/// cancel.
 fn errors(path: &Path, mean: &[f64], products: Option<&Matrix>, test: &Design<'_>, centre: bool) -> Vec<f64> {
     let d = test.columns.len() - 1;
     let one = |coef: &Vec<f64>| {

@@ -1,7 +1,7 @@
 //! Logistic regression: binary and multinomial (softmax), with l1, l2 and elastic net penalties.
 //!
-//! The objective is that of scikit-learn's L-BFGS: the mean loss under the weights, plus the penalty divided by `c` times the sum of the
-//! weights (`sklearn/linear_model/_logistic.py`). Intercepts are not penalised.
+//! The objective is that of scikit-learn's L-BFGS: the mean loss under the weights, plus the penalty divided by `c`
+//! times the sum of the weights (`sklearn/linear_model/_logistic.py`). Intercepts are not penalised.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use onrush_dense::Matrix;
 use onrush_wire::learn::{Detail, Param, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::design::{Design, add, blocks, sum_chunks};
+use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
 use super::{finite, newton, quasi};
 use crate::data::Data;
 use crate::error::Error;
@@ -124,8 +124,8 @@ pub(crate) fn row_weights(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, 
     }
 }
 
-/// Rows, their classes and a penalty. Parameters are in units of centred and scaled columns: for each output the coefficients, then the
-/// intercept if there is one.
+/// Rows, their classes and a penalty. Parameters are in units of centred and scaled columns: for each output the
+/// coefficients, then the intercept if there is one.
 pub(crate) struct Problem<'a> {
     pub design: Design<'a>,
     y: &'a [f64],
@@ -134,6 +134,8 @@ pub(crate) struct Problem<'a> {
     /// Penalties of the mean loss in units of the data.
     pub l1: f64,
     pub l2: f64,
+    /// Whether no column lies so far from 0 that it must be centred before it is multiplied.
+    near: bool,
 }
 
 /// What a pass over the rows finds: the mean loss, its gradient, and its second derivatives.
@@ -172,6 +174,10 @@ pub(crate) struct End {
 /// Parameters up to which Newton's method is used.
 const NEWTON: usize = 512;
 
+/// Multiplications of a matrix of second derivatives up to which Newton's method is used: L-BFGS with a preconditioner
+/// takes more iterations that cost less.
+const CHEAP: usize = 1 << 27;
+
 /// Minimises the objective from `start`, which is in units of the data.
 ///
 /// # Errors
@@ -179,10 +185,9 @@ const NEWTON: usize = 512;
 pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
     let start = problem.inner(start);
     let size = start.len();
-    // Newton's method takes about 8 passes of `size` squared, L-BFGS about 50 of `size`, and the former run on matrix units.
-    let affordable = problem.outputs == 1 || size <= 64 || problem.design.rows * size * size <= 1 << 31;
-    let mut end = match (problem.l1 > 0.0, size <= NEWTON && affordable) {
-        (true, full) => newton::proximal(problem, start, full, settings, run)?,
+    let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;
+    let mut end = match (problem.l1 > 0.0, size <= NEWTON && cheap) {
+        (true, cheap) => newton::proximal(problem, start, cheap || problem.outputs == 1, settings, run)?,
         (false, true) => newton::newton(problem, start, settings, run)?,
         (false, false) => quasi::lbfgs(problem, start, settings, run)?,
     };
@@ -219,7 +224,8 @@ impl<'a> Problem<'a> {
         let columns = data.features.iter().map(|c| c.values.as_slice()).collect();
         let design = Design::new(columns, weight, pick, centre)?;
         let outputs = if data.classes.len() == 2 { 1 } else { data.classes.len() };
-        Ok(Problem { design, y: &data.y, outputs, centre, l1: 0.0, l2: 0.0 })
+        let near = design.mean.iter().zip(&design.scale).all(|(m, s)| (m * s).abs() <= 100.0);
+        Ok(Problem { design, y: &data.y, outputs, centre, l1: 0.0, l2: 0.0, near })
     }
 
     /// Sets the penalty.
@@ -280,7 +286,7 @@ impl<'a> Problem<'a> {
 
     /// The mean loss and the l2 penalty with its derivatives.
     pub fn smooth(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
-        let mut sums = self.pass(params, order, run)?;
+        let mut sums = self.pass(params, order, 1, run)?;
         let stride = self.stride();
         for (i, w) in params.iter().enumerate() {
             let (_, l2) = self.penalty(i);
@@ -319,8 +325,24 @@ impl<'a> Problem<'a> {
         largest
     }
 
-    /// One pass over the rows: the mean loss and its derivatives.
-    fn pass(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
+    /// The second derivatives of each output alone, about: from evenly spaced blocks of rows.
+    ///
+    /// # Errors
+    /// If the user stops the work.
+    pub fn curvature(&self, params: &[f64], run: &Run<'_>) -> Result<Vec<Matrix>, Error> {
+        let stride = self.stride();
+        let every = (self.design.rows / (64 * stride).max(16_384)).max(1);
+        let sums = self.pass(params, Order::Blocks, every, run)?;
+        let Hessian::Blocks(mut blocks) = sums.hessian else { return Ok(Vec::new()) };
+        for h in &mut blocks {
+            h.data.iter_mut().for_each(|v| *v *= every as f64);
+            (0..stride).for_each(|j| h.data[j * (stride + 1)] += self.penalty(j).1);
+        }
+        Ok(blocks)
+    }
+
+    /// One pass over the rows: the mean loss and its derivatives. It reads only one block of `every` so many.
+    fn pass(&self, params: &[f64], order: Order, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
         let (size, stride) = (params.len(), self.stride());
         let numbers = match order {
             Order::First => 0,
@@ -338,11 +360,12 @@ impl<'a> Problem<'a> {
             },
         };
         let work = |rows: Range<usize>| {
-            let mut sums = empty();
-            blocks(rows).for_each(|block| self.block(block, &weights, &mut sums));
+            let (mut sums, mut scratch) = (empty(), Scratch::default());
+            let sampled = blocks(rows).filter(|block| (block.start / BLOCK).is_multiple_of(every));
+            sampled.for_each(|block| self.block(block, &weights, &mut scratch, &mut sums));
             sums
         };
-        sum_chunks(run, self.design.rows, numbers + size, work, |sum, other| {
+        let mut sum = sum_chunks(run, self.design.rows, numbers + size, work, |sum, other| {
             sum.loss += other.loss;
             add(&mut sum.gradient, &other.gradient);
             match (&mut sum.hessian, &other.hessian) {
@@ -352,39 +375,114 @@ impl<'a> Problem<'a> {
                 }
                 _ => {}
             }
-        })
+        })?;
+        match &mut sum.hessian {
+            Hessian::None => {}
+            Hessian::Full(h) => mirror(h),
+            Hessian::Blocks(h) => h.iter_mut().for_each(mirror),
+        }
+        Ok(sum)
     }
 
-    /// Adds a block of rows to the sums.
-    fn block(&self, rows: Range<usize>, weights: &Matrix, sums: &mut Sums) {
-        let (len, stride) = (rows.len(), self.stride());
-        let mut x = Matrix::zeros(len, stride);
-        self.design.fill(rows.clone(), &mut x.data);
-        if self.centre {
-            x.column_mut(self.width()).fill(1.0);
+    /// Adds a block of rows to the sums. Of second derivatives only the lower triangles are filled.
+    fn block(&self, rows: Range<usize>, weights: &Matrix, scratch: &mut Scratch, sums: &mut Sums) {
+        let (len, width) = (rows.len(), self.width());
+        let share = rows.clone().map(|i| self.design.weight_at(i) / self.design.total);
+        scratch.share.clear();
+        scratch.share.extend(share);
+        scratch.class.clear();
+        scratch.class.extend(rows.clone().map(|i| self.y[self.design.row(i)] as usize));
+        if let (1, true, Some(run)) = (self.outputs, matches!(sums.hessian, Hessian::None), self.design.run(&rows))
+            && self.near
+        {
+            return self.direct(run, &weights.data, scratch, sums);
         }
-        let share: Vec<f64> = rows.clone().map(|i| self.design.weight_at(i) / self.design.total).collect();
-        let class: Vec<usize> = rows.map(|i| self.y[self.design.row(i)] as usize).collect();
+        let Scratch { x, .. } = scratch;
+        shape(x, len, self.stride());
+        self.design.fill(rows, &mut x.data);
+        if self.centre {
+            x.column_mut(width).fill(1.0);
+        }
         match self.outputs {
-            1 => binary(&x, &share, &class, &weights.data, sums),
-            _ => softmax(&x, &share, &class, weights, sums),
+            1 => binary(scratch, &weights.data, sums),
+            _ => softmax(scratch, weights, sums),
         }
     }
 }
 
+impl Problem<'_> {
+    /// Loss and gradient of two classes from the columns as they are.
+    fn direct(&self, rows: Range<usize>, params: &[f64], scratch: &Scratch, sums: &mut Sums) {
+        let (d, design) = (self.width(), &self.design);
+        let coef: Vec<f64> = params[..d].iter().zip(&design.scale).map(|(w, s)| w * s).collect();
+        let start = if self.centre { params[d] - dot(&coef, &design.mean) } else { 0.0 };
+        let mut z = vec![start; rows.len()];
+        // Four columns at once, so that the scores are read and written less often.
+        for (columns, w) in design.columns.chunks(4).zip(coef.chunks(4)) {
+            if let ([a, b, c, e], [wa, wb, wc, we]) = (columns, w) {
+                let (a, b, c, e) = (&a[rows.clone()], &b[rows.clone()], &c[rows.clone()], &e[rows.clone()]);
+                for ((((z, a), b), c), e) in z.iter_mut().zip(a).zip(b).zip(c).zip(e) {
+                    *z += (a * wa + b * wb) + (c * wc + e * we);
+                }
+                continue;
+            }
+            for (column, w) in columns.iter().zip(w) {
+                z.iter_mut().zip(&column[rows.clone()]).for_each(|(z, x)| *z += x * w);
+            }
+        }
+        for ((z, share), class) in z.iter_mut().zip(&scratch.share).zip(&scratch.class) {
+            let (loss, p, _) = half(*z, *class);
+            sums.loss += share * loss;
+            *z = share * (p - *class as f64);
+        }
+        let total: f64 = z.iter().sum();
+        for j in 0..d {
+            let along = dot(&design.columns[j][rows.clone()], &z);
+            sums.gradient[j] += (along - design.mean[j] * total) * design.scale[j];
+        }
+        if self.centre {
+            sums.gradient[d] += total;
+        }
+    }
+}
+
+/// The loss at a score, the probability of the second class, and `exp(-|z|)`.
+fn half(z: f64, class: usize) -> (f64, f64, f64) {
+    let small = (-z.abs()).exp();
+    let p = if z >= 0.0 { 1.0 } else { small } / (1.0 + small);
+    (small.ln_1p() + z.max(0.0) - class as f64 * z, p, small)
+}
+
+/// Memory that the blocks of a chunk share.
+struct Scratch {
+    /// Columns of a block, with a column of ones for the intercept.
+    x: Matrix,
+    /// The columns under factors of their rows.
+    scaled: Matrix,
+    /// Weights of rows as shares of their sum.
+    share: Vec<f64>,
+    class: Vec<usize>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch { x: Matrix::zeros(0, 0), scaled: Matrix::zeros(0, 0), share: Vec::new(), class: Vec::new() }
+    }
+}
+
 /// The loss of two classes: `ln(1 + exp(z)) - y z`.
-fn binary(x: &Matrix, share: &[f64], class: &[usize], params: &[f64], sums: &mut Sums) {
+fn binary(scratch: &mut Scratch, params: &[f64], sums: &mut Sums) {
+    let Scratch { x, scaled, share, class } = scratch;
     let mut z = vec![0.0; x.rows];
     for (j, w) in params.iter().enumerate() {
         z.iter_mut().zip(x.column(j)).for_each(|(z, x)| *z += x * w);
     }
-    let mut second = vec![0.0; x.rows];
+    let mut root = vec![0.0; x.rows];
     for (i, z) in z.iter_mut().enumerate() {
-        let small = (-z.abs()).exp();
-        let (p, y) = (if *z >= 0.0 { 1.0 } else { small } / (1.0 + small), class[i] as f64);
-        sums.loss += share[i] * (small.ln_1p() + z.max(0.0) - y * *z);
-        second[i] = share[i] * small / ((1.0 + small) * (1.0 + small));
-        *z = share[i] * (p - y);
+        let (loss, p, small) = half(*z, class[i]);
+        sums.loss += share[i] * loss;
+        root[i] = (share[i] * small).sqrt() / (1.0 + small);
+        *z = share[i] * (p - class[i] as f64);
     }
     for j in 0..params.len() {
         sums.gradient[j] += dot(x.column(j), &z);
@@ -394,39 +492,53 @@ fn binary(x: &Matrix, share: &[f64], class: &[usize], params: &[f64], sums: &mut
         Hessian::Full(h) => h,
         Hessian::Blocks(h) => &mut h[0],
     };
-    let root: Vec<f64> = second.iter().map(|s| s.sqrt()).collect();
-    let scaled = times(x, &root);
-    add(&mut hessian.data, &dense::transpose_multiply(&scaled, &scaled).data);
+    times(x, &root, scaled);
+    dense::add_gram(hessian, scaled);
 }
 
 /// Rows multiplied by factors.
-fn times(x: &Matrix, factors: &[f64]) -> Matrix {
-    let mut out = x.clone();
-    out.data.chunks_exact_mut(x.rows).for_each(|c| c.iter_mut().zip(factors).for_each(|(x, f)| *x *= f));
-    out
+fn times(x: &Matrix, factors: &[f64], out: &mut Matrix) {
+    shape(out, x.rows, x.columns);
+    for (out, x) in out.data.chunks_exact_mut(x.rows).zip(x.data.chunks_exact(x.rows)) {
+        out.iter_mut().zip(x).zip(factors).for_each(|((o, x), f)| *o = x * f);
+    }
 }
 
 /// The loss of several classes: the logarithm of the sum of exponentials, minus the score of the class.
-fn softmax(x: &Matrix, share: &[f64], class: &[usize], weights: &Matrix, sums: &mut Sums) {
+fn softmax(scratch: &mut Scratch, weights: &Matrix, sums: &mut Sums) {
+    let Scratch { x, scaled, share, class } = scratch;
     let (len, k, stride) = (x.rows, weights.columns, weights.rows);
     let mut p = dense::multiply(x, weights);
-    let mut rest = Matrix::zeros(len, k);
+    let mut largest = p.column(0).to_vec();
+    for c in 1..k {
+        largest.iter_mut().zip(p.column(c)).for_each(|(a, z)| *a = if *z > *a { *z } else { *a });
+    }
     for i in 0..len {
-        let largest = (0..k).fold(f64::NEG_INFINITY, |a, c| a.max(p.at(i, c)));
-        let own = p.at(i, class[i]);
-        let mut total = 0.0;
-        for c in 0..k {
-            let e = (p.at(i, c) - largest).exp();
-            p.set(i, c, e);
-            total += e;
-        }
-        sums.loss += share[i] * (total.ln() + largest - own);
-        for c in 0..k {
-            p.set(i, c, p.at(i, c) / total);
-            rest.set(i, c, share[i] * (p.at(i, c) - f64::from(u8::from(class[i] == c))));
+        sums.loss += share[i] * (largest[i] - p.at(i, class[i]));
+    }
+    let mut total = vec![0.0; len];
+    for c in 0..k {
+        for ((z, largest), total) in p.column_mut(c).iter_mut().zip(&largest).zip(&mut total) {
+            *z = (*z - largest).exp();
+            *total += *z;
         }
     }
+    sums.loss += share.iter().zip(&total).map(|(s, t)| s * t.ln()).sum::<f64>();
+    for c in 0..k {
+        p.column_mut(c).iter_mut().zip(&total).for_each(|(p, t)| *p /= t);
+    }
+    let mut rest = p.clone();
+    for c in 0..k {
+        rest.column_mut(c).iter_mut().zip(&*share).for_each(|(r, s)| *r *= s);
+    }
+    for i in 0..len {
+        // Not by adding the product: a probability of 1 must leave nothing.
+        rest.set(i, class[i], share[i] * (p.at(i, class[i]) - 1.0));
+    }
     add(&mut sums.gradient, &dense::transpose_multiply(x, &rest).data);
+    if matches!(sums.hessian, Hessian::None) {
+        return;
+    }
     let root: Vec<f64> = share.iter().map(|s| s.sqrt()).collect();
     match &mut sums.hessian {
         Hessian::None => {}
@@ -435,23 +547,26 @@ fn softmax(x: &Matrix, share: &[f64], class: &[usize], weights: &Matrix, sums: &
             let mut all = Matrix::zeros(len, k * stride);
             for c in 0..k {
                 let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p * r).collect();
-                all.data[c * stride * len..(c + 1) * stride * len].copy_from_slice(&times(x, &factors).data);
+                times(x, &factors, scaled);
+                all.data[c * stride * len..(c + 1) * stride * len].copy_from_slice(&scaled.data);
                 let factors: Vec<f64> = p.column(c).iter().zip(&root).map(|(p, r)| p.sqrt() * r).collect();
-                let scaled = times(x, &factors);
-                let own = dense::transpose_multiply(&scaled, &scaled);
+                times(x, &factors, scaled);
+                let mut own = Matrix::zeros(stride, stride);
+                dense::add_gram(&mut own, scaled);
                 for j in 0..stride {
                     let start = (c * stride + j) * k * stride + c * stride;
                     add(&mut h.data[start..start + stride], own.column(j));
                 }
             }
-            let cross = dense::transpose_multiply(&all, &all);
+            let mut cross = Matrix::zeros(k * stride, k * stride);
+            dense::add_gram(&mut cross, &all);
             h.data.iter_mut().zip(&cross.data).for_each(|(h, c)| *h -= c);
         }
         Hessian::Blocks(h) => {
             for (c, h) in h.iter_mut().enumerate() {
                 let factors = p.column(c).iter().zip(&root).map(|(p, r)| (p * (1.0 - p)).sqrt() * r);
-                let scaled = times(x, &factors.collect::<Vec<f64>>());
-                add(&mut h.data, &dense::transpose_multiply(&scaled, &scaled).data);
+                times(x, &factors.collect::<Vec<f64>>(), scaled);
+                dense::add_gram(h, scaled);
             }
         }
     }

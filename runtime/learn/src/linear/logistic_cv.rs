@@ -90,7 +90,7 @@ fn penalties(spec: &Spec) -> Result<Vec<f64>, Error> {
             (0..count).map(|i| 10f64.powf(-4.0 + 8.0 * i as f64 / (count.max(2) - 1) as f64)).collect()
         }
     };
-    match list.is_empty() || list.iter().any(|c| !(*c > 0.0)) {
+    match list.is_empty() || list.iter().any(|c| c.is_nan() || *c <= 0.0) {
         true => Err(wrong()),
         false => Ok(list),
     }

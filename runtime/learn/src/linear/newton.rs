@@ -1,5 +1,6 @@
-//! Newton's method for logistic regression, and the proximal Newton method for l1 penalties: coordinate descent on the quadratic model, as
-//! in glmnet (Friedman, Hastie and Tibshirani 2010), with the line search of newGLMNET (Yuan, Ho and Lin 2012).
+//! Newton's method for logistic regression, and the proximal Newton method for l1 penalties: coordinate descent on the
+//! quadratic model, as in glmnet (Friedman, Hastie and Tibshirani 2010), with the line search of newGLMNET (Yuan, Ho
+//! and Lin 2012).
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
@@ -80,8 +81,8 @@ fn direction(problem: &Problem<'_>, sums: &mut Sums) -> Vec<f64> {
     right.data.iter().zip(&norm).map(|(g, n)| g / n).collect()
 }
 
-/// The loss of several classes does not change if a parameter grows equally in all of them. Where no penalty decides, the sum over the
-/// classes stays as it is: a term is added that is 0 along the gradient.
+/// The loss of several classes does not change if a parameter grows equally in all of them. Where no penalty decides,
+/// the sum over the classes stays as it is: a term is added that is 0 along the gradient.
 fn pin(problem: &Problem<'_>, h: &mut Matrix) {
     let (k, stride) = (problem.outputs, problem.stride());
     if k == 1 {
@@ -166,7 +167,7 @@ fn quadratic(problem: &Problem<'_>, sums: &Sums, params: &[f64], l1: &[f64], run
             let mut change = 0.0f64;
             for j in 0..width {
                 let (i, own) = (start + j, h.at(j, j));
-                if !(own > 0.0) {
+                if own.is_nan() || own <= 0.0 {
                     continue;
                 }
                 let now = params[i] + step[i];

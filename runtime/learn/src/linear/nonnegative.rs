@@ -1,5 +1,5 @@
-//! Least squares and ridge regression with coefficients that are not negative: the active set method of Lawson and Hanson (Solving Least
-//! Squares Problems, 1974, chapter 23), on the Gram matrix.
+//! Least squares and ridge regression with coefficients that are not negative: the active set method of Lawson and
+//! Hanson (Solving Least Squares Problems, 1974, chapter 23), on the Gram matrix.
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
@@ -12,7 +12,8 @@ use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
 
-/// Trains on the columns of `design`, which are those at the positions `active` of `width` features. `alpha` is the strength of an l2 penalty.
+/// Trains on the columns of `design`, which are those at the positions `active` of `width` features. `alpha` is the
+/// strength of an l2 penalty.
 pub fn fit(
     design: &Design<'_>,
     active: &[usize],

@@ -1,5 +1,9 @@
-//! L-BFGS: the two-loop recursion with a line search for the weak Wolfe conditions (Nocedal and Wright, Numerical Optimization, 7.2; Lewis and
-//! Overton 2013).
+//! L-BFGS: the two-loop recursion with a line search for the weak Wolfe conditions (Nocedal and Wright, Numerical
+//! Optimization, 7.2; Lewis and Overton 2013). The first matrix of the recursion is the inverse of the second
+//! derivatives of a sample of rows, so that a few iterations are enough (subsampled Newton, Byrd et al. 2011).
+
+use onrush_dense as dense;
+use onrush_dense::Matrix;
 
 use super::logistic::{End, Order, Problem, Settings, show};
 use super::newton::DECREASE;
@@ -16,18 +20,19 @@ pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, r
     let mut losses = Vec::new();
     let mut pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;
+    let mut curvature = Curvature { factors: Vec::new() };
     while !converged && losses.len() < settings.max_iter {
-        let mut step = direction(&sums.gradient, &pairs);
+        if REFRESH.contains(&losses.len()) || losses.len() % 25 == 24 {
+            curvature = Curvature::of(problem, &params, run)?;
+        }
+        let mut step = direction(&sums.gradient, &pairs, &curvature);
         let mut along = dot(&step, &sums.gradient);
-        if !(along < 0.0) {
+        if along.is_nan() || along >= 0.0 {
             pairs.clear();
             step = sums.gradient.iter().map(|g| -g).collect();
             along = -dot(&sums.gradient, &sums.gradient);
         }
-        let mut size = match pairs.is_empty() {
-            true => (1.0 / dot(&step, &step).sqrt()).min(1.0),
-            false => 1.0,
-        };
+        let mut size = 1.0;
         let (mut low, mut high) = (0.0, f64::INFINITY);
         let mut next = None;
         for _ in 0..50 {
@@ -69,8 +74,63 @@ pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, r
     Ok(End { coef: params, losses, gradient, converged })
 }
 
+/// Iterations before which the second derivatives are computed anew.
+const REFRESH: [usize; 3] = [0, 2, 6];
+
+/// Cholesky factors of the second derivatives of each output, whose rows and columns are divided by norms.
+struct Curvature {
+    factors: Vec<(Matrix, Vec<f64>)>,
+}
+
+impl Curvature {
+    fn of(problem: &Problem<'_>, params: &[f64], run: &Run<'_>) -> Result<Self, Error> {
+        let mut factors = Vec::new();
+        for mut h in problem.curvature(params, run)? {
+            let size = h.rows;
+            let norm: Vec<f64> = (0..size).map(|i| h.at(i, i).sqrt()).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
+            for j in 0..size {
+                for i in 0..size {
+                    h.set(i, j, h.at(i, j) / (norm[i] * norm[j]));
+                }
+            }
+            let mut ridge = 1e-8;
+            let factor = loop {
+                (0..size).for_each(|i| h.set(i, i, 1.0 + ridge));
+                match dense::cholesky(&h) {
+                    Some(factor) => break factor,
+                    None if ridge < 1e3 => ridge *= 100.0,
+                    None => return Ok(Curvature { factors: Vec::new() }),
+                }
+            };
+            factors.push((factor, norm));
+        }
+        Ok(Curvature { factors })
+    }
+
+    /// Multiplies by the inverse. Nothing changes if there are no factors.
+    fn solve(&self, vector: &[f64]) -> Vec<f64> {
+        if self.factors.is_empty() {
+            return vector.to_vec();
+        }
+        let mut out = Vec::with_capacity(vector.len());
+        for ((l, norm), part) in self.factors.iter().zip(vector.chunks(self.factors[0].1.len())) {
+            let mut x: Vec<f64> = part.iter().zip(norm).map(|(v, n)| v / n).collect();
+            for j in 0..x.len() {
+                x[j] /= l.at(j, j);
+                let value = x[j];
+                x[j + 1..].iter_mut().zip(&l.column(j)[j + 1..]).for_each(|(x, l)| *x -= l * value);
+            }
+            for j in (0..x.len()).rev() {
+                x[j] = (x[j] - dot(&l.column(j)[j + 1..], &x[j + 1..])) / l.at(j, j);
+            }
+            out.extend(x.iter().zip(norm).map(|(x, n)| x / n));
+        }
+        out
+    }
+}
+
 /// The two-loop recursion.
-fn direction(gradient: &[f64], pairs: &[(Vec<f64>, Vec<f64>, f64)]) -> Vec<f64> {
+fn direction(gradient: &[f64], pairs: &[(Vec<f64>, Vec<f64>, f64)], start: &Curvature) -> Vec<f64> {
     let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut shares = Vec::new();
     for (moved, turned, curvature) in pairs.iter().rev() {
@@ -78,8 +138,9 @@ fn direction(gradient: &[f64], pairs: &[(Vec<f64>, Vec<f64>, f64)]) -> Vec<f64> 
         step.iter_mut().zip(turned).for_each(|(s, t)| *s -= share * t);
         shares.push(share);
     }
+    step = start.solve(&step);
     if let Some((_, turned, curvature)) = pairs.last() {
-        let scale = curvature / dot(turned, turned);
+        let scale = curvature / dot(turned, &start.solve(turned));
         step.iter_mut().for_each(|s| *s *= scale);
     }
     for ((moved, turned, curvature), share) in pairs.iter().zip(shares.iter().rev()) {

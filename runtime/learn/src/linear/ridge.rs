@@ -27,13 +27,26 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     if positive {
         return nonnegative::fit(&inner, &active, data.width(), centre, alpha, run);
     }
-    let (coef, intercept) = solve(&inner, &active, data.width(), alpha, centre, run)?;
+    let gram = gram(&inner, centre, run)?;
+    let (coef, intercept) = solve(&inner, gram.as_ref(), &active, data.width(), alpha, centre, run)?;
     Ok(Linear { coef: Tensor::vector(coef), intercept, ..Linear::default() })
 }
 
-/// Coefficients in units of the data for all `width` features, of which `design` has those at the positions `active`; and the intercept.
+/// The Gram matrix, which serves all penalties. `None` if there are more columns than rows, or none that vary.
+pub fn gram(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Option<Gram>, Error> {
+    let d = design.columns.len() - 1;
+    if d == 0 || d > design.rows || d > WIDE {
+        return Ok(None);
+    }
+    run.stage("products of columns");
+    Ok(Some(Gram::new(&design.products(run)?, &design.mean, &design.scale, centre)))
+}
+
+/// Coefficients in units of the data for all `width` features, of which `design` has those at the positions `active`;
+/// and the intercept.
 pub fn solve(
     design: &Design<'_>,
+    gram: Option<&Gram>,
     active: &[usize],
     width: usize,
     alpha: f64,
@@ -44,15 +57,12 @@ pub fn solve(
     if d == 0 {
         return Ok((vec![0.0; width], if centre { design.mean[0] } else { 0.0 }));
     }
-    if d > design.rows || d > WIDE {
-        return dual(design, active, width, alpha, centre, run);
-    }
-    run.stage("products of columns");
-    let gram = Gram::new(&design.products(run)?, &design.mean, &design.scale, centre);
+    let Some(gram) = gram else { return dual(design, active, width, alpha, centre, run) };
     run.stage("solve");
     let penalty: Vec<f64> = (0..d).map(|j| alpha * gram.scale[j] * gram.scale[j]).collect();
-    let coef = match by_gram(&gram, &penalty) {
-        Some((mut coef, step)) => {
+    let coef = match by_gram(gram, &penalty) {
+        Some((coef, false, _)) => coef,
+        Some((mut coef, true, step)) => {
             // One pass that refines the solution with residuals from the data.
             let (mut gradient, _) = residuals(design, &coef, centre, run)?;
             (0..d).for_each(|j| gradient[j] -= penalty[j] * coef[j]);
@@ -66,8 +76,9 @@ pub fn solve(
     Ok((coef, if centre { gram.intercept(&inner) } else { 0.0 }))
 }
 
-/// The solution by Cholesky's decomposition, and how another right side is solved. `None` if the matrix is too close to singular.
-fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, impl Fn(&[f64]) -> Vec<f64>)> {
+/// The solution by Cholesky's decomposition, whether it needs refinement, and how another right side is solved. `None`
+/// if the matrix is too close to singular.
+fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, bool, impl Fn(&[f64]) -> Vec<f64>)> {
     let d = penalty.len();
     let norm: Vec<f64> = (0..d).map(|j| (gram.g.at(j, j) + penalty[j]).sqrt()).collect();
     if norm.iter().any(|n| !(*n > 0.0 && n.is_finite())) {
@@ -82,7 +93,8 @@ fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, impl Fn(&[f64]) ->
     }
     let factor = dense::cholesky(&scaled)?;
     // A pivot is the share of a column that the columns before it do not explain.
-    if (0..d).any(|j| !(factor.at(j, j) * factor.at(j, j) > 1e-10)) {
+    let least = (0..d).map(|j| factor.at(j, j) * factor.at(j, j)).fold(1.0, f64::min);
+    if least <= 1e-10 {
         return None;
     }
     let step = move |q: &[f64]| -> Vec<f64> {
@@ -97,7 +109,7 @@ fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, impl Fn(&[f64]) ->
         }
         x.iter().zip(&norm).map(|(x, n)| x / n).collect()
     };
-    Some((step(&gram.q), step))
+    Some((step(&gram.q), least < 1e-2, step))
 }
 
 /// The solution by the QR decomposition of the columns above the roots of the penalties.

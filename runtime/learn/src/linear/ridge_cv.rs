@@ -1,7 +1,7 @@
 //! Ridge regression that chooses its penalty by leave-one-out or k-fold cross-validation.
 //!
-//! Leave-one-out errors have a closed form: the residual divided by one minus the leverage (Rifkin and Lippert, Notes on Regularized Least
-//! Squares, 2007; scikit-learn's `_RidgeGCV`). One decomposition serves all penalties.
+//! Leave-one-out errors have a closed form: the residual divided by one minus the leverage (Rifkin and Lippert, Notes
+//! on Regularized Least Squares, 2007; scikit-learn's `_RidgeGCV`). One decomposition serves all penalties.
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
@@ -111,8 +111,9 @@ fn by_folds(
         let design = Design::new(columns, data.weight.as_deref(), Some(&train), centre)?;
         let active: Vec<usize> = (0..data.width()).filter(|j| !design.constant[*j]).collect();
         let inner = design.with(&[active.as_slice(), &[data.width()]].concat());
+        let gram = ridge::gram(&inner, centre, run)?;
         for (score, alpha) in scores.iter_mut().zip(alphas) {
-            let (coef, intercept) = ridge::solve(&inner, &active, data.width(), *alpha, centre, run)?;
+            let (coef, intercept) = ridge::solve(&inner, gram.as_ref(), &active, data.width(), *alpha, centre, run)?;
             let mut errors = Errors::default();
             let shift = data.y[test[0]];
             for row in &test {

@@ -1,8 +1,9 @@
 //! Ordinary least squares.
 //!
-//! The usual way is Cholesky's decomposition of the centred and scaled Gram matrix, followed by passes that refine the solution with
-//! residuals from the data (Björck, Numerical Methods for Least Squares Problems, 2.9). If the columns are close to dependent, the solution
-//! comes from a QR decomposition by chunks of rows (Demmel et al., TSQR, arXiv 0808.2664) and the SVD of its triangle.
+//! The usual way is Cholesky's decomposition of the centred and scaled Gram matrix, followed by passes that refine the
+//! solution with residuals from the data (Björck, Numerical Methods for Least Squares Problems, 2.9). If the columns
+//! are close to dependent, the solution comes from a QR decomposition by chunks of rows (Demmel et al., TSQR, arXiv
+//! 0808.2664) and the SVD of its triangle.
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
@@ -25,7 +26,8 @@ pub const WIDE: usize = 4096;
 /// A solution of least squares in units of the scaled columns.
 pub struct Solution {
     pub coef: Vec<f64>,
-    /// The diagonal of the inverse Gram matrix, and the quadratic form of the means under it. NaN for a column that depends on others.
+    /// The diagonal of the inverse Gram matrix, and the quadratic form of the means under it. NaN for a column that
+    /// depends on others.
     pub variance: Vec<f64>,
     pub variance_of_mean: f64,
     pub rank: usize,
@@ -90,7 +92,7 @@ fn by_gram(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Option<So
     let d = gram.q.len();
     let norm: Vec<f64> = (0..d).map(|j| gram.g.at(j, j).sqrt()).collect();
     let Some(inverse) = inverse_of(&gram.g, &norm) else { return Ok(None) };
-    if (0..d).any(|j| !(inverse.at(j, j) <= INFLATION)) {
+    if (0..d).any(|j| inverse.at(j, j) > INFLATION) {
         return Ok(None);
     }
     let step = |q: &[f64]| -> Vec<f64> {
@@ -99,8 +101,10 @@ fn by_gram(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Option<So
     };
     let mut coef = step(&gram.q);
     let mut rss = 0.0;
-    for pass in 0..3 {
-        run.stage(format!("refine, pass {} of 3", pass + 1));
+    // The first pass finds the residuals in any case; further ones are for columns that nearly depend on each other.
+    let passes = if (0..d).all(|j| inverse.at(j, j) <= 100.0) { 1 } else { 3 };
+    for pass in 0..passes {
+        run.stage(format!("refine, pass {} of {passes}", pass + 1));
         let (gradient, squares) = residuals(design, &coef, centre, run)?;
         rss = squares;
         add(&mut coef, &step(&gradient));
@@ -134,8 +138,8 @@ fn inverse_of(gram: &Matrix, norm: &[f64]) -> Option<Matrix> {
     dense::inverse_positive(&scaled).filter(|m| m.data.iter().all(|v| v.is_finite()))
 }
 
-/// Singular values of the centred columns in units of the data. The factor of the scaled Gram matrix has small ones to more digits than
-/// its eigenvalues would (Demmel and Veselić 1992).
+/// Singular values of the centred columns in units of the data. The factor of the scaled Gram matrix has small ones to
+/// more digits than its eigenvalues would (Demmel and Veselić 1992).
 fn singular_of(gram: &Gram, norm: &[f64]) -> Option<Vec<f64>> {
     let d = norm.len();
     let mut scaled = gram.g.clone();
@@ -164,8 +168,9 @@ pub fn residuals(design: &Design<'_>, coef: &[f64], centre: bool, run: &Run<'_>)
     // x' r, x' 1, then r' r, r' 1, 1' 1.
     let work = |rows: std::ops::Range<usize>| {
         let mut sums = vec![0.0; 2 * d + 3];
+        let mut block = Matrix::zeros(0, 0);
         for range in blocks(rows) {
-            let block = design.block(range, true);
+            design.block_into(range, true, &mut block);
             let (ones, mut r) = (block.column(d + 1), block.column(d).to_vec());
             for (j, w) in coef.iter().enumerate() {
                 r.iter_mut().zip(block.column(j)).for_each(|(r, x)| *r -= x * w);
@@ -226,8 +231,8 @@ pub fn decomposed(a: &Matrix) -> Result<(Matrix, Vec<f64>, Matrix), Error> {
     })
 }
 
-/// Least squares by the triangle of a QR decomposition and its singular values. If columns depend on each other, the coefficients of the
-/// smallest norm are taken, as in LAPACK's `gelsd`.
+/// Least squares by the triangle of a QR decomposition and its singular values. If columns depend on each other, the
+/// coefficients of the smallest norm are taken, as in LAPACK's `gelsd`.
 fn by_triangle(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Solution, Error> {
     let r = triangle(design, run)?;
     run.stage("singular values");
@@ -340,8 +345,8 @@ fn finish(solution: &Solution, design: &Design<'_>, active: &[usize], names: &[&
     }
 }
 
-/// Coefficient, standard error, t, p, and the 95 % interval: `statsmodels.OLS(..).fit()`, with weights `WLS`. Standard errors of columns
-/// that are constant or depend on each other are NaN.
+/// Coefficient, standard error, t, p, and the 95 % interval: `statsmodels.OLS(..).fit()`, with weights `WLS`. Standard
+/// errors of columns that are constant or depend on each other are NaN.
 fn summary(
     solution: &Solution,
     design: &Design<'_>,

@@ -35,7 +35,8 @@ pub fn quantile(tail: f64, df: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The regularised incomplete beta function by its continued fraction (DLMF 8.17.22, evaluated by Lentz's method). `y` is `1 - x`.
+/// The regularised incomplete beta function by its continued fraction (DLMF 8.17.22, evaluated by Lentz's method). `y`
+/// is `1 - x`.
 fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -73,8 +74,8 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
-/// `ln(gamma(a) gamma(b) / gamma(a + b))`. For large `a` and `b = 0.5` the difference of the logarithms of gamma is a series, so that
-/// nothing cancels (DLMF 5.11.13).
+/// `ln(gamma(a) gamma(b) / gamma(a + b))`. For large `a` and `b = 0.5` the difference of the logarithms of gamma is a
+/// series, so that nothing cancels (DLMF 5.11.13).
 fn ln_beta(a: f64, b: f64) -> f64 {
     let (small, large) = (a.min(b), a.max(b));
     if large > 200.0 && small == 0.5 {
