@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use onrush_wire::{Arg, Diagnostic, ExprKind, Span, UnaryOp, Value};
 
-use super::{Lower, Typed, aggregate, conditional, math, string, temporal, window};
+use super::{Lower, Typed, aggregate, conditional, math, metrics, string, temporal, window};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -100,11 +100,12 @@ static CATALOGUE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock:
     all
 });
 
-fn parts() -> [&'static [Function]; 6] {
+fn parts() -> [&'static [Function]; 7] {
     [
         aggregate::FUNCTIONS,
         conditional::FUNCTIONS,
         math::FUNCTIONS,
+        metrics::FUNCTIONS,
         string::FUNCTIONS,
         temporal::FUNCTIONS,
         window::FUNCTIONS,

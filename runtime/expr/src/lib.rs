@@ -17,6 +17,7 @@ pub mod every;
 pub mod extremes;
 pub mod kernels;
 pub mod math;
+pub mod metrics;
 pub mod model;
 pub mod native;
 pub mod operators;

@@ -27,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-dense", &[]),
     ("onrush-learn", &["onrush-dense", "onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
-    ("onrush-expr", &["onrush-frame", "onrush-wire"]),
+    ("onrush-expr", &["onrush-frame", "onrush-learn", "onrush-wire"]),
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
     ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
     ("onrush-optimizer", &["onrush-expr", "onrush-logical"]),

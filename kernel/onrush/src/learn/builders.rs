@@ -4,7 +4,7 @@ use onrush_wire::learn::{Param, Spec};
 
 use super::model::{self, Fitted, IntoTarget};
 use super::{Estimator, Supervised, Unsupervised};
-use crate::expr::{IntoColumns, IntoExprs};
+use crate::expr::IntoExprs;
 use crate::frame::Frame;
 use crate::raise::here;
 
@@ -122,7 +122,7 @@ macro_rules! setter {
     };
     ([$($doc:tt)*] $param:ident Strs) => {
         $($doc)*
-        pub fn $param(mut self, values: impl IntoColumns) -> Self {
+        pub fn $param(mut self, values: impl crate::expr::IntoColumns) -> Self {
             self.spec.set(stringify!($param), values.into_columns());
             self
         }
@@ -271,3 +271,4 @@ onrush_wire::decomposition_estimators!(builders);
 onrush_wire::neighbors_estimators!(builders);
 onrush_wire::tree_estimators!(builders);
 onrush_wire::prepare_estimators!(builders);
+onrush_wire::foreign_estimators!(builders);

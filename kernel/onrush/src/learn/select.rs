@@ -7,7 +7,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 
 use super::model::{self, Fitted, IntoTarget, Model};
 use super::{Estimator, Supervised};
-use crate::expr::{Expr, IntoExprs};
+use crate::expr::Expr;
 use crate::frame::{Frame, IntoSampleSize};
 use crate::raise::{here, raise};
 use crate::session;

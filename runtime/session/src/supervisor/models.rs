@@ -17,13 +17,13 @@ impl Supervisor {
     /// The frames of a training as the engine knows them, and a title for its task.
     pub(super) fn targets_of_fit(&self, mut fit: Fit) -> Result<(Fit, String), Diagnostic> {
         let state = self.state.lock();
-        let mut title = None;
+        let known = state.catalog.get(fit.frame).ok_or_else(|| unknown(fit.frame))?;
+        let title = format!("{} on {}", fit.spec.estimator, known.title);
         for frame in fit.frames_mut() {
-            let known = state.catalog.get(*frame).ok_or_else(|| unknown(*frame))?;
-            title.get_or_insert_with(|| format!("{} on {}", fit.spec.estimator, known.title));
+            state.catalog.get(*frame).ok_or_else(|| unknown(*frame))?;
             *frame = state.catalog.target_frame(*frame);
         }
-        Ok((fit, title.unwrap_or_default()))
+        Ok((fit, title))
     }
 
     pub(super) fn fit(&self, client: &Client, fit: Fit, at: Option<Span>, stream: &UnixStream) -> Answer {

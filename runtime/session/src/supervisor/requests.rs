@@ -12,7 +12,7 @@ use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
-use onrush_wire::{Class, Diagnostic, ExprKind, FrameId, ModelId, ObjectId, Span};
+use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelId, ObjectId, Span};
 
 use super::catalog::{FrameFacts, Kind, Object, Plan};
 use super::link::{Broken, ENDLESS, GPU_STOPPED, Link};
@@ -86,9 +86,17 @@ impl Supervisor {
                 work("collect", frame, true, Ask::Collect { frame: target(frame), columns })
             }
             Request::Lend { frame, column } => work("lend", frame, true, Ask::Lend { frame: target(frame), column }),
-            Request::Value { frame, expr } => {
+            Request::Value { frame, mut expr } => {
                 chains::check([&expr], None)?;
-                work("value", frame, true, Ask::Value { frame: target(frame), expr })
+                let (title, frame, needed) = {
+                    let state = self.state.lock();
+                    let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
+                    let mut needed = vec![state.catalog.target(frame.into())];
+                    needed.extend(replace_models(vec![&mut expr], &state)?);
+                    (format!("value: {}", known.title), state.catalog.target_frame(frame), needed)
+                };
+                let ask = Ask::Value { frame, expr };
+                self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
             }
             Request::Explain { frame, analyze } => {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
@@ -273,7 +281,7 @@ impl Supervisor {
                 title.get_or_insert_with(|| known.title.clone());
                 *input = state.catalog.target_frame(*input);
             }
-            replace_models(&mut op, &state)?;
+            replace_models(op.exprs_mut(), &state)?;
             (FrameId(state.catalog.new_id().0), titled(title, &op), op)
         };
         let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
@@ -501,20 +509,23 @@ enum Failure {
 }
 
 /// Models of another notebook stand for those of the one that published them.
-fn replace_models(op: &mut Op, state: &State) -> Result<(), Diagnostic> {
-    for model in op.models() {
-        if state.catalog.get(model).is_none() {
-            return Err(unknown_model(model));
-        }
-    }
-    for expr in op.exprs_mut() {
+fn replace_models(exprs: Vec<&mut Expr>, state: &State) -> Result<Vec<ObjectId>, Diagnostic> {
+    let (mut models, mut unknown) = (Vec::new(), None);
+    for expr in exprs {
         expr.for_each_mut(|node| {
             if let ExprKind::Model(output) = &mut node.kind {
+                if state.catalog.get(output.model).is_none() {
+                    unknown = Some(output.model);
+                }
                 output.model = ModelId(state.catalog.target(output.model.into()).0);
+                models.push(output.model.into());
             }
         });
     }
-    Ok(())
+    match unknown {
+        Some(model) => Err(unknown_model(model)),
+        None => Ok(models),
+    }
 }
 
 pub(super) fn unknown_model(model: ModelId) -> Diagnostic {
