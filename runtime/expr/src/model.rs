@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use arrow::array::{ArrayRef, StructArray};
+use arrow::array::{ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::functions::core::expr_fn::get_field;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use onrush_wire::{Diagnostic, Span};
 
@@ -94,7 +93,8 @@ pub fn output(
     let dtype = model.outputs()[position].data_type().clone();
     let several = model.outputs().len() > 1;
     let call = ScalarUDF::new_from_impl(Call::new(model)).call(values);
-    let expr = if several { get_field(call, position_name(position)) } else { call };
+    let column = || ScalarUDF::new_from_impl(Output::new(position));
+    let expr = if several { column().call(vec![call]) } else { call };
     Ok(Typed { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
 }
 
@@ -164,6 +164,49 @@ impl Call {
     fn fields(&self) -> Fields {
         let renamed = self.model.outputs().iter().enumerate();
         renamed.map(|(i, field)| field.as_ref().clone().with_name(position_name(i))).collect()
+    }
+}
+
+/// One of the outputs of a model. It is no `get_field`: DataFusion moves that towards files, and would call the model once for each output.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Output {
+    position: usize,
+    name: String,
+    signature: Signature,
+}
+
+impl Output {
+    fn new(position: usize) -> Output {
+        let name = format!("model_output_{position}");
+        Output { position, name, signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Output {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, args: &[DataType]) -> Result<DataType> {
+        match args {
+            [DataType::Struct(fields)] if self.position < fields.len() => Ok(fields[self.position].data_type().clone()),
+            _ => Err(DataFusionError::Internal("a model has no such output".to_string())),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+        let rows = if scalar { 1 } else { args.number_rows };
+        let outputs = args.args[0].to_array(rows)?;
+        let column = Arc::clone(outputs.as_struct().column(self.position));
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&column, 0)?),
+            false => ColumnarValue::Array(column),
+        })
     }
 }
 

@@ -353,9 +353,9 @@ impl Model {
                     let pr = self.evaluated(frame, Evaluation::PrecisionRecall { class: None }, at.clone());
                     let bins = Evaluation::Calibration { class: None, bins: 10 };
                     let calibration = self.evaluated(frame, bins, at);
-                    panels.push(("ROC", roc.plot().line("false_positive_rate", "true_positive_rate")));
+                    panels.push(("ROC", roc.plot().line("fpr", "tpr")));
                     panels.push(("precision and recall", pr.plot().line("recall", "precision")));
-                    panels.push(("calibration", calibration.plot().line("mean_probability", "share_positive")));
+                    panels.push(("calibration", calibration.plot().line("prob_pred", "prob_true")));
                 }
                 crate::plot::panels(panels).free_x().free_y()
             }

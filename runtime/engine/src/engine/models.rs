@@ -80,7 +80,7 @@ impl Engine {
     ) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let work = || {
             let key = self.key_of_fit(fit)?;
-            if let Some(known) = self.trained.lock().unwrap_or_else(|e| e.into_inner()).get(&key).and_then(Weak::upgrade) {
+            if let Some(known) = self.known_model(key) {
                 return self.keep(id, known);
             }
             let begun = Instant::now();
@@ -113,6 +113,10 @@ impl Engine {
         let fitted = onrush_learn::save::load(name, bytes).map_err(diagnose)?;
         let trained = Trained::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
         self.keep(id, Arc::new(trained))
+    }
+
+    fn known_model(&self, key: u128) -> Option<Arc<Trained>> {
+        self.trained.lock().unwrap_or_else(|e| e.into_inner()).get(&key)?.upgrade()
     }
 
     fn keep(&self, id: ModelId, trained: Arc<Trained>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
