@@ -11,7 +11,6 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -19,7 +18,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 rng = np.random.RandomState(1)
 x = rng.uniform(size=(100_000, 50))
-y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4] + rng.normal(size=100_000)
+y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
+y += rng.normal(size=100_000)
 classes = y > 14.4
 for model in [
     DecisionTreeClassifier(),
@@ -29,7 +29,6 @@ for model in [
     ExtraTreesClassifier(n_jobs=2),
     HistGradientBoostingClassifier(early_stopping=False),
     HistGradientBoostingRegressor(early_stopping=False),
-    IsolationForest(n_jobs=2),
 ]:
     name = type(model).__name__
     if sys.argv[1:] and not any(w in name for w in sys.argv[1:]):

@@ -34,7 +34,7 @@ def stride(values, count=20):
 
 
 def generated():
-    """A set with values of two decimals, so that bins are exact. Missing values in the second variant, categories in the third."""
+    """A set with values of two decimals, so that bins are exact; with missing values; and with a category."""
     rng = np.random.RandomState(7)
     x = np.round(rng.uniform(size=(300, 5)), 2)
     y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
@@ -113,7 +113,7 @@ def bundled():
     """Trees that are grown to the end on the bundled sets: score on the training rows."""
     out = {}
     for name in ["iris", "wine", "digits"]:
-        x, target = datasets.load_iris(return_X_y=True) if name == "iris" else getattr(datasets, f"load_{name}")(return_X_y=True)
+        x, target = getattr(datasets, f"load_{name}")(return_X_y=True)
         leaves = [DecisionTreeClassifier(random_state=s).fit(x, target).get_n_leaves() for s in range(10)]
         out[name] = {"fewest": int(min(leaves)), "most": int(max(leaves))}
     return out
@@ -127,12 +127,14 @@ def friedman():
 def folds(model, x, y):
     """Mean score of three folds: rows 0, 3, 6, ... and so on are tested."""
     rows = np.arange(len(y))
-    return np.mean([model.fit(x[rows % 3 != k], y[rows % 3 != k]).score(x[rows % 3 == k], y[rows % 3 == k]) for k in range(3)])
+    parts = [(rows % 3 != k, rows % 3 == k) for k in range(3)]
+    return np.mean([model.fit(x[train], y[train]).score(x[test], y[test]) for train, test in parts])
 
 
 def forests():
     out = []
-    sets = {n: getattr(datasets, f"load_{n}")(return_X_y=True) for n in ["iris", "wine", "breast_cancer", "digits", "diabetes"]}
+    names = ["iris", "wine", "breast_cancer", "digits", "diabetes"]
+    sets = {n: getattr(datasets, f"load_{n}")(return_X_y=True) for n in names}
     sets["friedman1"] = friedman()
     for kinds in [(RandomForestClassifier, RandomForestRegressor), (ExtraTreesClassifier, ExtraTreesRegressor)]:
         for name, (x, y) in sets.items():
@@ -211,6 +213,8 @@ def boosted(sets, y, classes, weight):
 def main() -> None:
     sets, y, classes, weight = generated()
     x, target = friedman()
+    # The scores of forests take minutes: `--keep-forests` takes them from the last run.
+    known = json.loads((HERE / "trees.json").read_text()) if "--keep-forests" in sys.argv else None
     result = {
         "sets": {name: digits(x) for name, x in sets.items()},
         "y": digits(y),
@@ -219,7 +223,7 @@ def main() -> None:
         "friedman1": {"x": digits(x), "y": digits(target)},
         "trees": trees(sets, y, classes, weight),
         "bundled": bundled(),
-        "forests": json.loads((HERE / "trees.json").read_text())["forests"] if "--keep-forests" in sys.argv else forests(),
+        "forests": known["forests"] if known else forests(),
         "boosted": boosted(sets, y, classes, weight),
     }
     (HERE / "trees.json").write_text(json.dumps(result) + "\n")

@@ -1,4 +1,5 @@
-//! Seconds of trainings on 100,000 rows x 50 features, to be compared with scikit-learn's (`tests/learn/bench_trees.py`).
+//! Seconds of trainings on 100,000 rows x 50 features, to be compared with scikit-learn's
+//! (`tests/learn/bench_trees.py`).
 //!
 //! Arguments choose estimators by a part of their name.
 
@@ -15,7 +16,11 @@ fn data(rows: usize, width: usize, is_class: bool) -> Data {
     let target = |i: usize| {
         let x = |j: usize| columns[j][i];
         let noise: f64 = (100..112).map(|j| uniform(i, j)).sum::<f64>() - 6.0;
-        10.0 * (std::f64::consts::PI * x(0) * x(1)).sin() + 20.0 * (x(2) - 0.5).powi(2) + 10.0 * x(3) + 5.0 * x(4) + noise
+        10.0 * (std::f64::consts::PI * x(0) * x(1)).sin()
+            + 20.0 * (x(2) - 0.5).powi(2)
+            + 10.0 * x(3)
+            + 5.0 * x(4)
+            + noise
     };
     let y: Vec<f64> = (0..rows).map(target).collect();
     let y = if is_class { y.iter().map(|y| f64::from(u8::from(*y > 14.4))).collect() } else { y };
@@ -34,7 +39,6 @@ fn main() {
         Spec::new("ExtraTreesClassifier"),
         Spec::new("HistGradientBoostingClassifier").with("early_stopping", false),
         Spec::new("HistGradientBoostingRegressor").with("early_stopping", false),
-        Spec::new("IsolationForest"),
     ];
     let (numbers, classes) = (data(100_000, 50, false), data(100_000, 50, true));
     for spec in specs {
@@ -43,7 +47,8 @@ fn main() {
         }
         let data = if spec.estimator.ends_with("Regressor") { &numbers } else { &classes };
         let start = Instant::now();
-        let fitted = onrush_learn::fit(&spec, data, &Run::silent()).unwrap_or_else(|e| panic!("{}: {e}", spec.estimator));
+        let fitted =
+            onrush_learn::fit(&spec, data, &Run::silent()).unwrap_or_else(|e| panic!("{}: {e}", spec.estimator));
         let fit = start.elapsed().as_secs_f64();
         let start = Instant::now();
         fitted.apply(data, &[0]).unwrap_or_else(|e| panic!("{}: {e}", spec.estimator));

@@ -1,4 +1,5 @@
-//! Trees, forests and boosting against scikit-learn 1.9.1 (`tests/learn/trees.json`, written by `expect_trees.py`), and by their properties.
+//! Trees, forests and boosting against scikit-learn 1.9.1 (`tests/learn/trees.json`, written by `expect_trees.py`), and
+//! by their properties.
 
 mod common;
 
@@ -95,7 +96,8 @@ fn a_tree_grows_until_its_leaves_are_pure() {
         let fitted = fit(&Spec::new("DecisionTreeClassifier"), &data);
         assert_eq!(fitted.apply(&data, &[0]).unwrap()[0], data.y, "{name}");
         let Some(Attribute::Int(found)) = fitted.attribute("n_leaves") else { panic!() };
-        // Ties are broken by the order of features, in scikit-learn at random: the fewest and the most of 10 seeds, with some room.
+        // Ties are broken by the order of features, in scikit-learn at random: the fewest and the most of 10 seeds,
+        // with some room.
         let (fewest, most) = (leaves["fewest"].as_i64().unwrap(), leaves["most"].as_i64().unwrap());
         assert!(found >= fewest - 2 - fewest / 10 && found <= most + 2 + most / 10, "{name}: {found} leaves, {leaves}");
     }
@@ -125,7 +127,8 @@ fn forests_score_as_those_of_scikit_learn_over_twenty_seeds() {
             _ => classification(name),
         };
         let fold = |k: usize, test: bool| (0..data.rows).filter(|r| (r % 3 == k) == test).collect::<Vec<_>>();
-        let folds: Vec<(Data, Data)> = (0..3).map(|k| (data.take(&fold(k, false)), data.take(&fold(k, true)))).collect();
+        let folds: Vec<(Data, Data)> =
+            (0..3).map(|k| (data.take(&fold(k, false)), data.take(&fold(k, true)))).collect();
         let spec = spec(case).with("n_estimators", param(&case["n_estimators"]));
         let one = |seed: i64| {
             let spec = spec.clone().with("random_state", seed);
@@ -137,7 +140,11 @@ fn forests_score_as_those_of_scikit_learn_over_twenty_seeds() {
         let (theirs, std) = (case["mean"].as_f64().unwrap(), case["std"].as_f64().unwrap());
         let error = ((variance + std * std) / 20.0).sqrt();
         println!("{} {name}: {mean:.4}, scikit-learn {theirs:.4}, error {error:.4}", case["estimator"]);
-        assert!((mean - theirs).abs() <= 2.0 * error, "{} {name}: {mean}, expected {theirs} +- {error}", case["estimator"]);
+        assert!(
+            (mean - theirs).abs() <= 2.0 * error,
+            "{} {name}: {mean}, expected {theirs} +- {error}",
+            case["estimator"]
+        );
     }
 }
 
@@ -151,7 +158,8 @@ fn boosting_is_that_of_scikit_learn() {
         let Some(Attribute::Int(rounds)) = fitted.attribute("n_iter") else { panic!("{what}") };
         assert_eq!(rounds, case["rounds"].as_i64().unwrap(), "{what}");
         let first = rounds == 1;
-        // The gradients of a quantile have two values, so that splits tie often; sums that are rounded in another order break them.
+        // The gradients of a quantile have two values, so that splits tie often; sums that are rounded in another order
+        // break them.
         let has_ties = case["params"]["loss"] == "quantile" && !first;
         if !has_ties {
             let tolerance = if first { 1e-7 } else { 1e-6 };
@@ -166,7 +174,10 @@ fn boosting_is_that_of_scikit_learn() {
             let found = -*attribute(&fitted, "train_score").last().unwrap();
             let theirs = case["loss"].as_f64().unwrap();
             let tolerance = if has_ties { 0.05 } else { 1e-6 };
-            assert!((found - theirs).abs() <= tolerance * theirs.abs().max(1e-3), "{what}: loss {found}, expected {theirs}");
+            assert!(
+                (found - theirs).abs() <= tolerance * theirs.abs().max(1e-3),
+                "{what}: loss {found}, expected {theirs}"
+            );
         }
     }
 }
@@ -174,7 +185,8 @@ fn boosting_is_that_of_scikit_learn() {
 /// Sets of all kinds, and a specification for each estimator of the family.
 fn every_estimator() -> Vec<(Spec, Data)> {
     let all = expected("trees.json");
-    let of = |data: &str, target: &str| set(&all, &serde_json::json!({"data": data, "target": target, "weighted": false}));
+    let of =
+        |data: &str, target: &str| set(&all, &serde_json::json!({"data": data, "target": target, "weighted": false}));
     let names = ["DecisionTree", "RandomForest", "ExtraTrees", "HistGradientBoosting"];
     let mut out = Vec::new();
     for name in names {
@@ -294,16 +306,33 @@ fn any_data_is_fitted() {
         ("two rows", vec![Column::number("a", vec![1.0, 2.0])], 2),
         ("constant", vec![Column::number("a", vec![3.0; 50]), Column::number("b", vec![0.0; 50])], 50),
         ("all missing", vec![Column::number("a", vec![f64::NAN; 50])], 50),
-        ("missing says it", vec![Column::number("a", (0..50).map(|i| if i % 2 == 0 { f64::NAN } else { 1.0 }).collect())], 50),
-        ("huge and tiny", vec![Column::number("a", (0..50).map(|i| [1e308, -1e308, 1e-308, 0.0][i % 4]).collect())], 50),
-        ("neighbours", vec![Column::number("a", (0..50).map(|i| f64::from_bits(1.0f64.to_bits() + i % 2)).collect())], 50),
-        ("strings", vec![Column::category("a", &(0..50).map(|i| [Some("x"), None, Some("y")][i % 3]).collect::<Vec<_>>())], 50),
+        (
+            "missing says it",
+            vec![Column::number("a", (0..50).map(|i| if i % 2 == 0 { f64::NAN } else { 1.0 }).collect())],
+            50,
+        ),
+        (
+            "huge and tiny",
+            vec![Column::number("a", (0..50).map(|i| [1e308, -1e308, 1e-308, 0.0][i % 4]).collect())],
+            50,
+        ),
+        (
+            "neighbours",
+            vec![Column::number("a", (0..50).map(|i| f64::from_bits(1.0f64.to_bits() + i % 2)).collect())],
+            50,
+        ),
+        (
+            "strings",
+            vec![Column::category("a", &(0..50).map(|i| [Some("x"), None, Some("y")][i % 3]).collect::<Vec<_>>())],
+            50,
+        ),
         ("empty strings", vec![Column::category::<&str>("a", &[None; 50])], 50),
     ];
     for (name, columns, rows) in sets {
         for scale in [1.0, 1e-200, 1e200] {
             for (spec, other) in every_estimator() {
-                let classes = if other.classes.is_empty() { Vec::new() } else { vec!["0".to_string(), "1".to_string()] };
+                let classes =
+                    if other.classes.is_empty() { Vec::new() } else { vec!["0".to_string(), "1".to_string()] };
                 let scale = if classes.is_empty() { scale } else { 1.0 };
                 let y = y(rows).into_iter().map(|v| v * scale).collect();
                 let data = Data { y, classes, target: "y".to_string(), ..Data::new(columns.clone()) };

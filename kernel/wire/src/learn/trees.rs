@@ -5,7 +5,8 @@
 macro_rules! tree_estimators {
     ($then:ident) => {
         $then! {
-            /// A decision tree for classes. Features are binned to at most `max_bins` values, exactly if they have no more.
+            /// A decision tree for classes. Features are binned to at most `max_bins` values, exactly if they have no
+            /// more.
             DecisionTreeClassifier: Classifier [missing categories] {
                 /// The measure of a split: `gini`, or `entropy`, which is also called `log_loss`.
                 criterion: Str = "gini", OneOf(&["gini", "entropy", "log_loss"]);
@@ -19,7 +20,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = $crate::learn::NONE, Any;
                 /// The seed.
                 random_state: Int = 0, AtLeast(0.0);
@@ -37,10 +39,12 @@ macro_rules! tree_estimators {
                 max_bins: Int = 255, Within(2.0, 255.0);
             } -> { feature_importances: Frame, tree: Frame, n_leaves: Int, depth: Int }
 
-            /// A decision tree for numbers. Features are binned to at most `max_bins` values, exactly if they have no more.
+            /// A decision tree for numbers. Features are binned to at most `max_bins` values, exactly if they have no
+            /// more.
             DecisionTreeRegressor: Regressor [missing categories] {
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
-                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                criterion: Str = "squared_error",
+                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
                 /// `best` takes the best threshold of a feature, `random` draws one.
                 splitter: Str = "best", OneOf(&["best", "random"]);
                 /// The largest depth. `None`: no limit.
@@ -51,7 +55,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = $crate::learn::NONE, Any;
                 /// The seed.
                 random_state: Int = 0, AtLeast(0.0);
@@ -67,7 +72,8 @@ macro_rules! tree_estimators {
                 max_bins: Int = 255, Within(2.0, 255.0);
             } -> { feature_importances: Frame, tree: Frame, n_leaves: Int, depth: Int }
 
-            /// The mean of many decision trees for classes, each on a bootstrap sample and with few features for each split.
+            /// The mean of many decision trees for classes, each on a bootstrap sample and with few features for each
+            /// split.
             RandomForestClassifier: Classifier [missing categories] {
                 /// Number of trees.
                 n_estimators: Int = 100, AtLeast(1.0);
@@ -81,7 +87,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = "sqrt", Any;
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
@@ -110,7 +117,8 @@ macro_rules! tree_estimators {
                 /// Number of trees.
                 n_estimators: Int = 100, AtLeast(1.0);
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
-                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                criterion: Str = "squared_error",
+                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
                 /// The largest depth. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that a node must have to be split: a number, or a share below 1.
@@ -119,7 +127,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = 1.0, Any;
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
@@ -141,7 +150,8 @@ macro_rules! tree_estimators {
                 max_bins: Int = 255, Within(2.0, 255.0);
             } -> { feature_importances: Frame, oob_score: Float, oob_prediction: Frame }
 
-            /// The mean of many decision trees for classes, each with random thresholds and few features for each split.
+            /// The mean of many decision trees for classes, each with random thresholds and few features for each
+            /// split.
             ExtraTreesClassifier: Classifier [missing categories] {
                 /// Number of trees.
                 n_estimators: Int = 100, AtLeast(1.0);
@@ -155,7 +165,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = "sqrt", Any;
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
@@ -184,7 +195,8 @@ macro_rules! tree_estimators {
                 /// Number of trees.
                 n_estimators: Int = 100, AtLeast(1.0);
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
-                criterion: Str = "squared_error", OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                criterion: Str = "squared_error",
+                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
                 /// The largest depth. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that a node must have to be split: a number, or a share below 1.
@@ -193,7 +205,8 @@ macro_rules! tree_estimators {
                 min_samples_leaf: Any = 1, Any;
                 /// Share of all weights that each leaf must have.
                 min_weight_fraction_leaf: Float = 0.0, Within(0.0, 0.5);
-                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for all.
+                /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
+                /// all.
                 max_features: Any = 1.0, Any;
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
@@ -215,7 +228,8 @@ macro_rules! tree_estimators {
                 max_bins: Int = 255, Within(2.0, 255.0);
             } -> { feature_importances: Frame, oob_score: Float, oob_prediction: Frame }
 
-            /// Gradient boosting of trees on binned features for classes: one tree for two classes, else one for each class.
+            /// Gradient boosting of trees on binned features for classes: one tree for two classes, else one for each
+            /// class.
             HistGradientBoostingClassifier: Classifier [missing categories] {
                 /// The loss.
                 loss: Str = "log_loss", OneOf(&["log_loss"]);
@@ -241,12 +255,13 @@ macro_rules! tree_estimators {
                 monotonic_cst: Floats = $crate::learn::NONE, Any;
                 /// Constraints on interactions are not supported: only `None`.
                 interaction_cst: Any = $crate::learn::NONE, Any;
-                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000 rows.
+                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000
+                /// rows.
                 early_stopping: Any = "auto", Any;
                 /// The measure of early stopping. Only the loss.
                 scoring: Str = "loss", OneOf(&["loss"]);
-                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training rows. An evaluation set
-                /// replaces them.
+                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training
+                /// rows. An evaluation set replaces them.
                 validation_fraction: Any = 0.1, Any;
                 /// Rounds without improvement after which early stopping ends the training.
                 n_iter_no_change: Int = 10, AtLeast(1.0);
@@ -261,7 +276,8 @@ macro_rules! tree_estimators {
             /// Gradient boosting of trees on binned features for numbers.
             HistGradientBoostingRegressor: Regressor [missing categories] {
                 /// The loss.
-                loss: Str = "squared_error", OneOf(&["squared_error", "absolute_error", "poisson", "gamma", "quantile"]);
+                loss: Str = "squared_error",
+                    OneOf(&["squared_error", "absolute_error", "poisson", "gamma", "quantile"]);
                 /// The quantile of the loss `quantile`.
                 quantile: Float = $crate::learn::NONE, Within(0.0, 1.0);
                 /// What each tree is multiplied by.
@@ -286,12 +302,13 @@ macro_rules! tree_estimators {
                 monotonic_cst: Floats = $crate::learn::NONE, Any;
                 /// Constraints on interactions are not supported: only `None`.
                 interaction_cst: Any = $crate::learn::NONE, Any;
-                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000 rows.
+                /// Whether rounds end if the loss no longer improves: `true`, `false`, or `auto` for more than 10,000
+                /// rows.
                 early_stopping: Any = "auto", Any;
                 /// The measure of early stopping. Only the loss.
                 scoring: Str = "loss", OneOf(&["loss"]);
-                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training rows. An evaluation set
-                /// replaces them.
+                /// Rows for early stopping that are not trained on: a share, a number, or `None` to use the training
+                /// rows. An evaluation set replaces them.
                 validation_fraction: Any = 0.1, Any;
                 /// Rounds without improvement after which early stopping ends the training.
                 n_iter_no_change: Int = 10, AtLeast(1.0);

@@ -45,8 +45,8 @@ pub struct Binned {
     pub codes: Vec<u8>,
 }
 
-/// Bins the features of `data` to at most `max_bins` bins each, and one for missing values. Values are binned exactly if a feature has no more
-/// different values than that, else by quantiles. `weight` weighs the quantiles.
+/// Bins the features of `data` to at most `max_bins` bins each, and one for missing values. Values are binned exactly
+/// if a feature has no more different values than that, else by quantiles. `weight` weighs the quantiles.
 ///
 /// # Errors
 /// If a category has more than `max_bins` values.
@@ -54,9 +54,12 @@ pub fn bin(data: &Data, max_bins: usize, weight: Option<&[f64]>, seed: u32) -> R
     for column in &data.features {
         let count = column.categories().map_or(0, <[String]>::len);
         if count > max_bins {
-            let message = format!("`{}` has {count} different strings: at most {max_bins} are taken as categories", column.name);
-            return Err(Error::new("categories", message)
-                .help(format!("leave `{}` out with `.features(..)`, or encode it with `TargetEncoder` in a pipeline", column.name)));
+            let message =
+                format!("`{}` has {count} different strings: at most {max_bins} are taken as categories", column.name);
+            return Err(Error::new("categories", message).help(format!(
+                "leave `{}` out with `.features(..)`, or encode it with `TargetEncoder` in a pipeline",
+                column.name
+            )));
         }
     }
     let sample = (data.rows > SUBSAMPLE).then(|| subsample(data.rows, weight, seed));
@@ -97,7 +100,14 @@ fn binned(column: &Column, max_bins: usize, sample: Option<&[u32]>, weight: Opti
         },
         Kind::Number => {
             let edges = edges(&column.values, max_bins, sample, weight);
-            Bins { category: false, count: edges.len() + 1, edges, has_missing: false, low: Vec::new(), high: Vec::new() }
+            Bins {
+                category: false,
+                count: edges.len() + 1,
+                edges,
+                has_missing: false,
+                low: Vec::new(),
+                high: Vec::new(),
+            }
         }
     };
     let codes = codes(&bins, &column.values);

@@ -1,7 +1,7 @@
 //! Gradient boosting on binned features (`sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py`).
 //!
-//! Bins, the rows of early stopping and trees are those of scikit-learn for the same `random_state`, but for the features that are drawn if
-//! `max_features` is below 1.
+//! Bins, the rows of early stopping and trees are those of scikit-learn for the same `random_state`, but for the
+//! features that are drawn if `max_features` is below 1.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,12 +44,16 @@ const AUTO: usize = 10_000;
 /// Trains a boosted model. If `data` has an evaluation set, rounds are scored on the first one.
 ///
 /// # Errors
-/// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or the user stops the training.
+/// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or
+/// the user stops the training.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
     let loss = loss(spec, data)?;
     let constraints = monotonic(spec, data)?;
     if spec.param("interaction_cst") != Param::None {
-        let message = format!("`interaction_cst` is {}: constraints on interactions are not supported", spec.param("interaction_cst"));
+        let message = format!(
+            "`interaction_cst` is {}: constraints on interactions are not supported",
+            spec.param("interaction_cst")
+        );
         return Err(Error::new("parameter", message).help("leave it out"));
     }
     let early = early_stopping(spec, data)?;
@@ -78,7 +82,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
 fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
     let below = |least: &str, is_inside: fn(f64) -> bool, loss: &str| match data.y.iter().find(|y| !is_inside(**y)) {
         Some(y) => {
-            let message = format!("the target `{}` has the value {y}, and `loss` {loss} takes values {least}", data.target);
+            let message =
+                format!("the target `{}` has the value {y}, and `loss` {loss} takes values {least}", data.target);
             Err(Error::new("target", message))
         }
         None => Ok(()),
@@ -92,7 +97,10 @@ fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
             below("of at least 0", |y| y >= 0.0, "poisson")?;
             match data.y.iter().sum::<f64>() > 0.0 {
                 true => Ok(Loss::Poisson),
-                false => Err(Error::new("target", format!("the target `{}` is 0 in all rows, and `loss` poisson needs a positive sum", data.target))),
+                false => Err(Error::new(
+                    "target",
+                    format!("the target `{}` is 0 in all rows, and `loss` poisson needs a positive sum", data.target),
+                )),
             }
         }
         Some("gamma") => below("above 0", |y| y > 0.0, "gamma").map(|()| Loss::Gamma),
@@ -110,7 +118,8 @@ fn early_stopping(spec: &Spec, data: &Data) -> Result<bool, Error> {
     }
 }
 
-/// Training rows and rows that are held out: `train_test_split(test_size=validation_fraction, stratify=y)`. `None` if no rows are.
+/// Training rows and rows that are held out: `train_test_split(test_size=validation_fraction, stratify=y)`. `None` if
+/// no rows are.
 fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, Vec<usize>)>, Error> {
     let rows = data.rows;
     let test = match spec.param("validation_fraction") {
@@ -118,14 +127,18 @@ fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, V
         Param::Float(share) if share > 0.0 && share < 1.0 => (share * rows as f64).ceil() as usize,
         Param::Int(count) if count >= 1 => count as usize,
         other => {
-            let message = format!("`validation_fraction` is {other}: a share between 0 and 1, an integer of at least 1, or None");
+            let message =
+                format!("`validation_fraction` is {other}: a share between 0 and 1, an integer of at least 1, or None");
             return Err(Error::new("parameter", message));
         }
     };
     let classes = data.classes.len();
     if test >= rows || test < classes || rows - test < classes.max(1) {
-        let message = format!("early stopping holds out {test} of {rows} rows, which leaves too few to train on or to score");
-        return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or another `validation_fraction`"));
+        let message =
+            format!("early stopping holds out {test} of {rows} rows, which leaves too few to train on or to score");
+        return Err(
+            Error::new("parameter", message).help("set `early_stopping(false)`, or another `validation_fraction`")
+        );
     }
     let mut random = Mt19937::new(seed);
     if classes == 0 {
@@ -137,7 +150,11 @@ fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, V
     // Classes without rows are not there for scikit-learn.
     members.retain(|rows| !rows.is_empty());
     if let Some(few) = members.iter().find(|rows| rows.len() < 2) {
-        let message = format!("a class of `{}` has {} row, and early stopping holds rows of each class out", data.target, few.len());
+        let message = format!(
+            "a class of `{}` has {} row, and early stopping holds rows of each class out",
+            data.target,
+            few.len()
+        );
         return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or give an evaluation set"));
     }
     let counts: Vec<usize> = members.iter().map(Vec::len).collect();
@@ -155,7 +172,8 @@ fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, V
     Ok(Some((train, held)))
 }
 
-/// The most likely number of rows of each class in `draws` draws without replacement: `sklearn.utils.extmath._approximate_mode`.
+/// The most likely number of rows of each class in `draws` draws without replacement:
+/// `sklearn.utils.extmath._approximate_mode`.
 fn approximate_mode(counts: &[usize], draws: usize, random: &mut Mt19937) -> Vec<usize> {
     let total: usize = counts.iter().sum();
     let exact: Vec<f64> = counts.iter().map(|n| *n as f64 / total as f64 * draws as f64).collect();
@@ -182,16 +200,17 @@ fn approximate_mode(counts: &[usize], draws: usize, random: &mut Mt19937) -> Vec
 fn aligned(data: &Data, eval: &Data) -> Data {
     let mut features = Vec::new();
     for column in &data.features {
-        let mut found = eval.feature(&column.name).cloned().unwrap_or_else(|| crate::Column {
-            values: vec![f64::NAN; eval.rows],
-            ..column.clone()
-        });
+        let mut found = eval
+            .feature(&column.name)
+            .cloned()
+            .unwrap_or_else(|| crate::Column { values: vec![f64::NAN; eval.rows], ..column.clone() });
         if let (Kind::Category(known), Kind::Category(names)) = (&column.kind, &found.kind)
             && known != names
         {
             let codes: Vec<f64> =
                 names.iter().map(|n| known.iter().position(|k| k == n).map_or(f64::NAN, |c| c as f64)).collect();
-            let code = |v: &f64| if v.is_nan() { f64::NAN } else { codes.get(*v as usize).copied().unwrap_or(f64::NAN) };
+            let code =
+                |v: &f64| if v.is_nan() { f64::NAN } else { codes.get(*v as usize).copied().unwrap_or(f64::NAN) };
             found = crate::Column { values: found.values.iter().map(code).collect(), ..column.clone() };
         }
         features.push(found);
@@ -216,7 +235,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "called at one place")]
 fn train_rounds(
     spec: &Spec,
     loss: Loss,
@@ -234,7 +252,10 @@ fn train_rounds(
         (Param::None, _) => usize::MAX,
         (_, Some(count)) => count,
         (other, None) => {
-            return Err(Error::new("parameter", format!("`max_leaf_nodes` is {other}: an integer of at least 2, or None")));
+            return Err(Error::new(
+                "parameter",
+                format!("`max_leaf_nodes` is {other}: an integer of at least 2, or None"),
+            ));
         }
     };
     let plan = Plan {
@@ -267,14 +288,15 @@ fn train_rounds(
     for round in 0..rounds {
         run.check(|| format!("{round} of {rounds} rounds"))?;
         loss.gradients(&data.y, &train.raw, weight, &mut gradient, &mut hessian);
-        for k in 0..outputs {
+        for (k, gradient) in gradient.iter().enumerate() {
             let second = hessian.get(k).map_or(&[][..], Vec::as_slice);
             let number = (round * outputs + k) as u64;
-            let mut grown = grow(&plan, (&lines, &binned), (&gradient[k], second), (random, number), &mut memory);
+            let mut grown = grow(&plan, (&lines, &binned), (gradient, second), (random, number), &mut memory);
             for (node, rows) in &grown.leaves {
                 let rows = &grown.rows[rows.clone()];
                 if loss.has_line_search() {
-                    let residual = |r: &u32| (data.y[*r as usize] - train.raw[k][*r as usize], data.weight_of(*r as usize));
+                    let residual =
+                        |r: &u32| (data.y[*r as usize] - train.raw[k][*r as usize], data.weight_of(*r as usize));
                     let step = loss.quantile(rows.iter().map(residual).collect(), weight.is_some());
                     grown.tree.nodes[*node].threshold = plan.learning_rate * step;
                 }
@@ -320,7 +342,7 @@ fn show(run: &Run<'_>, round: usize, rounds: usize, train: &Rows<'_>, held: Opti
     let last = |rows: &Rows<'_>| -rows.scores.last().copied().unwrap_or(f64::NAN);
     let validation = held.map_or_else(String::new, |h| format!(", validation loss {:.4}", last(h)));
     run.stage(format!("round {round} of {rounds}, loss {:.4}{validation}", last(train)));
-    if round < 10 || round % (rounds / 20).max(1) == 0 || round == rounds {
+    if round < 10 || round.is_multiple_of((rounds / 20).max(1)) || round == rounds {
         let mut curves = vec![("training loss".to_string(), points(&train.scores))];
         curves.extend(held.map(|h| ("validation loss".to_string(), points(&h.scores))));
         (run.detail)(Detail::Curves(curves));
@@ -393,7 +415,7 @@ impl Model for Boosted {
             return wrong("the number of classes is not that of the target and the loss");
         }
         let outputs = self.loss.outputs();
-        if self.baseline.data.len() != outputs || self.trees.len() % outputs != 0 {
+        if self.baseline.data.len() != outputs || !self.trees.len().is_multiple_of(outputs) {
             return wrong("the trees do not fit the number of raw predictions");
         }
         self.trees.check(features, 1)

@@ -1,4 +1,5 @@
-//! Measures of how good a split is, over sums of weights and targets (`sklearn/tree/_criterion.pyx`; Breiman et al. 1984).
+//! Measures of how good a split is, over sums of weights and targets (`sklearn/tree/_criterion.pyx`; Breiman et al.
+//! 1984).
 
 /// What a split makes smaller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,8 @@ impl Target {
         if self.is_class() { sums.iter().sum() } else { sums[0] }
     }
 
-    /// The weight times the negative impurity, up to a term that a split does not change: the higher, the purer. Infinite if the side cannot be.
+    /// The weight times the negative impurity, up to a term that a split does not change: the higher, the purer.
+    /// Infinite if the side cannot be.
     pub fn purity(&self, sums: &[f64]) -> f64 {
         match self.criterion {
             Criterion::Gini => match sums {

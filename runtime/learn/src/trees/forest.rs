@@ -1,7 +1,8 @@
-//! Decision trees and forests: bootstrap samples, trees in parallel, means of leaves, scores of rows that a tree did not see
-//! (`sklearn/tree/_classes.py`, `sklearn/ensemble/_forest.py`; Breiman 2001; Geurts, Ernst and Wehenkel 2006).
+//! Decision trees and forests: bootstrap samples, trees in parallel, means of leaves, scores of rows that a tree did
+//! not see (`sklearn/tree/_classes.py`, `sklearn/ensemble/_forest.py`; Breiman 2001; Geurts, Ernst and Wehenkel 2006).
 //!
-//! Random numbers come from Philox: for each tree its rows, for each node its features. Trees are those of scikit-learn in distribution only.
+//! Random numbers come from Philox: for each tree its rows, for each node its features. Trees are those of scikit-learn
+//! in distribution only.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -126,7 +127,6 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
 }
 
 /// Grows all trees. Gives for each one the rows that it saw as bits, if they were drawn.
-#[expect(clippy::type_complexity, reason = "trees and the rows that they saw")]
 fn grow_all(
     plan: &Plan,
     binned: &[Binned],
@@ -158,18 +158,23 @@ fn target(spec: &Spec, data: &Data) -> Result<Target, Error> {
         Some("squared_error" | "friedman_mse") => Criterion::SquaredError,
         Some("poisson") => Criterion::Poisson,
         Some("absolute_error") => {
-            return Err(Error::new("parameter", "`criterion` is \"absolute_error\": trees are not grown on medians here")
-                .help("take \"squared_error\", or HistGradientBoostingRegressor with `loss(\"absolute_error\")`"));
+            return Err(Error::new(
+                "parameter",
+                "`criterion` is \"absolute_error\": trees are not grown on medians here",
+            )
+            .help("take \"squared_error\", or HistGradientBoostingRegressor with `loss(\"absolute_error\")`"));
         }
         _ => Criterion::Gini,
     };
     if criterion == Criterion::Poisson {
         if let Some(y) = data.y.iter().find(|y| **y < 0.0) {
-            let message = format!("the target `{}` has the value {y}, and `criterion` poisson takes none below 0", data.target);
+            let message =
+                format!("the target `{}` has the value {y}, and `criterion` poisson takes none below 0", data.target);
             return Err(Error::new("target", message));
         }
         if data.y.iter().sum::<f64>() <= 0.0 {
-            let message = format!("the target `{}` is 0 in all rows, and `criterion` poisson needs a positive sum", data.target);
+            let message =
+                format!("the target `{}` is 0 in all rows, and `criterion` poisson needs a positive sum", data.target);
             return Err(Error::new("target", message));
         }
     }
@@ -177,7 +182,8 @@ fn target(spec: &Spec, data: &Data) -> Result<Target, Error> {
     Ok(Target { criterion, slots: if is_class { data.classes.len() } else { 2 } })
 }
 
-/// Weights of rows and classes. `balanced_subsample` is applied to each bootstrap sample later; without bootstrap it is `balanced`.
+/// Weights of rows and classes. `balanced_subsample` is applied to each bootstrap sample later; without bootstrap it is
+/// `balanced`.
 fn row_weights(spec: &Spec, data: &Data, single: bool) -> Result<Option<Vec<f64>>, Error> {
     if spec.string("class_weight").as_deref() != Some("balanced_subsample") || single {
         return weights::of_rows(spec, data);
@@ -210,7 +216,8 @@ pub fn max_features(spec: &Spec, width: usize) -> Result<usize, Error> {
         Param::Int(count) if count >= 1 => count as usize,
         Param::Float(share) if share > 0.0 && share <= 1.0 => (share * width as f64) as usize,
         other => {
-            let message = format!("`max_features` is {other}: an integer of at least 1, a share up to 1.0, sqrt, log2 or None");
+            let message =
+                format!("`max_features` is {other}: an integer of at least 1, a share up to 1.0, sqrt, log2 or None");
             return Err(Error::new("parameter", message));
         }
     };
@@ -227,7 +234,8 @@ pub fn monotonic(spec: &Spec, data: &Data) -> Result<Vec<i8>, Error> {
         _ => spec.floats("monotonic_cst").unwrap_or_default(),
     };
     if signs.len() != data.width() {
-        let message = format!("`monotonic_cst` has {} values: one for each of the {} features", signs.len(), data.width());
+        let message =
+            format!("`monotonic_cst` has {} values: one for each of the {} features", signs.len(), data.width());
         return Err(Error::new("parameter", message));
     }
     for (sign, column) in signs.iter().zip(&data.features) {
@@ -235,7 +243,10 @@ pub fn monotonic(spec: &Spec, data: &Data) -> Result<Vec<i8>, Error> {
             return Err(Error::new("parameter", format!("`monotonic_cst` has the value {sign}: -1, 0 or 1")));
         }
         if *sign != 0.0 && column.categories().is_some() {
-            let message = format!("`monotonic_cst` constrains `{}`, which is a category: only numbers have an order", column.name);
+            let message = format!(
+                "`monotonic_cst` constrains `{}`, which is a category: only numbers have an order",
+                column.name
+            );
             return Err(Error::new("parameter", message));
         }
     }
@@ -277,8 +288,11 @@ fn draws(spec: &Spec, rows: usize, weight: Option<&[f64]>, bootstrap: bool) -> R
     let wanted = spec.param("max_samples");
     if !bootstrap {
         if wanted != Param::None {
-            return Err(Error::new("parameter", format!("`max_samples` is {wanted}, and `bootstrap` is false: there are no samples"))
-                .help("set `bootstrap(true)`, or leave `max_samples` out"));
+            return Err(Error::new(
+                "parameter",
+                format!("`max_samples` is {wanted}, and `bootstrap` is false: there are no samples"),
+            )
+            .help("set `bootstrap(true)`, or leave `max_samples` out"));
         }
         if spec.flag("oob_score") {
             let message = "`oob_score` is true, and `bootstrap` is false: each tree sees all rows";
@@ -297,7 +311,10 @@ fn draws(spec: &Spec, rows: usize, weight: Option<&[f64]>, bootstrap: bool) -> R
                 false => Err(Error::new("parameter", format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
             }
         }
-        other => Err(Error::new("parameter", format!("`max_samples` is {other}: an integer of at least 1, a share above 0, or None"))),
+        other => Err(Error::new(
+            "parameter",
+            format!("`max_samples` is {other}: an integer of at least 1, a share above 0, or None"),
+        )),
     }
 }
 
@@ -348,7 +365,7 @@ impl<'a> Source<'a> {
         for k in 0..draws.div_ceil(4) {
             let four = philox.at([k as u32, (k >> 32) as u32, tree, 0]);
             for bits in &four[..4.min(draws - 4 * k)] {
-                counts[(u64::from(*bits) * rows as u64 >> 32) as usize] += 1;
+                counts[((u64::from(*bits) * rows as u64) >> 32) as usize] += 1;
             }
         }
         counts
@@ -446,7 +463,8 @@ impl Forest {
             1.0 - error / y.iter().map(|y| (y - mean).powi(2)).sum::<f64>()
         };
         if never > 0 {
-            let message = format!("{never} of {} rows were seen by all trees and have no out-of-bag prediction", data.rows);
+            let message =
+                format!("{never} of {} rows were seen by all trees and have no out-of-bag prediction", data.rows);
             self.notes.push(format!("{message}: raise `n_estimators`"));
         }
         self.oob = Some(Oob { score, prediction: Tensor::new(vec![data.rows, width], prediction) });
@@ -484,9 +502,13 @@ impl Forest {
             ("impurity".to_string(), Values::Floats(nodes.impurity.data.clone())),
         ];
         let width = self.width();
-        for k in 0..width {
-            let name = if self.classes == 0 { "value".to_string() } else { format!("proba_{}", classes[k]) };
-            columns.push((name, Values::Floats(nodes.value.data.iter().skip(k).step_by(width).copied().collect())));
+        let names = match self.classes {
+            0 => vec!["value".to_string()],
+            _ => classes.iter().map(|class| format!("proba_{class}")).collect(),
+        };
+        for (k, name) in names.into_iter().enumerate() {
+            let values = nodes.value.data.iter().skip(k).step_by(width);
+            columns.push((name, Values::Floats(values.copied().collect())));
         }
         Attribute::Frame(columns)
     }
@@ -497,7 +519,8 @@ pub fn highest(values: &[f64]) -> usize {
     (1..values.len()).fold(0, |best, k| if values[k] > values[best] { k } else { best })
 }
 
-/// The columns `wanted` of a classifier's predicted class and its probabilities, or of a regressor's prediction. `means` is row after row.
+/// The columns `wanted` of a classifier's predicted class and its probabilities, or of a regressor's prediction.
+/// `means` is row after row.
 pub fn columns(means: &[f64], classes: usize, wanted: &[usize]) -> Vec<Vec<f64>> {
     let width = classes.max(1);
     let one = |output: &usize| match (*output, classes) {

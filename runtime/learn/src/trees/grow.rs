@@ -1,5 +1,5 @@
-//! Grows a classification or regression tree on binned features (`sklearn/tree/_tree.pyx`): depth first, or best first if the number of leaves is
-//! limited. Rows of a node are contiguous; a split is a stable partition of them.
+//! Grows a classification or regression tree on binned features (`sklearn/tree/_tree.pyx`): depth first, or best first
+//! if the number of leaves is limited. Rows of a node are contiguous; a split is a stable partition of them.
 
 use std::collections::BinaryHeap;
 
@@ -127,13 +127,14 @@ impl Draws {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         // The bias of the product is below n / 2^32.
-        (((z ^ (z >> 31)) >> 32) * n as u64 >> 32) as usize
+        ((((z ^ (z >> 31)) >> 32) * n as u64) >> 32) as usize
     }
 }
 
 const ROOT: usize = usize::MAX;
 
-/// Rows times features after which a user's stop is looked for, and from which a node's features are shared among threads.
+/// Rows times features after which a user's stop is looked for, and from which a node's features are shared among
+/// threads.
 const WORK: usize = 4_000_000;
 const SHARED: usize = 32_768;
 
@@ -291,7 +292,14 @@ impl Grower<'_> {
     }
 
     /// The best split over features that are drawn until one of them varies.
-    fn best(&mut self, rows: std::ops::Range<usize>, node: usize, mean: f64, total: &[f64], bounds: (f64, f64)) -> Option<Split> {
+    fn best(
+        &mut self,
+        rows: std::ops::Range<usize>,
+        node: usize,
+        mean: f64,
+        total: &[f64],
+        bounds: (f64, f64),
+    ) -> Option<Split> {
         let plan = self.plan;
         let all = self.features.len();
         let (mut tried, mut varies, mut best) = (0, false, None::<Split>);
@@ -371,7 +379,8 @@ impl Grower<'_> {
             1 => ((bounds.0, split.middle), (split.middle, bounds.1)),
             _ => ((split.middle, bounds.1), (bounds.0, split.middle)),
         };
-        let child = |is_left, start, end, bounds| Pending { parent: node, is_left, start, end, depth: depth + 1, bounds };
+        let child =
+            |is_left, start, end, bounds| Pending { parent: node, is_left, start, end, depth: depth + 1, bounds };
         let children = (child(true, start, start + left, low), child(false, start + left, end, high));
         let growing = &mut self.nodes[node];
         growing.missing_left = split.missing_left.unwrap_or(left * 2 > end - start);
@@ -379,7 +388,8 @@ impl Grower<'_> {
         children
     }
 
-    /// Minimal cost-complexity pruning: makes leaves of the nodes whose subtree gains least for each leaf, up to `ccp_alpha`.
+    /// Minimal cost-complexity pruning: makes leaves of the nodes whose subtree gains least for each leaf, up to
+    /// `ccp_alpha`.
     fn prune(&mut self) -> Result<(), Error> {
         loop {
             self.run.check(|| "a round of pruning".to_string())?;

@@ -1,8 +1,9 @@
-//! Grows a tree of boosting leaf by leaf from gradients (`sklearn/ensemble/_hist_gradient_boosting/{grower.py,histogram.pyx,splitting.pyx}`;
-//! Ke et al. 2017, LightGBM).
+//! Grows a tree of boosting leaf by leaf from gradients
+//! (`sklearn/ensemble/_hist_gradient_boosting/{grower.py,histogram.pyx,splitting.pyx}`; Ke et al. 2017, LightGBM).
 //!
-//! Features are taken in groups of eight: a line of eight bins of a row is read at once, and the histograms of a group stay in the cache. Groups are
-//! shared among threads; each histogram is summed in the order of rows by one thread, so that the result does not depend on their number.
+//! Features are taken in groups of eight: a line of eight bins of a row is read at once, and the histograms of a group
+//! stay in the cache. Groups are shared among threads; sums are integers, so that the result does not depend on the
+//! number of threads.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -17,6 +18,9 @@ use super::tree::{CATEGORY, MISSING_LEFT, Node, Set, Tree, contains};
 /// Features of a group.
 const GROUP: usize = 8;
 const CELLS: usize = GROUP * 256;
+
+/// Rows whose lines are read together.
+const AHEAD: usize = 64;
 
 /// Rows times features from which groups are shared among threads.
 const SHARED: usize = 20_000;
@@ -67,45 +71,104 @@ pub struct Plan {
 /// The least sum of second derivatives of a child.
 const MIN_HESSIAN: f64 = 1e-3;
 
-/// Sums of a group: gradient and second derivative for each bin, and counts of rows.
+/// Rows up to which a sum of second derivatives and a count share 64 bits.
+const PACKED: usize = 1 << 22;
+
+/// Derivatives as integers, so that sums are exact in any order. Gradients have as many bits as their sum leaves room
+/// for: 45 for 100,000 rows. A second derivative shares an integer with a count of rows, which has the upper bits: 30
+/// bits are left for each of 100,000 rows.
+#[derive(Clone, Copy)]
+struct Units {
+    gradient: f64,
+    hessian: f64,
+    /// The position of the count. 64: it is kept elsewhere.
+    shift: u32,
+    /// Second derivatives are 1, and their sum is the count.
+    constant: bool,
+}
+
+impl Units {
+    fn new(gradient: &[f32], hessian: &[f32]) -> Self {
+        let rows = gradient.len();
+        let bits = usize::BITS - rows.leading_zeros();
+        let unit = |values: &[f32], bits: i32| {
+            let most = values.par_iter().map(|v| v.abs()).reduce(|| 0.0, f32::max);
+            let exponent = if most > 0.0 && most.is_finite() { f64::from(most).log2().floor() as i32 + 1 } else { 0 };
+            2f64.powi(bits - exponent)
+        };
+        let constant = hessian.is_empty();
+        let (shift, room) = match (constant, rows <= PACKED) {
+            (true, _) => (0, 0),
+            (false, true) => (64 - bits, 64 - 2 * bits as i32),
+            (false, false) => (64, 62 - bits as i32),
+        };
+        let hessian = if constant { 1.0 } else { unit(hessian, room) };
+        Units { gradient: unit(gradient, 62 - bits as i32), hessian, shift, constant }
+    }
+
+    fn pack(&self, gradient: f32, hessian: f32) -> [i64; 2] {
+        let gradient = (f64::from(gradient) * self.gradient) as i64;
+        if self.constant {
+            return [gradient, 1];
+        }
+        let hessian = (f64::from(hessian) * self.hessian + 0.5) as i64;
+        [gradient, if self.shift < 64 { hessian.wrapping_add(1 << self.shift) } else { hessian }]
+    }
+
+    /// The sums of gradients and second derivatives.
+    fn sums(&self, cell: [i64; 2]) -> (f64, f64) {
+        let hessian = match (self.constant, self.shift) {
+            (true, _) | (_, 64) => cell[1],
+            (_, shift) => cell[1] & ((1 << shift) - 1),
+        };
+        (cell[0] as f64 / self.gradient, hessian as f64 / self.hessian)
+    }
+}
+
+/// Sums of a group: gradient, and second derivative with count, for each bin.
 struct Sums {
-    cells: Box<[[f64; 2]; CELLS]>,
-    /// Unused if second derivatives are 1: then they are counts.
-    counts: Box<[u32; CELLS]>,
+    cells: Box<[[i64; 2]; CELLS]>,
+    /// Counts of rows, if they have no room in the cells.
+    counts: Box<[u32]>,
 }
 
 impl Sums {
-    fn new() -> Self {
-        Sums { cells: Box::new([[0.0; 2]; CELLS]), counts: Box::new([0; CELLS]) }
+    fn new(units: Units) -> Self {
+        let counts = if units.shift == 64 { CELLS } else { 0 };
+        Sums { cells: Box::new([[0; 2]; CELLS]), counts: vec![0; counts].into_boxed_slice() }
     }
 
-    fn fill<const CONSTANT: bool>(&mut self, lines: &[u8], rows: &[u32], derivatives: &[[f32; 2]]) {
-        self.cells.fill([0.0; 2]);
-        if !CONSTANT {
-            self.counts.fill(0);
-        }
+    fn fill(&mut self, lines: &[u8], rows: &[u32], derivatives: &[[i64; 2]]) {
+        self.cells.fill([0; 2]);
         let (lines, _) = lines.as_chunks::<GROUP>();
-        let (cells, counts) = (&mut *self.cells, &mut *self.counts);
-        for (row, [g, h]) in rows.iter().zip(derivatives) {
-            let line = &lines[*row as usize];
-            let (g, h) = (f64::from(*g), f64::from(*h));
-            for (j, bin) in line.iter().enumerate() {
-                let at = j * 256 + usize::from(*bin);
-                cells[at][0] += g;
-                cells[at][1] += h;
-                if !CONSTANT {
-                    counts[at] += 1;
+        let cells = &mut *self.cells;
+        // Lines are copied first, so that many of their cache misses are under way at once.
+        let mut block = [[0u8; GROUP]; AHEAD];
+        for (rows, derivatives) in rows.chunks(AHEAD).zip(derivatives.chunks(AHEAD)) {
+            for (line, row) in block.iter_mut().zip(rows) {
+                *line = lines[*row as usize];
+            }
+            for (line, [g, h]) in block.iter().zip(derivatives) {
+                for (j, bin) in line.iter().enumerate() {
+                    let cell = &mut cells[j * 256 + usize::from(*bin)];
+                    *cell = [cell[0].wrapping_add(*g), cell[1].wrapping_add(*h)];
                 }
+            }
+        }
+        if !self.counts.is_empty() {
+            self.counts.fill(0);
+            for row in rows {
+                let line = &lines[*row as usize];
+                line.iter().enumerate().for_each(|(j, bin)| self.counts[j * 256 + usize::from(*bin)] += 1);
             }
         }
     }
 
     /// Makes the sums of a parent those of the other child.
-    fn subtract(&mut self, child: &Sums, constant: bool) {
-        self.cells.iter_mut().zip(&*child.cells).for_each(|(p, c)| *p = [p[0] - c[0], p[1] - c[1]]);
-        if !constant {
-            self.counts.iter_mut().zip(&*child.counts).for_each(|(p, c)| *p -= c);
-        }
+    fn subtract(&mut self, child: &Sums) {
+        let pairs = self.cells.iter_mut().zip(&*child.cells);
+        pairs.for_each(|(p, c)| *p = [p[0].wrapping_sub(c[0]), p[1].wrapping_sub(c[1])]);
+        self.counts.iter_mut().zip(&*child.counts).for_each(|(p, c)| *p -= c);
     }
 }
 
@@ -167,7 +230,7 @@ pub struct Grown {
 pub struct Memory {
     sums: Vec<Vec<Sums>>,
     right: Vec<u32>,
-    derivatives: Vec<[f32; 2]>,
+    derivatives: Vec<[i64; 2]>,
 }
 
 struct Grower<'a> {
@@ -177,6 +240,7 @@ struct Grower<'a> {
     gradient: &'a [f32],
     /// Empty if second derivatives are 1.
     hessian: &'a [f32],
+    units: Units,
     random: (Philox, u64),
     rows: Vec<u32>,
     leaves: Vec<Leaf>,
@@ -192,7 +256,8 @@ pub fn grow(
     memory: &mut Memory,
 ) -> Grown {
     let rows = (0..lines.rows as u32).collect();
-    let mut grower = Grower { plan, lines, binned, gradient, hessian, random, rows, leaves: Vec::new(), memory };
+    let units = Units::new(gradient, hessian);
+    let mut grower = Grower { plan, lines, binned, gradient, hessian, units, random, rows, leaves: Vec::new(), memory };
     grower.run();
     grower.finish()
 }
@@ -205,10 +270,20 @@ impl Grower<'_> {
         let mut sums = self.take();
         self.gather(&all);
         self.fill(&mut sums, &all);
-        // The sums of the root are those of its first feature, as in scikit-learn.
-        let (gradient, hessian) = sums[0].cells[..256].iter().fold((0.0, 0.0), |(g, h), c| (g + c[0], h + c[1]));
-        let root =
-            Leaf { rows: all, depth: 0, gradient, hessian, value: 0.0, bounds, split: None, sums: None, children: None };
+        // Each feature has all rows in its bins.
+        let add = |sum: [i64; 2], cell: &[i64; 2]| [sum[0].wrapping_add(cell[0]), sum[1].wrapping_add(cell[1])];
+        let (gradient, hessian) = self.units.sums(sums[0].cells[..256].iter().fold([0; 2], add));
+        let root = Leaf {
+            rows: all,
+            depth: 0,
+            gradient,
+            hessian,
+            value: 0.0,
+            bounds,
+            split: None,
+            sums: None,
+            children: None,
+        };
         self.leaves.push(root);
         if self.rows.len() < 2 * plan.min_leaf || hessian < MIN_HESSIAN || plan.max_leaf_nodes < 2 {
             self.memory.sums.push(sums);
@@ -265,17 +340,20 @@ impl Grower<'_> {
     }
 
     fn take(&mut self) -> Vec<Sums> {
-        self.memory.sums.pop().unwrap_or_else(|| self.lines.groups.iter().map(|_| Sums::new()).collect())
+        self.memory.sums.pop().unwrap_or_else(|| self.lines.groups.iter().map(|_| Sums::new(self.units)).collect())
     }
 
     /// Copies the derivatives of rows, so that all groups read them in order.
     fn gather(&mut self, rows: &Range<usize>) {
-        let (gradient, hessian) = (self.gradient, self.hessian);
+        let (gradient, hessian, units) = (self.gradient, self.hessian, self.units);
         self.memory.derivatives.clear();
         let rows = &self.rows[rows.clone()];
         match hessian.is_empty() {
-            true => self.memory.derivatives.extend(rows.iter().map(|r| [gradient[*r as usize], 1.0])),
-            false => self.memory.derivatives.extend(rows.iter().map(|r| [gradient[*r as usize], hessian[*r as usize]])),
+            true => self.memory.derivatives.extend(rows.iter().map(|r| units.pack(gradient[*r as usize], 1.0))),
+            false => {
+                let one = |r: &u32| units.pack(gradient[*r as usize], hessian[*r as usize]);
+                self.memory.derivatives.extend(rows.iter().map(one));
+            }
         }
     }
 
@@ -285,11 +363,7 @@ impl Grower<'_> {
     }
 
     fn fill_group(&self, group: usize, sums: &mut Sums, rows: &Range<usize>) {
-        let (lines, rows) = (&self.lines.groups[group], &self.rows[rows.clone()]);
-        match self.hessian.is_empty() {
-            true => sums.fill::<true>(lines, rows, &self.memory.derivatives),
-            false => sums.fill::<false>(lines, rows, &self.memory.derivatives),
-        }
+        sums.fill(&self.lines.groups[group], &self.rows[rows.clone()], &self.memory.derivatives);
     }
 
     /// Does the work of all groups, on several threads if there are many rows.
@@ -300,7 +374,8 @@ impl Grower<'_> {
         }
     }
 
-    /// Finds the splits of both children from the sums of their parent: the smaller child is summed, the other one is the difference.
+    /// Finds the splits of both children from the sums of their parent: the smaller child is summed, the other one is
+    /// the difference.
     fn search(&mut self, (left, right): (usize, usize), open: &[usize], mut parent: Vec<Sums>) {
         let len = |number: usize| self.leaves[number].rows.len();
         let (small, large) = if len(left) < len(right) { (left, right) } else { (right, left) };
@@ -308,12 +383,11 @@ impl Grower<'_> {
         let rows = self.leaves[small].rows.clone();
         self.gather(&rows);
         let allowed: Vec<Option<Vec<bool>>> = open.iter().map(|child| self.allowed(*child)).collect();
-        let constant = self.hessian.is_empty();
         let work = rows.len() + 512 * open.len();
         let tasks: Vec<_> = sums.iter_mut().zip(parent.iter_mut()).enumerate().collect();
         let found = self.each_group(work, tasks, |(group, (sums, parent))| {
             self.fill_group(group, sums, &rows);
-            parent.subtract(sums, constant);
+            parent.subtract(sums);
             let one = |(child, allowed): (&usize, &Option<Vec<bool>>)| {
                 let sums = if *child == small { &*sums } else { &*parent };
                 self.best(&self.leaves[*child], group, sums, allowed)
@@ -358,7 +432,8 @@ impl Grower<'_> {
             let bins = &self.binned[feature].bins;
             let scan = Scan {
                 cells: &sums.cells[at..at + 256],
-                counts: if self.hessian.is_empty() { &[] } else { &sums.counts[at..at + 256] },
+                counts: sums.counts.get(at..at + 256).unwrap_or(&[]),
+                units: self.units,
                 bins,
                 leaf,
                 rows: leaf.rows.len() as u32,
@@ -480,7 +555,8 @@ fn strongest(splits: impl IntoIterator<Item = Option<Split>>) -> Option<Split> {
 
 /// A search of one feature's histogram.
 struct Scan<'a> {
-    cells: &'a [[f64; 2]],
+    cells: &'a [[i64; 2]],
+    units: Units,
     counts: &'a [u32],
     bins: &'a Bins,
     leaf: &'a Leaf,
@@ -495,13 +571,26 @@ const MIN_SUPPORT: f64 = 10.0;
 
 impl Scan<'_> {
     fn count(&self, bin: usize) -> u32 {
-        if self.counts.is_empty() { self.cells[bin][1] as u32 } else { self.counts[bin] }
+        match self.units.shift {
+            64 => self.counts[bin],
+            shift => (self.cells[bin][1] as u64 >> shift) as u32,
+        }
+    }
+
+    fn sums(&self, bin: usize) -> (f64, f64) {
+        self.units.sums(self.cells[bin])
     }
 
     fn value(&self, gradient: f64, hessian: f64) -> f64 {
         let value = -gradient / (hessian + self.l2 + 1e-15);
         let (low, high) = self.leaf.bounds;
-        if value < low { low } else if value > high { high } else { value }
+        if value < low {
+            low
+        } else if value > high {
+            high
+        } else {
+            value
+        }
     }
 
     /// How much a split lowers the loss. -1 if it breaks the constraint.
@@ -513,7 +602,15 @@ impl Scan<'_> {
         self.leaf.gradient * self.leaf.value - left.0 * low - right.0 * high
     }
 
-    fn split(&self, gain: f64, bin: usize, missing_left: bool, left: (f64, f64), right: (f64, f64), set: Option<Set>) -> Split {
+    fn split(
+        &self,
+        gain: f64,
+        bin: usize,
+        missing_left: bool,
+        left: (f64, f64),
+        right: (f64, f64),
+        set: Option<Set>,
+    ) -> Split {
         let values = (self.value(left.0, left.1), self.value(right.0, right.1));
         Split { gain, position: 0, bin, missing_left, left, right, values, set }
     }
@@ -523,14 +620,20 @@ impl Scan<'_> {
         count < self.min_leaf || hessian < MIN_HESSIAN
     }
 
-    /// Thresholds from left to right with missing values to the right, and if there are some from right to left with them to the left.
+    /// Thresholds from left to right with missing values to the right, and if there are some from right to left with
+    /// them to the left.
     fn number(&self) -> Option<Split> {
         let (all, leaf) = ((self.leaf.gradient, self.leaf.hessian), self.leaf);
         let has_missing = self.bins.has_missing;
         let mut best = (0.0, None::<(usize, bool, (f64, f64))>);
         let (mut sum, mut count) = ((0.0, 0.0), 0);
         for bin in 0..self.bins.count - 1 + usize::from(has_missing) {
-            sum = (sum.0 + self.cells[bin][0], sum.1 + self.cells[bin][1]);
+            // A threshold after an empty bin is the one before it.
+            if self.cells[bin] == [0; 2] {
+                continue;
+            }
+            let own = self.sums(bin);
+            sum = (sum.0 + own.0, sum.1 + own.1);
             count += self.count(bin);
             let right = (all.0 - sum.0, all.1 - sum.1);
             if self.too_small(count, sum.1) {
@@ -547,9 +650,12 @@ impl Scan<'_> {
         if has_missing {
             let (mut sum, mut count) = ((0.0, 0.0), 0);
             for bin in (0..self.bins.count - 1).rev() {
-                let next = bin + 1;
-                sum = (sum.0 + self.cells[next][0], sum.1 + self.cells[next][1]);
-                count += self.count(next);
+                if self.cells[bin + 1] == [0; 2] {
+                    continue;
+                }
+                let own = self.sums(bin + 1);
+                sum = (sum.0 + own.0, sum.1 + own.1);
+                count += self.count(bin + 1);
                 let left = (all.0 - sum.0, all.1 - sum.1);
                 if self.too_small(count, sum.1) {
                     continue;
@@ -568,15 +674,15 @@ impl Scan<'_> {
         Some(self.split(gain, bin, missing_left, left, right, None))
     }
 
-    /// Sorts categories by their ratio of sums and scans from both ends to the middle (Fisher 1958). Missing values are a category. Rare
-    /// categories go right.
+    /// Sorts categories by their ratio of sums and scans from both ends to the middle (Fisher 1958). Missing values are
+    /// a category. Rare categories go right.
     fn category(&self) -> Option<Split> {
         let leaf = self.leaf;
         let factor = f64::from(self.rows) / leaf.hessian;
         let missing = self.bins.has_missing.then_some(usize::from(MISSING));
-        let ratio = |bin: usize| self.cells[bin][0] / (self.cells[bin][1] + MIN_SUPPORT);
+        let ratio = |bin: usize| self.sums(bin).0 / (self.sums(bin).1 + MIN_SUPPORT);
         let mut sorted: Vec<usize> =
-            (0..self.bins.count).chain(missing).filter(|bin| self.cells[*bin][1] * factor >= MIN_SUPPORT).collect();
+            (0..self.bins.count).chain(missing).filter(|bin| self.sums(*bin).1 * factor >= MIN_SUPPORT).collect();
         sorted.sort_by(|a, b| ratio(*a).total_cmp(&ratio(*b)));
         let used = sorted.len();
         if used < 2 {
@@ -588,7 +694,8 @@ impl Scan<'_> {
             let (mut sum, mut count) = ((0.0, 0.0), 0);
             for i in 0..middle {
                 let bin = sorted[if forward { i } else { used - 1 - i }];
-                sum = (sum.0 + self.cells[bin][0], sum.1 + self.cells[bin][1]);
+                let own = self.sums(bin);
+                sum = (sum.0 + own.0, sum.1 + own.1);
                 count += self.count(bin);
                 let right = (leaf.gradient - sum.0, leaf.hessian - sum.1);
                 if self.too_small(count, sum.1) {

@@ -67,7 +67,8 @@ impl Loss {
         }
     }
 
-    /// The median or the quantile of values with weights: by weight the lowest value that has the share, else between neighbours.
+    /// The median or the quantile of values with weights: by weight the lowest value that has the share, else between
+    /// neighbours.
     pub fn quantile(self, mut pairs: Vec<(f64, f64)>, weighted: bool) -> f64 {
         let share = if let Loss::Quantile(share) = self { share } else { 0.5 };
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -89,7 +90,14 @@ impl Loss {
     }
 
     /// Writes gradients and second derivatives of all rows, output after output. `hessian` is empty if it is constant.
-    pub fn gradients(self, y: &[f64], raw: &[Vec<f64>], weight: Option<&[f64]>, gradient: &mut [Vec<f32>], hessian: &mut [Vec<f32>]) {
+    pub fn gradients(
+        self,
+        y: &[f64],
+        raw: &[Vec<f64>],
+        weight: Option<&[f64]>,
+        gradient: &mut [Vec<f32>],
+        hessian: &mut [Vec<f32>],
+    ) {
         if let Loss::Classes(count) = self {
             self.class_gradients(y, raw, weight, gradient, hessian, count);
             return;
@@ -189,7 +197,13 @@ impl Loss {
         match self {
             Loss::SquaredError => 0.5 * (r - y) * (r - y),
             Loss::AbsoluteError => (r - y).abs(),
-            Loss::Quantile(q) => if y >= r { q * (y - r) } else { (1.0 - q) * (r - y) },
+            Loss::Quantile(q) => {
+                if y >= r {
+                    q * (y - r)
+                } else {
+                    (1.0 - q) * (r - y)
+                }
+            }
             Loss::Poisson => r.exp() - y * r,
             Loss::Gamma => r + y * (-r).exp(),
             // log(1 + exp(r)) without overflow.

@@ -1,7 +1,7 @@
 //! The best split of a node by one feature, from its histogram (`sklearn/tree/_splitter.pyx`).
 
 use super::bins::{Binned, MISSING, middle};
-use super::criterion::{Item, Target};
+use super::criterion::{Criterion, Item, Target};
 use super::tree::Set;
 
 /// How rows go left.
@@ -46,6 +46,13 @@ pub struct Limits {
     pub random: Option<f64>,
 }
 
+impl Limits {
+    /// Whether all thresholds between two values may be taken.
+    fn is_free(&self) -> bool {
+        self.min_leaf <= 1 && self.min_weight <= 0.0 && self.monotonic == 0 && self.random.is_none()
+    }
+}
+
 /// A histogram that is empty between uses.
 pub struct Histogram {
     sums: Vec<f64>,
@@ -55,9 +62,6 @@ pub struct Histogram {
     left: Vec<f64>,
     right: Vec<f64>,
 }
-
-/// Nodes of at least so many rows look for occupied bins by a scan of all, smaller ones by bits.
-const MANY: usize = 200;
 
 impl Histogram {
     pub fn new(slots: usize) -> Self {
@@ -70,7 +74,8 @@ impl Histogram {
         }
     }
 
-    /// Finds the best split of the rows by this feature. `mean` is subtracted from targets, `total` holds the sums of all rows after that.
+    /// Finds the best split of the rows by this feature. `mean` is subtracted from targets, `total` holds the sums of
+    /// all rows after that.
     pub fn best(
         &mut self,
         target: &Target,
@@ -92,38 +97,37 @@ impl Histogram {
 
     fn fill(&mut self, target: &Target, codes: &[u8], rows: &[u32], items: &[Item], mean: f64) {
         let mut bits = [0u64; 4];
-        let many = rows.len() >= MANY;
         let slots = target.slots;
         let pairs = rows.iter().zip(items);
-        match (target.is_class(), many) {
-            (true, true) => pairs.for_each(|(row, item)| {
-                let bin = usize::from(codes[*row as usize]);
-                self.counts[bin] += 1;
-                self.sums[bin * slots + item.target as usize] += item.weight;
-            }),
-            (true, false) => pairs.for_each(|(row, item)| {
-                let bin = usize::from(codes[*row as usize]);
-                bits[bin >> 6] |= 1 << (bin & 63);
-                self.counts[bin] += 1;
-                self.sums[bin * slots + item.target as usize] += item.weight;
-            }),
-            (false, _) => pairs.for_each(|(row, item)| {
+        let counts = &mut self.counts;
+        if slots == 2 {
+            let (sums, _) = self.sums.as_chunks_mut::<2>();
+            let Some(sums) = sums.first_chunk_mut::<256>() else { return };
+            let is_class = target.is_class();
+            pairs.for_each(|(row, item)| {
                 let bin = usize::from(codes[*row as usize]);
                 bits[bin >> 6] |= 1 << (bin & 63);
-                self.counts[bin] += 1;
-                self.sums[bin * 2] += item.weight;
-                self.sums[bin * 2 + 1] += item.weight * (item.target - mean);
-            }),
+                counts[bin] += 1;
+                if is_class {
+                    sums[bin][item.target as usize & 1] += item.weight;
+                } else {
+                    sums[bin][0] += item.weight;
+                    sums[bin][1] += item.weight * (item.target - mean);
+                }
+            });
+        } else {
+            pairs.for_each(|(row, item)| {
+                let bin = usize::from(codes[*row as usize]);
+                bits[bin >> 6] |= 1 << (bin & 63);
+                counts[bin] += 1;
+                self.sums[bin * slots + item.target as usize] += item.weight;
+            });
         }
         self.bins.clear();
-        if many {
-            self.bins.extend((0..=255u8).filter(|bin| self.counts[usize::from(*bin)] > 0));
-        } else {
-            for (word, mut left) in bits.into_iter().enumerate() {
-                while left != 0 {
-                    self.bins.push((word as u32 * 64 + left.trailing_zeros()) as u8);
-                    left &= left - 1;
-                }
+        for (word, mut left) in bits.into_iter().enumerate() {
+            while left != 0 {
+                self.bins.push((word as u32 * 64 + left.trailing_zeros()) as u8);
+                left &= left - 1;
             }
         }
     }
@@ -179,8 +183,8 @@ impl Histogram {
         low * (1.0 - u) + high * u
     }
 
-    /// Scans the thresholds of a number. `best` is purity, middle value, position in the occupied bins, and whether missing values go left.
-    #[expect(clippy::too_many_arguments, reason = "the state of one scan")]
+    /// Scans the thresholds of a number. `best` is purity, middle value, position in the occupied bins, and whether
+    /// missing values go left.
     fn by_number(
         &mut self,
         target: &Target,
@@ -203,6 +207,18 @@ impl Histogram {
         if missing == 0 || missing_left {
             end -= 1;
         }
+        let known = best.map_or(f64::NEG_INFINITY, |b| b.0);
+        let scanned = match target.criterion {
+            Criterion::Gini if slots == 2 && limits.is_free() => Some(self.scan::<true>(end, total, known)),
+            Criterion::SquaredError if limits.is_free() => Some(self.scan::<false>(end, total, known)),
+            _ => None,
+        };
+        if let Some(found) = scanned {
+            if let Some((purity, at)) = found {
+                *best = Some((purity, 0.0, at, missing_left));
+            }
+            return;
+        }
         let only = limits.random.map(|u| {
             let threshold = self.drawn(&binned.bins, values, u);
             let below = |bin: &u8| binned.bins.high[usize::from(*bin)] <= threshold;
@@ -224,8 +240,36 @@ impl Histogram {
         }
     }
 
+    /// The scan of thresholds for two sums and without limits: Gini impurity of two classes, or squared error. Gives
+    /// the best purity above `known`, and its position.
+    fn scan<const GINI: bool>(&self, end: usize, total: &[f64], known: f64) -> Option<(f64, usize)> {
+        let (sums, _) = self.sums.as_chunks::<2>();
+        let sums = sums.first_chunk::<256>()?;
+        let (mut l0, mut l1) = (self.left[0], self.left[1]);
+        let mut best = (known, None);
+        for (at, bin) in self.bins[..end].iter().enumerate() {
+            let [s0, s1] = sums[usize::from(*bin)];
+            (l0, l1) = (l0 + s0, l1 + s1);
+            let (r0, r1) = (total[0] - l0, total[1] - l1);
+            let purity = match GINI {
+                true => (l0 * l0 + l1 * l1) / (l0 + l1) + (r0 * r0 + r1 * r1) / (r0 + r1),
+                false => l1 * l1 / l0 + r1 * r1 / r0,
+            };
+            if purity > best.0 && purity < f64::INFINITY {
+                best = (purity, Some(at));
+            }
+        }
+        best.1.map(|at| (best.0, at))
+    }
+
     /// The purity of a split whose left sums are in place, and its middle value. `None` if a limit forbids the split.
-    fn score(&mut self, target: &Target, (left, rows): (usize, usize), total: &[f64], limits: &Limits) -> Option<(f64, f64)> {
+    fn score(
+        &mut self,
+        target: &Target,
+        (left, rows): (usize, usize),
+        total: &[f64],
+        limits: &Limits,
+    ) -> Option<(f64, f64)> {
         if left < limits.min_leaf || rows - left < limits.min_leaf {
             return None;
         }
@@ -249,8 +293,9 @@ impl Histogram {
         (inside && (low - high) * f64::from(limits.monotonic) <= 0.0).then_some((purity, f64::midpoint(low, high)))
     }
 
-    /// Splits a category: its values are sorted by mean target or share of a class, after which a best split is one of a threshold (Fisher 1958;
-    /// exact for numbers and two classes). More classes are tried one after the other. Missing values are a category.
+    /// Splits a category: its values are sorted by mean target or share of a class, after which a best split is one of
+    /// a threshold (Fisher 1958; exact for numbers and two classes). More classes are tried one after the other.
+    /// Missing values are a category.
     fn by_category(&mut self, target: &Target, rows: usize, total: &[f64], limits: &Limits) -> Option<Split> {
         let slots = target.slots;
         let classes = if target.is_class() && slots > 2 { 0..slots } else { 1..2 };

@@ -15,8 +15,16 @@ pub const MISSING_LEFT: u32 = 1 << 31;
 pub const CATEGORY: u32 = 1 << 30;
 const FEATURE: u32 = CATEGORY - 1;
 
-/// Rows that are walked through a tree before the next tree is taken.
+/// Rows that are walked through a tree before the next tree is taken: few, so that they stay in the cache, or many, so
+/// that large trees do.
 const BLOCK: usize = 256;
+const LARGE_BLOCK: usize = 2048;
+
+/// Nodes of a tree, on average, from which trees are large.
+const LARGE: usize = 1024;
+
+/// Rows that are walked through a tree at once, so that one waits for memory while others go on.
+const LANES: usize = 8;
 
 /// A node. Nodes of a tree are in preorder: the left child of a node is the node after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,23 +147,35 @@ impl Trees {
         &self.nodes[self.starts[number]..self.starts[number + 1]]
     }
 
-    /// The leaf of a row in a tree.
+    /// The child of a node to which a row goes.
     #[inline]
-    pub fn leaf(&self, tree: &[Node], row: &[f64]) -> Node {
-        let mut at = 0;
+    fn step(&self, node: &Node, at: usize, row: &[f64]) -> usize {
+        let value = row[(node.feature & FEATURE) as usize];
+        let left = if node.feature & CATEGORY == 0 {
+            value <= node.threshold || (value.is_nan() && node.feature & MISSING_LEFT != 0)
+        } else {
+            let code = if value.is_nan() { MISSING } else { value.min(f64::from(MISSING)) as u8 };
+            contains(&self.sets[node.threshold as usize], code)
+        };
+        if left { at + 1 } else { node.right as usize }
+    }
+
+    /// Walks rows of `width` values through a tree together: the positions of their leaves.
+    #[inline]
+    fn leaves(&self, tree: &[Node], rows: &[f64], width: usize) -> [usize; LANES] {
+        let mut at = [0; LANES];
         loop {
-            let node = tree[at];
-            if node.right == 0 {
-                return node;
+            let mut moved = false;
+            for (at, row) in at.iter_mut().zip(rows.chunks_exact(width)) {
+                let node = &tree[*at];
+                if node.right != 0 {
+                    *at = self.step(node, *at, row);
+                    moved = true;
+                }
             }
-            let value = row[(node.feature & FEATURE) as usize];
-            let left = if node.feature & CATEGORY == 0 {
-                value <= node.threshold || (value.is_nan() && node.feature & MISSING_LEFT != 0)
-            } else {
-                let code = if value.is_nan() { MISSING } else { value.min(f64::from(MISSING)) as u8 };
-                contains(&self.sets[node.threshold as usize], code)
-            };
-            at = if left { at + 1 } else { node.right as usize };
+            if !moved {
+                return at;
+            }
         }
     }
 
@@ -167,8 +187,8 @@ impl Trees {
         }
     }
 
-    /// Calls `each(tree, row, values of its leaf, sums)` for all trees of each row, in the order of the trees. `sums` holds `outputs` numbers for
-    /// a row, which start at 0. Gives the sums row after row.
+    /// Calls `each(tree, row, values of its leaf, sums)` for all trees of each row, in the order of the trees. `sums`
+    /// holds `outputs` numbers for a row, which start at 0. Gives the sums row after row.
     pub fn sums(
         &self,
         data: &Data,
@@ -176,10 +196,11 @@ impl Trees {
         each: impl Fn(usize, usize, &[f64], &mut [f64]) + Sync,
     ) -> Vec<f64> {
         let width = data.width();
-        let blocks: Vec<Vec<f64>> = (0..data.rows.div_ceil(BLOCK))
+        let block = if self.nodes.len() >= LARGE * self.len() { LARGE_BLOCK } else { BLOCK };
+        let blocks: Vec<Vec<f64>> = (0..data.rows.div_ceil(block))
             .into_par_iter()
-            .map(|block| {
-                let rows = block * BLOCK..data.rows.min((block + 1) * BLOCK);
+            .map(|number| {
+                let rows = number * block..data.rows.min((number + 1) * block);
                 let mut values = vec![0.0; rows.len() * width];
                 for (j, column) in data.features.iter().enumerate() {
                     for (i, value) in column.values[rows.clone()].iter().enumerate() {
@@ -189,9 +210,12 @@ impl Trees {
                 let mut sums = vec![0.0; rows.len() * outputs];
                 for number in 0..self.len() {
                     let tree = self.tree(number);
-                    for (i, row) in rows.clone().enumerate() {
-                        let leaf = self.leaf(tree, &values[i * width..(i + 1) * width]);
-                        each(number, row, self.value(&leaf), &mut sums[i * outputs..(i + 1) * outputs]);
+                    let lanes = values.chunks(LANES * width).zip(sums.chunks_mut(LANES * outputs)).enumerate();
+                    for (k, (values, sums)) in lanes {
+                        let leaves = self.leaves(tree, values, width);
+                        for (i, (sums, leaf)) in sums.chunks_mut(outputs).zip(leaves).enumerate() {
+                            each(number, rows.start + k * LANES + i, self.value(&tree[leaf]), sums);
+                        }
                     }
                 }
                 sums
