@@ -12,12 +12,13 @@ pub use builders::*;
 pub use compose::{
     ColumnTransformer, FeatureUnion, IntoSteps, Pipeline, TransformedTargetRegressor, make_pipeline, make_union,
 };
-pub use model::{Fitted, IntoTarget, Model, Report, get_model, load_model};
 pub(crate) use model::object_of;
+pub use model::{FittedModel, IntoTarget, Model, Report, get_model, load_model};
 pub use select::{
-    Cv, Folds, GridSearchCV, GroupKFold, IntoGrid, KFold, LeaveOneOut, RandomizedSearchCV, RepeatedKFold,
-    IntoCv, IntoScoring, RepeatedStratifiedKFold, ShuffleSplit, SplitFrame, SplitOptions, StratifiedKFold, StratifiedShuffleSplit, TimeSeriesSplit,
-    cross_validate, cv, log_uniform, silhouette_score, split, train_test_split, uniform,
+    Cv, Folds, GridSearchCV, GroupKFold, IntoCv, IntoGrid, IntoScoring, KFold, LeaveOneOut, RandomizedSearchCV,
+    RepeatedKFold, RepeatedStratifiedKFold, ShuffleSplit, SplitFrame, SplitOptions, StratifiedKFold,
+    StratifiedShuffleSplit, TimeSeriesSplit, cross_validate, cv, log_uniform, silhouette_score, split,
+    train_test_split, uniform,
 };
 
 use onrush_wire::learn::Spec;
@@ -38,10 +39,10 @@ pub trait Estimator {
 }
 
 /// An estimator that learns from a target: a regressor or a classifier.
-pub trait Supervised: Estimator {}
+pub trait SupervisedEstimator: Estimator {}
 
 /// An estimator that learns from features alone.
-pub trait Unsupervised: Estimator {}
+pub trait UnsupervisedEstimator: Estimator {}
 
 impl<E: Estimator + ?Sized> Estimator for &E {
     fn spec(&self) -> Spec {

@@ -89,15 +89,50 @@ pub enum Grid {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Splitter {
     /// Folds of a classifier are stratified, others are consecutive: scikit-learn's `cv=5`.
-    Auto { n_splits: usize },
-    KFold { n_splits: usize, shuffle: bool, random_state: u32 },
-    StratifiedKFold { n_splits: usize, shuffle: bool, random_state: u32 },
-    GroupKFold { n_splits: usize },
-    TimeSeriesSplit { n_splits: usize, gap: usize, test_size: Option<usize>, max_train_size: Option<usize> },
-    ShuffleSplit { n_splits: usize, test_size: Size, train_size: Option<Size>, random_state: u32 },
-    StratifiedShuffleSplit { n_splits: usize, test_size: Size, train_size: Option<Size>, random_state: u32 },
-    RepeatedKFold { n_splits: usize, n_repeats: usize, random_state: u32 },
-    RepeatedStratifiedKFold { n_splits: usize, n_repeats: usize, random_state: u32 },
+    Auto {
+        n_splits: usize,
+    },
+    KFold {
+        n_splits: usize,
+        shuffle: bool,
+        random_state: u32,
+    },
+    StratifiedKFold {
+        n_splits: usize,
+        shuffle: bool,
+        random_state: u32,
+    },
+    GroupKFold {
+        n_splits: usize,
+    },
+    TimeSeriesSplit {
+        n_splits: usize,
+        gap: usize,
+        test_size: Option<usize>,
+        max_train_size: Option<usize>,
+    },
+    ShuffleSplit {
+        n_splits: usize,
+        test_size: Size,
+        train_size: Option<Size>,
+        random_state: u32,
+    },
+    StratifiedShuffleSplit {
+        n_splits: usize,
+        test_size: Size,
+        train_size: Option<Size>,
+        random_state: u32,
+    },
+    RepeatedKFold {
+        n_splits: usize,
+        n_repeats: usize,
+        random_state: u32,
+    },
+    RepeatedStratifiedKFold {
+        n_splits: usize,
+        n_repeats: usize,
+        random_state: u32,
+    },
     LeaveOneOut,
 }
 

@@ -39,7 +39,9 @@ fn check(check: &Check) -> String {
         Check::AtLeast(low) => format!(" At least {low}."),
         Check::Above(low) => format!(" Above {low}."),
         Check::Within(low, high) => format!(" From {low} to {high}."),
-        Check::OneOf(words) => format!(" One of {}.", words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")),
+        Check::OneOf(words) => {
+            format!(" One of {}.", words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

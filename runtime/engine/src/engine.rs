@@ -47,7 +47,7 @@ use crate::pool::Pool;
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 pub use models::ModelAnswer;
-use models::Trained;
+use models::TrainedModel;
 use objects::{Catalog, Object};
 use plans::Plans;
 use residents::Store;
@@ -132,8 +132,8 @@ pub struct Engine {
     task_context: OnceLock<Arc<TaskContext>>,
     holders: RwLock<Vec<Weak<dyn TableHolder>>>,
     runtime: Option<tokio::runtime::Runtime>,
-    /// Trained models by key, as long as they live.
-    trained: Mutex<HashMap<u128, Weak<Trained>>>,
+    /// TrainedModel models by key, as long as they live.
+    trained: Mutex<HashMap<u128, Weak<TrainedModel>>>,
     /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
     learners: OnceLock<Option<rayon::ThreadPool>>,
 }

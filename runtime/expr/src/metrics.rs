@@ -237,7 +237,8 @@ impl Pairs {
                 all.sort();
                 all.dedup();
                 let rank = |name: &String| all.partition_point(|other| *other < name) as f64;
-                let (ra, rb): (Vec<f64>, Vec<f64>) = (names.iter().map(rank).collect(), others.iter().map(rank).collect());
+                let (ra, rb): (Vec<f64>, Vec<f64>) =
+                    (names.iter().map(rank).collect(), others.iter().map(rank).collect());
                 let positions = |codes: &[u32], ranks: &[f64]| codes.iter().map(|c| ranks[*c as usize]).collect();
                 (positions(a, &ra), positions(b, &rb), all.len())
             }
@@ -260,11 +261,8 @@ impl Pairs {
         let alone = Pairs { name: self.name, of: Of::Classes, truth: Side::new(false), predicted: Side::new(false) };
         let (positions, classes) = match &self.truth {
             Side::Numbers(values) => {
-                let both = Pairs {
-                    truth: Side::Numbers(values.clone()),
-                    predicted: Side::Numbers(values.clone()),
-                    ..alone
-                };
+                let both =
+                    Pairs { truth: Side::Numbers(values.clone()), predicted: Side::Numbers(values.clone()), ..alone };
                 let (positions, _, classes) = both.classes();
                 (positions, classes)
             }
@@ -277,7 +275,8 @@ impl Pairs {
             }
         };
         if classes > 2 {
-            let message = format!("`{}` compares two classes with the score of the second, and there are {classes}", self.name);
+            let message =
+                format!("`{}` compares two classes with the score of the second, and there are {classes}", self.name);
             return Err(Error::new("metric", message));
         }
         Ok((positions.into_iter().map(|p| p > 0.0).collect(), scores))

@@ -92,7 +92,7 @@ pub fn output(
     }
     let dtype = model.outputs()[position].data_type().clone();
     let several = model.outputs().len() > 1;
-    let call = ScalarUDF::new_from_impl(Call::new(model)).call(values);
+    let call = ScalarUDF::new_from_impl(ModelCall::new(model)).call(values);
     let column = || ScalarUDF::new_from_impl(Output::new(position));
     let expr = if several { column().call(vec![call]) } else { call };
     Ok(Typed { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
@@ -143,22 +143,22 @@ fn position_name(position: usize) -> String {
 
 /// The model as DataFusion knows it: a function of its features. Several outputs come as a struct.
 #[derive(Debug)]
-pub struct Call {
+pub struct ModelCall {
     model: Arc<dyn Predictor>,
     signature: Signature,
     name: String,
 }
 
-impl Call {
-    fn new(model: Arc<dyn Predictor>) -> Call {
+impl ModelCall {
+    fn new(model: Arc<dyn Predictor>) -> ModelCall {
         let name = format!("model_{:032x}", model.key());
-        Call { model, name, signature: Signature::variadic_any(Volatility::Immutable) }
+        ModelCall { model, name, signature: Signature::variadic_any(Volatility::Immutable) }
     }
 
     /// The model of a function, if it is one.
     pub fn of(function: &ScalarUDF) -> Option<&Arc<dyn Predictor>> {
         let inner: &dyn Any = function.inner().as_ref();
-        inner.downcast_ref::<Call>().map(|call| &call.model)
+        inner.downcast_ref::<ModelCall>().map(|call| &call.model)
     }
 
     fn fields(&self) -> Fields {
@@ -167,7 +167,7 @@ impl Call {
     }
 }
 
-/// One of the outputs of a model. It is no `get_field`: DataFusion moves that towards files, and would call the model once for each output.
+/// One of the outputs of a model. It is not `get_field`: DataFusion moves that towards files, and would call the model once for each output.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Output {
     position: usize,
@@ -210,21 +210,21 @@ impl ScalarUDFImpl for Output {
     }
 }
 
-impl PartialEq for Call {
+impl PartialEq for ModelCall {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Call {}
+impl Eq for ModelCall {}
 
-impl Hash for Call {
+impl Hash for ModelCall {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
     }
 }
 
-impl ScalarUDFImpl for Call {
+impl ScalarUDFImpl for ModelCall {
     fn name(&self) -> &str {
         &self.name
     }

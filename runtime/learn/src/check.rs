@@ -137,21 +137,27 @@ pub fn features(spec: &Spec, data: &Data, _when: &str) -> Result<(), Error> {
     for column in &data.features {
         let name = &column.name;
         if let (Kind::Category(names), false) = (&column.kind, info.categories) {
-            let message = format!("`{name}` holds strings with {} different values, and {estimator} takes numbers", names.len());
+            let message =
+                format!("`{name}` holds strings with {} different values, and {estimator} takes numbers", names.len());
             return Err(Error::new("strings", message)
                 .help(format!("leave `{name}` out with `.features(..)`"))
                 .help("or encode it with `OneHotEncoder` or `OrdinalEncoder` in a pipeline"));
         }
         if let Some(row) = column.values.iter().position(|v| v.is_infinite()) {
-            return Err(Error::new("infinite", format!("`{name}` is infinite in row {row}, and {estimator} takes finite numbers"))
-                .help("filter the rows first, or replace the value"));
+            return Err(Error::new(
+                "infinite",
+                format!("`{name}` is infinite in row {row}, and {estimator} takes finite numbers"),
+            )
+            .help("filter the rows first, or replace the value"));
         }
         let missing = if info.missing { 0 } else { column.missing() };
         if missing > 0 {
             let message = format!("`{name}` has {missing} nulls of {}, and {estimator} takes none", data.rows);
             return Err(Error::new("nulls", message)
                 .help("`SimpleImputer` in a pipeline fills them, `drop_nulls()` leaves the rows out")
-                .help("or take an estimator that learns from missing values: HistGradientBoosting*, RandomForest*, XGB*"));
+                .help(
+                    "or take an estimator that learns from missing values: HistGradientBoosting*, RandomForest*, XGB*",
+                ));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ pub mod path;
 mod pipeline;
 mod target;
 
-pub use columns::Columns;
+pub use columns::ColumnModels;
 pub use pipeline::Pipeline;
 pub use target::TransformedTarget;
 
@@ -15,7 +15,7 @@ use crate::check;
 use crate::data::{Column, Data};
 use crate::error::Error;
 use crate::estimators::{Any, fit as fit_one};
-use crate::model::{Field, Fitted, Model, Role};
+use crate::model::{Field, FittedModel, Model, Role};
 use crate::prepare;
 use crate::run::Run;
 
@@ -32,14 +32,14 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any,
     })
 }
 
-/// Trains a transformer and transforms its training rows: the model, and the columns of [`Fitted::outputs`].
+/// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`].
 ///
 /// The result is that of `fit` and `apply`, except for a `TargetEncoder`, also inside of other estimators: its training
 /// rows get values by cross fitting, as in scikit-learn.
 ///
 /// # Errors
 /// Those of the training, and of values that cannot be transformed.
-pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Fitted, Vec<Vec<f64>>), Error> {
+pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedModel, Vec<Vec<f64>>), Error> {
     check::spec(spec)?;
     check::data(spec, data)?;
     let (model, values) = match spec.estimator.as_str() {
@@ -62,7 +62,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Fitted,
             return Ok((fitted, values));
         }
     };
-    Ok((Fitted::new(spec, data, model), values))
+    Ok((FittedModel::new(spec, data, model), values))
 }
 
 /// What an estimator is: that of the estimators inside, if it is what they are.
@@ -117,7 +117,7 @@ fn distinct_names(spec: &Spec) -> Result<(), Error> {
 }
 
 /// The outputs of a transformer that are features: their positions and what they are.
-fn features_of(name: &str, fitted: &Fitted) -> Result<Vec<(usize, Field)>, Error> {
+fn features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize, Field)>, Error> {
     let outputs = fitted.model().outputs(&fitted.features).into_iter().enumerate();
     let field = |(k, role): (usize, Role)| match role {
         Role::Feature(name, kind) => Some((k, Field { name, kind })),
@@ -132,7 +132,7 @@ fn features_of(name: &str, fitted: &Fitted) -> Result<Vec<(usize, Field)>, Error
 }
 
 /// Trains a transformer: the model, and the training rows with its outputs as features.
-fn transformer(name: &str, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Fitted, Data), Error> {
+fn transformer(name: &str, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedModel, Data), Error> {
     let kind = kind(spec);
     if matches!(kind, EstimatorKind::Regressor | EstimatorKind::Classifier | EstimatorKind::Index) {
         let message = format!("`{name}` is {}, which does not transform", spec.estimator);
@@ -152,7 +152,7 @@ fn transformer(name: &str, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(F
 }
 
 /// The rows with the outputs of a transformer as features. The rows have the transformer's features in its order.
-fn transformed(name: &str, fitted: &Fitted, data: &Data) -> Result<Data, Error> {
+fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Result<Data, Error> {
     check::features(&fitted.spec, data, "used").map_err(|e| inside(name, e))?;
     let features = features_of(name, fitted)?;
     let wanted: Vec<usize> = features.iter().map(|(k, _)| *k).collect();
@@ -176,7 +176,7 @@ fn fields(data: &Data) -> Vec<Field> {
 }
 
 /// Checks an estimator inside that was read from a file.
-fn check_inside(fitted: &Fitted) -> Result<(), Error> {
+fn check_inside(fitted: &FittedModel) -> Result<(), Error> {
     fitted.model().check(fitted.features.len(), fitted.classes.len())
 }
 

@@ -4,16 +4,16 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::check;
-use crate::compose;
 use crate::cluster;
+use crate::compose;
 use crate::data::Data;
 use crate::decomposition;
 use crate::error::Error;
 use crate::foreign;
 use crate::linear;
-use crate::model::{Fitted, Model};
-use crate::prepare;
+use crate::model::{FittedModel, Model};
 use crate::neighbors;
+use crate::prepare;
 use crate::run::Run;
 use crate::select::search;
 use crate::trees;
@@ -55,29 +55,29 @@ models! {
     OneHot(prepare::OneHot),
     Ordinal(prepare::Ordinal),
     TargetEncoder(prepare::TargetEncoder),
-    Bins(prepare::Bins),
+    Discretizer(prepare::Discretizer),
     Polynomial(prepare::Polynomial),
     Power(prepare::Power),
     Ranks(prepare::Ranks),
     Variance(prepare::Variance),
     Pipeline(compose::Pipeline),
-    Columns(compose::Columns),
+    ColumnModels(compose::ColumnModels),
     TransformedTarget(compose::TransformedTarget),
-    Foreign(foreign::Boosted),
+    Foreign(foreign::XgbModel),
     Logistic(linear::Logistic),
     Forest(trees::Forest),
-    Boosted(trees::Boosted),
+    BoostedTrees(trees::BoostedTrees),
 }
 
 /// Trains what `spec` says.
 ///
 /// # Errors
 /// If a parameter or the data are not what the estimator takes, and if the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     check::spec(spec)?;
     check::data(spec, data)?;
     let model = trained(spec, data, run)?;
-    Ok(Fitted::new(spec, data, model))
+    Ok(FittedModel::new(spec, data, model))
 }
 
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {

@@ -4,4 +4,4 @@ mod document;
 mod forest;
 mod xgboost;
 
-pub use xgboost::{Boosted, file, fit};
+pub use xgboost::{XgbModel, file, fit};

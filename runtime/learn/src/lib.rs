@@ -1,6 +1,6 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
-//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`Fitted`], which predicts, transforms, answers for its attributes and is
+//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for its attributes and is
 //! written to a container ([`save`]). An estimator is a file in one of the families' folders, an arm in `estimators.rs`, and an entry in the table
 //! of `kernel/wire/src/learn`.
 //!
@@ -8,8 +8,8 @@
 //! DataFusion and no session.
 
 pub mod check;
-pub mod compose;
 mod cluster;
+pub mod compose;
 pub mod data;
 mod decomposition;
 pub mod error;
@@ -18,8 +18,8 @@ mod foreign;
 mod linear;
 pub mod metrics;
 pub mod model;
-mod prepare;
 mod neighbors;
+mod prepare;
 pub mod random;
 pub mod run;
 pub mod save;
@@ -33,7 +33,7 @@ pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;
-pub use model::{Attribute, Field, Fitted, Model, Output, Role, Values};
+pub use model::{Attribute, Field, FittedModel, Model, Output, Role, Values};
 pub use neighbors::Neighbors;
 pub use run::Run;
 pub use tensor::Tensor;

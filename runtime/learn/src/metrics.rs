@@ -58,7 +58,8 @@ pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64]) -> Result<
     distinct.sort_by(f64::total_cmp);
     distinct.dedup();
     if distinct.len() < 2 || distinct.len() >= data.rows {
-        let message = format!("{} clusters in {} rows: a score needs at least 2, and fewer than rows", distinct.len(), data.rows);
+        let message =
+            format!("{} clusters in {} rows: a score needs at least 2, and fewer than rows", distinct.len(), data.rows);
         return Err(Error::new("clusters", message));
     }
     if let Some(column) = data.features.iter().find(|c| c.missing() > 0) {

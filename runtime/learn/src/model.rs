@@ -117,7 +117,7 @@ pub struct Output {
 
 /// A trained model with everything that is needed to use it.
 #[derive(Serialize, Deserialize)]
-pub struct Fitted {
+pub struct FittedModel {
     pub spec: Spec,
     pub features: Vec<Field>,
     /// The name of the target. Empty if there is none.
@@ -132,10 +132,10 @@ pub struct Fitted {
     pub(crate) model: Any,
 }
 
-impl Fitted {
+impl FittedModel {
     pub(crate) fn new(spec: &Spec, data: &Data, model: Any) -> Self {
         let features = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
-        Fitted {
+        FittedModel {
             spec: spec.clone(),
             features: features.collect(),
             target: data.target.clone(),

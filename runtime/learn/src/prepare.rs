@@ -14,7 +14,7 @@ mod scale;
 mod target;
 mod variance;
 
-pub use bins::Bins;
+pub use bins::Discretizer;
 pub use impute::Imputer;
 pub use one_hot::OneHot;
 pub use ordinal::Ordinal;

@@ -8,7 +8,7 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::Error;
 use crate::foreign::file;
-use crate::model::Fitted;
+use crate::model::FittedModel;
 use crate::tensor::{self, Tensor};
 
 /// The name and version of the format, in the metadata.
@@ -19,7 +19,7 @@ const FORMAT: &str = "onrush-model/1";
 ///
 /// # Errors
 /// If the bytes are of another format, are cut off or contradict themselves.
-pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
+pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
     let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
     let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
     // A container begins with the length of its JSON, eight bytes. A length of 123 reads as `{`.
@@ -42,7 +42,7 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<Fitted, Error> {
 ///
 /// # Errors
 /// If the name has another end, or the model does not go into the format.
-pub fn save(fitted: &Fitted, file_name: &str) -> Result<Vec<u8>, Error> {
+pub fn save(fitted: &FittedModel, file_name: &str) -> Result<Vec<u8>, Error> {
     match file_name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
         Some("safetensors") => to_bytes(fitted),
         Some("ubj") => file::write(fitted, false),
@@ -61,7 +61,7 @@ fn pickle() -> Error {
 ///
 /// # Errors
 /// If the model cannot be written; this is a bug.
-pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
+pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
     let broken = |e: &dyn std::fmt::Display| Error::new("model-file", format!("the model cannot be written: {e}"));
     let (json, arrays) = tensor::collect(|| serde_json::to_string(fitted));
     let json = json.map_err(|e| broken(&e))?;
@@ -79,8 +79,8 @@ pub fn to_bytes(fitted: &Fitted) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// If the bytes are no model's file, are cut off or contradict themselves.
-pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
-    let broken = |why: String| Error::new("model-file", format!("this is no model file of Onrush: {why}"));
+pub fn from_bytes(bytes: &[u8]) -> Result<FittedModel, Error> {
+    let broken = |why: String| Error::new("model-file", format!("this is not a model file of Onrush: {why}"));
     // A container begins with the length of its JSON, whose first byte can be that of a pickle.
     if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
         return Err(pickle());
@@ -103,7 +103,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Fitted, Error> {
         let (chunks, _) = view.data().as_chunks::<8>();
         arrays.push(Tensor::new(view.shape().to_vec(), chunks.iter().map(|b| f64::from_le_bytes(*b)).collect()));
     }
-    let fitted: Fitted = tensor::supply(arrays, || serde_json::from_str(json)).map_err(|e| broken(e.to_string()))?;
+    let fitted: FittedModel = tensor::supply(arrays, || serde_json::from_str(json)).map_err(|e| broken(e.to_string()))?;
     fitted.model().check(fitted.features.len(), fitted.classes.len()).map_err(|why| broken(why.message))?;
     Ok(fitted)
 }

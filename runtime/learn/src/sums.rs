@@ -12,8 +12,7 @@ pub fn over_rows<S: Send>(
     merge: impl FnMut(S, S) -> S,
 ) -> Option<S> {
     let chunks = rows.div_ceil(CHUNK);
-    let parts: Vec<S> =
-        (0..chunks).into_par_iter().map(|c| work(c * CHUNK..rows.min((c + 1) * CHUNK))).collect();
+    let parts: Vec<S> = (0..chunks).into_par_iter().map(|c| work(c * CHUNK..rows.min((c + 1) * CHUNK))).collect();
     parts.into_iter().reduce(merge)
 }
 
@@ -38,9 +37,7 @@ pub fn mean(values: &[f64], weight: Option<&[f64]>) -> f64 {
     let sums = over_rows(
         values.len(),
         |rows| match weight {
-            Some(weight) => {
-                (dot(&values[rows.clone()], &weight[rows.clone()]), weight[rows].iter().sum::<f64>())
-            }
+            Some(weight) => (dot(&values[rows.clone()], &weight[rows.clone()]), weight[rows].iter().sum::<f64>()),
             None => (values[rows.clone()].iter().sum::<f64>(), rows.len() as f64),
         },
         |a, b| (a.0 + b.0, a.1 + b.1),

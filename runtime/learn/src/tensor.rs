@@ -1,4 +1,4 @@
-//! Arrays of fitted models. They are written beside the rest of a model, not into its JSON: bit for bit, also NaN and infinity.
+//! Arrays of fitted models. They are written as separate arrays, not into its JSON: bit for bit, also NaN and infinity.
 
 use std::cell::RefCell;
 

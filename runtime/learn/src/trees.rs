@@ -1,7 +1,7 @@
 //! Trees, forests and boosting on binned features.
 //!
 //! Features are binned once to one byte a value (`bins`). Classification and regression trees are grown depth first or
-//! best first (`grow`, `split`), boosted trees leaf by leaf from gradients (`leafwise`). Fitted trees of both kinds are
+//! best first (`grow`, `split`), boosted trees leaf by leaf from gradients (`leafwise`). FittedModel trees of both kinds are
 //! stored and walked in one form (`tree`).
 
 mod bins;
@@ -16,7 +16,7 @@ mod loss;
 mod split;
 mod tree;
 
-pub use boost::Boosted;
+pub use boost::BoostedTrees;
 pub use boost::fit as fit_boosted;
 pub use forest::Forest;
 pub use forest::fit as fit_forest;

@@ -22,7 +22,10 @@ pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
             list.iter().map(|w| w.as_f64().unwrap_or(f64::NAN)).collect()
         }
         other => {
-            let message = format!("`class_weight` is {other}: \"balanced\", or one number for each of {}", data.classes.join(", "));
+            let message = format!(
+                "`class_weight` is {other}: \"balanced\", or one number for each of {}",
+                data.classes.join(", ")
+            );
             return Err(Error::new("parameter", message));
         }
     };

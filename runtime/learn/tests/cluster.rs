@@ -1,11 +1,12 @@
 //! Clustering, decompositions, nearest neighbours and naive Bayes against scikit-learn 1.9.1
 //! (`tests/learn/expect_cluster.py`).
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
-use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
+use expectations::{assert_close, attribute, classification, expected, fit, numbers, regression};
 use onrush_learn::random::Philox;
-use onrush_learn::{Attribute, Column, Data, Fitted, Param, Run, Spec, Values, save};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Param, Run, Spec, Values, save};
 
 /// The features of a data set without its target.
 fn features(name: &str) -> Data {
@@ -30,7 +31,7 @@ fn centers(data: &Data, rows: &[usize]) -> Vec<f64> {
 }
 
 /// The columns of numbers of an attribute, row after row.
-fn matrix(fitted: &Fitted, name: &str) -> Vec<f64> {
+fn matrix(fitted: &FittedModel, name: &str) -> Vec<f64> {
     let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
     let columns: Vec<Vec<f64>> = columns
         .into_iter()
@@ -50,7 +51,7 @@ fn error(spec: &Spec, data: &Data) -> String {
 }
 
 /// All columns that a model makes.
-fn applied(fitted: &Fitted, data: &Data) -> Vec<Vec<f64>> {
+fn applied(fitted: &FittedModel, data: &Data) -> Vec<Vec<f64>> {
     let all: Vec<usize> = (0..fitted.outputs().len()).collect();
     fitted.apply(data, &all).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -273,10 +274,10 @@ fn the_order_of_the_rows_does_not_matter() {
     let k_means = Spec::new("KMeans").with("n_clusters", 3).with("init", centers(&iris, &[0, 50, 100]));
     let (a, b) = (fit(&k_means, &iris), fit(&k_means, &turned));
     assert_close(&matrix(&b, "cluster_centers"), &matrix(&a, "cluster_centers"), 1e-12, "centres");
-    let labels = |fitted: &Fitted| fitted.model().rows().unwrap();
+    let labels = |fitted: &FittedModel| fitted.model().rows().unwrap();
     assert_eq!(labels(&a), labels(&b).into_iter().rev().collect::<Vec<f64>>());
     let dbscan = Spec::new("DBSCAN");
-    let noise = |fitted: &Fitted| labels(fitted).iter().map(|l| *l < 0.0).collect::<Vec<bool>>();
+    let noise = |fitted: &FittedModel| labels(fitted).iter().map(|l| *l < 0.0).collect::<Vec<bool>>();
     let (a, b) = (fit(&dbscan, &iris), fit(&dbscan, &turned));
     assert_eq!(noise(&a), noise(&b).into_iter().rev().collect::<Vec<bool>>());
 }

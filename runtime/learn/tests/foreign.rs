@@ -1,12 +1,13 @@
 //! XGBoost: the same bits as its Python package, its files without its library, and files that lie. Expected values
 //! come from xgboost-cpu 3.2.0 (`tests/learn/expect_foreign.py`).
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
 use std::sync::{Mutex, OnceLock};
 
-use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
-use onrush_learn::{Attribute, Column, Data, Fitted, Param, Run, Spec, Values, save};
+use expectations::{assert_close, attribute, classification, expected, fit, numbers, regression};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Param, Run, Spec, Values, save};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -116,7 +117,7 @@ fn spec(case: &Value) -> Spec {
 }
 
 /// All values of a prediction: those of a regressor, or rows x classes.
-fn predictions(fitted: &Fitted, data: &Data) -> Vec<f64> {
+fn predictions(fitted: &FittedModel, data: &Data) -> Vec<f64> {
     let outputs = fitted.outputs().len();
     if outputs == 1 {
         return fitted.apply(data, &[0]).unwrap().remove(0);
@@ -134,7 +135,7 @@ fn every(values: &[f64]) -> Vec<f64> {
 }
 
 /// Asserts that a prediction is that of the Python package.
-fn assert_predicts(fitted: &Fitted, data: &Data, case: &Value, what: &str) {
+fn assert_predicts(fitted: &FittedModel, data: &Data, case: &Value, what: &str) {
     let found = predictions(fitted, data);
     assert_close(&every(&found), &numbers(&case["values"]), 1e-6, what);
     // The soft maximum of `multi:softmax` comes from SciPy there.
@@ -173,7 +174,7 @@ fn trained_models_are_those_of_the_python_package() {
     });
 }
 
-fn assert_evals(fitted: &Fitted, case: &Value, name: &str) {
+fn assert_evals(fitted: &FittedModel, case: &Value, name: &str) {
     let Some(Attribute::Frame(columns)) = fitted.attribute("evals_result") else { panic!("{name}: no evals_result") };
     let (Values::Strs(sets), Values::Strs(metrics), Values::Floats(values)) =
         (&columns[1].1, &columns[2].1, &columns[3].1)
@@ -199,7 +200,7 @@ fn assert_evals(fitted: &Fitted, case: &Value, name: &str) {
 }
 
 /// The library predicts for the trained model, our own code for the loaded one: the same bits.
-fn saved_and_loaded(fitted: &Fitted, data: &Data, name: &str) {
+fn saved_and_loaded(fitted: &FittedModel, data: &Data, name: &str) {
     let before = bits(&predictions(fitted, data));
     for file in ["m.safetensors", "m.ubj", "m.json"] {
         let bytes = save::save(fitted, file).unwrap();

@@ -1,10 +1,11 @@
-//! Linear models beside scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's certified
+//! Linear models compared with scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's certified
 //! values.
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
-use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
-use onrush_learn::{Attribute, Column, Data, Fitted, Run, Spec, Values, save};
+use expectations::{assert_close, attribute, classification, expected, fit, numbers, regression};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values, save};
 use serde_json::Value;
 
 /// The weights of the expectations: 0.5, 1.25, 2, 2.75, 0, ...
@@ -41,7 +42,7 @@ fn strided(values: &[f64], most: usize) -> Vec<f64> {
 }
 
 /// The values of a column of an attribute.
-fn column(fitted: &Fitted, name: &str, column: &str) -> Vec<f64> {
+fn column(fitted: &FittedModel, name: &str, column: &str) -> Vec<f64> {
     let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
     match columns.into_iter().find(|(known, _)| known == column) {
         Some((_, Values::Floats(values))) => values,
@@ -49,7 +50,7 @@ fn column(fitted: &Fitted, name: &str, column: &str) -> Vec<f64> {
     }
 }
 
-fn notes(fitted: &Fitted) -> Vec<String> {
+fn notes(fitted: &FittedModel) -> Vec<String> {
     fitted.model().notes()
 }
 
@@ -60,8 +61,8 @@ fn error(spec: &Spec, data: &Data) -> String {
     }
 }
 
-/// A regressor beside an expectation: coefficients, intercept, predictions and chosen numbers.
-fn check_regressor(name: &str, spec: &Spec, data: &Data, tolerance: f64) -> Fitted {
+/// A regressor and an expectation: coefficients, intercept, predictions and chosen numbers.
+fn check_regressor(name: &str, spec: &Spec, data: &Data, tolerance: f64) -> FittedModel {
     let wanted = &expected("linear.json")[name];
     let fitted = fit(spec, data);
     assert_close(&attribute(&fitted, "coef"), &numbers(&wanted["coef"]), tolerance, &format!("{name}: coef"));
@@ -89,7 +90,7 @@ fn onrush_learn_knows(spec: &Spec, attribute: &str) -> bool {
     info.attributes.iter().any(|(name, _)| *name == attribute)
 }
 
-fn check_summary(name: &str, fitted: &Fitted) {
+fn check_summary(name: &str, fitted: &FittedModel) {
     let wanted = numbers(&expected("linear.json")[name]["summary"]);
     for (j, title) in ["coef", "std_err", "t", "p", "lower", "upper"].iter().enumerate() {
         let wanted: Vec<f64> = wanted.iter().skip(j).step_by(6).copied().collect();
@@ -273,8 +274,8 @@ fn lasso_and_elastic_net_choose_their_penalty_as_scikit_learn_does() {
     assert!(error(&spec.with("l1_ratio", 0.0), &data).starts_with("`l1_ratio` is 0, which has no largest penalty"));
 }
 
-/// A classifier beside an expectation.
-fn check_classifier(name: &str, spec: &Spec, data: &Data, coef: f64) -> Fitted {
+/// A classifier and an expectation.
+fn check_classifier(name: &str, spec: &Spec, data: &Data, coef: f64) -> FittedModel {
     let wanted = &expected("linear.json")[name];
     let fitted = fit(spec, data);
     let found = column(&fitted, "coef", "coef");
@@ -392,7 +393,7 @@ fn training_repeats_on_any_number_of_threads_and_survives_a_file() {
         let bytes = save::to_bytes(&first).unwrap();
         let wanted = first.apply(&data, &outputs).unwrap();
         let info = onrush_wire::learn::info(&spec.estimator).unwrap();
-        let attributes = |fitted: &Fitted| {
+        let attributes = |fitted: &FittedModel| {
             info.attributes.iter().map(|(a, _)| format!("{:?}", fitted.attribute(a))).collect::<Vec<_>>()
         };
         for threads in [1, 3] {

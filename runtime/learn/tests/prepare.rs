@@ -1,9 +1,10 @@
 //! Preprocessing and composition against scikit-learn 1.9.1 (`tests/learn/expect_prepare.py`), and properties that need
 //! no authority.
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
-use common::{assert_close, expected, fit, numbers};
+use expectations::{assert_close, expected, fit, numbers};
 use onrush_learn::{Attribute, Column, Data, Error, Kind, Param, Role, Run, Spec, Values, fit_transform, save};
 use onrush_wire::learn::Part;
 use serde_json::Value;

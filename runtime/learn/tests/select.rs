@@ -1,13 +1,14 @@
 //! Splitters and metrics against scikit-learn 1.9.1 (`tests/learn/expect_select.py`).
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
-use common::{assert_close, expected, numbers};
+use expectations::{assert_close, expected, numbers};
 use onrush_learn::metrics::classification::{Average, Confusion, accuracy, zero_one_loss};
 use onrush_learn::metrics::ranking::{self, PrecisionRecallCurve, RocCurve};
 use onrush_learn::metrics::{clusters, probability, regression};
 use onrush_learn::random::Mt19937;
-use onrush_learn::select::split::{self, Split, splits, train_test_split};
+use onrush_learn::select::split::{self, RowSplit, splits, train_test_split};
 use onrush_wire::learn::{Size, Splitter};
 use serde_json::Value;
 
@@ -82,7 +83,7 @@ fn train_test_splits_are_those_of_scikit_learn() {
     let file = &expected("select.json")["splitters"]["splits"];
     let rows = 1003;
     let strata: Vec<f64> = (0..rows).map(|i| ((i * i) % 7) as f64).collect();
-    let compare = |name: &str, (train, test): Split| {
+    let compare = |name: &str, (train, test): RowSplit| {
         let every = |rows: &[usize]| rows.iter().copied().step_by(37).collect::<Vec<usize>>();
         assert_eq!(every(&train), indices(&file[name][0]), "{name}");
         assert_eq!(every(&test), indices(&file[name][1]), "{name}");
@@ -307,7 +308,7 @@ fn scores_of_clusters_are_those_of_scikit_learn() {
     let large = clusters::adjusted_mutual_info_score(&numbers(&file["large"][0]), &numbers(&file["large"][1]));
     let wanted = numbers(&file["scores"]["adjusted_mutual_info_large"]);
     assert!((large - wanted[0]).abs() < 1e-11, "{large} {wanted:?}");
-    let iris = common::regression("iris");
+    let iris = expectations::regression("iris");
     let points = iris.row_major();
     compare(&file["iris"], "silhouette_score", &[clusters::silhouette_score(&points, 4, &iris.y)], "iris");
     compare(

@@ -1,10 +1,11 @@
 //! Trees, forests and boosting against scikit-learn 1.9.1 (`tests/learn/trees.json`, written by `expect_trees.py`), and
 //! by their properties.
 
-mod common;
+#[path = "support/expectations.rs"]
+mod expectations;
 
-use common::{assert_close, attribute, classification, expected, fit, numbers, regression};
-use onrush_learn::{Attribute, Column, Data, Fitted, Param, Run, Spec, Values, save};
+use expectations::{assert_close, attribute, classification, expected, fit, numbers, regression};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Param, Run, Spec, Values, save};
 use serde_json::Value;
 
 /// A parameter as it is written in JSON.
@@ -38,7 +39,7 @@ fn data(x: &[f64], y: Vec<f64>, classes: usize) -> Data {
 }
 
 /// Columns `from..` of the outputs, row after row, at every 15th row.
-fn predicted(fitted: &Fitted, data: &Data) -> Vec<f64> {
+fn predicted(fitted: &FittedModel, data: &Data) -> Vec<f64> {
     let count = fitted.outputs().len();
     let wanted: Vec<usize> = if count == 1 { vec![0] } else { (1..count).collect() };
     let columns = fitted.apply(data, &wanted).unwrap();
@@ -104,7 +105,7 @@ fn a_tree_grows_until_its_leaves_are_pure() {
 }
 
 /// Accuracy, or R².
-fn score(fitted: &Fitted, data: &Data) -> f64 {
+fn score(fitted: &FittedModel, data: &Data) -> f64 {
     let found = &fitted.apply(data, &[0]).unwrap()[0];
     let pairs = || found.iter().zip(&data.y);
     if data.classes.is_empty() {
@@ -205,7 +206,7 @@ fn every_estimator() -> Vec<(Spec, Data)> {
     out
 }
 
-fn everything(fitted: &Fitted, data: &Data) -> Vec<Vec<f64>> {
+fn everything(fitted: &FittedModel, data: &Data) -> Vec<Vec<f64>> {
     fitted.apply(data, &(0..fitted.outputs().len()).collect::<Vec<_>>()).unwrap()
 }
 

@@ -363,10 +363,7 @@ impl Process {
 }
 
 /// A model that was made, with its file in memory that outlives this process.
-fn with_file(
-    (info, bytes): (ModelInfo, Vec<u8>),
-    id: ModelId,
-) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
+fn with_file((info, bytes): (ModelInfo, Vec<u8>), id: ModelId) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
     // Without a copy the model is trained again when it is needed again.
     Ok((Reply::Model { id, info }, memory::sealed("onrush-model", &bytes).ok()))
 }

@@ -85,8 +85,10 @@ fn seconds(value: f64) -> String {
 fn parameters(out: &mut String, card: &Card) {
     let (defaults, chosen): (Vec<_>, Vec<_>) = card.params.iter().partition(|(_, _, is_default)| *is_default);
     if !chosen.is_empty() {
-        let list: Vec<String> =
-            chosen.iter().map(|(name, value, _)| format!("{}=<b>{}</b>", escape(name), escape(&short(value)))).collect();
+        let list: Vec<String> = chosen
+            .iter()
+            .map(|(name, value, _)| format!("{}=<b>{}</b>", escape(name), escape(&short(value))))
+            .collect();
         let _ = writeln!(out, "<div>{}</div>", list.join(" · "));
     }
     if !defaults.is_empty() {
@@ -178,9 +180,7 @@ fn curve(out: &mut String, card: &Card) {
     const WIDTH: f64 = 420.0;
     const HEIGHT: f64 = 120.0;
     let span = (if high.0 > low.0 { high.0 - low.0 } else { 1.0 }, if high.1 > low.1 { high.1 - low.1 } else { 1.0 });
-    let at = |x: f64, y: f64| {
-        (60.0 + (x - low.0) / span.0 * WIDTH, 8.0 + (1.0 - (y - low.1) / span.1) * HEIGHT)
-    };
+    let at = |x: f64, y: f64| (60.0 + (x - low.0) / span.0 * WIDTH, 8.0 + (1.0 - (y - low.1) / span.1) * HEIGHT);
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"training curve\" style=\"max-width:100%\" font-size=\"11\" fill=\"currentColor\">\n",
@@ -218,7 +218,13 @@ fn curve(out: &mut String, card: &Card) {
         }
         let _ = write!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"1.5\"/>");
         if let Some((px, py)) = last {
-            let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{color}\">{}</text>", px + 4.0, py + 4.0, escape(name));
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{color}\">{}</text>",
+                px + 4.0,
+                py + 4.0,
+                escape(name)
+            );
         }
     }
     out.push_str("</svg>\n");
@@ -290,7 +296,9 @@ pub fn detail_html(detail: Option<&Detail>) -> String {
     let Some((head, rows)) = detail.and_then(table) else { return String::new() };
     let cells = |row: &[String], tag: &str| {
         row.iter()
-            .map(|cell| format!("<{tag} align=\"right\" style=\"text-align:right;padding:0 .6em\">{}</{tag}>", escape(cell)))
+            .map(|cell| {
+                format!("<{tag} align=\"right\" style=\"text-align:right;padding:0 .6em\">{}</{tag}>", escape(cell))
+            })
             .collect::<String>()
     };
     let body: String = rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row, "td"))).collect();

@@ -2,8 +2,8 @@
 
 use onrush_wire::learn::{Param, Spec};
 
-use super::model::{self, Fitted, IntoTarget};
-use super::{Estimator, Supervised, Unsupervised};
+use super::model::{self, FittedModel, IntoTarget};
+use super::{Estimator, SupervisedEstimator, UnsupervisedEstimator};
 use crate::expr::IntoExprs;
 use crate::frame::Frame;
 use crate::raise::here;
@@ -78,7 +78,7 @@ macro_rules! builder {
 
         marker!($kind $name);
 
-        impl Fitted<$name> {
+        impl FittedModel<$name> {
             $( attribute!($attribute $attribute_type); )*
         }
     };
@@ -212,8 +212,8 @@ macro_rules! fits {
         ///
         /// Raises if a parameter or a column is not what the estimator takes.
         #[track_caller]
-        pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> Fitted<$name> {
-            Fitted::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
+        pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> FittedModel<$name> {
+            FittedModel::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
         }
     };
     (@alone $name:ident) => {
@@ -221,17 +221,25 @@ macro_rules! fits {
         ///
         /// Raises if a parameter or a column is not what the estimator takes.
         #[track_caller]
-        pub fn fit(&self, frame: &Frame) -> Fitted<$name> {
-            Fitted::new(model::fit(self, frame, None, here("fit")))
+        pub fn fit(&self, frame: &Frame) -> FittedModel<$name> {
+            FittedModel::new(model::fit(self, frame, None, here("fit")))
         }
     };
 }
 
 macro_rules! marker {
-    (Regressor $name:ident) => { impl Supervised for $name {} };
-    (Classifier $name:ident) => { impl Supervised for $name {} };
-    (SupervisedTransformer $name:ident) => { impl Supervised for $name {} };
-    ($other:ident $name:ident) => { impl Unsupervised for $name {} };
+    (Regressor $name:ident) => {
+        impl SupervisedEstimator for $name {}
+    };
+    (Classifier $name:ident) => {
+        impl SupervisedEstimator for $name {}
+    };
+    (SupervisedTransformer $name:ident) => {
+        impl SupervisedEstimator for $name {}
+    };
+    ($other:ident $name:ident) => {
+        impl UnsupervisedEstimator for $name {}
+    };
 }
 
 macro_rules! attribute {

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use onrush_wire::learn::{Part, Spec};
 
-use super::model::{self, Fitted, IntoTarget};
-use super::{Estimator, Supervised, Unsupervised};
+use super::model::{self, FittedModel, IntoTarget};
+use super::{Estimator, SupervisedEstimator, UnsupervisedEstimator};
 use crate::expr::{IntoColumns, IntoExprs};
 use crate::frame::Frame;
 use crate::raise::here;
@@ -121,22 +121,22 @@ impl<L> Estimator for Pipeline<L> {
     }
 }
 
-impl<L: Supervised> Supervised for Pipeline<L> {}
-impl<L: Unsupervised> Unsupervised for Pipeline<L> {}
+impl<L: SupervisedEstimator> SupervisedEstimator for Pipeline<L> {}
+impl<L: UnsupervisedEstimator> UnsupervisedEstimator for Pipeline<L> {}
 
-impl<L: Supervised + 'static> Pipeline<L> {
+impl<L: SupervisedEstimator + 'static> Pipeline<L> {
     /// Trains on the rows of `frame`. The target is a column or an expression.
     #[track_caller]
-    pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> Fitted<Pipeline<L>> {
-        Fitted::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
+    pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> FittedModel<Pipeline<L>> {
+        FittedModel::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
     }
 }
 
-impl<L: Unsupervised + 'static> Pipeline<L> {
+impl<L: UnsupervisedEstimator + 'static> Pipeline<L> {
     /// Trains on the rows of `frame`, which need no target.
     #[track_caller]
-    pub fn fit_unsupervised(&self, frame: &Frame) -> Fitted<Pipeline<L>> {
-        Fitted::new(model::fit(self, frame, None, here("fit_unsupervised")))
+    pub fn fit_unsupervised(&self, frame: &Frame) -> FittedModel<Pipeline<L>> {
+        FittedModel::new(model::fit(self, frame, None, here("fit_unsupervised")))
     }
 
     /// Trains, and gives the frame with the columns of the last step in place of the features.
@@ -178,7 +178,8 @@ impl ColumnTransformer {
     pub fn on(mut self, columns: impl IntoColumns, transformers: impl IntoSteps) -> Self {
         let spec = joined(transformers.into_steps());
         let name = spec.estimator.to_lowercase();
-        let twice = self.spec.parts.iter().filter(|p| p.name == name || p.name.starts_with(&format!("{name}-"))).count();
+        let twice =
+            self.spec.parts.iter().filter(|p| p.name == name || p.name.starts_with(&format!("{name}-"))).count();
         let name = if twice > 0 { format!("{name}-{}", twice + 1) } else { name };
         self.spec.parts.push(Part { name, columns: columns.into_columns(), spec });
         self
@@ -194,8 +195,8 @@ impl ColumnTransformer {
 
     /// Trains on the rows of `frame`.
     #[track_caller]
-    pub fn fit(&self, frame: &Frame) -> Fitted<ColumnTransformer> {
-        Fitted::new(model::fit(self, frame, None, here("fit")))
+    pub fn fit(&self, frame: &Frame) -> FittedModel<ColumnTransformer> {
+        FittedModel::new(model::fit(self, frame, None, here("fit")))
     }
 
     /// Trains, and gives the frame with the new columns in place of the features.
@@ -212,7 +213,7 @@ impl Estimator for ColumnTransformer {
     }
 }
 
-impl Unsupervised for ColumnTransformer {}
+impl UnsupervisedEstimator for ColumnTransformer {}
 
 /// Transformers side by side on the same features. Made by [`make_union`].
 #[derive(Clone)]
@@ -243,7 +244,7 @@ impl Estimator for FeatureUnion {
     }
 }
 
-impl Unsupervised for FeatureUnion {}
+impl UnsupervisedEstimator for FeatureUnion {}
 
 /// A regressor that is trained on a function of the target. Predictions and scores are in the target's own unit.
 #[derive(Clone)]
@@ -254,7 +255,7 @@ pub struct TransformedTargetRegressor {
 
 impl TransformedTargetRegressor {
     /// `func`: `"log"`, `"log1p"` or `"sqrt"`.
-    pub fn new(regressor: impl Supervised, func: &str) -> Self {
+    pub fn new(regressor: impl SupervisedEstimator, func: &str) -> Self {
         let part = Part { name: "regressor".to_string(), columns: Vec::new(), spec: regressor.spec() };
         let features = part.spec.features.clone();
         let spec = Spec { parts: vec![part], features, ..Spec::new("TransformedTargetRegressor") };
@@ -265,8 +266,8 @@ impl TransformedTargetRegressor {
 
     /// Trains on the rows of `frame`.
     #[track_caller]
-    pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> Fitted<TransformedTargetRegressor> {
-        Fitted::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
+    pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> FittedModel<TransformedTargetRegressor> {
+        FittedModel::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
     }
 }
 
@@ -276,4 +277,4 @@ impl Estimator for TransformedTargetRegressor {
     }
 }
 
-impl Supervised for TransformedTargetRegressor {}
+impl SupervisedEstimator for TransformedTargetRegressor {}

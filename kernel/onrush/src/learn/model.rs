@@ -12,7 +12,7 @@ use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, ExprKind, ModelId, ModelOutput, ObjectId, Span, Value};
 
-use super::{Estimator, Supervised};
+use super::{Estimator, SupervisedEstimator};
 use crate::display::{Show, offer};
 use crate::expr::{Expr, Exprs, IntoExprs, ToExpr};
 use crate::frame::Frame;
@@ -22,7 +22,7 @@ use crate::{host, session};
 
 /// A fitted model in the session. Immutable; the handle is small and cheap to clone.
 ///
-/// Models of different estimators have this one type, so a `Vec<Model>` holds them. [`Fitted`] adds the attributes of its estimator.
+/// Models of different estimators have this one type, so a `Vec<Model>` holds them. [`FittedModel`] adds the attributes of its estimator.
 #[derive(Clone)]
 pub struct Model {
     handle: Arc<Handle>,
@@ -45,18 +45,18 @@ impl Drop for Handle {
 }
 
 /// A fitted model of an estimator: its attributes are methods.
-pub struct Fitted<E> {
+pub struct FittedModel<E> {
     model: Model,
     estimator: PhantomData<fn() -> E>,
 }
 
-impl<E> Clone for Fitted<E> {
+impl<E> Clone for FittedModel<E> {
     fn clone(&self) -> Self {
-        Fitted { model: self.model.clone(), estimator: PhantomData }
+        FittedModel { model: self.model.clone(), estimator: PhantomData }
     }
 }
 
-impl<E> std::ops::Deref for Fitted<E> {
+impl<E> std::ops::Deref for FittedModel<E> {
     type Target = Model;
 
     fn deref(&self) -> &Model {
@@ -64,8 +64,8 @@ impl<E> std::ops::Deref for Fitted<E> {
     }
 }
 
-impl<E> From<Fitted<E>> for Model {
-    fn from(fitted: Fitted<E>) -> Model {
+impl<E> From<FittedModel<E>> for Model {
+    fn from(fitted: FittedModel<E>) -> Model {
         fitted.model
     }
 }
@@ -85,14 +85,14 @@ fn of_model(value: &dyn Any) -> Option<ObjectId> {
     value.downcast_ref::<Model>().and_then(Model::known_id)
 }
 
-impl<E: 'static> Fitted<E> {
+impl<E: 'static> FittedModel<E> {
     pub(super) fn new(model: Model) -> Self {
-        let probe: Probe = |value| value.downcast_ref::<Fitted<E>>().and_then(|fitted| fitted.model.known_id());
+        let probe: Probe = |value| value.downcast_ref::<FittedModel<E>>().and_then(|fitted| fitted.model.known_id());
         let mut probes = PROBES.lock().unwrap_or_else(PoisonError::into_inner);
         if !probes.iter().any(|known| std::ptr::fn_addr_eq(*known, probe)) {
             probes.push(probe);
         }
-        Fitted { model, estimator: PhantomData }
+        FittedModel { model, estimator: PhantomData }
     }
 }
 
@@ -114,19 +114,9 @@ impl<T: IntoExprs> IntoTarget for T {
 
 /// Trains a model.
 #[inline(never)]
-pub(super) fn fit(
-    estimator: &dyn Estimator,
-    frame: &Frame,
-    target: Option<onrush_wire::Expr>,
-    at: Span,
-) -> Model {
+pub(super) fn fit(estimator: &dyn Estimator, frame: &Frame, target: Option<onrush_wire::Expr>, at: Span) -> Model {
     let eval = estimator.eval_frames();
-    let fit = Fit {
-        spec: estimator.spec(),
-        frame: frame.id(),
-        target,
-        eval: eval.iter().map(Frame::id).collect(),
-    };
+    let fit = Fit { spec: estimator.spec(), frame: frame.id(), target, eval: eval.iter().map(Frame::id).collect() };
     let reply = session::expect(&Request::Fit { fit, at: Some(at.clone()) }, at.clone());
     Model::of(reply, at)
 }
@@ -299,7 +289,9 @@ impl Model {
         let exprs: Vec<_> = names.map(|name| self.expr(name, Some(at.clone())).alias(name)).collect();
         if exprs.is_empty() {
             let message = format!("`{}` gives no probabilities", self.info().spec.estimator);
-            raise(Diagnostic::error(Class::Plan, "probabilities", message).at(at, "").help("`predict` gives its values"));
+            raise(
+                Diagnostic::error(Class::Plan, "probabilities", message).at(at, "").help("`predict` gives its values"),
+            );
         }
         Frame::step(Op::WithColumns { input: frame.id(), exprs }, at)
     }
@@ -344,10 +336,7 @@ impl Model {
             }
             classes => {
                 let matrix = self.evaluated(frame, Evaluation::ConfusionMatrix, at.clone());
-                let mut panels = vec![(
-                    "confusion matrix",
-                    matrix.plot().bar("actual", "count").color("predicted"),
-                )];
+                let mut panels = vec![("confusion matrix", matrix.plot().bar("actual", "count").color("predicted"))];
                 if classes == 2 && self.output_names().len() > 1 {
                     let roc = self.evaluated(frame, Evaluation::Roc { class: None }, at.clone());
                     let pr = self.evaluated(frame, Evaluation::PrecisionRecall { class: None }, at.clone());
@@ -478,7 +467,7 @@ impl Show for Model {
     }
 }
 
-impl<E> Show for Fitted<E> {
+impl<E> Show for FittedModel<E> {
     fn content(&self) -> Option<Content> {
         self.model.content()
     }
@@ -494,7 +483,7 @@ impl std::fmt::Debug for Model {
     }
 }
 
-impl<E> std::fmt::Debug for Fitted<E> {
+impl<E> std::fmt::Debug for FittedModel<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if offer(self, || Content::Model(self.info().card.clone())) {
             return Ok(());
@@ -553,10 +542,10 @@ impl Estimator for Model {
     }
 }
 
-impl<E> Estimator for Fitted<E> {
+impl<E> Estimator for FittedModel<E> {
     fn spec(&self) -> Spec {
         self.info().spec.clone()
     }
 }
 
-impl<E: Supervised> Supervised for Fitted<E> {}
+impl<E: SupervisedEstimator> SupervisedEstimator for FittedModel<E> {}

@@ -5,8 +5,8 @@ use onrush_wire::plan::{Op, Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Span};
 
-use super::model::{self, Fitted, IntoTarget, Model};
-use super::{Estimator, Supervised};
+use super::model::{self, FittedModel, IntoTarget, Model};
+use super::{Estimator, SupervisedEstimator};
 use crate::expr::Expr;
 use crate::frame::{Frame, IntoSampleSize};
 use crate::raise::{here, raise};
@@ -481,7 +481,7 @@ macro_rules! searches {
 
         impl $name {
             /// A search over parameters of this estimator.
-            pub fn new(estimator: impl Supervised) -> Self {
+            pub fn new(estimator: impl SupervisedEstimator) -> Self {
                 let (inner, eval) = (estimator.spec(), estimator.eval_frames());
                 let features = inner.features.clone();
                 let (weight, groups) = (inner.weight.clone(), inner.groups.clone());
@@ -522,8 +522,8 @@ macro_rules! searches {
 
             /// Tries the parameters, and trains the best on all rows. Stopped in the middle, it keeps the best so far.
             #[track_caller]
-            pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> Fitted<$name> {
-                Fitted::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
+            pub fn fit(&self, frame: &Frame, target: impl IntoTarget) -> FittedModel<$name> {
+                FittedModel::new(model::fit(self, frame, Some(target.into_target()), here("fit")))
             }
         }
 
@@ -537,9 +537,9 @@ macro_rules! searches {
             }
         }
 
-        impl Supervised for $name {}
+        impl SupervisedEstimator for $name {}
 
-        impl Fitted<$name> {
+        impl FittedModel<$name> {
             /// A row for each trial: its parameters, scores by fold, mean, standard deviation and rank.
             #[track_caller]
             pub fn results(&self) -> Frame {
@@ -591,7 +591,8 @@ impl RandomizedSearchCV {
 #[track_caller]
 pub fn silhouette_score(frame: &Frame, label: &str) -> f64 {
     let at = here("silhouette_score");
-    let request = Request::ClusterScore { frame: frame.id(), label: label.to_string(), score: "silhouette".to_string() };
+    let request =
+        Request::ClusterScore { frame: frame.id(), label: label.to_string(), score: "silhouette".to_string() };
     match session::expect(&request, at.clone()) {
         Reply::Value { value: onrush_wire::Value::Float(value), .. } => value,
         other => session::unexpected(&other, at),

@@ -13,7 +13,7 @@ use std::time::Instant;
 use onrush_expr::check;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
-use onrush_learn::{Error, Fitted, Run};
+use onrush_learn::{Error, FittedModel, Run};
 use onrush_logical::key;
 use onrush_wire::learn::{
     EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
@@ -24,7 +24,7 @@ use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span, codec};
 use super::objects::Object;
 use super::{Engine, Frame, resident};
 use onrush_logical::ops::Inputs;
-pub(crate) use results::Trained;
+pub(crate) use results::TrainedModel;
 
 /// What an answer about a model is: rows, or a file that was written.
 pub enum ModelAnswer {
@@ -87,7 +87,7 @@ impl Engine {
             onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
             let training = self.training(fit, task)?;
             let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
-            let trained = Trained::new(key, fit, fitted, &training, begun.elapsed().as_secs_f64());
+            let trained = TrainedModel::new(key, fit, fitted, &training, begun.elapsed().as_secs_f64());
             self.keep(id, Arc::new(trained))
         };
         work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
@@ -96,7 +96,7 @@ impl Engine {
     /// A model of a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no model.
+    /// If the file cannot be read, or is not a model.
     pub fn load_model(&self, id: ModelId, path: &str, folder: &str) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let path = full_path(path, folder);
         let bytes = std::fs::read(&path).map_err(|e| {
@@ -111,16 +111,16 @@ impl Engine {
     /// If the bytes are no model.
     pub fn restore_model(&self, id: ModelId, name: &str, bytes: &[u8]) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let fitted = onrush_learn::save::load(name, bytes).map_err(diagnose)?;
-        let trained = Trained::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
+        let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
         self.keep(id, Arc::new(trained))
     }
 
-    fn known_model(&self, key: u128) -> Option<Arc<Trained>> {
+    fn known_model(&self, key: u128) -> Option<Arc<TrainedModel>> {
         self.trained.lock().unwrap_or_else(|e| e.into_inner()).get(&key)?.upgrade()
     }
 
-    fn keep(&self, id: ModelId, trained: Arc<Trained>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
-        let predictor: Arc<dyn Predictor> = Arc::<Trained>::clone(&trained);
+    fn keep(&self, id: ModelId, trained: Arc<TrainedModel>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let predictor: Arc<dyn Predictor> = Arc::<TrainedModel>::clone(&trained);
         model::register(&predictor);
         let mut known = self.trained.lock().unwrap_or_else(|e| e.into_inner());
         known.retain(|_, other| other.strong_count() > 0);
@@ -157,7 +157,8 @@ impl Engine {
             ModelAsk::Rows => model.rows()?,
             ModelAsk::Save { path, folder } => return save(&model.fitted, &full_path(path, folder)),
             ModelAsk::Evaluate { frame, what } => {
-                let needs_target = !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
+                let needs_target =
+                    !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
                 let data = self.evaluation(&model, *frame, needs_target, task)?;
                 let evaluate = |_: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what);
                 results::table(self.with_threads(task, evaluate)?)?
@@ -200,7 +201,8 @@ impl Engine {
         let table = self.run(&frame, task)?;
         let (labels, _) = data::codes(&table, label, &frame.schema)?;
         let features = data::numeric_columns(&table, label)?;
-        let work = |_: &Run<'_>| onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels);
+        let work =
+            |_: &Run<'_>| onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels);
         self.with_threads(task, work)
     }
 
@@ -215,9 +217,8 @@ impl Engine {
     ) -> Result<Frame, Diagnostic> {
         let frame = self.frame(input)?;
         let table = self.run(&frame, task)?;
-        let codes = |name: &Option<String>| {
-            name.as_ref().map(|name| data::codes(&table, name, &frame.schema)).transpose()
-        };
+        let codes =
+            |name: &Option<String>| name.as_ref().map(|name| data::codes(&table, name, &frame.schema)).transpose();
         let (train, test) = match split {
             Split::TrainTest { test_size, train_size, shuffle, stratify, random_state } => {
                 let stratify = codes(stratify)?;
@@ -240,7 +241,9 @@ impl Engine {
                     let folds = all.len();
                     match *fold < folds {
                         true => Ok(all.swap_remove(*fold)),
-                        false => Err(Error::new("fold", format!("there is no fold {fold}: the splitter makes {folds}"))),
+                        false => {
+                            Err(Error::new("fold", format!("there is no fold {fold}: the splitter makes {folds}")))
+                        }
                     }
                 })
             }
@@ -300,7 +303,7 @@ fn full_path(path: &str, folder: &str) -> PathBuf {
 }
 
 /// Writes a model's file: under its name when it is complete.
-fn save(fitted: &Fitted, path: &Path) -> Result<ModelAnswer, Diagnostic> {
+fn save(fitted: &FittedModel, path: &Path) -> Result<ModelAnswer, Diagnostic> {
     let bytes = onrush_learn::save::save(fitted, &path.display().to_string()).map_err(diagnose)?;
     let failed = |e: std::io::Error| {
         Diagnostic::error(Class::Run, "file", format!("the model cannot be written to {}: {e}", path.display()))

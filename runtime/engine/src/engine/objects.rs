@@ -6,13 +6,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use onrush_logical::table::Frame;
 use onrush_wire::{FrameId, ModelId, ObjectId};
 
-use super::models::Trained;
+use super::models::TrainedModel;
 
 /// A new kind of object has its variant here.
 #[derive(Clone)]
 pub(crate) enum Object {
     Frame(Arc<Frame>),
-    Model(Arc<Trained>),
+    Model(Arc<TrainedModel>),
 }
 
 impl Object {
@@ -23,7 +23,7 @@ impl Object {
         }
     }
 
-    fn model(&self) -> Option<&Arc<Trained>> {
+    fn model(&self) -> Option<&Arc<TrainedModel>> {
         match self {
             Object::Model(model) => Some(model),
             Object::Frame(_) => None,
@@ -59,13 +59,13 @@ impl Catalog {
     }
 
     /// `None` if the id is unknown or names an object that is not a model.
-    pub fn model(&self, id: ModelId) -> Option<Arc<Trained>> {
+    pub fn model(&self, id: ModelId) -> Option<Arc<TrainedModel>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(&id.into())?.model().map(Arc::clone)
     }
 
     /// What `of` finds of each model, in no order.
-    pub fn of_models<T>(&self, of: impl Fn(ObjectId, &Trained) -> T) -> Vec<T> {
+    pub fn of_models<T>(&self, of: impl Fn(ObjectId, &TrainedModel) -> T) -> Vec<T> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.iter().filter_map(|(id, object)| Some(of(*id, object.model()?))).collect()
     }

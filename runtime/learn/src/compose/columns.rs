@@ -8,12 +8,12 @@ use super::{check_inside, distinct_names, features_of, fields, inside, transform
 use crate::check;
 use crate::data::{Column, Data};
 use crate::error::Error;
-use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::run::Run;
 
 /// Trained transformers of columns. Their outputs are in a row.
 #[derive(Serialize, Deserialize)]
-pub struct Columns {
+pub struct ColumnModels {
     blocks: Vec<Block>,
 }
 
@@ -23,16 +23,16 @@ struct Block {
     /// The positions of its features among all.
     columns: Vec<usize>,
     /// `None`: the features pass through.
-    model: Option<Fitted>,
+    model: Option<FittedModel>,
 }
 
 /// Trains the transformers.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Columns, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<ColumnModels, Error> {
     Ok(fit_transform(spec, data, run)?.0)
 }
 
 /// Trains the transformers, and gives the transformed training rows.
-pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Columns, Vec<Vec<f64>>), Error> {
+pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(ColumnModels, Vec<Vec<f64>>), Error> {
     distinct_names(spec)?;
     if data.rows == 0 {
         return Err(Error::new("no-rows", format!("{} got no rows", spec.estimator)));
@@ -76,7 +76,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Columns
         return Err(Error::new("duplicate-column", format!("two transformers make the column `{}`", pair[0]))
             .help("give each column to one transformer, or rename a feature first"));
     }
-    Ok((Columns { blocks }, outputs.into_iter().map(|c| c.values).collect()))
+    Ok((ColumnModels { blocks }, outputs.into_iter().map(|c| c.values).collect()))
 }
 
 /// The positions of columns by their names.
@@ -122,7 +122,7 @@ impl Block {
     }
 }
 
-impl Model for Columns {
+impl Model for ColumnModels {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
         let all = self.blocks.iter().flat_map(|block| block.outputs(features));
         all.map(|(_, field)| Role::Feature(field.name, field.kind)).collect()

@@ -10,13 +10,13 @@ use crate::check;
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::fit as fit_one;
-use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::run::Run;
 
 /// Trained steps. Steps that pass their features through are left out.
 #[derive(Serialize, Deserialize)]
 pub struct Pipeline {
-    steps: Vec<(String, Fitted)>,
+    steps: Vec<(String, FittedModel)>,
 }
 
 /// Trains the steps one after the other.
@@ -41,7 +41,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Pipelin
     Ok((Pipeline { steps }, values))
 }
 
-type Steps<'a> = (Vec<(String, Fitted)>, Cow<'a, Data>);
+type Steps<'a> = (Vec<(String, FittedModel)>, Cow<'a, Data>);
 
 /// Trains all steps but the last one: the models, and what the last one is trained on.
 fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>) -> Result<Steps<'a>, Error> {
@@ -72,12 +72,12 @@ fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>) -> Result<Steps<'
 }
 
 impl Pipeline {
-    fn last(&self) -> Option<&Fitted> {
+    fn last(&self) -> Option<&FittedModel> {
         self.steps.last().map(|(_, fitted)| fitted)
     }
 
     /// Names and models of the steps.
-    pub fn steps(&self) -> impl Iterator<Item = (&str, &Fitted)> {
+    pub fn steps(&self) -> impl Iterator<Item = (&str, &FittedModel)> {
         self.steps.iter().map(|(name, fitted)| (name.as_str(), fitted))
     }
 }
@@ -119,7 +119,7 @@ impl Model for Pipeline {
     }
 
     fn notes(&self) -> Vec<String> {
-        let of = |(name, fitted): (&str, &Fitted)| {
+        let of = |(name, fitted): (&str, &FittedModel)| {
             let name = name.to_string();
             fitted.model().notes().into_iter().map(move |note| format!("{name}: {note}"))
         };

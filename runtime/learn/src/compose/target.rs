@@ -8,14 +8,14 @@ use crate::check;
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::fit as fit_one;
-use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::run::Run;
 
 /// A trained regressor and the function of its target.
 #[derive(Serialize, Deserialize)]
 pub struct TransformedTarget {
     name: String,
-    model: Box<Fitted>,
+    model: Box<FittedModel>,
     func: Option<Func>,
 }
 

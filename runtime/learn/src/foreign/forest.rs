@@ -15,7 +15,7 @@ const LEAF: u32 = u32::MAX;
 
 /// A model that was read.
 #[derive(Debug)]
-pub struct Forest {
+pub struct XgbForest {
     pub features: usize,
     /// Values of a prediction: one, or one for each class.
     pub outputs: usize,
@@ -77,12 +77,12 @@ struct Node {
     categories: Option<(u32, u32)>,
 }
 
-impl Forest {
+impl XgbForest {
     /// The model of a file.
     ///
     /// # Errors
     /// Says what is missing, contradicts itself or is not supported.
-    pub fn read(document: &Document) -> Result<Forest, String> {
+    pub fn read(document: &Document) -> Result<XgbForest, String> {
         let params = document.at("learner.learner_model_param").ok_or("learner.learner_model_param is missing")?;
         let count = |name: &str| params.get(name).and_then(Document::int).and_then(|n| usize::try_from(n).ok());
         let features = count("num_feature").ok_or("num_feature is missing")?;
@@ -122,7 +122,7 @@ impl Forest {
             return Err(format!("it says that it has {outputs} classes, and has {parts} trees"));
         }
         let base = spread(base, outputs)?;
-        Ok(Forest { features, outputs, objective, base, link, body })
+        Ok(XgbForest { features, outputs, objective, base, link, body })
     }
 
     /// The number of rounds. 0 for a linear model.

@@ -15,7 +15,7 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::document::Document;
-use super::forest::{Forest, sigmoid, softmax};
+use super::forest::{XgbForest, sigmoid, softmax};
 use crate::data::{Column, Data};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -35,7 +35,7 @@ pub enum Task {
 
 /// A model of XGBoost.
 #[derive(Serialize, Deserialize)]
-pub struct Boosted {
+pub struct XgbModel {
     /// The bytes of the model's file, UBJSON or JSON, eight in a number.
     file: Tensor,
     file_len: usize,
@@ -59,7 +59,7 @@ pub struct Boosted {
     #[serde(skip)]
     booster: Option<ffi::Booster>,
     #[serde(skip)]
-    forest: OnceLock<Forest>,
+    forest: OnceLock<XgbForest>,
 }
 
 /// Trains `XGBClassifier`, `XGBRegressor` or `XGBRanker` with XGBoost's library. NaN is missing, and goes the way that
@@ -67,7 +67,7 @@ pub struct Boosted {
 ///
 /// # Errors
 /// If the library is missing, if a parameter or the data are not what it takes, and if the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<XgbModel, Error> {
     categories(spec, data)?;
     train::in_single_precision(data)?;
     let trained = train::train(spec, data, run)?;
@@ -77,7 +77,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
         _ => Task::Classes,
     };
     let linear = spec.string("booster").as_deref() == Some("gblinear");
-    Ok(Boosted {
+    Ok(XgbModel {
         file: packed(&trained.ubj),
         file_len: trained.ubj.len(),
         task,
@@ -123,7 +123,7 @@ fn packed(bytes: &[u8]) -> Tensor {
     Tensor::vector(bytes.chunks(8).map(number).collect())
 }
 
-impl Boosted {
+impl XgbModel {
     /// The bytes of the model's file.
     fn bytes_of_file(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.file.data.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -132,11 +132,11 @@ impl Boosted {
     }
 
     /// The model as it is read without the library, once.
-    fn forest(&self) -> Result<&Forest, Error> {
+    fn forest(&self) -> Result<&XgbForest, Error> {
         if let Some(forest) = self.forest.get() {
             return Ok(forest);
         }
-        let forest = Document::read(&self.bytes_of_file()).and_then(|document| Forest::read(&document));
+        let forest = Document::read(&self.bytes_of_file()).and_then(|document| XgbForest::read(&document));
         let forest =
             forest.map_err(|why| Error::new("model-file", format!("this is not a model of XGBoost: {why}")))?;
         Ok(self.forest.get_or_init(|| forest))
@@ -152,7 +152,7 @@ impl Boosted {
         let columns = self.columns(data);
         if let Some(booster) = &self.booster {
             let features = train::features(&columns, booster.has_names());
-            let rows = ffi::Rows { features, ..ffi::Rows::default() };
+            let rows = ffi::MatrixRows { features, ..ffi::MatrixRows::default() };
             // Probabilities come from margins, because `multi:softmax` would give the class only.
             let margins = self.task == Task::Classes;
             let mut values = booster.predict(&rows, self.rounds_used(), margins)?;
@@ -224,7 +224,7 @@ impl Boosted {
     }
 }
 
-impl Model for Boosted {
+impl Model for XgbModel {
     fn outputs(&self, _: &[Field]) -> Vec<Role> {
         let classes = match self.task {
             Task::Value => 0,
@@ -312,7 +312,7 @@ impl Model for Boosted {
     }
 
     fn bytes(&self) -> u64 {
-        self.file.bytes() + self.forest.get().map_or(0, Forest::bytes)
+        self.file.bytes() + self.forest.get().map_or(0, XgbForest::bytes)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::run::Run;
 use crate::sums::dot;
 
 /// How the descent reads the columns.
-pub trait Columns {
+pub trait DescentColumns {
     fn width(&self) -> usize;
     /// The squared norm of a column.
     fn square(&self, j: usize) -> f64;
@@ -50,7 +50,7 @@ impl Products {
     }
 }
 
-impl Columns for Products {
+impl DescentColumns for Products {
     fn width(&self) -> usize {
         self.q.len()
     }
@@ -101,7 +101,7 @@ impl Residuals {
     }
 }
 
-impl Columns for Residuals {
+impl DescentColumns for Residuals {
     fn width(&self) -> usize {
         self.x.columns
     }
@@ -143,19 +143,19 @@ pub struct Goal {
 }
 
 /// Where a descent ended.
-pub struct End {
+pub struct DescentEnd {
     pub gap: f64,
     pub iterations: usize,
     pub converged: bool,
 }
 
 /// scikit-learn's `our_rand_r`: a generator of 32 bits (Marsaglia, Xorshift RNGs, 2003).
-pub struct Order(u32);
+pub struct DescentOrder(u32);
 
-impl Order {
+impl DescentOrder {
     pub fn new(random: &mut Mt19937) -> Self {
         let seed = random.randint(0, 2_147_483_647) as u32;
-        Order(if seed == 0 { 1 } else { seed })
+        DescentOrder(if seed == 0 { 1 } else { seed })
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -171,17 +171,17 @@ impl Order {
 ///
 /// # Errors
 /// If the user stops the work.
-pub fn descend<C: Columns>(
+pub fn descend<C: DescentColumns>(
     columns: &mut C,
     coef: &mut [f64],
     goal: Goal,
-    mut order: Option<Order>,
+    mut order: Option<DescentOrder>,
     run: &Run<'_>,
-) -> Result<End, Error> {
+) -> Result<DescentEnd, Error> {
     let stop = goal.tol * columns.target();
     let (mut gap, mut dual) = duality_gap(columns, coef, goal);
     if (0.0..=stop).contains(&gap) {
-        return Ok(End { gap, iterations: 0, converged: true });
+        return Ok(DescentEnd { gap, iterations: 0, converged: true });
     }
     let mut active: Vec<usize> = (0..coef.len()).filter(|j| columns.square(*j) > 0.0).collect();
     screen(columns, coef, goal, gap, &dual, &mut active);
@@ -208,12 +208,12 @@ pub fn descend<C: Columns>(
         if largest == 0.0 || change / largest <= goal.tol || iteration + 1 == goal.max_iter {
             (gap, dual) = duality_gap(columns, coef, goal);
             if gap <= stop {
-                return Ok(End { gap, iterations: iteration + 1, converged: true });
+                return Ok(DescentEnd { gap, iterations: iteration + 1, converged: true });
             }
             screen(columns, coef, goal, gap, &dual, &mut active);
         }
     }
-    Ok(End { gap, iterations: goal.max_iter, converged: false })
+    Ok(DescentEnd { gap, iterations: goal.max_iter, converged: false })
 }
 
 /// Soft thresholding.
@@ -223,7 +223,7 @@ pub fn shrunk(value: f64, by: f64) -> f64 {
 }
 
 /// The duality gap, and the gradient that the screening uses with its largest value.
-fn duality_gap<C: Columns>(columns: &C, coef: &[f64], goal: Goal) -> (f64, (Vec<f64>, f64)) {
+fn duality_gap<C: DescentColumns>(columns: &C, coef: &[f64], goal: Goal) -> (f64, (Vec<f64>, f64)) {
     let (squares, along) = columns.residual(coef);
     let norm2 = dot(coef, coef);
     let mut slopes: Vec<f64> = (0..coef.len()).map(|j| columns.slope(j)).collect();
@@ -249,7 +249,7 @@ fn duality_gap<C: Columns>(columns: &C, coef: &[f64], goal: Goal) -> (f64, (Vec<
 }
 
 /// Removes columns whose coefficients are 0 at the optimum, as the duality gap proves.
-fn screen<C: Columns>(
+fn screen<C: DescentColumns>(
     columns: &mut C,
     coef: &mut [f64],
     goal: Goal,

@@ -4,7 +4,7 @@ use onrush_dense::Matrix;
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 
-use super::descent::{Columns, End, Goal, Order, Products, Residuals, descend};
+use super::descent::{DescentColumns, DescentEnd, Goal, DescentOrder, Products, Residuals, descend};
 use super::design::{Design, Gram, add, intercept};
 use super::squares::WIDE;
 use super::{Linear, finite, folds, ridge};
@@ -55,22 +55,22 @@ enum Source {
 }
 
 /// A set of rows, ready for descents.
-struct Prepared {
+struct LassoProblem {
     source: Source,
     mean: Vec<f64>,
     total: f64,
 }
 
-impl Prepared {
+impl LassoProblem {
     fn from_products(products: &Matrix, design: &Design<'_>, centre: bool) -> Self {
         let gram = Gram::new(products, &design.mean, &design.scale, centre);
-        Prepared { source: Source::Products(Products::new(&gram)), total: gram.total, mean: gram.mean }
+        LassoProblem { source: Source::Products(Products::new(&gram)), total: gram.total, mean: gram.mean }
     }
 
     fn from_rows(design: &Design<'_>) -> Self {
         let (x, y) = ridge::unscaled(design);
         let source = Source::Residuals(Residuals::new(x, y));
-        Prepared { source, mean: design.mean.clone(), total: design.total }
+        LassoProblem { source, mean: design.mean.clone(), total: design.total }
     }
 
     /// Coefficients along a path of penalties, each from the one before; and how the last descent ended.
@@ -93,11 +93,11 @@ impl Prepared {
 /// Coefficients for each penalty, and the ends of the descents.
 struct Path {
     coefs: Vec<Vec<f64>>,
-    ends: Vec<End>,
+    ends: Vec<DescentEnd>,
     total: f64,
 }
 
-fn follow<C: Columns>(
+fn follow<C: DescentColumns>(
     columns: &mut C,
     total: f64,
     alphas: &[f64],
@@ -109,7 +109,7 @@ fn follow<C: Columns>(
     let mut random = settings.random.map(Mt19937::new);
     let mut path = Path { coefs: Vec::new(), ends: Vec::new(), total };
     for alpha in alphas {
-        let order = random.as_mut().map(Order::new);
+        let order = random.as_mut().map(DescentOrder::new);
         let end = descend(columns, &mut coef, settings.goal(*alpha, ratio, total), order, run)?;
         path.coefs.push(coef.clone());
         path.ends.push(end);
@@ -125,8 +125,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     let design = Design::of(data, settings.centre)?;
     run.stage("products of columns");
     let prepared = match is_wide(data.width(), design.rows) {
-        true => Prepared::from_rows(&design),
-        false => Prepared::from_products(&design.products(run)?, &design, settings.centre),
+        true => LassoProblem::from_rows(&design),
+        false => LassoProblem::from_products(&design.products(run)?, &design, settings.centre),
     };
     run.stage("coordinate descent");
     finish(prepared, alpha, ratio, &settings, run)
@@ -137,7 +137,7 @@ fn is_wide(width: usize, rows: usize) -> bool {
 }
 
 /// The model for one penalty.
-fn finish(prepared: Prepared, alpha: f64, ratio: f64, settings: &Settings, run: &Run<'_>) -> Result<Linear, Error> {
+fn finish(prepared: LassoProblem, alpha: f64, ratio: f64, settings: &Settings, run: &Run<'_>) -> Result<Linear, Error> {
     let mean = prepared.mean.clone();
     let path = prepared.path(&[alpha], ratio, settings, run)?;
     let mut notes = Vec::new();
@@ -170,7 +170,7 @@ fn finish(prepared: Prepared, alpha: f64, ratio: f64, settings: &Settings, run: 
 
 /// The penalties that cross-validation tries, in descending order:
 /// `sklearn.linear_model._coordinate_descent._alpha_grid`.
-fn grid(spec: &Spec, prepared: &Prepared, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
+fn grid(spec: &Spec, prepared: &LassoProblem, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
     if let Param::List(_) = spec.param("alphas") {
         let mut alphas = spec.floats("alphas").unwrap_or_default();
         if alphas.is_empty() || alphas.iter().any(|a| !(a.is_finite() && *a >= 0.0)) {
@@ -269,13 +269,13 @@ pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> 
         kept.for_each(|(_, p)| add(&mut sum.data, &p.data));
         sum
     };
-    let prepared = |fold: Option<usize>| -> Result<Prepared, Error> {
+    let prepared = |fold: Option<usize>| -> Result<LassoProblem, Error> {
         if !wide {
-            return Ok(Prepared::from_products(&others(fold), &design, settings.centre));
+            return Ok(LassoProblem::from_products(&others(fold), &design, settings.centre));
         }
-        let Some(fold) = fold else { return Ok(Prepared::from_rows(&design)) };
+        let Some(fold) = fold else { return Ok(LassoProblem::from_rows(&design)) };
         let train = Design::new(design.columns.clone(), design.weight, Some(&trains[fold]), settings.centre)?;
-        Ok(Prepared::from_rows(&train))
+        Ok(LassoProblem::from_rows(&train))
     };
     let whole = prepared(None)?;
     let grids: Vec<Vec<f64>> =

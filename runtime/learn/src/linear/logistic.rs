@@ -57,7 +57,7 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
 }
 
 /// The model at the end of a training.
-pub(crate) fn model(problem: &Problem<'_>, end: End, settings: &Settings) -> Logistic {
+pub(crate) fn model(problem: &Problem<'_>, end: LogisticEnd, settings: &Settings) -> Logistic {
     let (d, k) = (problem.width(), problem.outputs);
     let notes = match end.converged {
         true => Vec::new(),
@@ -155,14 +155,14 @@ pub(crate) enum Hessian {
 
 /// Which second derivatives a pass computes.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Order {
+pub(crate) enum ParameterOrder {
     First,
     Full,
     Blocks,
 }
 
 /// Where a training ended.
-pub(crate) struct End {
+pub(crate) struct LogisticEnd {
     /// For each output the coefficients and the intercept, in units of the data.
     pub coef: Vec<f64>,
     pub losses: Vec<f64>,
@@ -182,7 +182,7 @@ const CHEAP: usize = 1 << 27;
 ///
 /// # Errors
 /// If the user stops the work, or a number overflows.
-pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
+pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
     let start = problem.inner(start);
     let size = start.len();
     let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;
@@ -285,7 +285,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The mean loss and the l2 penalty with its derivatives.
-    pub fn smooth(&self, params: &[f64], order: Order, run: &Run<'_>) -> Result<Sums, Error> {
+    pub fn smooth(&self, params: &[f64], order: ParameterOrder, run: &Run<'_>) -> Result<Sums, Error> {
         let mut sums = self.pass(params, order, 1, run)?;
         let stride = self.stride();
         for (i, w) in params.iter().enumerate() {
@@ -332,7 +332,7 @@ impl<'a> Problem<'a> {
     pub fn curvature(&self, params: &[f64], run: &Run<'_>) -> Result<Vec<Matrix>, Error> {
         let stride = self.stride();
         let every = (self.design.rows / (64 * stride).max(16_384)).max(1);
-        let sums = self.pass(params, Order::Blocks, every, run)?;
+        let sums = self.pass(params, ParameterOrder::Blocks, every, run)?;
         let Hessian::Blocks(mut blocks) = sums.hessian else { return Ok(Vec::new()) };
         for h in &mut blocks {
             h.data.iter_mut().for_each(|v| *v *= every as f64);
@@ -342,21 +342,21 @@ impl<'a> Problem<'a> {
     }
 
     /// One pass over the rows: the mean loss and its derivatives. It reads only one block of `every` so many.
-    fn pass(&self, params: &[f64], order: Order, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
+    fn pass(&self, params: &[f64], order: ParameterOrder, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
         let (size, stride) = (params.len(), self.stride());
         let numbers = match order {
-            Order::First => 0,
-            Order::Full => size * size,
-            Order::Blocks => size * stride,
+            ParameterOrder::First => 0,
+            ParameterOrder::Full => size * size,
+            ParameterOrder::Blocks => size * stride,
         };
         let weights = Matrix::new(stride, self.outputs, params.to_vec());
         let empty = || Sums {
             loss: 0.0,
             gradient: vec![0.0; size],
             hessian: match order {
-                Order::First => Hessian::None,
-                Order::Full => Hessian::Full(Matrix::zeros(size, size)),
-                Order::Blocks => Hessian::Blocks(vec![Matrix::zeros(stride, stride); self.outputs]),
+                ParameterOrder::First => Hessian::None,
+                ParameterOrder::Full => Hessian::Full(Matrix::zeros(size, size)),
+                ParameterOrder::Blocks => Hessian::Blocks(vec![Matrix::zeros(stride, stride); self.outputs]),
             },
         };
         let work = |rows: Range<usize>| {

@@ -6,7 +6,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::descent::shrunk;
-use super::logistic::{End, Hessian, Order, Problem, Settings, Sums, show};
+use super::logistic::{LogisticEnd, Hessian, ParameterOrder, Problem, Settings, Sums, show};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -21,8 +21,8 @@ const ENOUGH: f64 = 1e-4;
 const HALVINGS: usize = 40;
 
 /// Minimises an objective without l1 penalty from `params`.
-pub fn newton(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
-    let mut sums = problem.smooth(&params, Order::Full, run)?;
+pub fn newton(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
+    let mut sums = problem.smooth(&params, ParameterOrder::Full, run)?;
     let mut losses = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;
     while !converged && losses.len() < settings.max_iter {
@@ -32,7 +32,7 @@ pub fn newton(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, 
         let mut next = None;
         for _ in 0..HALVINGS {
             let trial: Vec<f64> = params.iter().zip(&step).map(|(w, s)| w + size * s).collect();
-            let found = problem.smooth(&trial, Order::Full, run)?;
+            let found = problem.smooth(&trial, ParameterOrder::Full, run)?;
             // Rounding of the sum must not refuse the last steps.
             if found.loss <= sums.loss + ENOUGH * size * along + 4.0 * f64::EPSILON * sums.loss.abs() {
                 next = Some((trial, found));
@@ -52,7 +52,7 @@ pub fn newton(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, 
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(End { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged })
 }
 
 /// Newton's direction by Cholesky's decomposition. A singular matrix gets a growing diagonal.
@@ -111,8 +111,8 @@ pub fn proximal(
     full: bool,
     settings: &Settings,
     run: &Run<'_>,
-) -> Result<End, Error> {
-    let order = if full { Order::Full } else { Order::Blocks };
+) -> Result<LogisticEnd, Error> {
+    let order = if full { ParameterOrder::Full } else { ParameterOrder::Blocks };
     let l1: Vec<f64> = (0..params.len()).map(|i| problem.penalty(i).0).collect();
     let mut sums = problem.smooth(&params, order, run)?;
     let mut objective = sums.loss + problem.rough(&params);
@@ -145,7 +145,7 @@ pub fn proximal(
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(End { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged })
 }
 
 /// The step to the minimum of the quadratic model with the l1 penalty, by coordinate descent.

@@ -5,7 +5,7 @@
 use onrush_dense as dense;
 use onrush_dense::Matrix;
 
-use super::logistic::{End, Order, Problem, Settings, show};
+use super::logistic::{LogisticEnd, ParameterOrder, Problem, Settings, show};
 use super::newton::DECREASE;
 use crate::error::Error;
 use crate::run::Run;
@@ -15,8 +15,8 @@ use crate::sums::dot;
 const MEMORY: usize = 10;
 
 /// Minimises an objective without l1 penalty from `params`.
-pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<End, Error> {
-    let mut sums = problem.smooth(&params, Order::First, run)?;
+pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
+    let mut sums = problem.smooth(&params, ParameterOrder::First, run)?;
     let mut losses = Vec::new();
     let mut pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;
@@ -37,7 +37,7 @@ pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, r
         let mut next = None;
         for _ in 0..50 {
             let trial: Vec<f64> = params.iter().zip(&step).map(|(w, s)| w + size * s).collect();
-            let found = problem.smooth(&trial, Order::First, run)?;
+            let found = problem.smooth(&trial, ParameterOrder::First, run)?;
             let fits = found.loss <= sums.loss + 1e-4 * size * along + 4.0 * f64::EPSILON * sums.loss.abs();
             let steep = dot(&found.gradient, &step) < 0.9 * along;
             if fits {
@@ -71,7 +71,7 @@ pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, r
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(End { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged })
 }
 
 /// Iterations before which the second derivatives are computed anew.

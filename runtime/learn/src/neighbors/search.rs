@@ -10,7 +10,7 @@ use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 
 use super::tile::{self, BLOCK, LANES, Panels};
-use super::tree::Tree;
+use super::tree::KdTree;
 use crate::data::Data;
 use crate::error::Error;
 use crate::tensor::Tensor;
@@ -96,7 +96,7 @@ pub struct Neighbors {
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Search {
+pub enum NeighborSearch {
     /// This many nearest rows.
     Count(usize),
     /// All rows within this distance.
@@ -116,7 +116,7 @@ pub struct Index {
     squares: Vec<f64>,
     /// The largest of `squares`.
     largest: f64,
-    tree: Option<Tree>,
+    tree: Option<KdTree>,
     panels: Option<Panels>,
 }
 
@@ -136,7 +136,7 @@ impl Index {
         if metric == Metric::Cosine {
             index.width = width + 1;
         } else if width <= TREE {
-            index.tree = Some(Tree::new(points, width));
+            index.tree = Some(KdTree::new(points, width));
         } else if metric == Metric::Euclidean {
             let rows = (points.len() / width).max(1) as f64;
             for row in points.chunks_exact(width) {
@@ -179,7 +179,7 @@ impl Index {
 
     /// For each query (row-major, as [`Index::prepared`] makes them) its neighbours with their distances, by distance
     /// and then by row.
-    pub fn search(&self, queries: &[f64], search: Search) -> Vec<Vec<(f64, u32)>> {
+    pub fn search(&self, queries: &[f64], search: NeighborSearch) -> Vec<Vec<(f64, u32)>> {
         let blocks: Vec<Vec<Vec<(f64, u32)>>> = queries
             .par_chunks(QUERIES * self.width)
             .map(|block| {
@@ -223,7 +223,7 @@ impl Index {
 
 /// Searches one query in a tree.
 struct InTree<'a> {
-    tree: &'a Tree,
+    tree: &'a KdTree,
     metric: Metric,
     query: &'a [f64],
     list: &'a mut Hits,
@@ -325,10 +325,10 @@ pub struct Hits {
 }
 
 impl Hits {
-    fn new(metric: Metric, search: Search) -> Self {
+    fn new(metric: Metric, search: NeighborSearch) -> Self {
         match search {
-            Search::Count(count) => Hits { limit: f64::INFINITY, count, heap: Vec::new() },
-            Search::Radius(radius) => Hits { limit: metric.limit(radius), count: usize::MAX, heap: Vec::new() },
+            NeighborSearch::Count(count) => Hits { limit: f64::INFINITY, count, heap: Vec::new() },
+            NeighborSearch::Radius(radius) => Hits { limit: metric.limit(radius), count: usize::MAX, heap: Vec::new() },
         }
     }
 
@@ -409,7 +409,7 @@ impl Points {
     }
 
     /// The neighbours of each row of `data`.
-    pub fn search(&self, data: &Data, search: Search) -> Vec<Vec<(f64, u32)>> {
+    pub fn search(&self, data: &Data, search: NeighborSearch) -> Vec<Vec<(f64, u32)>> {
         let index = self.index.get_or_init(|| Index::new(self.metric, &self.points.data, data.width()));
         index.search(&index.prepared(tile::row_major(data)), search)
     }

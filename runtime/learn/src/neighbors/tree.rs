@@ -7,7 +7,7 @@ use super::search::{Hits, Metric};
 const LEAF: usize = 32;
 
 /// A tree over the rows of a matrix.
-pub struct Tree {
+pub struct KdTree {
     width: usize,
     nodes: Vec<Node>,
     /// Two rows for each node: the lowest and the highest value of each feature.
@@ -26,11 +26,11 @@ struct Node {
     second: usize,
 }
 
-impl Tree {
+impl KdTree {
     /// A tree over a row-major matrix of `width` columns.
     pub fn new(points: &[f64], width: usize) -> Self {
         let rows = points.len() / width;
-        let mut tree = Tree {
+        let mut tree = KdTree {
             width,
             nodes: Vec::new(),
             boxes: Vec::new(),

@@ -5,11 +5,11 @@ use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::search::{Neighbors, Points, Search};
+use super::search::{Neighbors, Points, NeighborSearch};
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::Any;
-use crate::model::{Attribute, Field, Fitted, Model, Role};
+use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::tensor::Tensor;
 
 /// An index of rows.
@@ -67,7 +67,7 @@ fn enough(n_neighbors: usize, rows: usize) -> Result<(), Error> {
     Err(Error::new("parameter", message))
 }
 
-impl Fitted {
+impl FittedModel {
     /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both
     /// are `None`, the number is that of the training. The lower row comes first on ties. A row of the training that
     /// is asked for finds itself.
@@ -93,11 +93,11 @@ impl Fitted {
             (_, Some(radius)) if radius.is_nan() || radius < 0.0 => {
                 return Err(Error::new("parameter", format!("`radius` is {radius}: at least 0")));
             }
-            (_, Some(radius)) => Search::Radius(radius),
+            (_, Some(radius)) => NeighborSearch::Radius(radius),
             (count, None) => {
                 let count = count.unwrap_or(default);
                 enough(count, points.rows())?;
-                Search::Count(count)
+                NeighborSearch::Count(count)
             }
         };
         let mut found = Neighbors::default();
@@ -114,7 +114,7 @@ impl Fitted {
     /// All rows of the training within the radius that the index was trained with.
     ///
     /// # Errors
-    /// As [`Fitted::kneighbors`], and if the model is no `NearestNeighbors`.
+    /// As [`FittedModel::kneighbors`], and if the model is not a `NearestNeighbors`.
     pub fn radius_neighbors(&self, data: &Data) -> Result<Neighbors, Error> {
         match &self.model {
             Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius)),
@@ -186,7 +186,7 @@ impl Model for Vote {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let found = self.points.search(data, Search::Count(self.n_neighbors));
+        let found = self.points.search(data, NeighborSearch::Count(self.n_neighbors));
         let outputs: Vec<Vec<f64>> = found.par_iter().map(|hits| self.outputs_of(hits)).collect();
         Ok(wanted.iter().map(|output| outputs.iter().map(|row| row[*output]).collect()).collect())
     }

@@ -1,4 +1,4 @@
-//! Bins of features (scikit-learn's `KBinsDiscretizer`). All rows count: scikit-learn samples 200,000 of more.
+//! Discretizer of features (scikit-learn's `KBinsDiscretizer`). All rows count: scikit-learn samples 200,000 of more.
 
 use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 
 /// `KBinsDiscretizer`.
 #[derive(Serialize, Deserialize)]
-pub struct Bins {
+pub struct Discretizer {
     /// For each feature the edges of its bins, in ascending order. -infinity and infinity for a constant feature.
     edges: Vec<Tensor>,
     /// Whether each bin has a column.
@@ -30,7 +30,7 @@ const ITERATIONS: usize = 300;
 const TOLERANCE: f64 = 1e-4;
 
 /// Finds the edges of the bins.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Bins, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Discretizer, Error> {
     let wanted = counts(spec, data)?;
     let strategy = spec.string("strategy").unwrap_or_default();
     let method = spec.string("quantile_method").unwrap_or_default();
@@ -74,7 +74,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Bins, Error> {
         }
     }
     let one_hot = spec.string("encode").as_deref() != Some("ordinal");
-    Ok(Bins { edges: edges.into_iter().map(Tensor::vector).collect(), one_hot, notes })
+    Ok(Discretizer { edges: edges.into_iter().map(Tensor::vector).collect(), one_hot, notes })
 }
 
 /// The number of bins of each feature.
@@ -266,7 +266,7 @@ fn means(x: &[f64], rows: &[(f64, f64)], running: &[(f64, f64)], ends: &[usize],
     sums.iter().enumerate().map(mean).collect()
 }
 
-impl Bins {
+impl Discretizer {
     /// The number of the bin of each value.
     fn bins(&self, values: &[f64], j: usize) -> Vec<u32> {
         let edges = &self.edges[j].data;
@@ -283,7 +283,7 @@ impl Bins {
     }
 }
 
-impl Model for Bins {
+impl Model for Discretizer {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
         match self.one_hot {
             false => features.iter().map(|f| Role::Feature(f.name.clone(), Kind::Number)).collect(),

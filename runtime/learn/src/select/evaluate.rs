@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::metrics::classification::Average;
 use crate::metrics::ranking::{PrecisionRecallCurve, RocCurve, calibration_curve};
 use crate::metrics::{average, regression};
-use crate::model::{Attribute, Fitted, Role, Values};
+use crate::model::{Attribute, FittedModel, Role, Values};
 use crate::random::Mt19937;
 
 /// Bins of a calibration curve up to which a request is sensible.
@@ -34,7 +34,7 @@ const MOST_BINS: usize = 100_000;
 ///
 /// # Errors
 /// If the evaluation does not fit the model, or a feature or a class is not there.
-pub fn evaluate(fitted: &Fitted, data: &Data, what: &Evaluation) -> Result<Attribute, Error> {
+pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation) -> Result<Attribute, Error> {
     match what {
         Evaluation::Score(scorer) => {
             let name = scorer.as_deref().unwrap_or("");
@@ -104,11 +104,11 @@ fn floats(name: &str, values: Vec<f64>) -> (String, Values) {
     (name.to_string(), Values::Floats(values))
 }
 
-fn answers<'a>(fitted: &'a Fitted, data: &'a Data, with_proba: bool) -> Result<Answers<'a>, Error> {
+fn answers<'a>(fitted: &'a FittedModel, data: &'a Data, with_proba: bool) -> Result<Answers<'a>, Error> {
     Answers::with(fitted, data, with_proba, !fitted.classes.is_empty())
 }
 
-fn classified<'a>(fitted: &'a Fitted, data: &'a Data, what: &str, with_proba: bool) -> Result<Answers<'a>, Error> {
+fn classified<'a>(fitted: &'a FittedModel, data: &'a Data, what: &str, with_proba: bool) -> Result<Answers<'a>, Error> {
     let estimator = &fitted.spec.estimator;
     if fitted.classes.is_empty() {
         return Err(Error::new("evaluation", format!("{what} needs classes, and {estimator} has none")));
@@ -181,7 +181,7 @@ type Columns = Vec<(&'static str, Vec<f64>)>;
 
 /// Columns that are computed of rows that are positive or not and of their probabilities, for one class or for each.
 fn curves(
-    fitted: &Fitted,
+    fitted: &FittedModel,
     data: &Data,
     class: Option<&Value>,
     what: &str,
@@ -222,7 +222,7 @@ fn curves(
 }
 
 /// How much a score falls when the values of a feature are shuffled: `sklearn.inspection.permutation_importance`.
-fn importance(fitted: &Fitted, data: &Data, repeats: usize, scorer: &str, seed: u32) -> Result<Attribute, Error> {
+fn importance(fitted: &FittedModel, data: &Data, repeats: usize, scorer: &str, seed: u32) -> Result<Attribute, Error> {
     if repeats == 0 {
         return Err(Error::new("parameter", "`n_repeats` is 0: at least 1"));
     }
@@ -265,7 +265,7 @@ fn importance(fitted: &Fitted, data: &Data, repeats: usize, scorer: &str, seed: 
 }
 
 /// Mean predictions with a feature set to values of a grid: `sklearn.inspection.partial_dependence`, method `brute`.
-fn partial_dependence(fitted: &Fitted, data: &Data, feature: &str, grid: usize) -> Result<Attribute, Error> {
+fn partial_dependence(fitted: &FittedModel, data: &Data, feature: &str, grid: usize) -> Result<Attribute, Error> {
     if grid < 2 {
         return Err(Error::new("parameter", format!("`grid` is {grid}: at least 2")));
     }

@@ -9,7 +9,7 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::metrics::classification::{Average, Confusion};
 use crate::metrics::{clusters, probability, ranking, regression};
-use crate::model::{Fitted, Role};
+use crate::model::{FittedModel, Role};
 
 /// What a scorer compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,11 +134,11 @@ fn needs(scorer: &str) -> Result<Needs, Error> {
 ///
 /// # Errors
 /// If there is no such scorer, or if it does not fit the model or the target.
-pub fn score(scorer: &str, fitted: &Fitted, data: &Data) -> Result<f64, Error> {
+pub fn score(scorer: &str, fitted: &FittedModel, data: &Data) -> Result<f64, Error> {
     Answers::new(fitted, data, &[scorer])?.score(scorer)
 }
 
-/// What a model says of rows, beside the truth.
+/// What a model says of rows, and the truth.
 pub(crate) struct Answers<'a> {
     data: &'a Data,
     estimator: &'a str,
@@ -156,7 +156,7 @@ pub(crate) struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     /// Predicts what the scorers need.
-    pub fn new(fitted: &'a Fitted, data: &'a Data, scorers: &[&str]) -> Result<Self, Error> {
+    pub fn new(fitted: &'a FittedModel, data: &'a Data, scorers: &[&str]) -> Result<Self, Error> {
         let is_classifier = !fitted.classes.is_empty();
         let mut with_proba = false;
         for scorer in scorers.iter().filter(|s| !s.is_empty()) {
@@ -166,7 +166,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Predicts, with probabilities if `with_proba`.
-    pub fn with(fitted: &'a Fitted, data: &'a Data, with_proba: bool, is_classifier: bool) -> Result<Self, Error> {
+    pub fn with(fitted: &'a FittedModel, data: &'a Data, with_proba: bool, is_classifier: bool) -> Result<Self, Error> {
         let outputs = fitted.outputs();
         let estimator = fitted.spec.estimator.as_str();
         let prediction = outputs.iter().position(|(_, role)| matches!(role, Role::Prediction | Role::Label));

@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::candidates::{self, Candidate};
 use super::score;
-use super::split::{self, Split};
+use super::split::{self, RowSplit};
 use super::validate::{self, Trainer};
 use crate::data::Data;
 use crate::error::Error;
-use crate::model::{Attribute, Field, Fitted, Model, Role, Values};
+use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::run::Run;
 use crate::tensor::Tensor;
 use onrush_wire::learn::Param;
@@ -52,7 +52,7 @@ impl State {
 
 /// A trial of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct TrialResult {
     pub params: Candidate,
     pub state: State,
     /// Why it failed. Empty if it did not.
@@ -63,9 +63,9 @@ pub struct Tried {
 #[derive(Serialize, Deserialize)]
 pub struct Search {
     /// `None` without `refit`.
-    best: Option<Box<Fitted>>,
+    best: Option<Box<FittedModel>>,
     best_index: usize,
-    trials: Vec<Tried>,
+    trials: Vec<TrialResult>,
     /// Trials x folds: NaN for a fold that did not run.
     scores: Tensor,
     /// Trials x folds, in seconds.
@@ -157,7 +157,7 @@ struct Race<'a> {
     candidates: &'a [Candidate],
     specs: Vec<Spec>,
     data: &'a Data,
-    splits: Vec<Split>,
+    splits: Vec<RowSplit>,
     scorers: [String; 1],
     run: &'a Run<'a>,
     trainer: Trainer<'a>,
@@ -177,7 +177,7 @@ impl<'a> Race<'a> {
         candidates: &'a [Candidate],
         specs: Vec<Spec>,
         data: &'a Data,
-        splits: Vec<Split>,
+        splits: Vec<RowSplit>,
         scorer: &str,
         run: &'a Run<'a>,
         trainer: Trainer<'a>,
@@ -328,7 +328,7 @@ impl<'a> Race<'a> {
             Tensor::new(vec![trials, folds], table.outcomes.iter().flatten().map(value).collect())
         };
         let tried = table.outcomes.iter().zip(&table.pruned).zip(self.candidates);
-        let tried = tried.map(|((outcomes, pruned), params)| Tried {
+        let tried = tried.map(|((outcomes, pruned), params)| TrialResult {
             params: params.clone(),
             state: state(outcomes, *pruned),
             error: outcomes
@@ -540,7 +540,7 @@ impl Model for Search {
         if self.best_index >= self.trials.len() {
             return broken("no trial at the position of the best one");
         }
-        let paths = |trial: &Tried| trial.params.iter().map(|p| p.0.clone()).collect::<Vec<String>>();
+        let paths = |trial: &TrialResult| trial.params.iter().map(|p| p.0.clone()).collect::<Vec<String>>();
         if self.trials.iter().any(|trial| paths(trial) != paths(&self.trials[0])) {
             return broken("trials with different parameters");
         }

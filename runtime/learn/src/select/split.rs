@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::random::Mt19937;
 
 /// Rows of training and rows of test, as positions.
-pub type Split = (Vec<usize>, Vec<usize>);
+pub type RowSplit = (Vec<usize>, Vec<usize>);
 
 /// The splits of a splitter.
 ///
@@ -22,7 +22,7 @@ pub fn splits(
     y: Option<&[f64]>,
     is_classifier: bool,
     groups: Option<&[f64]>,
-) -> Result<Vec<Split>, Error> {
+) -> Result<Vec<RowSplit>, Error> {
     let (n_splits, most) = (count(splitter, rows), 1 << 28);
     if n_splits.saturating_mul(rows) > most {
         let message = format!("{n_splits} splits of {rows} rows are too many: at most {most} rows in all splits");
@@ -122,7 +122,7 @@ pub fn train_test_split(
     shuffle: bool,
     stratify: Option<&[f64]>,
     random_state: u32,
-) -> Result<Split, Error> {
+) -> Result<RowSplit, Error> {
     let default = (test_size.is_none() && train_size.is_none()).then_some(Size::Share(0.25));
     let (train, test) = sizes(rows, test_size.or(default), train_size)?;
     let mut random = Mt19937::new(random_state);
@@ -154,7 +154,7 @@ fn at_least_two(n_splits: usize, rows: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn leave_one_out(rows: usize) -> Result<Vec<Split>, Error> {
+fn leave_one_out(rows: usize) -> Result<Vec<RowSplit>, Error> {
     if rows < 2 {
         return Err(too_few("LeaveOneOut needs at least 2 rows".to_string(), rows));
     }
@@ -162,12 +162,12 @@ fn leave_one_out(rows: usize) -> Result<Vec<Split>, Error> {
 }
 
 /// Rows of each fold from the number of the fold of each row.
-fn by_fold(n_splits: usize, fold_of: &[usize]) -> Vec<Split> {
+fn by_fold(n_splits: usize, fold_of: &[usize]) -> Vec<RowSplit> {
     let split = |fold: usize| (0..fold_of.len()).partition(|row: &usize| fold_of[*row] != fold);
     (0..n_splits).map(split).collect()
 }
 
-fn folds(n_splits: usize, rows: usize, random: Option<&mut Mt19937>) -> Result<Vec<Split>, Error> {
+fn folds(n_splits: usize, rows: usize, random: Option<&mut Mt19937>) -> Result<Vec<RowSplit>, Error> {
     at_least_two(n_splits, rows)?;
     let mut order: Vec<usize> = (0..rows).collect();
     if let Some(random) = random {
@@ -203,7 +203,7 @@ fn stratified_folds(
     rows: usize,
     y: &[f64],
     mut random: Option<&mut Mt19937>,
-) -> Result<Vec<Split>, Error> {
+) -> Result<Vec<RowSplit>, Error> {
     at_least_two(n_splits, rows)?;
     let (by_value, classes) = encoded(y);
     // Classes are counted in the order in which they appear, so that names of classes do not change the folds.
@@ -239,7 +239,7 @@ fn stratified_folds(
     Ok(by_fold(n_splits, &fold_of))
 }
 
-fn group_folds(n_splits: usize, rows: usize, groups: &[f64]) -> Result<Vec<Split>, Error> {
+fn group_folds(n_splits: usize, rows: usize, groups: &[f64]) -> Result<Vec<RowSplit>, Error> {
     at_least_two(n_splits, rows)?;
     if groups.iter().any(|g| g.is_nan()) {
         return Err(Error::new("split", "the column of groups has nulls").help("`drop_nulls()` leaves these rows out"));
@@ -270,7 +270,7 @@ fn time_series(
     gap: usize,
     test_size: Option<usize>,
     max_train_size: Option<usize>,
-) -> Result<Vec<Split>, Error> {
+) -> Result<Vec<RowSplit>, Error> {
     if n_splits < 2 {
         return Err(Error::new("split", format!("`n_splits` is {n_splits}: at least 2")));
     }
@@ -299,8 +299,8 @@ fn time_series(
 fn repeated(
     n_repeats: usize,
     random_state: u32,
-    mut once: impl FnMut(&mut Mt19937) -> Result<Vec<Split>, Error>,
-) -> Result<Vec<Split>, Error> {
+    mut once: impl FnMut(&mut Mt19937) -> Result<Vec<RowSplit>, Error>,
+) -> Result<Vec<RowSplit>, Error> {
     if n_repeats == 0 {
         return Err(Error::new("split", "`n_repeats` is 0: at least 1"));
     }
@@ -351,7 +351,7 @@ fn sizes(rows: usize, test: Option<Size>, train: Option<Size>) -> Result<(usize,
     Ok((n_train, n_test))
 }
 
-fn shuffled(rows: usize, train: usize, test: usize, random: &mut Mt19937) -> Split {
+fn shuffled(rows: usize, train: usize, test: usize, random: &mut Mt19937) -> RowSplit {
     let order = random.permutation(rows);
     (order[test..test + train].to_vec(), order[..test].to_vec())
 }
@@ -362,7 +362,7 @@ fn stratified_shuffles(
     y: &[f64],
     (train, test): (usize, usize),
     random: &mut Mt19937,
-) -> Result<Vec<Split>, Error> {
+) -> Result<Vec<RowSplit>, Error> {
     let (y, classes) = encoded(y);
     let counts = counts(&y, classes);
     if let Some(small) = counts.iter().position(|n| *n < 2) {
@@ -382,7 +382,7 @@ fn stratified_shuffles(
         let of_train = random.approximate_mode(&counts, train);
         let left: Vec<usize> = counts.iter().zip(&of_train).map(|(n, taken)| n - taken).collect();
         let of_test = random.approximate_mode(&left, test);
-        let mut split: Split = (Vec::with_capacity(train), Vec::with_capacity(test));
+        let mut split: RowSplit = (Vec::with_capacity(train), Vec::with_capacity(test));
         for (class, members) in rows_of_class.iter().enumerate() {
             let order = random.permutation(members.len());
             let (a, b) = (of_train[class], of_train[class] + of_test[class]);

@@ -15,7 +15,7 @@ use super::evaluate::evaluate;
 use super::score::{self, score};
 use super::search::{self, Search};
 use super::validate::cross_validate_with;
-use crate::{Attribute, Column, Data, Error, Field, Fitted, Model, Role, Run, Tensor, Values, save};
+use crate::{Attribute, Column, Data, Error, Field, FittedModel, Model, Role, Run, Tensor, Values, save};
 
 /// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`,
 /// with probabilities by logistic function or softmax.
@@ -71,7 +71,7 @@ impl Model for Slopes {
 }
 
 /// Trains [`Slopes`]. A penalty above 1e6 fails.
-fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
+fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     run.check(|| "nothing".to_string())?;
     let alpha = spec.float("alpha").unwrap();
     if alpha > 1e6 {
@@ -97,7 +97,7 @@ fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Fitted, Error> {
     let right = transpose_multiply(&x, &Matrix::new(data.rows, lines, y));
     let coef = solve_positive(&gram, &right).unwrap().data;
     let model = Slopes { coef: Tensor::new(vec![lines, x.columns], coef), classes };
-    Ok(Fitted::new(spec, data, model.into()))
+    Ok(FittedModel::new(spec, data, model.into()))
 }
 
 fn folder() -> std::path::PathBuf {
@@ -177,9 +177,9 @@ fn list(values: &[f64]) -> Grid {
 
 const ALPHAS: [f64; 5] = [0.001, 0.1, 10.0, 0.01, 0.1];
 
-fn search(spec: &Spec, data: &Data) -> (Search, Fitted) {
+fn search(spec: &Spec, data: &Data) -> (Search, FittedModel) {
     let made = || search::fit_with(spec, data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
-    (made(), Fitted::new(spec, data, made().into()))
+    (made(), FittedModel::new(spec, data, made().into()))
 }
 
 fn results(search: &Search) -> BTreeMap<String, Values> {
@@ -227,7 +227,7 @@ fn a_saved_search_predicts_the_same_bits() {
     let (_, fitted) = search(&spec, &data);
     let (_, again) = search(&spec, &data);
     let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
-    let predicted = |fitted: &Fitted| fitted.apply(&data, &[0]).unwrap();
+    let predicted = |fitted: &FittedModel| fitted.apply(&data, &[0]).unwrap();
     assert_eq!(predicted(&fitted), predicted(&again));
     assert_eq!(predicted(&fitted), predicted(&loaded));
     assert_eq!(fitted.attribute("results"), loaded.attribute("results"));

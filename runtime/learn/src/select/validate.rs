@@ -8,14 +8,14 @@ use onrush_wire::learn::{Spec, Splitter};
 use rayon::prelude::*;
 
 use super::score::{self, Answers};
-use super::split::{Split, splits};
+use super::split::{RowSplit, splits};
 use crate::data::Data;
 use crate::error::Error;
-use crate::model::Fitted;
+use crate::model::FittedModel;
 use crate::run::Run;
 
 /// What trains a model.
-pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<Fitted, Error> + Sync);
+pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<FittedModel, Error> + Sync);
 
 /// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a
 /// training uses all threads.
@@ -90,7 +90,7 @@ pub(crate) fn named(scorers: &[String], is_classifier: bool) -> Result<Vec<Strin
     })
 }
 
-pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<Split>, Error> {
+pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<RowSplit>, Error> {
     let y = (!data.y.is_empty()).then_some(data.y.as_slice());
     splits(splitter, data.rows, y, !data.classes.is_empty(), data.groups.as_deref())
 }
@@ -129,7 +129,7 @@ pub(crate) fn training_rows(data: &Data, rows: &[usize]) -> Data {
 pub(crate) fn train_and_score(
     spec: &Spec,
     data: &Data,
-    (train, test): &Split,
+    (train, test): &RowSplit,
     scorers: &[String],
     return_train_score: bool,
     run: &Run<'_>,

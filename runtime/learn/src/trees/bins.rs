@@ -40,7 +40,7 @@ impl Bins {
 }
 
 /// All values of a feature as bins.
-pub struct Binned {
+pub struct BinnedData {
     pub bins: Bins,
     pub codes: Vec<u8>,
 }
@@ -50,7 +50,7 @@ pub struct Binned {
 ///
 /// # Errors
 /// If a category has more than `max_bins` values.
-pub fn bin(data: &Data, max_bins: usize, weight: Option<&[f64]>, seed: u32) -> Result<Vec<Binned>, Error> {
+pub fn bin(data: &Data, max_bins: usize, weight: Option<&[f64]>, seed: u32) -> Result<Vec<BinnedData>, Error> {
     for column in &data.features {
         let count = column.categories().map_or(0, <[String]>::len);
         if count > max_bins {
@@ -88,7 +88,7 @@ fn subsample(rows: usize, weight: Option<&[f64]>, seed: u32) -> Vec<u32> {
     }
 }
 
-fn binned(column: &Column, max_bins: usize, sample: Option<&[u32]>, weight: Option<&[f64]>) -> Binned {
+fn binned(column: &Column, max_bins: usize, sample: Option<&[u32]>, weight: Option<&[f64]>) -> BinnedData {
     let mut bins = match &column.kind {
         Kind::Category(names) => Bins {
             category: true,
@@ -119,7 +119,7 @@ fn binned(column: &Column, max_bins: usize, sample: Option<&[u32]>, weight: Opti
         *high = high.max(*value);
     }
     (bins.low, bins.high) = (low, high);
-    Binned { bins, codes }
+    BinnedData { bins, codes }
 }
 
 /// The bins of values by a binary search without branches.

@@ -17,13 +17,13 @@ use crate::weights;
 
 use super::bins::bin;
 use super::forest::{columns, monotonic, outputs};
-use super::leafwise::{Lines, Memory, Plan, grow};
+use super::leafwise::{Lines, Memory, LeafwisePlan, grow};
 use super::loss::Loss;
 use super::tree::{Tree, Trees};
 
 /// A boosted model.
 #[derive(Serialize, Deserialize)]
-pub struct Boosted {
+pub struct BoostedTrees {
     pub loss: Loss,
     /// Classes. 0 for a regressor.
     pub classes: usize,
@@ -33,7 +33,7 @@ pub struct Boosted {
     pub trees: Trees,
     /// Negative losses before the first round and after each one.
     pub train_score: Tensor,
-    /// The same of the rows of early stopping or of the evaluation set. Empty if there are none.
+    /// The losses on the rows of early stopping or of the evaluation set. Empty if there are none.
     pub validation_score: Tensor,
     pub notes: Vec<String>,
 }
@@ -46,7 +46,7 @@ const AUTO: usize = 10_000;
 /// # Errors
 /// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or
 /// the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Boosted, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<BoostedTrees, Error> {
     let loss = loss(spec, data)?;
     let constraints = monotonic(spec, data)?;
     if spec.param("interaction_cst") != Param::None {
@@ -244,7 +244,7 @@ fn train_rounds(
     early: bool,
     seed: u32,
     run: &Run<'_>,
-) -> Result<Boosted, Error> {
+) -> Result<BoostedTrees, Error> {
     let rounds = spec.count("max_iter").unwrap_or(100);
     let width = data.width();
     let max_features = spec.float("max_features").unwrap_or(1.0);
@@ -258,7 +258,7 @@ fn train_rounds(
             ));
         }
     };
-    let plan = Plan {
+    let plan = LeafwisePlan {
         max_leaf_nodes,
         max_depth: spec.count("max_depth").unwrap_or(usize::MAX),
         min_leaf: spec.count("min_samples_leaf").unwrap_or(20),
@@ -317,7 +317,7 @@ fn train_rounds(
             break;
         }
     }
-    Ok(Boosted {
+    Ok(BoostedTrees {
         loss,
         classes: data.classes.len(),
         baseline: Tensor::vector(baseline),
@@ -360,7 +360,7 @@ fn has_stopped(scores: &[f64], (patience, tol): (usize, f64)) -> bool {
     !scores[reference + 1..].iter().any(|score| *score > scores[reference] + tol)
 }
 
-impl Model for Boosted {
+impl Model for BoostedTrees {
     fn outputs(&self, _: &[Field]) -> Vec<Role> {
         outputs(self.classes)
     }

@@ -18,9 +18,9 @@ use crate::sums;
 use crate::tensor::Tensor;
 use crate::weights;
 
-use super::bins::{Binned, bin};
+use super::bins::{BinnedData, bin};
 use super::criterion::{Criterion, Item, Target};
-use super::grow::{Grown, Plan, Rows, grow};
+use super::grow::{GrownTree, Plan, Rows, grow};
 use super::tree::{CATEGORY, MISSING_LEFT, Trees};
 
 /// Streams of random numbers.
@@ -129,11 +129,11 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
 /// Grows all trees. Gives for each one the rows that it saw as bits, if they were drawn.
 fn grow_all(
     plan: &Plan,
-    binned: &[Binned],
+    binned: &[BinnedData],
     source: &Source<'_>,
     count: usize,
     run: &Run<'_>,
-) -> Result<(Vec<Grown>, Vec<Vec<u64>>), Error> {
+) -> Result<(Vec<GrownTree>, Vec<Vec<u64>>), Error> {
     let done = std::sync::atomic::AtomicU64::new(0);
     let one = |number: usize| {
         let (rows, seen) = source.rows(number, &plan.target);

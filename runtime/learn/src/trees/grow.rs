@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::random::Philox;
 use crate::run::Run;
 
-use super::bins::{Binned, MISSING};
+use super::bins::{BinnedData, MISSING};
 use super::criterion::{Item, Target};
 use super::split::{Found, Histogram, Limits, Rule, Split};
 use super::tree::{CATEGORY, MISSING_LEFT, Node, Tree, contains};
@@ -49,7 +49,7 @@ pub struct Rows<'a> {
 }
 
 /// A grown tree.
-pub struct Grown {
+pub struct GrownTree {
     pub tree: Tree,
     /// Share of the total decrease of impurity for each feature.
     pub importances: Vec<f64>,
@@ -140,7 +140,7 @@ const SHARED: usize = 32_768;
 
 struct Grower<'a> {
     plan: &'a Plan,
-    binned: &'a [Binned],
+    binned: &'a [BinnedData],
     data: Rows<'a>,
     run: &'a Run<'a>,
     nodes: Vec<Growing>,
@@ -157,7 +157,7 @@ struct Grower<'a> {
 ///
 /// # Errors
 /// If the user stops the training.
-pub fn grow(plan: &Plan, binned: &[Binned], data: Rows<'_>, run: &Run<'_>) -> Result<Grown, Error> {
+pub fn grow(plan: &Plan, binned: &[BinnedData], data: Rows<'_>, run: &Run<'_>) -> Result<GrownTree, Error> {
     let weight = data.items.iter().map(|i| i.weight).sum();
     let mut grower = Grower {
         plan,
@@ -428,7 +428,7 @@ impl Grower<'_> {
     }
 
     /// Puts the nodes into preorder.
-    fn finish(self) -> Grown {
+    fn finish(self) -> GrownTree {
         let width = if self.plan.target.is_class() { self.plan.target.slots } else { 1 };
         let mut tree = Tree::default();
         let mut details = Details::default();
@@ -474,6 +474,6 @@ impl Grower<'_> {
         if sum > 0.0 {
             importances.iter_mut().for_each(|i| *i /= sum);
         }
-        Grown { tree, importances, details }
+        GrownTree { tree, importances, details }
     }
 }

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::random::Philox;
 
-use super::bins::{Binned, Bins, MISSING};
+use super::bins::{BinnedData, Bins, MISSING};
 use super::tree::{CATEGORY, MISSING_LEFT, Node, Set, Tree, contains};
 
 /// Features of a group.
@@ -34,7 +34,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn new(binned: &[Binned], rows: usize) -> Self {
+    pub fn new(binned: &[BinnedData], rows: usize) -> Self {
         let is_category = |feature: &usize| binned[*feature].bins.category;
         let (mut order, numbers): (Vec<usize>, Vec<usize>) = (0..binned.len()).partition(is_category);
         order.extend(numbers);
@@ -56,7 +56,7 @@ impl Lines {
 }
 
 /// Parameters of a tree of boosting.
-pub struct Plan {
+pub struct LeafwisePlan {
     pub max_leaf_nodes: usize,
     pub max_depth: usize,
     pub min_leaf: usize,
@@ -218,7 +218,7 @@ impl Ord for Entry {
 }
 
 /// A grown tree: its nodes, and the rows of each leaf.
-pub struct Grown {
+pub struct LeafwiseTree {
     pub tree: Tree,
     /// The node of each leaf, and its rows in `rows`.
     pub leaves: Vec<(usize, Range<usize>)>,
@@ -234,9 +234,9 @@ pub struct Memory {
 }
 
 struct Grower<'a> {
-    plan: &'a Plan,
+    plan: &'a LeafwisePlan,
     lines: &'a Lines,
-    binned: &'a [Binned],
+    binned: &'a [BinnedData],
     gradient: &'a [f32],
     /// Empty if second derivatives are 1.
     hessian: &'a [f32],
@@ -249,12 +249,12 @@ struct Grower<'a> {
 
 /// Grows a tree. `number` chooses the random numbers of this tree.
 pub fn grow(
-    plan: &Plan,
-    (lines, binned): (&Lines, &[Binned]),
+    plan: &LeafwisePlan,
+    (lines, binned): (&Lines, &[BinnedData]),
     (gradient, hessian): (&[f32], &[f32]),
     random: (Philox, u64),
     memory: &mut Memory,
-) -> Grown {
+) -> LeafwiseTree {
     let rows = (0..lines.rows as u32).collect();
     let units = Units::new(gradient, hessian);
     let mut grower = Grower { plan, lines, binned, gradient, hessian, units, random, rows, leaves: Vec::new(), memory };
@@ -506,7 +506,7 @@ impl Grower<'_> {
     }
 
     /// Puts the nodes into preorder, with values times the learning rate.
-    fn finish(self) -> Grown {
+    fn finish(self) -> LeafwiseTree {
         let mut tree = Tree::default();
         let mut leaves = Vec::new();
         let mut stack = vec![(0usize, None::<usize>)];
@@ -540,7 +540,7 @@ impl Grower<'_> {
             stack.push((right, Some(at)));
             stack.push((left, None));
         }
-        Grown { tree, leaves, rows: self.rows }
+        LeafwiseTree { tree, leaves, rows: self.rows }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The best split of a node by one feature, from its histogram (`sklearn/tree/_splitter.pyx`).
 
-use super::bins::{Binned, MISSING, middle};
+use super::bins::{BinnedData, MISSING, middle};
 use super::criterion::{Criterion, Item, Target};
 use super::tree::Set;
 
@@ -79,7 +79,7 @@ impl Histogram {
     pub fn best(
         &mut self,
         target: &Target,
-        (feature, binned): (usize, &Binned),
+        (feature, binned): (usize, &BinnedData),
         (rows, items): (&[u32], &[Item]),
         (mean, total): (f64, &[f64]),
         limits: &Limits,
@@ -135,7 +135,7 @@ impl Histogram {
     fn search(
         &mut self,
         target: &Target,
-        (feature, binned): (usize, &Binned),
+        (feature, binned): (usize, &BinnedData),
         rows: usize,
         total: &[f64],
         limits: &Limits,
@@ -188,7 +188,7 @@ impl Histogram {
     fn by_number(
         &mut self,
         target: &Target,
-        binned: &Binned,
+        binned: &BinnedData,
         (rows, missing): (usize, usize),
         total: &[f64],
         limits: &Limits,

@@ -1,4 +1,4 @@
-//! Fitted trees: how they are stored, walked, written to files and checked after reading.
+//! FittedModel trees: how they are stored, walked, written to files and checked after reading.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub fn contains(set: &Set, bin: u8) -> bool {
 
 /// Several trees over the same features.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Stored", try_from = "Stored")]
+#[serde(into = "StoredTree", try_from = "StoredTree")]
 pub struct Trees {
     /// The first node of each tree, and the number of nodes at the end.
     pub starts: Vec<usize>,
@@ -60,7 +60,7 @@ pub struct Trees {
 
 /// The arrays of [`Trees`] in a file.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredTree {
     width: usize,
     starts: Tensor,
     threshold: Tensor,
@@ -70,10 +70,10 @@ struct Stored {
     sets: Tensor,
 }
 
-impl From<Trees> for Stored {
+impl From<Trees> for StoredTree {
     fn from(trees: Trees) -> Self {
         let nodes = &trees.nodes;
-        Stored {
+        StoredTree {
             width: trees.width,
             starts: Tensor::vector(trees.starts.iter().map(|s| *s as f64).collect()),
             threshold: Tensor::vector(nodes.iter().map(|n| n.threshold).collect()),
@@ -85,10 +85,10 @@ impl From<Trees> for Stored {
     }
 }
 
-impl TryFrom<Stored> for Trees {
+impl TryFrom<StoredTree> for Trees {
     type Error = String;
 
-    fn try_from(stored: Stored) -> Result<Self, String> {
+    fn try_from(stored: StoredTree) -> Result<Self, String> {
         let integer = |v: &f64| {
             let is_u32 = *v >= 0.0 && *v <= f64::from(u32::MAX) && v.fract() == 0.0;
             is_u32.then_some(*v as u32).ok_or_else(|| format!("{v} in a tree is not an index"))

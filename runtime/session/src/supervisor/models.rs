@@ -41,7 +41,8 @@ impl Supervisor {
         let id = ModelId(self.state.lock().catalog.new_id().0);
         let ask = Ask::LoadModel { id, path: path.to_string(), folder: folder.to_string() };
         let title = format!("load {path}");
-        let answer = self.with_task(client, stream, title, |task| self.ask(task, &[], &|| (ask.clone(), None), true))?;
+        let answer =
+            self.with_task(client, stream, title, |task| self.ask(task, &[], &|| (ask.clone(), None), true))?;
         self.made_model(client, id, None, None, answer)
     }
 

@@ -437,12 +437,8 @@ impl Supervisor {
                 Some(Plan::Persist { input }) => {
                     (Ask::Persist { frame: self.state.lock().catalog.target_frame(input), new: FrameId(id.0) }, None)
                 }
-                Some(Plan::Model { copy: Some(copy), .. }) => {
-                    (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy))
-                }
-                Some(Plan::Model { fit: Some(fit), at, copy: None }) => {
-                    (Ask::Fit { id: ModelId(id.0), fit, at }, None)
-                }
+                Some(Plan::Model { copy: Some(copy), .. }) => (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy)),
+                Some(Plan::Model { fit: Some(fit), at, copy: None }) => (Ask::Fit { id: ModelId(id.0), fit, at }, None),
                 Some(Plan::Model { fit: None, .. } | Plan::Alias { .. }) | None => continue,
             };
             self.call(link, work, ask, data.as_deref()).map_err(|failure| match failure {

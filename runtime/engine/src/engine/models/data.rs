@@ -15,11 +15,11 @@ use onrush_wire::learn::{Fit, Spec};
 use onrush_wire::plan::Op;
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Field, FrameId};
 
-use super::results::Trained;
+use super::results::TrainedModel;
 use super::{Task, diagnose, task_of};
 use crate::engine::Engine;
 
-/// Names of columns of ours beside the features.
+/// Names of columns of ours next to the features.
 const TARGET: &str = "__onrush_target";
 const WEIGHT: &str = "__onrush_weight";
 const GROUPS: &str = "__onrush_groups";
@@ -69,14 +69,15 @@ impl Engine {
             data.data.eval.push(aligned);
         }
         let fields = features.iter().zip(&data.fields);
-        let features = fields.map(|((name, expr), field)| (Field { name: name.clone(), ..field.clone() }, expr.clone()));
+        let features =
+            fields.map(|((name, expr), field)| (Field { name: name.clone(), ..field.clone() }, expr.clone()));
         Ok(Training { features: features.collect(), data: data.data, target: target_field, classes })
     }
 
     /// Rows that a model is evaluated on.
     pub(super) fn evaluation(
         &self,
-        model: &Trained,
+        model: &TrainedModel,
         frame: FrameId,
         needs_target: bool,
         task: &TaskHandle,
@@ -406,7 +407,8 @@ fn known_target(
             }
         }
     }
-    data.y = positions.iter().map(|p| map.get(*p as usize).copied().filter(|_| !p.is_nan()).unwrap_or(f64::NAN)).collect();
+    data.y =
+        positions.iter().map(|p| map.get(*p as usize).copied().filter(|_| !p.is_nan()).unwrap_or(f64::NAN)).collect();
     data.classes = names.to_vec();
     if let Some(row) = data.y.iter().position(|y| y.is_nan()) {
         return Err(check::plan_error("nulls", format!("`{}` is null in row {row}", data.target)));

@@ -10,7 +10,7 @@ use onrush_expr::check;
 use onrush_expr::error::internal;
 use onrush_expr::model::{Input, Predictor};
 use onrush_frame::Table;
-use onrush_learn::{Attribute, Data, Fitted, Kind, Role, Values};
+use onrush_learn::{Attribute, Data, FittedModel, Kind, Role, Values};
 use onrush_wire::learn::{Card, Fit, ModelInfo, Param, Spec, info as estimator};
 use onrush_wire::{Diagnostic, Expr, Field, Value};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::data::{self, Training};
 use super::diagnose;
 
-/// What the session keeps of a model in its file, beside what the estimator keeps.
+/// What the session keeps of a model in its file, in addition to what the estimator keeps.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     key: u128,
@@ -30,8 +30,8 @@ struct Kept {
 }
 
 /// A trained model of the session.
-pub(crate) struct Trained {
-    pub fitted: Fitted,
+pub(crate) struct TrainedModel {
+    pub fitted: FittedModel,
     pub info: ModelInfo,
     /// The features: as they were in the frame, and how they are computed.
     pub features: Vec<(Field, Expr)>,
@@ -43,15 +43,15 @@ pub(crate) struct Trained {
     roles: Vec<Role>,
 }
 
-impl std::fmt::Debug for Trained {
+impl std::fmt::Debug for TrainedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.info.card.title)
     }
 }
 
-impl Trained {
+impl TrainedModel {
     /// Of a training that has just ended.
-    pub fn new(key: u128, fit: &Fit, mut fitted: Fitted, training: &Training, seconds: f64) -> Self {
+    pub fn new(key: u128, fit: &Fit, mut fitted: FittedModel, training: &Training, seconds: f64) -> Self {
         let values = |array: &ArrayRef| (0..array.len()).map(|i| onrush_frame::value_at(array, i)).collect();
         let card = card(&fitted, &training.data, seconds);
         let kept = Kept {
@@ -70,7 +70,7 @@ impl Trained {
     ///
     /// # Errors
     /// If the file says other things of its target than of its classes.
-    pub fn restored(mut fitted: Fitted, other_key: impl FnOnce() -> u128) -> Result<Self, Diagnostic> {
+    pub fn restored(mut fitted: FittedModel, other_key: impl FnOnce() -> u128) -> Result<Self, Diagnostic> {
         let kept: Kept = match fitted.session.is_empty() {
             false => serde_json::from_str(&fitted.session)
                 .map_err(|e| check::plan_error("model-file", format!("the model file cannot be used: {e}")))?,
@@ -93,11 +93,11 @@ impl Trained {
         let classes = match kept.classes.is_empty() {
             true => None,
             false => {
-                let arrays =
-                    kept.classes.iter().map(onrush_frame::array_from_value).collect::<Result<Vec<_>, _>>()?;
+                let arrays = kept.classes.iter().map(onrush_frame::array_from_value).collect::<Result<Vec<_>, _>>()?;
                 let parts: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
                 let classes = arrow::compute::concat(&parts).map_err(|e| internal(&e.to_string()))?;
-                let dtype = kept.target.as_ref().map(|field| onrush_frame::dtype_from_wire(&field.dtype)).transpose()?;
+                let dtype =
+                    kept.target.as_ref().map(|field| onrush_frame::dtype_from_wire(&field.dtype)).transpose()?;
                 Some(match dtype {
                     Some(dtype) => arrow::compute::cast(&classes, &dtype).map_err(|e| internal(&e.to_string()))?,
                     None => classes,
@@ -107,7 +107,7 @@ impl Trained {
         Ok(Self::build(fitted, kept, classes))
     }
 
-    fn build(fitted: Fitted, kept: Kept, classes: Option<ArrayRef>) -> Self {
+    fn build(fitted: FittedModel, kept: Kept, classes: Option<ArrayRef>) -> Self {
         let inputs = kept.features.iter().zip(&fitted.features).map(|((field, expr), feature)| Input {
             name: field.name.clone(),
             expr: expr.clone(),
@@ -128,11 +128,14 @@ impl Trained {
             features: kept.features.iter().map(|(field, _)| field.clone()).collect(),
             target: kept.target,
             classes: kept.classes,
-            outputs: outputs.iter().map(|field| onrush_frame::schema_to_wire(&Schema::new(vec![Arc::clone(field)])).fields.remove(0)).collect(),
+            outputs: outputs
+                .iter()
+                .map(|field| onrush_frame::schema_to_wire(&Schema::new(vec![Arc::clone(field)])).fields.remove(0))
+                .collect(),
             card: kept.card,
         };
         let roles = made.into_iter().map(|(_, role)| role).collect();
-        Trained {
+        TrainedModel {
             inputs: inputs.collect(),
             features: kept.features,
             target_expr: kept.target_expr,
@@ -194,15 +197,15 @@ impl Trained {
             (Role::Feature(_, Kind::Category(names)), _) => Arc::new(StringViewArray::from_iter(
                 values.iter().map(|v| if v.is_nan() { None } else { names.get(*v as usize) }),
             )),
-            (Role::Feature(_, Kind::Number), _) => Arc::new(Float64Array::from_iter(
-                values.into_iter().map(|v| if v.is_nan() { None } else { Some(v) }),
-            )),
+            (Role::Feature(_, Kind::Number), _) => {
+                Arc::new(Float64Array::from_iter(values.into_iter().map(|v| if v.is_nan() { None } else { Some(v) })))
+            }
             _ => Arc::new(Float64Array::from(values)),
         })
     }
 }
 
-impl Predictor for Trained {
+impl Predictor for TrainedModel {
     fn key(&self) -> u128 {
         self.info.key
     }
@@ -281,7 +284,7 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
 }
 
 /// The scores of a card: accuracy of a classifier, R² of a regressor. None of an estimator that does not predict.
-fn default_scores(fitted: &Fitted, data: &Data) -> Vec<(String, f64)> {
+fn default_scores(fitted: &FittedModel, data: &Data) -> Vec<(String, f64)> {
     if !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
         return Vec::new();
     }
@@ -320,7 +323,7 @@ pub fn folds(folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic
 const BARS: usize = 200;
 
 /// The card of a model that was trained on `data`.
-fn card(fitted: &Fitted, data: &Data, seconds: f64) -> Card {
+fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
     let model = fitted.model();
     let (bars_title, bars) = bars(fitted);
     let scores = match data.y.is_empty() {
@@ -347,7 +350,7 @@ fn card(fitted: &Fitted, data: &Data, seconds: f64) -> Card {
     card
 }
 
-fn bars(fitted: &Fitted) -> (String, Vec<(String, f64)>) {
+fn bars(fitted: &FittedModel) -> (String, Vec<(String, f64)>) {
     let Some((title, mut bars)) = fitted.bars() else { return Default::default() };
     bars.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     bars.truncate(BARS);
@@ -397,9 +400,7 @@ fn short(spec: &Spec) -> String {
     let set = params(spec).into_iter().filter(|(_, _, is_default)| !is_default);
     let list: Vec<String> = set.map(|(name, value, _)| format!("{name}={value}")).collect();
     match (spec.estimator.as_str(), spec.parts.is_empty()) {
-        ("Pipeline", false) => {
-            spec.parts.iter().map(|part| short(&part.spec)).collect::<Vec<_>>().join(" → ")
-        }
+        ("Pipeline", false) => spec.parts.iter().map(|part| short(&part.spec)).collect::<Vec<_>>().join(" → "),
         ("GridSearchCV" | "RandomizedSearchCV", false) => {
             format!("{} of {}", spec.estimator, short(&spec.parts[0].spec))
         }

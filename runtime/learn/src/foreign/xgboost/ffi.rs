@@ -224,9 +224,9 @@ pub struct Feature<'a> {
     pub names: Option<(Vec<u8>, Vec<i32>)>,
 }
 
-/// Rows for the library. All columns have the same length.
+/// MatrixRows for the library. All columns have the same length.
 #[derive(Default)]
-pub struct Rows<'a> {
+pub struct MatrixRows<'a> {
     pub features: Vec<Feature<'a>>,
     pub label: Option<&'a [f64]>,
     pub weight: Option<&'a [f64]>,
@@ -234,7 +234,7 @@ pub struct Rows<'a> {
     pub qid: Option<&'a [u32]>,
 }
 
-impl Rows<'_> {
+impl MatrixRows<'_> {
     fn columns(&self) -> CString {
         let columns: Vec<serde_json::Value> = self
             .features
@@ -312,7 +312,7 @@ impl Drop for Matrix {
 
 /// The state of the iterator that hands one batch of rows to the library.
 struct Batch<'a> {
-    rows: &'a Rows<'a>,
+    rows: &'a MatrixRows<'a>,
     columns: &'a CStr,
     proxy: &'a Matrix,
     given: bool,
@@ -344,11 +344,11 @@ extern "C" fn next(batch: Handle) -> c_int {
 }
 
 impl Matrix {
-    /// Rows as they are, for `exact`, `approx` and `gblinear`.
+    /// MatrixRows as they are, for `exact`, `approx` and `gblinear`.
     ///
     /// # Errors
     /// If the library refuses them.
-    pub fn plain(api: &'static Api, rows: &Rows<'_>, threads: usize) -> Result<Matrix, Error> {
+    pub fn plain(api: &'static Api, rows: &MatrixRows<'_>, threads: usize) -> Result<Matrix, Error> {
         let (columns, config) = (rows.columns(), c_string(&format!("{{\"missing\": NaN, \"nthread\": {threads}}}")));
         let mut handle = ptr::null_mut();
         // SAFETY: the columns are borrowed by `rows`, all strings live during the call, and the handle is written on
@@ -361,13 +361,13 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// Quantised rows. Rows for evaluation take the bins of the training rows, `like`.
+    /// Quantised rows. MatrixRows for evaluation take the bins of the training rows, `like`.
     ///
     /// # Errors
     /// If the library refuses them.
     pub fn quantile(
         api: &'static Api,
-        rows: &Rows<'_>,
+        rows: &MatrixRows<'_>,
         like: Option<&Matrix>,
         max_bin: Option<usize>,
         threads: usize,
@@ -442,7 +442,7 @@ impl Booster {
     ///
     /// # Errors
     /// None are known.
-    pub fn set_features(&mut self, rows: &Rows<'_>) -> Result<(), Error> {
+    pub fn set_features(&mut self, rows: &MatrixRows<'_>) -> Result<(), Error> {
         rows.strings(|field, len, strings| {
             // SAFETY: as many strings as are said, alive during the call; the library copies them.
             self.api
@@ -523,7 +523,7 @@ impl Booster {
     ///
     /// # Errors
     /// If the features are not those of the training.
-    pub fn predict(&self, rows: &Rows<'_>, rounds: usize, margin: bool) -> Result<Vec<f32>, Error> {
+    pub fn predict(&self, rows: &MatrixRows<'_>, rounds: usize, margin: bool) -> Result<Vec<f32>, Error> {
         let config = c_string(&format!(
             "{{\"type\": {}, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": {rounds}, \
              \"missing\": NaN, \"strict_shape\": true, \"cache_id\": 0}}",

@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 
 use onrush_wire::learn::Spec;
 
-use super::{Boosted, Task, packed};
+use super::{XgbModel, Task, packed};
 use crate::data::Kind;
 use crate::error::Error;
 use crate::estimators::Any;
 use crate::foreign::document::{Document, is_ubj};
-use crate::foreign::forest::Forest;
-use crate::model::{Field, Fitted, Model};
+use crate::foreign::forest::XgbForest;
+use crate::model::{Field, FittedModel, Model};
 use crate::tensor::Tensor;
 
 /// Features that are named `f0` and so on, if the file has no names.
@@ -25,10 +25,10 @@ pub fn is_file(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the bytes are no model of XGBoost, are cut off, contradict themselves, or hold a model of several targets.
-pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
+pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
     let broken = |why: String| Error::new("model-file", format!("this is not a model of XGBoost: {why}"));
     let document = Document::read(bytes).map_err(broken)?;
-    let forest = Forest::read(&document).map_err(broken)?;
+    let forest = XgbForest::read(&document).map_err(broken)?;
     let (features, numeric_categories) = features(&document, &forest).map_err(broken)?;
     let (estimator, task) = estimator(&document, &forest);
     let attribute = |name: &str| document.at("learner.attributes").and_then(|a| a.get(name)).and_then(Document::str);
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
     };
     let mut spec = Spec::new(estimator);
     spec.set("objective", forest.objective.as_str());
-    let model = Boosted {
+    let model = XgbModel {
         file: packed(bytes),
         file_len: bytes.len(),
         task,
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
         forest: OnceLock::from(forest),
     };
     model.check(features.len(), classes).map_err(|e| broken(e.message))?;
-    Ok(Fitted {
+    Ok(FittedModel {
         session: String::new(),
         spec,
         features,
@@ -78,7 +78,7 @@ pub fn read(bytes: &[u8]) -> Result<Fitted, Error> {
 ///
 /// # Errors
 /// If the model is not one of XGBoost.
-pub fn write(fitted: &Fitted, json: bool) -> Result<Vec<u8>, Error> {
+pub fn write(fitted: &FittedModel, json: bool) -> Result<Vec<u8>, Error> {
     let Any::Foreign(model) = &fitted.model else {
         let message = format!("files of XGBoost hold models of XGBoost, and this one is {}", fitted.spec.estimator);
         return Err(Error::new("model-file", message).help("save it under a name that ends with `.safetensors`"));
@@ -91,7 +91,7 @@ pub fn write(fitted: &Fitted, json: bool) -> Result<Vec<u8>, Error> {
     Ok(if json { document.to_json().into_bytes() } else { document.to_ubj() })
 }
 
-fn estimator(document: &Document, forest: &Forest) -> (&'static str, Task) {
+fn estimator(document: &Document, forest: &XgbForest) -> (&'static str, Task) {
     let kind = document.at("learner.attributes.scikit_learn").and_then(Document::str).unwrap_or_default();
     match forest.objective.as_str() {
         "multi:softmax" | "multi:softprob" => ("XGBClassifier", Task::Classes),
@@ -104,7 +104,7 @@ fn estimator(document: &Document, forest: &Forest) -> (&'static str, Task) {
 }
 
 /// Names and kinds of the features, and the categories that are numbers.
-fn features(document: &Document, forest: &Forest) -> Result<(Vec<Field>, Vec<(usize, Tensor)>), String> {
+fn features(document: &Document, forest: &XgbForest) -> Result<(Vec<Field>, Vec<(usize, Tensor)>), String> {
     let strings = |path: &str| -> Vec<String> {
         let list = document.at(path).and_then(Document::list).unwrap_or_default();
         list.iter().filter_map(|name| name.str().map(str::to_string)).collect()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::learn::{Detail, Spec};
 
-use super::ffi::{self, Api, Booster, Feature, Matrix, Rows};
+use super::ffi::{self, Api, Booster, Feature, Matrix, MatrixRows};
 use super::params;
 use crate::check;
 use crate::data::{Column, Data, Kind};
@@ -30,7 +30,7 @@ pub struct Scores {
 }
 
 /// The result of a training.
-pub struct Trained {
+pub struct TrainedBooster {
     pub booster: Booster,
     /// The model with the notes that the Python package writes: `best_iteration`, `best_score`, and whether it is a
     /// classifier.
@@ -48,7 +48,7 @@ pub struct Trained {
 ///
 /// # Errors
 /// If the library is missing, if a parameter or the data are not what it takes, and if the user stops the training.
-pub fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Trained, Error> {
+pub fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TrainedBooster, Error> {
     let threads = rayon::current_num_threads();
     let list = params::list(spec, data, threads)?;
     let patience = spec.count("early_stopping_rounds");
@@ -92,7 +92,7 @@ fn rounds(
     data: &Ranked,
     sets: &[Ranked],
     run: &Run<'_>,
-) -> Result<Trained, Error> {
+) -> Result<TrainedBooster, Error> {
     let value = |name: &str| list.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let threads = value("nthread").and_then(|n| n.parse().ok()).unwrap_or(1);
     let linear = value("booster") == Some("gblinear");
@@ -159,7 +159,7 @@ fn rounds(
     let importances = importances(&booster, &data.data, if linear { "weight" } else { "gain" })?;
     let ubj = booster.to_ubj()?;
     booster.forget_rows()?;
-    Ok(Trained { booster, ubj, rounds: done, best: watch.best, scores, importances, notes: Vec::new() })
+    Ok(TrainedBooster { booster, ubj, rounds: done, best: watch.best, scores, importances, notes: Vec::new() })
 }
 
 /// Refuses parameters under `extra` that the library does not know. Others may be of no use with a booster, which is a
@@ -249,7 +249,7 @@ fn importances(booster: &Booster, data: &Data, kind: &str) -> Result<Vec<f64>, E
     Ok(values.iter().map(|v| f64::from(if sum == 0.0 { *v } else { v / sum })).collect())
 }
 
-/// Rows in the order in which the library gets them.
+/// MatrixRows in the order in which the library gets them.
 struct Ranked<'a> {
     data: Cow<'a, Data>,
     qid: Option<Vec<u32>>,
@@ -263,8 +263,8 @@ impl<'a> Ranked<'a> {
     }
 
     /// With names of categories if `named`, else with their positions only.
-    fn rows(&self, named: bool) -> Rows<'_> {
-        Rows {
+    fn rows(&self, named: bool) -> MatrixRows<'_> {
+        MatrixRows {
             features: features(&self.data.features, named),
             label: Some(&self.data.y),
             weight: self.weight.as_deref(),
@@ -300,7 +300,7 @@ fn joined(names: &[String]) -> (Vec<u8>, Vec<i32>) {
     (bytes, offsets)
 }
 
-/// Rows sorted by group, as the library needs them, and one weight for each group.
+/// MatrixRows sorted by group, as the library needs them, and one weight for each group.
 fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
     let groups = data.groups.as_deref().ok_or_else(|| {
         Error::new("no-groups", "XGBRanker got no groups: it ranks the rows of a group among each other")
@@ -334,7 +334,7 @@ fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
     Ok(Ranked { data: sorted, qid: Some(qid), weight: data.weight.is_some().then_some(weight) })
 }
 
-/// Rows for evaluation with the features, the codes of categories and the classes of the training.
+/// MatrixRows for evaluation with the features, the codes of categories and the classes of the training.
 fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
     let known: Vec<crate::model::Field> =
         data.features.iter().map(|c| crate::model::Field { name: c.name.clone(), kind: c.kind.clone() }).collect();

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use onrush_learn::{Attribute, Column, Data, Fitted, Run, Spec, Values};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/learn")
@@ -43,12 +43,12 @@ pub fn numbers(value: &serde_json::Value) -> Vec<f64> {
     }
 }
 
-pub fn fit(spec: &Spec, data: &Data) -> Fitted {
+pub fn fit(spec: &Spec, data: &Data) -> FittedModel {
     onrush_learn::fit(spec, data, &Run::silent()).unwrap_or_else(|e| panic!("{spec:?}: {e} {:?}", e.help))
 }
 
 /// The only column of numbers of an attribute, or its number.
-pub fn attribute(fitted: &Fitted, name: &str) -> Vec<f64> {
+pub fn attribute(fitted: &FittedModel, name: &str) -> Vec<f64> {
     match fitted.attribute(name).unwrap_or_else(|| panic!("no attribute {name}")) {
         Attribute::Float(value) => vec![value],
         Attribute::Int(value) => vec![value as f64],
