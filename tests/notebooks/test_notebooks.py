@@ -17,6 +17,7 @@ import tables
 TOUR = "01-tour.ipynb"
 PANDAS = "02-for-pandas-users.ipynb"
 LOOKING = "03-looking-at-data.ipynb"
+MODELS = "04-models.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
 PATIENCE = 300
 
@@ -96,7 +97,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, CUDA])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, CUDA])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)
@@ -118,6 +119,23 @@ def test_tables(executed, duck, name, cell):
 @pytest.mark.parametrize("cell", expected.VALUES)
 def test_values_of_the_tour(executed, duck, cell):
     assert plain_text(executed(TOUR), cell) == str(expected.value(duck, cell))
+
+
+def test_models_have_the_scores_of_scikit_learn(executed):
+    """Figures of scikit-learn 1.9.1 for the same rows, seeds and parameters (`tol=1e-8` for its logistic regression)."""
+    notebook = executed(MODELS)
+    assert float(plain_text(notebook, "score")) == pytest.approx(0.7957317073170732, abs=1e-12)
+    assert "accuracy 0.781" in plain_text(notebook, "fit")
+    names, rows = ["pclass", "sex", "n", "chance"], [
+        (1, "female", 40, 0.87), (1, "male", 43, 0.39), (2, "female", 28, 0.76),
+        (2, "male", 42, 0.22), (3, "female", 53, 0.61), (3, "male", 122, 0.12),
+    ]
+    tables.assert_same(plain_text(notebook, "submission"), names, rows)
+    digits = plain_text(notebook, "digits")
+    assert "0.988" in digits and "0.971" in digits
+    streams = [o.text for cell in code_cells(notebook) if cell.id == "pca" for o in cell.outputs if o.output_type == "stream"]
+    assert streams == ["29 of 64 components keep 95 % of the variance\n"]
+    assert plain_text(notebook, "save") == "true"
 
 
 def test_rich_outputs_have_static_forms(executed):

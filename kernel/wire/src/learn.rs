@@ -415,6 +415,11 @@ impl Spec {
         self
     }
 
+    /// Whether it is a search, which has a best model before it ends.
+    pub fn is_search(&self) -> bool {
+        matches!(self.estimator.as_str(), "GridSearchCV" | "RandomizedSearchCV")
+    }
+
     /// The value of a parameter: what was set, or the default of the table.
     pub fn param(&self, name: &str) -> Param {
         if let Some((_, value)) = self.params.iter().find(|(known, _)| known == name) {

@@ -67,7 +67,7 @@ fn splitters_give_the_rows_of_scikit_learn() {
     let (y, groups) = (numbers(&file["y"]), numbers(&file["groups"]));
     for (name, splitter) in cases() {
         let found = splits(&splitter, y.len(), Some(&y), true, Some(&groups)).unwrap();
-        let wanted: Vec<Split> = file["splits"][name]
+        let wanted: Vec<RowSplit> = file["splits"][name]
             .as_array()
             .unwrap()
             .iter()

@@ -23,6 +23,8 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 
 /// How long an engine may take to answer a cancellation before its caller is sent away without it.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
+/// The same of a search that was stopped by its button: it trains its best model once more, on all rows.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(600);
 /// Between two looks at whether the engine is stopped.
 const STOPPED_LOOK: Duration = Duration::from_millis(250);
 /// How long the engine may be stopped. A process that was stopped is often continued at once.
@@ -187,7 +189,13 @@ impl Link {
         descriptor: Option<&OwnedFd>,
         begun: impl FnOnce(u64),
         wanted: &dyn Fn() -> bool,
+        keeps: &dyn Fn() -> bool,
     ) -> Result<(Reply, Option<OwnedFd>), Broken> {
+        let patience = |ask: &Ask| match ask {
+            Ask::Fit { fit, .. } if fit.spec.is_search() => SEARCH_PATIENCE,
+            _ => CANCEL_PATIENCE,
+        };
+        let longest = patience(&ask);
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
         begun(call);
         let (answer, answered) = mpsc::channel();
@@ -215,7 +223,9 @@ impl Link {
                     }
                     cancelled = Some(Instant::now());
                 }
-                Some(since) if since.elapsed() > CANCEL_PATIENCE => return Err(Broken::Cancelled),
+                Some(since) if since.elapsed() > if keeps() { longest } else { CANCEL_PATIENCE } => {
+                    return Err(Broken::Cancelled);
+                }
                 _ => {}
             }
             if looked.elapsed() >= STOPPED_LOOK {

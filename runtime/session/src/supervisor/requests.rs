@@ -405,7 +405,7 @@ impl Supervisor {
             Ask::Step { id, files: None, .. } => Some(*id),
             _ => None,
         };
-        let answer = link.call(ask, data, begun, &|| work.wanted());
+        let answer = link.call(ask, data, begun, &|| work.wanted(), &|| work.keeps());
         if let Some((id, files)) = first_read.and_then(|id| Some((id, link.take_files(id)?))) {
             self.state.lock().read.insert(id.into(), files);
         }
@@ -492,6 +492,11 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// True if it was stopped alone, and who asked still waits for what it has so far.
+    fn keeps(&self) -> bool {
+        self.stop.keeps() && !is_closed(self.stream)
+    }
+
     /// False once it was stopped, or the process that asked is gone.
     fn wanted(&self) -> bool {
         !self.stop.is_set() && !is_closed(self.stream)

@@ -19,15 +19,29 @@ const REMEMBERED: usize = 50;
 
 /// Stops one task; shared with the thread that waits for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct Stop {
+    set: Arc<AtomicBool>,
+    /// By the button of this task alone: what it has so far is wanted.
+    keeps: Arc<AtomicBool>,
+}
 
 impl Stop {
     pub fn set(&self) {
-        self.0.store(true, Ordering::Release);
+        self.set.store(true, Ordering::Release);
+    }
+
+    /// Stops the task; a search then gives its best model so far.
+    pub fn set_and_keep(&self) {
+        self.keeps.store(true, Ordering::Release);
+        self.set();
+    }
+
+    pub fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::Acquire)
     }
 
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.set.load(Ordering::Acquire)
     }
 }
 
@@ -125,7 +139,10 @@ impl Tasks {
     pub fn cancel(&mut self, notebook: &NotebookId, only: Option<TaskId>) {
         for (id, entry) in &self.entries {
             if entry.task.notebook == *notebook && only.is_none_or(|o| o == *id) {
-                entry.stop.set();
+                match only {
+                    Some(_) => entry.stop.set_and_keep(),
+                    None => entry.stop.set(),
+                }
             }
         }
     }
