@@ -74,7 +74,7 @@ def test_classes_keep_their_type_and_features_are_found_by_name(kernel):
     [
         ('Ridge::new().alpha(-1.0).fit(&f, "y")', ["`alpha` is -1", "at least 0"]),
         ('Ridge::new().fit(&f, "z")', ["no column `z`"]),
-        ('Ridge::new().fit(&f, "name")', ["holds strings", "regressor predicts numbers"]),
+        ('Ridge::new().features(["y"]).fit(&f, "name")', ["holds strings", "regressor predicts numbers"]),
         ('Ridge::new().features(["age", "y"]).fit(&f, "y")', ["among the features"]),
         ('LogisticRegression::new().features(["age"]).fit(&f, "y")', ["`age` has 1 nulls of 4", "takes none", "SimpleImputer"]),
         ('LogisticRegression::new().features(["name"]).fit(&f, "y")', ["`name` holds strings", "OneHotEncoder"]),
@@ -109,7 +109,7 @@ def test_a_killed_engine_costs_no_second_training(kernel):
     kernel.ok("let held = m.predict(&iris);")
     engine = processes.engine()
     os.kill(engine, signal.SIGKILL)
-    wait_until(lambda: processes.engine() not in (None, engine), "another engine")
+    wait_until(lambda: processes.engine() != engine, 10, "the engine is still there")
     assert kernel.value("m.score(&iris)") == before
     assert kernel.value('held.shape()') == "(150, 6)"
 
@@ -120,7 +120,7 @@ def test_a_failed_cell_keeps_its_model_for_the_next(kernel):
     begun = time.monotonic()
     kernel.fails(f"{fit}\nlet wrong = iris.select(\"nothing\");")
     first = time.monotonic() - begun
-    assert "m" not in kernel.ok(":vars").stdout.split()
+    assert "HistGradient" not in str(kernel.ok(":vars").bundles)
     begun = time.monotonic()
     kernel.ok(fit)
     # The cell is compiled anew; the training is not done again. Two cells have one key.
@@ -132,7 +132,7 @@ def test_models_are_variables_that_can_be_published(start):
     one, two = start(), start()
     one.ok(IRIS)
     one.ok('let m = GaussianNB::new().fit(&iris, "target"); m.publish("bayes");')
-    assert "GaussianNB() on 150 x 4" in one.ok(":vars").stdout
+    assert "GaussianNB() on 150 x 4" in str(one.ok(":vars").bundles)
     # GaussianNB().fit(X, y).score(X, y).
     two.ok(IRIS)
     close(two.value('get_model("bayes").score(&iris)'), 0.96)
@@ -147,7 +147,7 @@ def test_a_stopped_fit_leaves_nothing_and_the_session_goes_on(kernel):
     time.sleep(3)
     begun = time.monotonic()
     kernel.interrupt()
-    ran = kernel.wait(message, "fit")
+    ran = kernel.wait(message, begun)
     assert time.monotonic() - begun < 5
     assert ran.error, ran
     assert kernel.value("many.height()") == "35940"

@@ -168,6 +168,8 @@ pub const TOWERS: [&[&str]; 3] = [
     &[
         "onrush-frame",
         "onrush-io",
+        "onrush-dense",
+        "onrush-learn",
         "onrush-ops",
         "onrush-expr",
         "onrush-logical",

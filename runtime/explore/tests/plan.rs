@@ -16,6 +16,7 @@ mod plan {
     pub mod lending;
     pub mod lists;
     pub mod long;
+    pub mod models;
     pub mod native;
     pub mod orders;
     pub mod parts;

@@ -216,7 +216,8 @@ pub fn is_aggregated(expr: &onrush_wire::Expr) -> bool {
             _ => None,
         };
         match (&expr.kind, kind) {
-            (ExprKind::Column(_) | ExprKind::All { .. } | ExprKind::Over { .. }, _) | (_, Some(Kind::Window)) => {
+            (ExprKind::Column(_) | ExprKind::All { .. } | ExprKind::Over { .. } | ExprKind::Model(_), _)
+            | (_, Some(Kind::Window)) => {
                 return false;
             }
             (_, Some(Kind::Aggregate)) => {}

@@ -103,7 +103,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<FittedModel, Error> {
         let (chunks, _) = view.data().as_chunks::<8>();
         arrays.push(Tensor::new(view.shape().to_vec(), chunks.iter().map(|b| f64::from_le_bytes(*b)).collect()));
     }
-    let fitted: FittedModel = tensor::supply(arrays, || serde_json::from_str(json)).map_err(|e| broken(e.to_string()))?;
+    let fitted: FittedModel =
+        tensor::supply(arrays, || serde_json::from_str(json)).map_err(|e| broken(e.to_string()))?;
     fitted.model().check(fitted.features.len(), fitted.classes.len()).map_err(|why| broken(why.message))?;
     Ok(fitted)
 }

@@ -31,6 +31,7 @@ pub fn card(card: &Card) -> Bundle {
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_string(),
+        size if size < 1e6 && size.fract() == 0.0 => format!("{value:.0}"),
         size if !size.is_finite() => value.to_string(),
         size if !(1e-4..1e6).contains(&size) => format!("{value:.3e}"),
         size if size >= 1000.0 => format!("{value:.1}"),
@@ -94,10 +95,13 @@ fn parameters(out: &mut String, card: &Card) {
     if !defaults.is_empty() {
         let list: Vec<String> =
             defaults.iter().map(|(name, value, _)| format!("{}={}", escape(name), escape(&short(value)))).collect();
+        let what = match defaults.len() {
+            1 => "1 parameter has its default".to_string(),
+            n => format!("{n} parameters have their defaults"),
+        };
         let _ = writeln!(
             out,
-            "<details><summary style=\"opacity:.7\">{} parameters have their defaults</summary><small>{}</small></details>",
-            defaults.len(),
+            "<details><summary style=\"opacity:.7\">{what}</summary><small>{}</small></details>",
             list.join(" · ")
         );
     }
@@ -341,7 +345,7 @@ mod tests {
         let bundle = card(&ridge());
         assert_eq!(bundle["text/plain"], "Ridge(alpha=0.5) on 442 x 2, r2 0.512\nrank 4 of 5");
         let html = bundle["text/html"].as_str().unwrap();
-        assert!(html.contains("alpha=<b>0.5</b>") && html.contains("1 parameters have their defaults"));
+        assert!(html.contains("alpha=<b>0.5</b>") && html.contains("1 parameter has its default"));
         assert!(html.contains("bmi &lt;b&gt;") && !html.contains("bmi <b>"));
         assert!(html.contains("442 rows × 2 features") && html.contains("2.1 ms"));
         assert!(!html.contains("NaN"), "a point without a value is left out");

@@ -263,6 +263,8 @@ fn facts_of_task(task: &Task, seconds: f64, number: impl Fn(u64) -> String, fact
     }
     if let Some((done, of)) = task.steps.filter(|_| is_running) {
         facts.push(format!("{} of {}", number(done.min(of)), number(of)));
+        // Its columns were read before: their rows say nothing of where the training is.
+        return;
     }
     match task.total_rows.filter(|_| is_running) {
         Some(total) if total > 0 => facts.push(format!("{} of {}", number(task.rows.min(total)), rows(total, &number))),

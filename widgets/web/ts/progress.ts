@@ -64,6 +64,8 @@ class Row {
         this.node.className = "onrush-progress-line";
         this.node.style.cssText =
             "display:flex;align-items:center;gap:.6em;white-space:nowrap;line-height:1.7;font-size:.9em";
+        // The line is cut rather than its button pushed out of sight.
+        this.facts.style.cssText = "min-width:0;overflow:hidden;text-overflow:ellipsis";
         this.bar.max = 1;
         this.bar.style.width = "8em";
         this.button.type = "button";
@@ -71,7 +73,7 @@ class Row {
         this.button.className = "onrush-progress-stop";
         // Browsers and themes draw the borders of buttons differently.
         this.button.style.cssText =
-            "font:inherit;font-size:.85em;padding:0 .6em;cursor:pointer;color:inherit;background:transparent;border:1px solid currentColor;border-radius:3px";
+            "font:inherit;font-size:.85em;padding:0 .6em;cursor:pointer;color:inherit;background:transparent;border:1px solid currentColor;border-radius:3px;flex-shrink:0";
         this.button.addEventListener("click", () => {
             this.button.disabled = true;
             this.button.textContent = "Stopping…";

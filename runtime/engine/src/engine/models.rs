@@ -120,8 +120,6 @@ impl Engine {
     }
 
     fn keep(&self, id: ModelId, trained: Arc<TrainedModel>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
-        let predictor: Arc<dyn Predictor> = Arc::<TrainedModel>::clone(&trained);
-        model::register(&predictor);
         let mut known = self.trained.lock().unwrap_or_else(|e| e.into_inner());
         known.retain(|_, other| other.strong_count() > 0);
         let trained = match known.get(&trained.key()).and_then(Weak::upgrade) {
@@ -132,6 +130,8 @@ impl Engine {
             }
         };
         drop(known);
+        let predictor: Arc<dyn Predictor> = Arc::<TrainedModel>::clone(&trained);
+        model::register(&predictor);
         let bytes = onrush_learn::save::to_bytes(&trained.fitted).map_err(diagnose)?;
         let info = trained.info.clone();
         self.catalog.insert(id, Object::Model(trained));

@@ -4,7 +4,7 @@ use onrush_dense::Matrix;
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 
-use super::descent::{DescentColumns, DescentEnd, Goal, DescentOrder, Products, Residuals, descend};
+use super::descent::{DescentColumns, DescentEnd, DescentOrder, Goal, Products, Residuals, descend};
 use super::design::{Design, Gram, add, intercept};
 use super::squares::WIDE;
 use super::{Linear, finite, folds, ridge};

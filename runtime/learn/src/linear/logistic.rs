@@ -182,7 +182,12 @@ const CHEAP: usize = 1 << 27;
 ///
 /// # Errors
 /// If the user stops the work, or a number overflows.
-pub(crate) fn solve(problem: &Problem<'_>, start: &[f64], settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
+pub(crate) fn solve(
+    problem: &Problem<'_>,
+    start: &[f64],
+    settings: &Settings,
+    run: &Run<'_>,
+) -> Result<LogisticEnd, Error> {
     let start = problem.inner(start);
     let size = start.len();
     let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;

@@ -6,7 +6,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::descent::shrunk;
-use super::logistic::{LogisticEnd, Hessian, ParameterOrder, Problem, Settings, Sums, show};
+use super::logistic::{Hessian, LogisticEnd, ParameterOrder, Problem, Settings, Sums, show};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -21,7 +21,12 @@ const ENOUGH: f64 = 1e-4;
 const HALVINGS: usize = 40;
 
 /// Minimises an objective without l1 penalty from `params`.
-pub fn newton(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
+pub fn newton(
+    problem: &Problem<'_>,
+    mut params: Vec<f64>,
+    settings: &Settings,
+    run: &Run<'_>,
+) -> Result<LogisticEnd, Error> {
     let mut sums = problem.smooth(&params, ParameterOrder::Full, run)?;
     let mut losses = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;

@@ -15,7 +15,12 @@ use crate::sums::dot;
 const MEMORY: usize = 10;
 
 /// Minimises an objective without l1 penalty from `params`.
-pub fn lbfgs(problem: &Problem<'_>, mut params: Vec<f64>, settings: &Settings, run: &Run<'_>) -> Result<LogisticEnd, Error> {
+pub fn lbfgs(
+    problem: &Problem<'_>,
+    mut params: Vec<f64>,
+    settings: &Settings,
+    run: &Run<'_>,
+) -> Result<LogisticEnd, Error> {
     let mut sums = problem.smooth(&params, ParameterOrder::First, run)?;
     let mut losses = Vec::new();
     let mut pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();

@@ -5,7 +5,7 @@ use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::search::{Neighbors, Points, NeighborSearch};
+use super::search::{NeighborSearch, Neighbors, Points};
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::Any;

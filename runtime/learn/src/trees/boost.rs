@@ -17,7 +17,7 @@ use crate::weights;
 
 use super::bins::bin;
 use super::forest::{columns, monotonic, outputs};
-use super::leafwise::{Lines, Memory, LeafwisePlan, grow};
+use super::leafwise::{LeafwisePlan, Lines, Memory, grow};
 use super::loss::Loss;
 use super::tree::{Tree, Trees};
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use onrush_wire::learn::Spec;
 
-use super::{XgbModel, Task, packed};
+use super::{Task, XgbModel, packed};
 use crate::data::Kind;
 use crate::error::Error;
 use crate::estimators::Any;
