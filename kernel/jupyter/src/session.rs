@@ -629,6 +629,8 @@ mod tests {
             elapsed_ms: 700,
             memory_bytes: 0,
             device_bytes: None,
+            steps: None,
+            detail: None,
         }
     }
 

@@ -45,9 +45,9 @@ fn html(card: &Card) -> String {
         "<div style=\"border:1px solid rgba(128,128,128,.4);border-radius:4px;padding:.6em .9em;max-width:60em;line-height:1.5\">\n",
     );
     let _ = write!(out, "<div><b style=\"font-size:1.1em\">{}</b>", escape(&card.estimator));
-    let _ = write!(
+    let _ = writeln!(
         out,
-        " <span style=\"opacity:.7\">· {} rows × {} features · {} · {}</span></div>\n",
+        " <span style=\"opacity:.7\">· {} rows × {} features · {} · {}</span></div>",
         thousands(card.rows),
         thousands(card.features),
         escape(&card.place),
@@ -118,9 +118,9 @@ fn parts(out: &mut String, parts: &[(String, Card)]) {
     }
     out.push_str("<div style=\"margin:.3em 0\">\n");
     for (name, part) in parts {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<div style=\"border-left:2px solid rgba(128,128,128,.5);margin:.2em 0;padding:0 0 0 .6em\"><b>{}</b> <small style=\"opacity:.7\">{}</small>\n",
+            "<div style=\"border-left:2px solid rgba(128,128,128,.5);margin:.2em 0;padding:0 0 0 .6em\"><b>{}</b> <small style=\"opacity:.7\">{}</small>",
             escape(&part.estimator),
             escape(&short(name))
         );
@@ -185,20 +185,20 @@ fn curve(out: &mut String, card: &Card) {
     const HEIGHT: f64 = 120.0;
     let span = (if high.0 > low.0 { high.0 - low.0 } else { 1.0 }, if high.1 > low.1 { high.1 - low.1 } else { 1.0 });
     let at = |x: f64, y: f64| (60.0 + (x - low.0) / span.0 * WIDTH, 8.0 + (1.0 - (y - low.1) / span.1) * HEIGHT);
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"training curve\" style=\"max-width:100%\" font-size=\"11\" fill=\"currentColor\">\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"training curve\" style=\"max-width:100%\" font-size=\"11\" fill=\"currentColor\">",
         WIDTH + 170.0,
         HEIGHT + 32.0,
         WIDTH + 170.0,
         HEIGHT + 32.0
     );
     let (left, bottom) = (60.0, 8.0 + HEIGHT);
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<path d=\"M{left} 8V{bottom}H{}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".4\"/>\
          <text x=\"{}\" y=\"16\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{bottom}\" text-anchor=\"end\">{}</text>\
-         <text x=\"{left}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} {}</text>\n",
+         <text x=\"{left}\" y=\"{}\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} {}</text>",
         left + WIDTH,
         left - 6.0,
         number(high.1),

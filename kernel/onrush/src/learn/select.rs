@@ -163,7 +163,7 @@ macro_rules! counted {
         impl $name {
             /// With this many folds.
             pub fn new(n_splits: usize) -> Self {
-                $name { n_splits, ..Self::default() }
+                Self::default().n_splits(n_splits)
             }
         }
     )*};

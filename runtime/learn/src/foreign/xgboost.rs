@@ -1,4 +1,4 @@
-//! XGBoost's models: trained by its own library, and used through it or, if they come from a file, by [`Forest`].
+//! XGBoost's models: trained by its own library, and used through it or, if they come from a file, by [`XgbForest`].
 //!
 //! Chen and Guestrin 2016, "XGBoost: A Scalable Tree Boosting System". A file is never handed to the library, whose
 //! readers trust their input.
