@@ -17,6 +17,8 @@ pub enum Suite {
     Frames,
     /// How long a list of completions takes, for each kind of place
     Completion,
+    /// How long trainings of models take, compared with scikit-learn
+    Learn,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
     /// they are correct on the emulated device
     Gpu,
@@ -32,12 +34,16 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
     process::stage(start, "Building, and the Python environment");
     lab::build(workspace)?;
     python::prepare(workspace, &[python::LAB, python::TESTS])?;
+    if suite == Suite::Learn {
+        python::prepare(workspace, &[python::LEARN])?;
+    }
     process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
 
     let script = match suite {
         Suite::Cells => "cells.py",
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
+        Suite::Learn => "learn.py",
         Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };
     let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };

@@ -12,6 +12,8 @@ pub const LAB: &str = "requirements-lab.txt";
 /// Only if the machine has no node.
 pub const NODE: &str = "requirements-node.txt";
 pub const TESTS: &str = "requirements-test.txt";
+/// Peers of the benchmark of models.
+pub const LEARN: &str = "requirements-learn.txt";
 
 /// Fails with the name of the package to install if Python cannot make virtual environments.
 pub fn check(workspace: &Workspace) -> Result<(), Failure> {

@@ -145,7 +145,7 @@ pub enum Reply {
     },
     Model {
         id: ModelId,
-        info: ModelInfo,
+        info: Box<ModelInfo>,
     },
     Preview(TablePreview),
     Count(u64),

@@ -332,7 +332,7 @@ impl Process {
                 let descriptor = descriptor.ok_or_else(|| lost_file("it did not come with the message"))?;
                 let bytes = memory::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
                 let (info, _) = engine.restore_model(id, "", &bytes)?;
-                Reply::Model { id, info }
+                Reply::Model { id, info: Box::new(info) }
             }
             Ask::Model { model, what } => match engine.model_ask(model, &what, task)? {
                 ModelAnswer::Rows(table) => return to_cell(&table, task).map(|(reply, memory)| (reply, Some(memory))),
@@ -365,7 +365,7 @@ impl Process {
 /// A model that was made, with its file in memory that outlives this process.
 fn with_file((info, bytes): (ModelInfo, Vec<u8>), id: ModelId) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
     // Without a copy the model is trained again when it is needed again.
-    Ok((Reply::Model { id, info }, memory::sealed("onrush-model", &bytes).ok()))
+    Ok((Reply::Model { id, info: Box::new(info) }, memory::sealed("onrush-model", &bytes).ok()))
 }
 
 fn lost_file(why: &str) -> Diagnostic {

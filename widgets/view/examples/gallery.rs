@@ -146,6 +146,8 @@ fn tasks() -> Vec<Task> {
         elapsed_ms: 3_400,
         memory_bytes: 81_000_000,
         device_bytes: None,
+        steps: None,
+        detail: None,
     };
     vec![task(Some(336_776), TaskState::Running), task(None, TaskState::Running), task(None, TaskState::Queued)]
 }

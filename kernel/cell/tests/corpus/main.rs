@@ -144,6 +144,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                     let shown = panel.controls.iter().filter(|control| !control.label.is_empty());
                     lines.extend(shown.map(|control| format!("//= control {}: {:?}", control.label, control.setting)));
                 }
+                Content::Model(card) => lines.push(format!("//= {}", card.title)),
                 Content::Plot(_) => lines.push("//= a plot".to_string()),
             },
             Event::Begin { reply, .. } => drop(reply.send(Ok(()))),

@@ -195,7 +195,7 @@ impl Model {
             Reply::Model { id, info } => {
                 // Its variables are looked into as those of frames are.
                 host::set_object_of(crate::frame::object_of);
-                Model { handle: Arc::new(Handle { id, info, epoch: session::epoch() }) }
+                Model { handle: Arc::new(Handle { id, info: *info, epoch: session::epoch() }) }
             }
             other => session::unexpected(&other, at),
         }

@@ -44,7 +44,7 @@ pub(super) enum Plan {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Frame(FrameFacts),
-    Model(ModelInfo),
+    Model(Box<ModelInfo>),
 }
 
 #[derive(Clone, Debug)]

@@ -86,17 +86,9 @@ impl Supervisor {
                 work("collect", frame, true, Ask::Collect { frame: target(frame), columns })
             }
             Request::Lend { frame, column } => work("lend", frame, true, Ask::Lend { frame: target(frame), column }),
-            Request::Value { frame, mut expr } => {
+            Request::Value { frame, expr } => {
                 chains::check([&expr], None)?;
-                let (title, frame, needed) = {
-                    let state = self.state.lock();
-                    let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
-                    let mut needed = vec![state.catalog.target(frame.into())];
-                    needed.extend(replace_models(vec![&mut expr], &state)?);
-                    (format!("value: {}", known.title), state.catalog.target_frame(frame), needed)
-                };
-                let ask = Ask::Value { frame, expr };
-                self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
+                self.value(client, frame, expr, stream)
             }
             Request::Explain { frame, analyze } => {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
@@ -148,16 +140,7 @@ impl Supervisor {
                 let title = format!("cross_validate {title}");
                 self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
             }
-            Request::Get { name } => {
-                let mut state = self.state.lock();
-                let id = state.get(&name, &client.notebook, client.generation)?;
-                if let Some(info) = state.catalog.get(id).and_then(Object::model) {
-                    return done(Reply::Model { id: ModelId(id.0), info: info.clone() });
-                }
-                let id = FrameId(id.0);
-                let schema = state.catalog.frame(id).map(|frame| frame.schema.clone()).unwrap_or_default();
-                done(Reply::Frame { id, schema })
-            }
+            Request::Get { name } => self.get(client, &name),
             Request::Names => {
                 let held = self.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
                 let state = self.state.lock();
@@ -205,6 +188,34 @@ impl Supervisor {
             // Answered where the connection is.
             Request::Subscribe => done(Reply::Done),
         }
+    }
+
+    /// An object that another notebook has published.
+    fn get(&self, client: &Client, name: &str) -> Answer {
+        let mut state = self.state.lock();
+        let id = state.get(name, &client.notebook, client.generation)?;
+        let reply = match state.catalog.get(id).and_then(Object::model) {
+            Some(info) => Reply::Model { id: ModelId(id.0), info: Box::new(info.clone()) },
+            None => {
+                let id = FrameId(id.0);
+                let schema = state.catalog.frame(id).map(|frame| frame.schema.clone()).unwrap_or_default();
+                Reply::Frame { id, schema }
+            }
+        };
+        Ok((reply, None))
+    }
+
+    /// The only value of an expression, which may use models.
+    fn value(&self, client: &Client, frame: FrameId, mut expr: Expr, stream: &UnixStream) -> Answer {
+        let (title, frame, needed) = {
+            let state = self.state.lock();
+            let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
+            let mut needed = vec![state.catalog.target(frame.into())];
+            needed.extend(replace_models(vec![&mut expr], &state)?);
+            (format!("value: {}", known.title), state.catalog.target_frame(frame), needed)
+        };
+        let ask = Ask::Value { frame, expr };
+        self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
     }
 
     fn status(&self) -> Status {

@@ -447,7 +447,7 @@ fn notebooks_share_what_they_publish_and_nothing_else() {
     let big = two.step(greater(id, "n", 1));
     assert_eq!(two.count(big), 2);
     match kernel_two.ask(Request::Names) {
-        Reply::Names { own, published } => assert_eq!((own.len(), published.len()), (0, 1)),
+        Reply::Names { own, published, .. } => assert_eq!((own.len(), published.len()), (0, 1)),
         other => panic!("{other:?}"),
     }
 

@@ -1,0 +1,106 @@
+"""How long trainings take on 100,000 rows x 50 features, compared with scikit-learn on the same cores: seconds from the call in a cell to the
+fitted model, and from the call of `fit` in Python. All data are in memory. The best of ROUNDS, alternating. The last rows are small data.
+The raw numbers with --out."""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from cells import specs
+from driver import Kernel
+from sklearn import cluster, decomposition, ensemble, linear_model, naive_bayes, neighbors, preprocessing, tree
+
+ROUNDS = 3
+ROWS, WIDTH = 100_000, 50
+
+# Name: (cell, frame, scikit-learn). `{seed}` differs in each round, so that no model is found by its key.
+FITS = {
+    "LinearRegression": ('LinearRegression::new().sample_weight("w{seed}")', "y", lambda: linear_model.LinearRegression()),
+    "Ridge": ("Ridge::new().alpha(1.0 + {seed} as f64 * 1e-9)", "y", lambda: linear_model.Ridge()),
+    "Lasso": ("Lasso::new().alpha(0.01 + {seed} as f64 * 1e-9)", "y", lambda: linear_model.Lasso(alpha=0.01)),
+    "ElasticNet": ("ElasticNet::new().alpha(0.01 + {seed} as f64 * 1e-9)", "y", lambda: linear_model.ElasticNet(alpha=0.01)),
+    "LassoCV": ("LassoCV::new().tol(1e-4 + {seed} as f64 * 1e-9)", "y", lambda: linear_model.LassoCV(n_jobs=2)),
+    "LogisticRegression": ("LogisticRegression::new().c(1.0 + {seed} as f64 * 1e-9)", "c", lambda: linear_model.LogisticRegression()),
+    "GaussianNB": ("GaussianNB::new().var_smoothing(1e-9 + {seed} as f64 * 1e-15)", "c", lambda: naive_bayes.GaussianNB()),
+    "KMeans": ("KMeans::new().n_clusters(20).random_state({seed})", None, lambda: cluster.KMeans(20, random_state=0)),
+    "PCA": ("PCA::new().n_components(10).random_state({seed})", None, lambda: decomposition.PCA(10)),
+    "TruncatedSVD": ("TruncatedSVD::new().n_components(10).random_state({seed})", None, lambda: decomposition.TruncatedSVD(10)),
+    "DecisionTreeClassifier": ("DecisionTreeClassifier::new().random_state({seed})", "c", lambda: tree.DecisionTreeClassifier()),
+    "RandomForestClassifier": (
+        "RandomForestClassifier::new().n_estimators(20).random_state({seed})", "c",
+        lambda: ensemble.RandomForestClassifier(20, n_jobs=-1),
+    ),
+    "HistGradientBoostingClassifier": (
+        "HistGradientBoostingClassifier::new().early_stopping(false).random_state({seed})", "c",
+        lambda: ensemble.HistGradientBoostingClassifier(early_stopping=False),
+    ),
+    "HistGradientBoostingRegressor": (
+        "HistGradientBoostingRegressor::new().early_stopping(false).random_state({seed})", "y",
+        lambda: ensemble.HistGradientBoostingRegressor(early_stopping=False),
+    ),
+    "KNeighborsClassifier": ("KNeighborsClassifier::new().leaf_size(30 + {seed} as usize)", "c", lambda: neighbors.KNeighborsClassifier()),
+    "StandardScaler": ("StandardScaler::new().sample_weight(\"w{seed}\")", None, lambda: preprocessing.StandardScaler()),
+}
+
+
+def best(run) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore")
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--out", type=Path)
+    arguments = arguments.parse_args()
+    random = np.random.RandomState(0)
+    x = random.normal(size=(ROWS, WIDTH))
+    y = x @ random.normal(size=WIDTH) + random.normal(size=ROWS)
+    c = (y + 3 * random.normal(size=ROWS) > 0).astype(np.int64)
+    columns = {f"x{j}": x[:, j] for j in range(WIDTH)} | {"y": y, "c": c}
+    columns |= {f"w{seed}": np.ones(ROWS) for seed in range(ROUNDS + 1)}
+    folder = Path(tempfile.mkdtemp())
+    pq.write_table(pa.table(columns), folder / "rows.parquet")
+    kernel = Kernel(specs(), folder)
+    kernel.ok('let f = read_parquet("rows.parquet").persist();')
+    kernel.ok(f"let features: Vec<String> = (0..{WIDTH}).map(|j| format!(\"x{{j}}\")).collect();")
+    results = []
+    print(f"{'fit':32} {'onrush':>9} {'sklearn':>9} {'ratio':>6}   best of {ROUNDS}, s")
+    for name, (cell, target, peer) in FITS.items():
+        ours, theirs = [], []
+        for seed in range(ROUNDS):
+            spec = cell.replace("{seed}", str(seed))
+            data = "&f" if target is None else f'&f, "{target}"'
+            printed = kernel.ok(
+                f"let begun = std::time::Instant::now(); let m = {spec}.features(features.clone()).fit({data}); "
+                'println!("{}", begun.elapsed().as_secs_f64()); drop(m);'
+            ).stdout
+            ours.append(float(printed.strip().splitlines()[-1]))
+            goal = {"y": y, "c": c}.get(target)
+            theirs.append(best(lambda: peer().fit(x, goal) if goal is not None else peer().fit(x)))
+        print(f"{name:32} {min(ours):>9.4f} {min(theirs):>9.4f} {min(ours) / min(theirs):>6.2f}", flush=True)
+        results.append({"fit": name, "onrush_s": ours, "sklearn_s": theirs})
+    kernel.ok("let small = f.head(150);")
+    printed = kernel.ok(
+        'let mut times = vec![]; for i in 0..20 { let begun = std::time::Instant::now(); let _ = '
+        'LogisticRegression::new().c(1.0 + f64::from(i)).features(["x0", "x1", "x2", "x3"]).fit(&small, "c"); '
+        'times.push(begun.elapsed().as_secs_f64() * 1e3); } times.sort_by(f64::total_cmp); println!("{}", times[10]);'
+    ).stdout
+    print(f"150 rows x 4 features, LogisticRegression, whole call: {float(printed):.2f} ms (median of 20)")
+    kernel.close()
+    if arguments.out:
+        arguments.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
