@@ -122,7 +122,8 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             set(elsewhere(&named).unwrap_or_default().to_string(), diagnostic);
         }
         "E0425" | "E0423" | "E0412" | "E0405" | "E0422" | "E0433" | "syntax"
-            if diagnostic.help.is_empty() && near_name(diagnostic, &named, notebook).is_some() =>
+            if (diagnostic.help.is_empty() || is_one_letter_off(diagnostic, &named, notebook))
+                && near_name(diagnostic, &named, notebook).is_some() =>
         {
             set(near_name(diagnostic, &named, notebook).unwrap_or_default(), diagnostic);
         }
@@ -238,6 +239,13 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
     // Short names are all near to each other.
     let close = named.chars().count() > 3 || strsim::damerau_levenshtein(named, found) < named.chars().count().min(2);
     close.then(|| format!("did you mean `{found}`?"))
+}
+
+/// Whether a name of the notebook differs by one letter, where rustc has found a name of the prelude that is similar.
+fn is_one_letter_off(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> bool {
+    let mut names = notebook.variables.keys().chain(notebook.items.keys());
+    diagnostic.help.iter().all(|help| help.contains("similar name"))
+        && names.any(|name| strsim::damerau_levenshtein(name, named) == 1)
 }
 
 /// Names that people know from other languages.

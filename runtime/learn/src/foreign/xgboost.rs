@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::forest::{XgbForest, sigmoid, softmax};
-use crate::data::{Column, Data};
+use crate::data::{Column, Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::run::Run;
@@ -54,6 +54,8 @@ pub struct XgbModel {
     importances: Tensor,
     /// Features whose values are categories that are numbers, and these numbers.
     numeric_categories: Vec<(usize, Tensor)>,
+    /// How many categories the training knew of each feature. Empty for a model of a file.
+    known: Tensor,
     notes: Vec<String>,
     /// The library's model. `None` if the model comes from a file.
     #[serde(skip)]
@@ -89,6 +91,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<XgbModel, Error> {
         scores: Tensor::vector(trained.scores.iter().flat_map(|s| s.values.clone()).collect()),
         importances: Tensor::vector(trained.importances),
         numeric_categories: Vec::new(),
+        known: Tensor::vector(
+            data.features.iter().map(|c| c.categories().map_or(0.0, |names| names.len() as f64)).collect(),
+        ),
         notes: trained.notes,
         // Linear models do not predict in place, which is all that the library does on several threads.
         booster: (!linear).then_some(trained.booster),
@@ -175,15 +180,26 @@ impl XgbModel {
 
     /// The features with positions of known categories; unknown ones are missing.
     fn columns<'a>(&self, data: &'a Data) -> std::borrow::Cow<'a, [Column]> {
-        let unknown =
-            |c: &Column| c.categories().is_some_and(|names| c.values.iter().any(|v| *v >= names.len() as f64));
-        if self.numeric_categories.is_empty() && !data.features.iter().any(unknown) {
+        // An unseen category stands after the known ones.
+        let count = |at: usize, column: &Column| {
+            let names = column.categories()?.len();
+            Some(self.known.data.get(at).map_or(names, |known| (*known as usize).min(names)))
+        };
+        let unknown = |(at, c): (usize, &Column)| {
+            count(at, c).is_some_and(|known| {
+                known < c.categories().map_or(0, <[String]>::len) || c.values.iter().any(|v| *v >= known as f64)
+            })
+        };
+        if self.numeric_categories.is_empty() && !data.features.iter().enumerate().any(unknown) {
             return std::borrow::Cow::Borrowed(&data.features);
         }
         let mut columns = data.features.clone();
-        for column in &mut columns {
-            if let Some(count) = column.categories().map(<[String]>::len) {
-                column.values.iter_mut().filter(|v| **v >= count as f64).for_each(|v| *v = f64::NAN);
+        for (at, column) in columns.iter_mut().enumerate() {
+            if let Some(known) = count(at, column) {
+                column.values.iter_mut().filter(|v| **v >= known as f64).for_each(|v| *v = f64::NAN);
+                if let Kind::Category(names) = &mut column.kind {
+                    names.truncate(known);
+                }
             }
         }
         for (at, known) in &self.numeric_categories {

@@ -58,6 +58,7 @@ pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
         scores: Tensor::vector(Vec::new()),
         importances: Tensor::vector(gains(&document, features.len())),
         numeric_categories,
+        known: Tensor::vector(Vec::new()),
         notes: Vec::new(),
         booster: None,
         forest: OnceLock::from(forest),
