@@ -184,8 +184,8 @@ impl Executor {
 
     fn variable_table(&self, events: &Sender<Event>) -> Display {
         let (reply, answer) = channel();
-        let holds_frames = self.notebook.variables.values().any(|v| v.type_code.ends_with("::Frame"));
-        let is_asked = holds_frames && events.send(Event::Frames { reply }).is_ok();
+        let holds_objects = self.notebook.variables.values().any(|v| is_object(&v.type_code));
+        let is_asked = holds_objects && events.send(Event::Frames { reply }).is_ok();
         let frames: BTreeMap<String, (String, Option<u64>)> = match is_asked {
             true => answer.recv().unwrap_or_default().into_iter().collect(),
             false => BTreeMap::new(),
@@ -195,7 +195,8 @@ impl Executor {
         let column = |name: &str, dtype: DataType| PreviewColumn { name: name.to_string(), dtype, nulls: None };
         let row = |v: VariableInfo| {
             let known = self.notebook.variables.get(&v.name);
-            let frame = frames.get(&v.name).cloned().filter(|_| v.type_name == "Frame");
+            let is_object = known.is_some_and(|known| is_object(&known.type_code));
+            let frame = frames.get(&v.name).cloned().filter(|_| is_object);
             // A frame's bytes are those in the session: the handle's are of no interest.
             let bytes = frame.as_ref().map_or(known.map(|known| known.bytes), |(_, bytes)| *bytes);
             let shown = frame.map(|(text, _)| text).or(v.preview);
@@ -257,4 +258,11 @@ fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<Str
 pub(super) fn show(mime: &str, text: String, events: &Sender<Event>) {
     let content = Content::Mime(vec![(mime.to_string(), text.clone()), ("text/plain".to_string(), text)]);
     let _ = events.send(Event::Display(Display { content, display_id: None, update: false, is_result: false }));
+}
+
+/// Whether a variable of this type is a handle of an object of the session: a frame or a model.
+fn is_object(type_code: &str) -> bool {
+    // The arguments of a generic type may be anything.
+    let name = type_code.split('<').next().unwrap_or_default();
+    name.contains("onrush") && ["::Frame", "::Model", "::FittedModel"].iter().any(|object| name.ends_with(object))
 }

@@ -23,7 +23,7 @@ use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
 
 /// How long an engine may take to answer a cancellation before its caller is sent away without it.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
-/// The same of a search that was stopped by its button: it trains its best model once more, on all rows.
+/// How long a search may take that was stopped by its button: it trains its best model once more, on all rows.
 const SEARCH_PATIENCE: Duration = Duration::from_secs(600);
 /// Between two looks at whether the engine is stopped.
 const STOPPED_LOOK: Duration = Duration::from_millis(250);
