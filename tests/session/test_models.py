@@ -137,8 +137,6 @@ def test_models_are_variables_that_can_be_published(start):
     two.ok(IRIS)
     close(two.value('get_model("bayes").score(&iris)'), 0.96)
     assert "is a model, not a frame" in two.fails('get("bayes")').error_text
-    one.close()
-    close(two.value('get_model("bayes").score(&iris)'), 0.96)
 
 
 def test_a_stopped_fit_leaves_nothing_and_the_session_goes_on(kernel):
