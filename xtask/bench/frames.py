@@ -14,10 +14,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import duckdb
 import polars as pl
-from cells import DATA, specs
+from cells import onrush_specs
 from driver import Kernel
 
 ROUNDS = 9
+DATA = Path(__file__).resolve().parents[2] / "notebooks/data"
 
 # Name: (cell, Polars, SQL)
 STEPS = {
@@ -68,7 +69,7 @@ def main() -> None:
     duck = duckdb.connect()
     duck.execute(f"create table flights as from read_parquet('{DATA / 'flights.parquet'}')")
     duck.execute(f"create table planes as from read_csv('{DATA / 'planes.csv'}', nullstr = 'NA')")
-    kernel = Kernel(specs(), DATA)
+    kernel = Kernel(onrush_specs(), DATA)
     kernel.ok('let flights = read_parquet("flights.parquet").persist(); let planes = read_csv("planes.csv");')
     results = []
     print(f"{'step':14} {'onrush':>10} {'polars':>10} {'duckdb':>10}   median of {ROUNDS}, ms")

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cells import specs
+from cells import onrush_specs
 from driver import Kernel
 from sklearn import cluster, decomposition, ensemble, linear_model, naive_bayes, neighbors, preprocessing, tree
 
@@ -71,7 +71,7 @@ def main() -> None:
     columns |= {f"w{seed}": np.ones(ROWS) for seed in range(ROUNDS + 1)}
     folder = Path(tempfile.mkdtemp())
     pq.write_table(pa.table(columns), folder / "rows.parquet")
-    kernel = Kernel(specs(), folder)
+    kernel = Kernel(onrush_specs(), folder)
     kernel.ok('let f = read_parquet("rows.parquet").persist();')
     kernel.ok(f"let features: Vec<String> = (0..{WIDTH}).map(|j| format!(\"x{{j}}\")).collect();")
     results = []

@@ -285,7 +285,9 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
 
 /// The scores of a card: accuracy of a classifier, R² of a regressor. None of an estimator that does not predict.
 fn default_scores(fitted: &FittedModel, data: &Data) -> Vec<(String, f64)> {
-    if !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
+    // Each row of the training would be looked up among all of them.
+    let is_lookup = fitted.spec.estimator.starts_with("KNeighbors");
+    if is_lookup || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
         return Vec::new();
     }
     let name = onrush_learn::select::score::default_scorer(!fitted.classes.is_empty());
