@@ -153,7 +153,7 @@ fn transformer(name: &str, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(F
 
 /// The rows with the outputs of a transformer as features. The rows have the transformer's features in its order.
 fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Result<Data, Error> {
-    check::features(&fitted.spec, data, "used").map_err(|e| inside(name, e))?;
+    check::features(&fitted.spec, data).map_err(|e| inside(name, e))?;
     let features = features_of(name, fitted)?;
     let wanted: Vec<usize> = features.iter().map(|(k, _)| *k).collect();
     let values = fitted.model().apply(data, &wanted).map_err(|e| inside(name, e))?;

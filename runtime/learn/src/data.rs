@@ -105,6 +105,15 @@ impl Data {
 
     /// The rows at these positions, in this order. Evaluation sets stay.
     pub fn take(&self, rows: &[usize]) -> Data {
+        Data { eval: self.eval.clone(), ..self.rows_at(rows) }
+    }
+
+    /// Every `step`th row, without evaluation sets.
+    pub fn every(&self, step: usize) -> Data {
+        self.rows_at(&(0..self.rows).step_by(step.max(1)).collect::<Vec<usize>>())
+    }
+
+    fn rows_at(&self, rows: &[usize]) -> Data {
         let pick = |values: &[f64]| rows.iter().map(|r| values[*r]).collect::<Vec<f64>>();
         let features = self.features.iter();
         let features = features.map(|c| Column { values: pick(&c.values), name: c.name.clone(), kind: c.kind.clone() });
@@ -116,7 +125,7 @@ impl Data {
             classes: self.classes.clone(),
             weight: self.weight.as_deref().map(pick),
             groups: self.groups.as_deref().map(pick),
-            eval: self.eval.clone(),
+            eval: Vec::new(),
         }
     }
 

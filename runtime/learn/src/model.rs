@@ -167,7 +167,7 @@ impl FittedModel {
     /// If a feature is missing, or a value cannot be used.
     pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         let data = self.aligned(data)?;
-        crate::check::features(&self.spec, &data, "used")?;
+        crate::check::features(&self.spec, &data)?;
         self.model().apply(&data, wanted)
     }
 

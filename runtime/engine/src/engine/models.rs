@@ -87,7 +87,8 @@ impl Engine {
             onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
             let training = self.training(fit, task)?;
             let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
-            let trained = TrainedModel::new(key, fit, fitted, &training, begun.elapsed().as_secs_f64());
+            let seconds = begun.elapsed().as_secs_f64();
+            let trained = self.on_learners(|| TrainedModel::new(key, fit, fitted, &training, seconds));
             self.keep(id, Arc::new(trained))
         };
         work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
@@ -260,20 +261,24 @@ impl Engine {
         task: &TaskHandle,
         work: impl FnOnce(&Run<'_>) -> Result<T, Error> + Send,
     ) -> Result<T, Diagnostic> {
-        let pool = self.learners.get_or_init(|| {
-            let threads = self.config.threads;
-            rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("learn {i}")).build().ok()
-        });
         let stopped = || task.cancelled();
         let stage = |text: String| task.stage(text);
         let steps = |done: u64, of: u64| task.set_steps(done, of);
         let detail = |detail| task.set_detail(detail);
         let run = Run { is_stopped: &stopped, stage: &stage, steps: &steps, detail: &detail };
+        self.on_learners(|| work(&run)).map_err(diagnose)
+    }
+
+    /// Runs work on the threads that train models.
+    fn on_learners<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let pool = self.learners.get_or_init(|| {
+            let threads = self.config.threads;
+            rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("learn {i}")).build().ok()
+        });
         match pool {
-            Some(pool) => pool.install(|| work(&run)),
-            None => work(&run),
+            Some(pool) => pool.install(work),
+            None => work(),
         }
-        .map_err(diagnose)
     }
 
     /// Equal for trainings that give the same model.

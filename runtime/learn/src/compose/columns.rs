@@ -117,7 +117,7 @@ impl Block {
             return Ok(wanted.iter().map(|j| data.features[*j].values.clone()).collect());
         };
         let data = Data::new(self.columns.iter().map(|j| data.features[*j].clone()).collect());
-        check::features(&fitted.spec, &data, "used").map_err(|e| inside(&self.name, e))?;
+        check::features(&fitted.spec, &data).map_err(|e| inside(&self.name, e))?;
         fitted.model().apply(&data, wanted).map_err(|e| inside(&self.name, e))
     }
 }

@@ -98,7 +98,7 @@ impl Model for Pipeline {
         for (name, fitted) in before {
             now = Cow::Owned(transformed(name, fitted, &now)?);
         }
-        check::features(&last.spec, &now, "used").map_err(|e| inside(name, e))?;
+        check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
         last.model().apply(&now, wanted).map_err(|e| inside(name, e))
     }
 

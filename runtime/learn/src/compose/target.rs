@@ -94,7 +94,7 @@ impl Model for TransformedTarget {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        check::features(&self.model.spec, data, "used").map_err(|e| inside(&self.name, e))?;
+        check::features(&self.model.spec, data).map_err(|e| inside(&self.name, e))?;
         let mut values = self.model.model().apply(data, wanted).map_err(|e| inside(&self.name, e))?;
         let roles = self.outputs(&[]);
         if let Some(func) = self.func {

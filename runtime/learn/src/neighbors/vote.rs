@@ -85,7 +85,7 @@ impl FittedModel {
             }
         };
         let data = self.aligned(data)?;
-        crate::check::features(&self.spec, &data, "searched")?;
+        crate::check::features(&self.spec, &data)?;
         let search = match (n_neighbors, radius) {
             (Some(_), Some(_)) => {
                 return Err(Error::new("parameter", "`n_neighbors` and `radius` are both set: one of them"));

@@ -14,6 +14,7 @@ use onrush_logical::ops::Inputs;
 use onrush_wire::learn::{Fit, Spec};
 use onrush_wire::plan::Op;
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Field, FrameId};
+use rayon::prelude::*;
 
 use super::results::TrainedModel;
 use super::{Task, diagnose, task_of};
@@ -128,17 +129,14 @@ impl Engine {
             .help("or give the session more memory: ONRUSH_MEMORY=16G"));
         }
         task.stage("read columns");
-        let mut columns = Vec::new();
-        let mut fields = Vec::new();
-        for (position, (name, _)) in features.iter().enumerate() {
-            let array = whole(&table, position)?;
-            fields.push(Field {
-                name: name.clone(),
-                dtype: onrush_frame::dtype_to_wire(array.data_type()),
-                nullable: array.null_count() > 0,
-            });
-            columns.push(column(name, &array)?);
-        }
+        let one = |(position, (name, _)): (usize, &(String, Expr))| {
+            let dtype = onrush_frame::dtype_to_wire(table.schema().field(position).data_type());
+            let nullable = table.batches().iter().any(|batch| batch.column(position).null_count() > 0);
+            let field = Field { name: name.clone(), dtype, nullable };
+            Ok((field, feature(&table, position, name)?))
+        };
+        let read = || features.par_iter().enumerate().map(one).collect::<Result<Vec<_>, Diagnostic>>();
+        let (fields, columns) = self.on_learners(read)?.into_iter().unzip();
         let extra = |name: &str| match table.schema().index_of(name) {
             Ok(position) => whole(&table, position).map(Some),
             Err(_) => Ok(None),
@@ -254,6 +252,18 @@ fn whole(table: &Table, position: usize) -> Result<ArrayRef, Diagnostic> {
         [] => Ok(arrow::array::new_empty_array(table.schema().field(position).data_type())),
         pieces => concat(pieces).map_err(|e| internal(&e.to_string())),
     }
+}
+
+/// A feature of a table.
+fn feature(table: &Table, position: usize, name: &str) -> Result<Column, Diagnostic> {
+    let batches = || table.batches().iter().map(|batch| batch.column(position));
+    // The usual case is copied once.
+    if table.schema().field(position).data_type() == &DataType::Float64 && batches().all(|c| c.null_count() == 0) {
+        let mut values = Vec::with_capacity(table.rows());
+        batches().for_each(|c| values.extend_from_slice(c.as_primitive::<Float64Type>().values()));
+        return Ok(Column::number(name, values));
+    }
+    column(name, &whole(table, position)?)
 }
 
 /// A feature.

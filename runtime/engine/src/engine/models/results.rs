@@ -283,19 +283,24 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
     Ok(Table::new(schema, vec![batch]))
 }
 
-/// The scores of a card: accuracy of a classifier, R² of a regressor. None of an estimator that does not predict.
-fn default_scores(fitted: &FittedModel, data: &Data) -> Vec<(String, f64)> {
+/// Rows on which the training score of a card is computed at most. More would take as long as some trainings.
+const SCORED: usize = 20_000;
+
+/// The score of a card with its rows: accuracy of a classifier, R² of a regressor. `None` of an estimator that does not predict.
+fn training_score(fitted: &FittedModel, data: &Data) -> Option<(String, String, f64)> {
     // Each row of the training would be looked up among all of them.
     let is_lookup = fitted.spec.estimator.starts_with("KNeighbors");
     if is_lookup || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
-        return Vec::new();
+        return None;
     }
     let name = onrush_learn::select::score::default_scorer(!fitted.classes.is_empty());
+    let step = data.rows.div_ceil(SCORED);
     // A card without a score is no reason to lose the model.
-    match onrush_learn::select::score(name, fitted, data) {
-        Ok(value) if value.is_finite() => vec![(name.to_string(), value)],
-        _ => Vec::new(),
-    }
+    let (score, of) = match step {
+        0 | 1 => (onrush_learn::select::score(name, fitted, data), "training".to_string()),
+        _ => (onrush_learn::select::score(name, fitted, &data.every(step)), format!("training, 1 row of {step}")),
+    };
+    score.ok().filter(|value| value.is_finite()).map(|value| (name.to_string(), of, value))
 }
 
 /// A row for each fold of a cross-validation.
@@ -328,10 +333,7 @@ const BARS: usize = 200;
 fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
     let model = fitted.model();
     let (bars_title, bars) = bars(fitted);
-    let scores = match data.y.is_empty() {
-        true => Vec::new(),
-        false => default_scores(fitted, data),
-    };
+    let score = if data.y.is_empty() { None } else { training_score(fitted, data) };
     let mut card = Card {
         estimator: fitted.spec.estimator.clone(),
         rows: fitted.rows,
@@ -339,7 +341,7 @@ fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
         place: "cpu".to_string(),
         seconds,
         params: params(&fitted.spec),
-        scores: scores.into_iter().map(|(name, value)| (name, "training".to_string(), value)).collect(),
+        scores: score.into_iter().collect(),
         bars_title,
         bars,
         curve_title: ("iteration".to_string(), "loss".to_string()),

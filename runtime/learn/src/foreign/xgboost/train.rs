@@ -380,7 +380,7 @@ fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
     if aligned.rows == 0 {
         return Err(Error::new("no-rows", format!("the rows for evaluation of {} are none", spec.estimator)));
     }
-    check::features(spec, &aligned, "scored")?;
+    check::features(spec, &aligned)?;
     in_single_precision(&aligned)?;
     Ok(aligned)
 }
