@@ -132,7 +132,7 @@ pub struct Engine {
     task_context: OnceLock<Arc<TaskContext>>,
     holders: RwLock<Vec<Weak<dyn TableHolder>>>,
     runtime: Option<tokio::runtime::Runtime>,
-    /// TrainedModel models by key, as long as they live.
+    /// Trained models by key, held weakly.
     trained: Mutex<HashMap<u128, Weak<TrainedModel>>>,
     /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
     learners: OnceLock<Option<rayon::ThreadPool>>,
@@ -583,7 +583,7 @@ impl Engine {
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
-    /// Bytes of resident frames in memory and of kept results; a buffer that two of them share counts twice.
+    /// Bytes of resident frames in memory, of models and of kept results; a buffer that two of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
         self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models

@@ -82,9 +82,7 @@ metrics! {
 
 fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::result::Result<Typed, Diagnostic> {
     let (truth, predicted) = (call.this(), call.arg(1));
-    let is_number = |value: &Typed| {
-        types::is_number(&value.dtype) || types::is_decimal(&value.dtype) || value.dtype == DataType::Boolean
-    };
+    let is_number = |value: &Typed| types::is_feature(&value.dtype);
     let needs_numbers: &[&Typed] = match of {
         Of::Numbers => &[&truth, &predicted],
         Of::Scores => &[&predicted],
@@ -164,7 +162,8 @@ impl Side {
 
     fn push(&mut self, array: &dyn Array, row: usize) {
         match self {
-            Side::Numbers(values) => values.push(array.as_primitive::<Float64Type>().value(row)),
+            // Minus zero is zero.
+            Side::Numbers(values) => values.push(array.as_primitive::<Float64Type>().value(row) + 0.0),
             Side::Strings { codes, names, known } => {
                 let value = array.as_string::<i32>().value(row);
                 let code = known.get(value).copied().unwrap_or_else(|| {
@@ -243,6 +242,10 @@ impl Pairs {
                 (positions(a, &ra), positions(b, &rb), all.len())
             }
             (Side::Numbers(a), Side::Numbers(b)) => {
+                // As in scikit-learn, 0 and 1 are the negative and the positive class, also in a group that has one of them.
+                if a.iter().chain(b).all(|v| *v == 0.0 || *v == 1.0) {
+                    return (a.clone(), b.clone(), 2);
+                }
                 let mut all: Vec<f64> = a.iter().chain(b).copied().collect();
                 all.sort_by(f64::total_cmp);
                 all.dedup();
@@ -274,6 +277,10 @@ impl Pairs {
                 (codes.iter().map(|c| rank[*c as usize]).collect(), names.len())
             }
         };
+        if classes < 2 {
+            // Which class it is cannot be known.
+            return Ok((Vec::new(), scores));
+        }
         if classes > 2 {
             let message =
                 format!("`{}` compares two classes with the score of the second, and there are {classes}", self.name);
@@ -292,6 +299,9 @@ impl Pairs {
             }
             Of::Scores => {
                 let (positive, scores) = self.scores()?;
+                if positive.is_empty() {
+                    return Ok(f64::NAN);
+                }
                 let y: Vec<f64> = positive.iter().map(|p| f64::from(*p)).collect();
                 let other: Vec<f64> = scores.iter().map(|p| 1.0 - p).collect();
                 Ok(match self.name {
@@ -327,7 +337,19 @@ fn of_numbers(name: &str, y: &[f64], p: &[f64]) -> std::result::Result<f64, Erro
     })
 }
 
+/// Classes of which pairs are counted at most.
+const MOST_CLASSES: usize = 2048;
+
 fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::Result<f64, Error> {
+    let counts = !matches!(
+        name,
+        "accuracy_score" | "zero_one_loss" | "adjusted_rand_score" | "normalized_mutual_info_score"
+            | "adjusted_mutual_info_score" | "v_measure_score" | "fowlkes_mallows_score"
+    );
+    if counts && classes > MOST_CLASSES {
+        let message = format!("`{name}` compares classes, and there are {classes} different values: at most {MOST_CLASSES}");
+        return Err(Error::new("metric", message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on"));
+    }
     let confusion = || Confusion::new(y, p, None, classes);
     let binary = || match classes {
         0..=2 => Ok(Average::Binary),
@@ -338,12 +360,12 @@ fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::
         "accuracy_score" => classification::accuracy(y, p, None),
         "zero_one_loss" => classification::zero_one_loss(y, p, None),
         "balanced_accuracy_score" => confusion().balanced_accuracy(),
-        "precision_score" => confusion().precision(binary()?),
-        "recall_score" => confusion().recall(binary()?),
-        "f1_score" => confusion().fbeta(1.0, binary()?),
+        "precision_score" => binary().map(|average| confusion().precision(average))?,
+        "recall_score" => binary().map(|average| confusion().recall(average))?,
+        "f1_score" => binary().map(|average| confusion().fbeta(1.0, average))?,
         "f1_macro_score" => confusion().fbeta(1.0, Average::Macro),
         "f1_weighted_score" => confusion().fbeta(1.0, Average::Weighted),
-        "jaccard_score" => confusion().jaccard(binary()?),
+        "jaccard_score" => binary().map(|average| confusion().jaccard(average))?,
         "matthews_corrcoef" => confusion().matthews_corrcoef(),
         "cohen_kappa_score" => confusion().cohen_kappa(None),
         "adjusted_rand_score" => clusters::adjusted_rand_score(y, p),

@@ -2,7 +2,6 @@
 //!
 //! An expression names a model by its key. The engine that trained or loaded it has registered what it can do ([`register`]).
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -45,11 +44,6 @@ pub trait Predictor: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// If a value cannot be used, such as a null or a category that was not seen in training.
     fn predict(&self, columns: &[ArrayRef], rows: usize) -> std::result::Result<Vec<ArrayRef>, Diagnostic>;
-
-    /// An output as coefficients of the inputs and an intercept, if it is linear in them.
-    fn linear(&self, _output: usize) -> Option<(Vec<f64>, f64)> {
-        None
-    }
 }
 
 /// Models by key, as long as they live.
@@ -114,26 +108,20 @@ fn value(
         let error = check::plan_error("unknown-column", message);
         lower.fail(error.note(format!("the model was trained on {}", list.join(", "))), span, "")
     })?;
-    let is_string = is_string(&found.dtype);
-    let fits = is_string == input.is_string && (is_string || is_number(&found.dtype)) || found.dtype == DataType::Null;
+    let is_string = types::is_string(&found.dtype);
+    let fits = is_string == input.is_string && (is_string || types::is_feature(&found.dtype)) || found.dtype == DataType::Null;
     if !fits {
         let wanted = if input.is_string { "strings" } else { "numbers" };
         let message =
             format!("`{}` is `{}`, but the model was trained on {wanted}", input.name, type_name(&found.dtype));
         return Err(lower.fail(check::plan_error("type-mismatch", message), span, ""));
     }
-    Ok(if is_string { found.expr } else { found.f64() })
-}
-
-fn is_string(dtype: &DataType) -> bool {
-    match dtype {
-        DataType::Dictionary(_, value) => types::is_text(value),
-        dtype => types::is_text(dtype),
-    }
-}
-
-fn is_number(dtype: &DataType) -> bool {
-    types::is_number(dtype) || types::is_decimal(dtype) || dtype == &DataType::Boolean
+    // A column without a type has nulls of either kind.
+    Ok(match (is_string, input.is_string) {
+        (true, _) => found.expr,
+        (false, true) => found.text(),
+        (false, false) => found.f64(),
+    })
 }
 
 /// Outputs have names that a user chose, with any characters: fields of the struct are named by position.
@@ -153,12 +141,6 @@ impl ModelCall {
     fn new(model: Arc<dyn Predictor>) -> ModelCall {
         let name = format!("model_{:032x}", model.key());
         ModelCall { model, name, signature: Signature::variadic_any(Volatility::Immutable) }
-    }
-
-    /// The model of a function, if it is one.
-    pub fn of(function: &ScalarUDF) -> Option<&Arc<dyn Predictor>> {
-        let inner: &dyn Any = function.inner().as_ref();
-        inner.downcast_ref::<ModelCall>().map(|call| &call.model)
     }
 
     fn fields(&self) -> Fields {

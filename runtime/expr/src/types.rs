@@ -8,6 +8,19 @@ use onrush_wire::{Diagnostic, Value};
 /// The layout of text that expressions make.
 pub const TEXT: DataType = DataType::Utf8View;
 
+/// Whether an estimator takes it as a number: numbers, decimals and booleans.
+pub fn is_feature(dtype: &DataType) -> bool {
+    is_number(dtype) || is_decimal(dtype) || dtype == &DataType::Boolean
+}
+
+/// Whether it holds strings, also as a dictionary.
+pub fn is_string(dtype: &DataType) -> bool {
+    match dtype {
+        DataType::Dictionary(_, value) => is_text(value),
+        dtype => is_text(dtype),
+    }
+}
+
 /// 128 bits hold 1.7e38, and sums are looked at as floats, which are not exact.
 pub const MOST_OF_SUMS: f64 = 1.5e38;
 

@@ -24,7 +24,7 @@ use onrush_wire::plan::{FileMark, Source};
 
 pub use cache::FileCache;
 pub use memory::{Full, Memory, NoLimit};
-pub use write::{FileWriter, Written};
+pub use write::{FileWriter, Written, write_bytes};
 
 /// A source that was opened: its schema is known, and its rows are in memory or can be scanned.
 #[derive(Clone, Debug)]

@@ -126,6 +126,18 @@ impl FileWriter {
     }
 }
 
+/// Writes a whole file, with the care of [`FileWriter`]: it gets its name when it is complete, and a file that is there keeps its mode and owner.
+///
+/// # Errors
+/// A missing folder, a path that exists and is not a regular file, a full disk.
+pub fn write_bytes(path: &str, folder: &str, bytes: &[u8]) -> Result<Written, Diagnostic> {
+    let target = Target::open(path, folder)?;
+    let (temporary, mut file) = target.temporary()?;
+    file.write_all(bytes).map_err(|e| io_diagnostic("written", &target.named, &e))?;
+    let bytes = target.replace(temporary, &file)?;
+    Ok(Written { path: target.named, rows: 0, bytes })
+}
+
 /// Formats of text have no place for lists and structs (CSV) or raw bytes.
 fn check_columns(format: &SinkFormat, schema: &SchemaRef) -> Result<(), Diagnostic> {
     if !matches!(format, SinkFormat::Csv { .. }) {

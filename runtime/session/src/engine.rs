@@ -331,7 +331,7 @@ impl Process {
             Ask::RestoreModel { id } => {
                 let descriptor = descriptor.ok_or_else(|| lost_file("it did not come with the message"))?;
                 let bytes = memory::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
-                let (info, _) = engine.restore_model(id, "", &bytes)?;
+                let (info, _) = engine.restore_model(id, "the session's copy of the model", bytes)?;
                 Reply::Model { id, info: Box::new(info) }
             }
             Ask::Model { model, what } => match engine.model_ask(model, &what, task)? {
@@ -364,7 +364,7 @@ impl Process {
 
 /// A model that was made, with its file in memory that outlives this process.
 fn with_file((info, bytes): (ModelInfo, Vec<u8>), id: ModelId) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
-    // Without a copy the model is trained again when it is needed again.
+    // Without a copy a model is trained again when it is needed again; one of a file cannot be restored.
     Ok((Reply::Model { id, info: Box::new(info) }, memory::sealed("onrush-model", &bytes).ok()))
 }
 

@@ -6,7 +6,7 @@
 mod data;
 mod results;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -81,15 +81,22 @@ impl Engine {
         let work = || {
             let key = self.key_of_fit(fit)?;
             if let Some(known) = self.known_model(key) {
-                return self.keep(id, known);
+                return self.keep(id, known, None);
             }
             let begun = Instant::now();
             onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
             let training = self.training(fit, task)?;
             let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
             let seconds = begun.elapsed().as_secs_f64();
+            // A search that was stopped has tried less than its key says.
+            let key = match task.cancelled() {
+                true if fit.spec.is_search() => key::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
+                // Nobody waits for it.
+                true => return Err(onrush_frame::Cancelled.into()),
+                false => key,
+            };
             let trained = self.on_learners(|| TrainedModel::new(key, fit, fitted, &training, seconds));
-            self.keep(id, Arc::new(trained))
+            self.keep(id, Arc::new(trained), None)
         };
         work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
     }
@@ -99,28 +106,48 @@ impl Engine {
     /// # Errors
     /// If the file cannot be read, or is not a model.
     pub fn load_model(&self, id: ModelId, path: &str, folder: &str) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
-        let path = full_path(path, folder);
-        let bytes = std::fs::read(&path).map_err(|e| {
-            Diagnostic::error(Class::Run, "file", format!("the model {} cannot be read: {e}", path.display()))
-        })?;
-        self.restore_model(id, &path.display().to_string(), &bytes)
+        let path = Path::new(folder).join(path);
+        let failed = |why: &dyn std::fmt::Display| {
+            Diagnostic::error(Class::Run, "file", format!("the model {} cannot be read: {why}", path.display()))
+        };
+        let metadata = std::fs::metadata(&path).map_err(|e| failed(&e))?;
+        if !metadata.is_file() {
+            return Err(failed(&"it is not a regular file"));
+        }
+        if metadata.len() > self.memory_limit() / 4 {
+            let (has, may) = (metadata.len() >> 20, self.memory_limit() >> 22);
+            return Err(failed(&format!("it has {has} MB, and a model may take {may} MB")).help("ONRUSH_MEMORY=16G"));
+        }
+        let bytes = std::fs::read(&path).map_err(|e| failed(&e))?;
+        self.restore_model(id, &path.display().to_string(), bytes)
     }
 
-    /// The model of a file's bytes. `name` decides nothing but messages.
+    /// The model of a file's bytes. `name` is for messages.
     ///
     /// # Errors
-    /// If the bytes are no model.
-    pub fn restore_model(&self, id: ModelId, name: &str, bytes: &[u8]) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
-        let fitted = onrush_learn::save::load(name, bytes).map_err(diagnose)?;
-        let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
-        self.keep(id, Arc::new(trained))
+    /// If the bytes are not those of a model.
+    pub fn restore_model(
+        &self,
+        id: ModelId,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+        let fitted = onrush_learn::save::load(name, &bytes).map_err(diagnose)?;
+        let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(&bytes, h)))?;
+        self.keep(id, Arc::new(trained), Some(bytes))
     }
 
     fn known_model(&self, key: u128) -> Option<Arc<TrainedModel>> {
         self.trained.lock().unwrap_or_else(|e| e.into_inner()).get(&key)?.upgrade()
     }
 
-    fn keep(&self, id: ModelId, trained: Arc<TrainedModel>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+    /// Puts a model into the catalog. Gives what is known of it, and its file: `bytes`, if it comes from one.
+    fn keep(
+        &self,
+        id: ModelId,
+        trained: Arc<TrainedModel>,
+        bytes: Option<Vec<u8>>,
+    ) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let mut known = self.trained.lock().unwrap_or_else(|e| e.into_inner());
         known.retain(|_, other| other.strong_count() > 0);
         let trained = match known.get(&trained.key()).and_then(Weak::upgrade) {
@@ -133,15 +160,20 @@ impl Engine {
         drop(known);
         let predictor: Arc<dyn Predictor> = Arc::<TrainedModel>::clone(&trained);
         model::register(&predictor);
-        let bytes = onrush_learn::save::to_bytes(&trained.fitted).map_err(diagnose)?;
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None => onrush_learn::save::to_bytes(&trained.fitted).map_err(diagnose)?,
+        };
         let info = trained.info.clone();
         self.catalog.insert(id, Object::Model(trained));
         Ok((info, bytes))
     }
 
-    /// Bytes of the arrays of each model.
+    /// Bytes of the arrays of each model, in the order of ids.
     pub fn models(&self) -> Vec<(ObjectId, u64)> {
-        self.catalog.of_models(|id, model| (id, model.bytes()))
+        let mut models = self.catalog.of_models(|id, model| (id, model.bytes()));
+        models.sort_unstable();
+        models
     }
 
     /// Answers what is asked of a model.
@@ -156,7 +188,7 @@ impl Engine {
         Ok(ModelAnswer::Rows(match what {
             ModelAsk::Attribute(name) => model.attribute(name)?,
             ModelAsk::Rows => model.rows()?,
-            ModelAsk::Save { path, folder } => return save(&model.fitted, &full_path(path, folder)),
+            ModelAsk::Save { path, folder } => return save(&model.fitted, path, folder),
             ModelAsk::Evaluate { frame, what } => {
                 let needs_target =
                     !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
@@ -303,22 +335,11 @@ fn without_places(spec: &mut Spec) {
     spec.parts.iter_mut().for_each(|part| without_places(&mut part.spec));
 }
 
-fn full_path(path: &str, folder: &str) -> PathBuf {
-    Path::new(folder).join(path)
-}
-
-/// Writes a model's file: under its name when it is complete.
-fn save(fitted: &FittedModel, path: &Path) -> Result<ModelAnswer, Diagnostic> {
-    let bytes = onrush_learn::save::save(fitted, &path.display().to_string()).map_err(diagnose)?;
-    let failed = |e: std::io::Error| {
-        Diagnostic::error(Class::Run, "file", format!("the model cannot be written to {}: {e}", path.display()))
-    };
-    let partial = path.with_extension("partial");
-    std::fs::write(&partial, &bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|e| {
-        let _ = std::fs::remove_file(&partial);
-        failed(e)
-    })?;
-    Ok(ModelAnswer::Written { path: path.display().to_string(), bytes: bytes.len() as u64 })
+/// Writes a model's file.
+fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<ModelAnswer, Diagnostic> {
+    let bytes = onrush_learn::save::save(fitted, path).map_err(diagnose)?;
+    let written = onrush_io::write_bytes(path, folder, &bytes)?;
+    Ok(ModelAnswer::Written { path: written.path.display().to_string(), bytes: written.bytes })
 }
 
 /// An error of an estimator for the user.

@@ -191,11 +191,10 @@ impl Link {
         wanted: &dyn Fn() -> bool,
         keeps: &dyn Fn() -> bool,
     ) -> Result<(Reply, Option<OwnedFd>), Broken> {
-        let patience = |ask: &Ask| match ask {
+        let longest = match &ask {
             Ask::Fit { fit, .. } if fit.spec.is_search() => SEARCH_PATIENCE,
             _ => CANCEL_PATIENCE,
         };
-        let longest = patience(&ask);
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
         begun(call);
         let (answer, answered) = mpsc::channel();

@@ -48,14 +48,16 @@ impl Supervisor {
             self.state.lock().check_generation(&client.notebook, client.generation)?;
         }
         let done = |reply| Ok((reply, None));
-        let work = |title: &str, frame: FrameId, pure: bool, ask: Ask| {
-            let (frame, title) = {
+        let work_with = |title: &str, frame: FrameId, models: Vec<ObjectId>, pure: bool, ask: Ask| {
+            let (mut needed, title) = {
                 let state = self.state.lock();
                 let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
-                (state.catalog.target_frame(frame), format!("{title}: {}", known.title))
+                (vec![state.catalog.target(frame.into())], format!("{title}: {}", known.title))
             };
-            self.with_task(client, stream, title, |task| self.ask(task, &[frame.into()], &|| (ask.clone(), None), pure))
+            needed.extend(models);
+            self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), pure))
         };
+        let work = |title: &str, frame: FrameId, pure: bool, ask: Ask| work_with(title, frame, Vec::new(), pure, ask);
         let target = |frame: FrameId| self.state.lock().catalog.target_frame(frame);
         match request {
             Request::Step { op, at } => {
@@ -88,7 +90,8 @@ impl Supervisor {
             Request::Lend { frame, column } => work("lend", frame, true, Ask::Lend { frame: target(frame), column }),
             Request::Value { frame, expr } => {
                 chains::check([&expr], None)?;
-                self.value(client, frame, expr, stream)
+                let models = models_in([&expr], &self.state.lock())?;
+                work_with("value", frame, models, true, Ask::Value { frame: target(frame), expr })
             }
             Request::Explain { frame, analyze } => {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
@@ -99,19 +102,21 @@ impl Supervisor {
             }
             Request::Plot(mut plot) => {
                 chains::check(plot.exprs(), None)?;
+                let models = models_in(plot.exprs(), &self.state.lock())?;
                 let frame = plot.frame;
                 plot.frame = target(frame);
-                work("plot", frame, true, Ask::Plot(plot))
+                work_with("plot", frame, models, true, Ask::Plot(plot))
             }
             Request::Explore { mut view, what } => {
                 chains::check(view.exprs(), None)?;
+                let models = models_in(view.exprs(), &self.state.lock())?;
                 let frame = view.frame;
                 view.frame = target(frame);
                 let (title, pure) = match &what {
                     Explore::Write { sink, .. } => (format!("write {}", file_name(&sink.path)), false),
                     _ => ("explore".to_string(), true),
                 };
-                work(&title, frame, pure, Ask::Explore { view, what })
+                work_with(&title, frame, models, pure, Ask::Explore { view, what })
             }
             Request::Show { frame } => {
                 kernel_only(client)?;
@@ -205,19 +210,6 @@ impl Supervisor {
         Ok((reply, None))
     }
 
-    /// The only value of an expression, which may use models.
-    fn value(&self, client: &Client, frame: FrameId, mut expr: Expr, stream: &UnixStream) -> Answer {
-        let (title, frame, needed) = {
-            let state = self.state.lock();
-            let known = state.catalog.get(frame).ok_or_else(|| unknown(frame))?;
-            let mut needed = vec![state.catalog.target(frame.into())];
-            needed.extend(replace_models(vec![&mut expr], &state)?);
-            (format!("value: {}", known.title), state.catalog.target_frame(frame), needed)
-        };
-        let ask = Ask::Value { frame, expr };
-        self.with_task(client, stream, title, |task| self.ask(task, &needed, &|| (ask.clone(), None), true))
-    }
-
     fn status(&self) -> Status {
         let (engine_pid, engine_starts, resident_bytes, device_bytes, engine) = {
             let slot = self.slot.lock();
@@ -292,7 +284,7 @@ impl Supervisor {
                 title.get_or_insert_with(|| known.title.clone());
                 *input = state.catalog.target_frame(*input);
             }
-            replace_models(op.exprs_mut(), &state)?;
+            models_in(op.exprs(), &state)?;
             (FrameId(state.catalog.new_id().0), titled(title, &op), op)
         };
         let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
@@ -454,7 +446,7 @@ impl Supervisor {
             };
             self.call(link, work, ask, data.as_deref()).map_err(|failure| match failure {
                 Failure::Said(d) if d.class != Class::Interrupted => {
-                    Failure::Said(d.note("the frame was being made again after the session's engine had died"))
+                    Failure::Said(d.note("it was being made again after the session's engine had died"))
                 }
                 other => other,
             })?;
@@ -520,17 +512,19 @@ enum Failure {
     Said(Diagnostic),
 }
 
-/// Models of another notebook stand for those of the one that published them.
-fn replace_models(exprs: Vec<&mut Expr>, state: &State) -> Result<Vec<ObjectId>, Diagnostic> {
+/// The models in expressions, as the engine knows them.
+pub(super) fn models_in<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    state: &State,
+) -> Result<Vec<ObjectId>, Diagnostic> {
     let (mut models, mut unknown) = (Vec::new(), None);
     for expr in exprs {
-        expr.for_each_mut(|node| {
-            if let ExprKind::Model(output) = &mut node.kind {
-                if state.catalog.get(output.model).is_none() {
-                    unknown = Some(output.model);
+        expr.for_each(|node| {
+            if let ExprKind::Model(output) = &node.kind {
+                match state.catalog.get(output.model) {
+                    Some(_) => models.push(state.catalog.target(output.model.into())),
+                    None => unknown = Some(output.model),
                 }
-                output.model = ModelId(state.catalog.target(output.model.into()).0);
-                models.push(output.model.into());
             }
         });
     }

@@ -36,6 +36,12 @@ impl Stop {
         self.set();
     }
 
+    /// Stops the task, also if it was stopped by its button before.
+    pub fn set_at_once(&self) {
+        self.keeps.store(false, Ordering::Release);
+        self.set();
+    }
+
     pub fn keeps(&self) -> bool {
         self.keeps.load(Ordering::Acquire)
     }
@@ -141,7 +147,7 @@ impl Tasks {
             if entry.task.notebook == *notebook && only.is_none_or(|o| o == *id) {
                 match only {
                     Some(_) => entry.stop.set_and_keep(),
-                    None => entry.stop.set(),
+                    None => entry.stop.set_at_once(),
                 }
             }
         }

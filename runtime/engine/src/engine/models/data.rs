@@ -179,21 +179,38 @@ fn name_of(expr: &Expr) -> String {
 /// The features of a training: the chosen ones, or all other columns.
 fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(String, Expr)>, Diagnostic> {
     let target_name = target.map(name_of);
+    // What stands in the target, or has another role, is not a feature unless it is named as one.
+    let mut own: Vec<String> = [&spec.weight, &spec.groups].into_iter().flatten().cloned().collect();
+    if let Some(target) = target {
+        target.for_each(|node| {
+            if let ExprKind::Column(name) = &node.kind {
+                own.push(name.clone());
+            }
+        });
+    }
     let chosen: Vec<Expr> = match &spec.features {
-        Some(exprs) => expanded(exprs, schema),
+        Some(exprs) => expanded(exprs, schema, &own),
         None => {
             let named = columns_of(spec);
             if let Some(missing) = named.iter().flatten().find(|name| schema.index_of(name).is_err()) {
                 return Err(check::unknown_column(missing, schema));
             }
             let left_out = |name: &str| {
-                let own = [target_name.as_deref(), spec.weight.as_deref(), spec.groups.as_deref()];
-                own.contains(&Some(name)) || named.as_ref().is_some_and(|list| !list.iter().any(|n| n == name))
+                own.iter().any(|other| other == name) || named.as_ref().is_some_and(|list| !list.iter().any(|n| n == name))
             };
             let names = schema.fields().iter().map(|f| f.name().as_str());
             names.filter(|name| !left_out(name)).map(Expr::column).collect()
         }
     };
+    for expr in chosen.iter().chain(target) {
+        let mut model = false;
+        expr.for_each(|node| model |= matches!(node.kind, ExprKind::Model(_)));
+        if model {
+            let message = "a feature or a target is computed by another model, which this one would need for ever";
+            return Err(check::place(check::plan_error("model", message), expr.span.as_ref(), None, "")
+                .help("put it into the frame first: `frame.with_columns(x!(p = {model.prediction()}))`"));
+        }
+    }
     let mut features: Vec<(String, Expr)> = Vec::new();
     for expr in chosen {
         let name = name_of(&expr);
@@ -209,19 +226,19 @@ fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(
     Ok(features)
 }
 
-/// `all()` and `numeric()` as columns.
-fn expanded(exprs: &[Expr], schema: &Schema) -> Vec<Expr> {
+/// `all()` and `numeric()` as columns, without those of `own`.
+fn expanded(exprs: &[Expr], schema: &Schema, own: &[String]) -> Vec<Expr> {
     let mut out = Vec::new();
     for expr in exprs {
         match &expr.kind {
             ExprKind::All { except } => {
                 let names = schema.fields().iter().map(|f| f.name());
-                out.extend(names.filter(|n| !except.contains(n)).map(|n| Expr::column(n.as_str())));
+                out.extend(names.filter(|n| !except.contains(n) && !own.contains(n)).map(|n| Expr::column(n.as_str())));
             }
             ExprKind::Call { function, args } if function == "numeric" => {
                 let is_number = |dtype: &DataType| types::is_number(dtype) || types::is_decimal(dtype);
                 let except: Vec<String> = args.iter().map(|arg| name_of(&arg.value)).collect();
-                let fields = schema.fields().iter().filter(|f| is_number(f.data_type()) && !except.contains(f.name()));
+                let fields = schema.fields().iter().filter(|f| is_number(f.data_type()) && !except.contains(f.name()) && !own.contains(f.name()));
                 out.extend(fields.map(|f| Expr::column(f.name().as_str())));
             }
             _ => out.push(expr.clone()),
@@ -269,7 +286,7 @@ fn feature(table: &Table, position: usize, name: &str) -> Result<Column, Diagnos
 /// A feature.
 pub fn column(name: &str, array: &ArrayRef) -> Result<Column, Diagnostic> {
     match array.data_type() {
-        dtype if is_string(dtype) => {
+        dtype if types::is_string(dtype) => {
             let (codes, names) = distinct(array)?;
             Ok(Column { name: name.to_string(), kind: Kind::Category(names), values: codes })
         }
@@ -277,18 +294,10 @@ pub fn column(name: &str, array: &ArrayRef) -> Result<Column, Diagnostic> {
     }
 }
 
-fn is_string(dtype: &DataType) -> bool {
-    match dtype {
-        DataType::Dictionary(_, value) => types::is_text(value),
-        dtype => types::is_text(dtype),
-    }
-}
-
 /// Numbers as f64; a null is NaN.
 fn numbers(what: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
     let dtype = array.data_type();
-    let is_number = types::is_number(dtype) || types::is_decimal(dtype);
-    if !is_number && !matches!(dtype, DataType::Boolean | DataType::Null) {
+    if !types::is_feature(dtype) && dtype != &DataType::Null {
         let message = format!("{what} is `{}`, and estimators take numbers, booleans and strings", type_name(dtype));
         return Err(check::plan_error("type-mismatch", message)
             .help("leave it out with `.features(..)`, or compute a number from it: `x!(hour = time.dt.hour())`"));
@@ -332,7 +341,7 @@ fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagno
     let positions: Vec<f64>;
     let names: Vec<String>;
     let mut representatives: Vec<u64>;
-    if is_string(array.data_type()) {
+    if types::is_string(array.data_type()) {
         (positions, names) = distinct(array)?;
     } else {
         let values = numbers("the target", array)?;
@@ -366,11 +375,11 @@ fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) -> Res
     let dtype = array.data_type();
     let is_class = match what {
         Task::Classification => true,
-        Task::Either => is_string(dtype) || dtype == &DataType::Boolean || dtype.is_integer(),
+        Task::Either => types::is_string(dtype) || dtype == &DataType::Boolean || dtype.is_integer(),
         _ => false,
     };
     if !is_class {
-        if is_string(dtype) {
+        if types::is_string(dtype) {
             let message = format!("the target `{name}` holds strings, and a regressor predicts numbers");
             return Err(check::plan_error("target", message).help("take a classifier, such as `LogisticRegression`"));
         }
@@ -383,6 +392,9 @@ fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) -> Res
             let message = format!("the target `{name}` holds numbers with decimals, and a classifier predicts classes");
             return Err(check::plan_error("target", message).help("take a regressor, such as `Ridge`"));
         }
+    }
+    if dtype.is_floating() && numbers("the target", array)?.iter().any(|v| v.is_infinite()) {
+        return Err(check::plan_error("infinite", format!("the target `{name}` is infinite in some rows")));
     }
     let (typed, names, positions) = classes(array)?;
     if positions.iter().any(|p| p.is_nan()) {
@@ -430,6 +442,11 @@ fn known_target(
 fn align(rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
     let mut aligned = rows.clone();
     for (column, known) in aligned.features.iter_mut().zip(&training.features) {
+        if column.categories().is_some() != known.categories().is_some() {
+            let (was, is) = if known.categories().is_some() { ("strings", "numbers") } else { ("numbers", "strings") };
+            let message = format!("`{}` holds {is} in the evaluation set, and {was} in the training", column.name);
+            return Err(check::plan_error("type-mismatch", message));
+        }
         if let (Some(names), Some(known_names)) = (column.categories(), known.categories()) {
             let code = |name: &String| known_names.binary_search(name).map_or(f64::NAN, |c| c as f64);
             let codes: Vec<f64> = names.iter().map(code).collect();

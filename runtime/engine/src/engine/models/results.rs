@@ -286,11 +286,15 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
 /// Rows on which the training score of a card is computed at most. More would take as long as some trainings.
 const SCORED: usize = 20_000;
 
+/// Whether a prediction searches the rows of the training.
+fn is_lookup(spec: &Spec) -> bool {
+    spec.estimator.starts_with("KNeighbors") || spec.parts.last().is_some_and(|part| is_lookup(&part.spec))
+}
+
 /// The score of a card with its rows: accuracy of a classifier, R² of a regressor. `None` of an estimator that does not predict.
 fn training_score(fitted: &FittedModel, data: &Data) -> Option<(String, String, f64)> {
-    // Each row of the training would be looked up among all of them.
-    let is_lookup = fitted.spec.estimator.starts_with("KNeighbors");
-    if is_lookup || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
+    // Each row would be looked up among all rows of the training.
+    if is_lookup(&fitted.spec) || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
         return None;
     }
     let name = onrush_learn::select::score::default_scorer(!fitted.classes.is_empty());
@@ -345,7 +349,7 @@ fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
         bars_title,
         bars,
         curve_title: ("iteration".to_string(), "loss".to_string()),
-        curves: model.curves(),
+        curves: finite(model.curves()),
         notes: model.notes(),
         parts: parts(&fitted.spec),
         ..Card::default()
@@ -354,8 +358,15 @@ fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
     card
 }
 
+/// Curves without points that are not numbers, which JSON has no word for.
+fn finite(mut curves: Vec<(String, Vec<(f64, f64)>)>) -> Vec<(String, Vec<(f64, f64)>)> {
+    curves.iter_mut().for_each(|(_, points)| points.retain(|(x, y)| x.is_finite() && y.is_finite()));
+    curves
+}
+
 fn bars(fitted: &FittedModel) -> (String, Vec<(String, f64)>) {
     let Some((title, mut bars)) = fitted.bars() else { return Default::default() };
+    bars.retain(|(_, value)| value.is_finite());
     bars.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     bars.truncate(BARS);
     (title.to_string(), bars)
