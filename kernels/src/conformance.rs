@@ -7,6 +7,7 @@ mod dates;
 mod decimal;
 mod dictionary;
 mod gather;
+mod matrix;
 pub mod peers;
 mod reduce;
 mod scan;
@@ -168,6 +169,7 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("decimal", decimal::check, decimal::measure),
     ("top_k", top_k::check, top_k::measure),
     ("dictionary", dictionary::check, dictionary::measure),
+    ("matrix", matrix::check, matrix::measure),
 ];
 
 pub fn algorithms() -> impl Iterator<Item = &'static str> {

@@ -37,6 +37,7 @@ headers! {
     PIPELINE "pipeline.cuh" needs [PRELUDE, PTX]
     LIST "list.cuh" needs [PRELUDE]
     STRINGS "strings.cuh" needs [PIPELINE]
+    MATRIX "matrix.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
 }
 

@@ -17,6 +17,7 @@ pub mod decimal;
 pub mod dictionary;
 pub mod gather;
 pub mod headers;
+pub mod matrix;
 pub mod reduce;
 pub mod scan;
 pub mod sort;
