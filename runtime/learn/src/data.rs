@@ -93,14 +93,7 @@ impl Data {
 
     /// The features row after row.
     pub fn row_major(&self) -> Vec<f64> {
-        let width = self.width();
-        let mut out = vec![0.0; self.rows * width];
-        for (j, column) in self.features.iter().enumerate() {
-            for (i, value) in column.values.iter().enumerate() {
-                out[i * width + j] = *value;
-            }
-        }
-        out
+        crate::neighbors::tile::shifted(self, &vec![0.0; self.width()])
     }
 
     /// The rows at these positions, in this order. Evaluation sets stay.

@@ -1,4 +1,4 @@
-//! Random numbers that repeat.
+//! Seeded pseudorandom number generators: NumPy's MT19937 and the counter-based Philox.
 //!
 //! [`Mt19937`] is NumPy's legacy generator (`numpy.random.RandomState`; Matsumoto and Nishimura 1998): where scikit-learn shuffles, splits and
 //! samples with a seed, the same rows come out here. [`Philox`] is a counter (Salmon, Moraes, Dror and Shaw 2011): the numbers of a row or a node do

@@ -5,11 +5,11 @@ use onrush_wire::learn::{Param, Spec};
 use crate::data::Data;
 use crate::error::Error;
 
-/// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"` (rows / (classes x rows of the class), as in scikit-learn), or a
-/// list with one weight for each class in the order of the classes.
+/// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"` (rows / (classes x rows of the class),
+/// as in scikit-learn), or a list with one weight for each class in the order of the classes.
 ///
 /// # Errors
-/// If `class_weight` is neither.
+/// If `class_weight` is neither, or a weight is not a finite number of at least 0.
 pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
     let by_class = match spec.param("class_weight") {
         Param::None => return Ok(data.weight.clone()),
@@ -19,7 +19,11 @@ pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
             counts.iter().map(|n| data.rows as f64 / (data.classes.len() as f64 * n)).collect::<Vec<f64>>()
         }
         Param::List(list) if list.len() == data.classes.len() => {
-            list.iter().map(|w| w.as_f64().unwrap_or(f64::NAN)).collect()
+            let weights = list.iter().map(|w| w.as_f64().filter(|w| w.is_finite() && *w >= 0.0));
+            weights.collect::<Option<Vec<f64>>>().ok_or_else(|| {
+                let given = Param::List(list.clone());
+                Error::new("parameter", format!("`class_weight` is {given}: expected finite numbers of at least 0"))
+            })?
         }
         other => {
             let message = format!(

@@ -316,7 +316,7 @@ fn the_nearest_rows_are_those_of_all_distances() {
         let radius = value["radius"].as_f64().unwrap();
         let spec = Spec::new("NearestNeighbors").with("metric", metric).with("p", p).with("radius", radius);
         let fitted = fit(&spec, &rest);
-        let found = fitted.kneighbors(&queries, Some(k), None).unwrap();
+        let found = fitted.kneighbors(&queries, Some(k), None, &Run::silent()).unwrap();
         let wanted = numbers(&value["distances"]);
         assert_close(&found.distances[..wanted.len()], &wanted, 1e-12, name);
         let neighbors: Vec<f64> = found.neighbors[..wanted.len()].iter().map(|n| *n as f64).collect();
@@ -325,7 +325,7 @@ fn the_nearest_rows_are_those_of_all_distances() {
             assert_eq!(neighbors, numbers(&value["neighbors"]), "{name}");
         }
         assert_eq!(found.rows.len(), queries.rows * k, "{name}");
-        let within = fitted.radius_neighbors(&queries).unwrap();
+        let within = fitted.radius_neighbors(&queries, &Run::silent()).unwrap();
         let counts = (0..queries.rows).map(|row| within.rows.iter().filter(|r| **r == row).count() as f64);
         assert_eq!(counts.collect::<Vec<f64>>(), numbers(&value["within"]), "{name}");
         assert!(within.distances.iter().all(|d| *d <= radius * (1.0 + 1e-12)), "{name}");
@@ -348,7 +348,7 @@ fn neighbours_are_those_of_a_double_loop() {
         let data = Data::new((0..width).map(|j| Column::number(format!("x{j}"), column(j))).collect());
         let fitted = fit(&Spec::new("NearestNeighbors").with("metric", metric), &data);
         let k = rows.min(13);
-        let found = fitted.kneighbors(&data, Some(k), None).unwrap();
+        let found = fitted.kneighbors(&data, Some(k), None, &Run::silent()).unwrap();
         for row in 0..rows {
             let distance = |other: usize| {
                 let gaps = data.features.iter().map(|c| (c.values[row] - c.values[other]).abs());
@@ -396,7 +396,7 @@ fn neighbours_vote_as_in_scikit_learn() {
             assert_close(&every(&proba, stride), &numbers(&want["proba"]), 1e-12, name);
         }
         assert_repeats(&spec, &train);
-        assert_eq!(fitted.kneighbors(&test, None, None).unwrap().rows.len() % test.rows, 0);
+        assert_eq!(fitted.kneighbors(&test, None, None, &Run::silent()).unwrap().rows.len() % test.rows, 0);
     }
 }
 
@@ -411,29 +411,29 @@ fn searches_say_what_does_not_fit() {
     let index = fit(&Spec::new("NearestNeighbors"), &features("iris"));
     let message = |found: Result<onrush_learn::Neighbors, onrush_learn::Error>| found.unwrap_err().message;
     assert_eq!(
-        message(index.kneighbors(&iris, Some(3), Some(1.0))),
+        message(index.kneighbors(&iris, Some(3), Some(1.0), &Run::silent())),
         "`n_neighbors` and `radius` are both set: one of them"
     );
-    assert_eq!(message(index.kneighbors(&iris, None, Some(-1.0))), "`radius` is -1: at least 0");
+    assert_eq!(message(index.kneighbors(&iris, None, Some(-1.0), &Run::silent())), "`radius` is -1: at least 0");
     assert_eq!(
-        message(index.kneighbors(&iris, Some(151), None)),
+        message(index.kneighbors(&iris, Some(151), None, &Run::silent())),
         "`n_neighbors` is 151: at least 1 and at most 150, the number of rows of the training"
     );
     let missing = Column::number(&iris.features[0].name, vec![f64::NAN; 150]);
     let with_null = Data::new([&[missing], &iris.features[1..]].concat());
     let wanted = format!("`{}` has 150 nulls of 150, and NearestNeighbors takes none", iris.features[0].name);
-    assert_eq!(message(index.kneighbors(&with_null, None, None)), wanted);
+    assert_eq!(message(index.kneighbors(&with_null, None, None, &Run::silent())), wanted);
     let other = fit(&Spec::new("GaussianNB"), &iris);
     assert_eq!(
-        message(other.kneighbors(&iris, None, None)),
-        "GaussianNB keeps no rows of its training, so that none are near"
+        message(other.kneighbors(&iris, None, None, &Run::silent())),
+        "GaussianNB does not store its training rows, so it has no `kneighbors`"
     );
     for width in [2, 20] {
         let values = vec![1e300, -1e300, 0.0, 1e-300, 1e300];
         let huge = Data::new((0..width).map(|j| Column::number(format!("x{j}"), values.clone())).collect());
         for metric in ["euclidean", "manhattan", "chebyshev", "cosine"] {
             let fitted = fit(&Spec::new("NearestNeighbors").with("metric", metric), &huge);
-            assert_eq!(fitted.kneighbors(&huge, Some(5), None).unwrap().rows.len(), 25);
+            assert_eq!(fitted.kneighbors(&huge, Some(5), None, &Run::silent()).unwrap().rows.len(), 25);
             assert!(fit(&Spec::new("DBSCAN").with("metric", metric), &huge).model().rows().is_some());
         }
     }
@@ -535,4 +535,30 @@ fn lying_model_files_are_refused() {
             assert!(model.check(4, 2).is_err(), "{name} takes 2 classes");
         }
     }
+}
+
+#[test]
+fn searches_are_limited_and_stop() {
+    let column = |rows: usize| Data::new(vec![Column::number("x", (0..rows).map(|i| i as f64).collect())]);
+    let index = fit(&Spec::new("NearestNeighbors"), &column(20_000));
+    let error = index.kneighbors(&column(10_000), Some(20_000), None, &Run::silent()).unwrap_err();
+    assert_eq!(error.message, "the search finds more than 134217728 pairs of rows");
+    let stopped = Run { is_stopped: &|| true, ..Run::silent() };
+    assert!(index.kneighbors(&column(10), None, Some(1.0), &stopped).unwrap_err().stopped);
+    assert!(onrush_learn::fit(&Spec::new("DBSCAN"), &column(10), &stopped).err().unwrap().stopped);
+}
+
+#[test]
+fn dense_rows_are_one_cluster() {
+    // All pairs of rows are neighbours, and there are several rounds.
+    let data = Data::new(vec![Column::number("x", (0..3000).map(|i| f64::from(i % 7)).collect())]);
+    let fitted = fit(&Spec::new("DBSCAN").with("eps", 100.0), &data);
+    assert!(fitted.model().rows().unwrap().iter().all(|label| *label == 0.0));
+}
+
+#[test]
+fn values_that_overflow_are_an_error() {
+    let column = Column::number("x", vec![1.7e308, 1.7e308, 1.6e308, 1.6e308]);
+    let message = error(&Spec::new("KMeans").with("n_clusters", 2), &Data::new(vec![column]));
+    assert_eq!(message, "the centres are not finite numbers: the values are too large");
 }

@@ -144,7 +144,7 @@ fn dependent_columns_are_named() {
 
     let wide = first_rows(&regression("diabetes"), 8);
     let fitted = check_regressor("ols_wide", &Spec::new("LinearRegression"), &wide, 1e-9);
-    assert!(notes(&fitted)[0].ends_with("there are only 8 rows"), "{:?}", notes(&fitted));
+    assert!(notes(&fitted)[0].ends_with("8 rows for 11 coefficients"), "{:?}", notes(&fitted));
 }
 
 /// The data of one of NIST's sets. Powers of a predictor are further columns.
@@ -526,12 +526,58 @@ fn wrong_input_is_named() {
     );
     let message = error(&Spec::new("LogisticRegression").with("class_weight", [1.0, -2.0, 1.0]), &iris);
     assert!(message.starts_with("`class_weight` is [1, -2, 1]: expected finite numbers of at least 0"), "{message}");
+    let message = error(&Spec::new("HistGradientBoostingClassifier").with("class_weight", [1.0, -2.0, 1.0]), &iris);
+    assert!(message.starts_with("`class_weight` is [1, -2, 1]: expected finite numbers of at least 0"), "{message}");
     let message = error(&Spec::new("LogisticRegression").with("C", 2.0), &iris);
     assert!(message.starts_with("`LogisticRegression` has no parameter `C`; did you mean `c`?"), "{message}");
     let message = error(&Spec::new("LogisticRegressionCV").with("cv", 60), &iris);
     assert!(message.starts_with("60 folds, but no class has more than 50 rows"), "{message}");
     let message = error(&Spec::new("LassoCV").with("alphas", [1.0, f64::INFINITY]), &data);
     assert!(message.starts_with("`alphas` is [1, inf]: expected a count, or finite numbers"), "{message}");
+}
+
+#[test]
+fn fewer_rows_than_coefficients_is_a_note() {
+    let few = first_rows(&regression("diabetes"), 10);
+    let found = notes(&fit(&Spec::new("LinearRegression"), &few));
+    assert_eq!(found, ["rank 9 of 10: 10 rows for 11 coefficients"]);
+}
+
+#[test]
+fn too_many_features_are_refused_before_memory_runs_out() {
+    let column =
+        |j: usize| Column::number(format!("x{j}"), (0..6).map(|i| (((i + 1) * (j + 1)) as f64).sin()).collect());
+    let wide =
+        |width: usize| Data { y: vec![0.0, 1.0, 0.0, 1.0, 0.5, 2.0], ..Data::new((0..width).map(column).collect()) };
+    for name in ["LinearRegression", "Ridge"] {
+        let message = error(&Spec::new(name).with("positive", true), &wide(4097));
+        assert!(message.starts_with("`positive` with 4097 features: at most 4096"), "{message}");
+    }
+    let classes = vec!["a".to_string(), "b".to_string()];
+    let classes = Data { y: vec![0.0, 1.0, 0.0, 1.0, 0.0, 1.0], classes, ..wide(8200) };
+    let spec = Spec::new("LogisticRegression");
+    let message = error(&spec.clone().with("penalty", "l1"), &classes);
+    assert!(message.starts_with("an l1 penalty with 8200 features: at most 8192"), "{message}");
+    assert_eq!(fit(&spec, &classes).apply(&classes, &[0]).unwrap()[0], classes.y);
+}
+
+#[test]
+fn folds_times_rows_are_limited() {
+    let values: Vec<f64> = (0..17_000).map(|i| f64::from(i).sin()).collect();
+    let data = Data { y: values.clone(), ..Data::new(vec![Column::number("x", values)]) };
+    let message = error(&Spec::new("LassoCV").with("cv", 17_000), &data);
+    assert!(message.starts_with("17000 splits of 17000 rows are too many"), "{message}");
+}
+
+#[test]
+fn ridge_ignores_directions_of_rounding() {
+    // Two equal rows. With the mean target `y`, the solution of the smallest norm is `y x / |x|^2` by hand.
+    let x = [0.1, 0.2, 0.7];
+    let columns = x.iter().enumerate().map(|(j, v)| Column::number(format!("x{j}"), vec![*v; 2])).collect();
+    let data = Data { y: vec![1.0, 2.0], ..Data::new(columns) };
+    let fitted = fit(&Spec::new("Ridge").with("alpha", 1e-40).with("fit_intercept", false), &data);
+    let wanted: Vec<f64> = x.iter().map(|v| 1.5 * v / 0.54).collect();
+    assert_close(&attribute(&fitted, "coef"), &wanted, 1e-12, "coef");
 }
 
 #[test]

@@ -12,7 +12,8 @@ macro_rules! cluster_estimators {
                 /// First centres: `k-means++`, `random` (rows of the data), or a list with the centres one after the
                 /// other.
                 init: Any = "k-means++", Any;
-                /// Number of trainings with other first centres; the best one stays. `auto` is 10 for `random`, else 1.
+                /// Number of initialisations; the run with the lowest inertia is kept. `auto` is 10 for `random`, else
+                /// 1.
                 n_init: Any = "auto", Any;
                 /// Largest number of iterations of one training.
                 max_iter: Int = 300, AtLeast(1.0);

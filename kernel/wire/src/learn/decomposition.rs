@@ -12,17 +12,18 @@ macro_rules! decomposition_estimators {
                 n_components: Any = $crate::learn::NONE, Any;
                 /// Whether components are scaled to variance 1.
                 whiten: Bool = false, Any;
-                /// Kept for scikit-learn's signature. The result is the exact one up to 4096 features.
+                /// Kept for scikit-learn's signature. The result is the exact one unless there are more than 4096 rows
+                /// and features and `n_components` is below 80 % of the smaller number.
                 svd_solver: Str = "auto", OneOf(&["auto", "full", "covariance_eigh", "arpack", "randomized"]);
                 /// Tolerance of the solver `arpack`. The exact result needs none.
                 tol: Float = 0.0, AtLeast(0.0);
-                /// Power iterations above 4096 features: a number, or `auto`.
+                /// Power iterations if the result is not the exact one: a number, or `auto`.
                 iterated_power: Any = "auto", Any;
-                /// Additional random directions above 4096 features.
+                /// Additional random directions if the result is not the exact one.
                 n_oversamples: Int = 10, AtLeast(1.0);
                 /// Kept for scikit-learn's signature. Power iterations are normalised by QR.
                 power_iteration_normalizer: Str = "auto", OneOf(&["auto", "QR", "LU", "none"]);
-                /// Seed of the random directions above 4096 features.
+                /// Seed of the random directions.
                 random_state: Int = $crate::learn::NONE, AtLeast(0.0);
             } -> {
                 components: Frame, explained_variance: Frame, explained_variance_ratio: Frame, singular_values: Frame,
@@ -33,15 +34,16 @@ macro_rules! decomposition_estimators {
             TruncatedSVD: Transformer [] {
                 /// Number of components.
                 n_components: Int = 2, AtLeast(1.0);
-                /// Kept for scikit-learn's signature. The result is the exact one up to 4096 features.
+                /// Kept for scikit-learn's signature. The result is the exact one unless there are more than 4096 rows
+                /// and features.
                 algorithm: Str = "randomized", OneOf(&["arpack", "randomized"]);
-                /// Power iterations above 4096 features.
+                /// Power iterations if the result is not the exact one.
                 n_iter: Int = 5, AtLeast(0.0);
-                /// Additional random directions above 4096 features.
+                /// Additional random directions if the result is not the exact one.
                 n_oversamples: Int = 10, AtLeast(1.0);
                 /// Kept for scikit-learn's signature. Power iterations are normalised by QR.
                 power_iteration_normalizer: Str = "auto", OneOf(&["auto", "QR", "LU", "none"]);
-                /// Seed of the random directions above 4096 features.
+                /// Seed of the random directions.
                 random_state: Int = $crate::learn::NONE, AtLeast(0.0);
                 /// Tolerance of the solver `arpack`. The exact result needs none.
                 tol: Float = 0.0, AtLeast(0.0);

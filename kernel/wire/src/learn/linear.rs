@@ -33,7 +33,7 @@ macro_rules! linear_estimators {
 
             /// Ridge regression that chooses its penalty by cross-validation.
             RidgeCV: Regressor [] {
-                /// Strengths of the penalty to try.
+                /// Strengths of the penalty to try, above 0 without `cv`.
                 alphas: Floats = [0.1, 1.0, 10.0], AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
@@ -52,7 +52,7 @@ macro_rules! linear_estimators {
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Most passes over the coefficients.
+                /// Maximum number of coordinate-descent passes.
                 max_iter: Int = 1000, AtLeast(1.0);
                 /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
                 tol: Float = 1e-4, AtLeast(0.0);
@@ -72,7 +72,7 @@ macro_rules! linear_estimators {
                 l1_ratio: Float = 0.5, Within(0.0, 1.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Most passes over the coefficients.
+                /// Maximum number of coordinate-descent passes.
                 max_iter: Int = 1000, AtLeast(1.0);
                 /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
                 tol: Float = 1e-4, AtLeast(0.0);
@@ -92,7 +92,7 @@ macro_rules! linear_estimators {
                 alphas: Any = 100, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Most passes over the coefficients.
+                /// Maximum number of coordinate-descent passes.
                 max_iter: Int = 1000, AtLeast(1.0);
                 /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
                 tol: Float = 1e-4, AtLeast(0.0);
@@ -119,7 +119,7 @@ macro_rules! linear_estimators {
                 alphas: Any = 100, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
-                /// Most passes over the coefficients.
+                /// Maximum number of coordinate-descent passes.
                 max_iter: Int = 1000, AtLeast(1.0);
                 /// The duality gap at which the descent stops, as a multiple of the squared norm of the target.
                 tol: Float = 1e-4, AtLeast(0.0);

@@ -11,15 +11,17 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::neighbors::search::{Index, Metric};
-use crate::neighbors::tile;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// Rows of a block: one thread searches their neighbours.
 const BLOCK: usize = 48;
 
-/// Blocks of a round. Their pairs are held at once.
+/// Blocks of a round at most. Their pairs are held at once.
 const ROUND: usize = 32;
+
+/// Pairs of a round about, 4 bytes each: a round has fewer blocks if the last one found many.
+const HELD: usize = 1 << 26;
 
 /// Up to this many pairs are kept in memory between the passes, 4 bytes each. With more of them the search is run
 /// again.
@@ -45,7 +47,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Dbscan, Error> {
         return Err(Error::new("size", format!("{} rows: DBSCAN takes at most {}", data.rows, u32::MAX - 1)));
     }
     let metric = Metric::of(spec);
-    let points = tile::row_major(data);
+    let points = data.row_major();
     let index = Index::new(metric, &points, data.width());
     let limit = metric.limit(spec.float("eps").unwrap_or(0.5));
     let mut pairs = Pairs { index, rows: data.rows, limit, kept: Some(Vec::new()), count: 0 };
@@ -112,7 +114,6 @@ struct Pairs {
 impl Pairs {
     /// Calls `then` for each pair with the lower row first, in a fixed order of the rounds.
     fn each(&mut self, run: &Run<'_>, mut then: impl FnMut(usize, usize)) -> Result<(), Error> {
-        let steps = self.rows.div_ceil(BLOCK * ROUND) as u64;
         if let Some(kept) = self.kept.as_ref().filter(|kept| kept.len() == self.rows) {
             for (row, later) in kept.iter().enumerate() {
                 if row % (BLOCK * ROUND) == 0 {
@@ -122,14 +123,15 @@ impl Pairs {
             }
             return Ok(());
         }
-        for (step, first) in (0..self.rows).step_by(BLOCK * ROUND).enumerate() {
-            run.check(|| format!("{first} of {} rows", self.rows))?;
-            (run.steps)(step as u64, steps);
-            let end = self.rows.min(first + BLOCK * ROUND);
+        let (mut first, mut blocks) = (0, 2);
+        while first < self.rows {
+            (run.steps)(first as u64, self.rows as u64);
+            let end = self.rows.min(first + BLOCK * blocks);
             let starts: Vec<usize> = (first..end).step_by(BLOCK).collect();
             let found: Vec<Vec<Vec<u32>>> = starts
                 .into_par_iter()
                 .map(|start| {
+                    run.check(|| format!("{start} of {} rows", self.rows))?;
                     let queries = self.index.points(start..end.min(start + BLOCK));
                     let mut lists = self.index.within(queries, self.limit, start);
                     for (i, list) in lists.iter_mut().enumerate() {
@@ -137,9 +139,11 @@ impl Pairs {
                         list.sort_unstable();
                         list.shrink_to_fit();
                     }
-                    lists
+                    Ok(lists)
                 })
-                .collect();
+                .collect::<Result<_, Error>>()?;
+            let pairs: usize = found.iter().flatten().map(Vec::len).sum();
+            blocks = (HELD * blocks / pairs.max(1)).clamp(1, ROUND.min(4 * blocks));
             for (row, later) in (first..).zip(found.into_iter().flatten()) {
                 later.iter().for_each(|other| then(row, *other as usize));
                 self.count += later.len();
@@ -150,6 +154,7 @@ impl Pairs {
                     kept.push(later);
                 }
             }
+            first = end;
         }
         Ok(())
     }

@@ -39,11 +39,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(data: &Data, mean: &[f64]) -> Self {
+    fn new(data: &Data, mean: &[f64], weight: Option<Vec<f64>>) -> Self {
         let width = data.width();
         let points = tile::shifted(data, mean);
         let squares = points.par_chunks(width).map(tile::square).collect();
-        Rows { width, points, squares, weight: data.weight.clone() }
+        Rows { width, points, squares, weight }
     }
 
     fn count(&self) -> usize {
@@ -86,7 +86,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     let trainings = init.trainings(spec)?;
     run.stage("first centres");
     let mean = tile::means(data);
-    let rows = Rows::new(data, &mean);
+    let rows = Rows::new(data, &mean, data.weight.clone());
     let tol = spec.float("tol").unwrap_or(1e-4) * mean_square(&rows);
     let mut random = Mt19937::new(spec.seed());
     let mut best: Option<Training> = None;
@@ -104,6 +104,10 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     let Some(best) = best else { return Err(Error::new("parameter", "`n_init` is 0: at least 1")) };
     let mut centers = best.centers;
     centers.chunks_exact_mut(rows.width).for_each(|c| c.iter_mut().zip(&mean).for_each(|(c, m)| *c += m));
+    if centers.iter().any(|c| !c.is_finite()) {
+        let message = "the centres are not finite numbers: the values are too large";
+        return Err(Error::new("overflow", message).help("scale the features, for example with `StandardScaler`"));
+    }
     let mut notes = Vec::new();
     let mut used = vec![false; clusters];
     best.labels.iter().for_each(|l| used[*l as usize] = true);
@@ -415,7 +419,7 @@ struct Centers {
     /// The sum of squares of each centre; infinite for the rows that fill up the last panel.
     squares: Vec<f64>,
     count: usize,
-    /// Half the distance of each centre to the nearest other one.
+    /// Half the distance of each centre to the nearest other one. Empty without [`Centers::apart`].
     half: Vec<f64>,
     /// A bound of the error of a squared distance, to be multiplied with the row's sum of squares plus `largest`.
     error: f64,
@@ -425,17 +429,37 @@ struct Centers {
 impl Centers {
     fn new(values: Vec<f64>, width: usize) -> Self {
         let count = values.len() / width;
-        let of = |c: usize| &values[c * width..(c + 1) * width];
         let mut squares: Vec<f64> = values.chunks_exact(width).map(tile::square).collect();
+        let panels = Panels::new(&values, width);
+        let largest = squares.iter().copied().fold(0.0, f64::max);
+        squares.resize(panels.count() * LANES, f64::INFINITY);
+        Centers { values, panels, squares, count, half: Vec::new(), error: tile::relative_error(width), largest }
+    }
+
+    /// Computes the distances between the centres, which the bounds of a training need.
+    fn apart(mut self) -> Self {
+        let (count, width) = (self.count, self.panels.width);
+        let of = |c: usize| &self.values[c * width..(c + 1) * width];
         let nearest = |a: usize| {
             let others = (0..count).filter(|b| *b != a).map(|b| tile::distance(of(a), of(b)));
             others.fold(f64::INFINITY, f64::min).sqrt() * (0.5 - 4.0 * f64::EPSILON)
         };
-        let half = (0..count).into_par_iter().map(nearest).collect();
-        let panels = Panels::new(&values, width);
-        let largest = squares.iter().copied().fold(0.0, f64::max);
-        squares.resize(panels.count() * LANES, f64::INFINITY);
-        Centers { values, panels, squares, count, half, error: tile::relative_error(width), largest }
+        self.half = (0..count).into_par_iter().map(nearest).collect();
+        self
+    }
+
+    /// The nearest centres of the rows of a block.
+    #[inline(always)]
+    fn nearest(&self, points: &[&[f64]; BLOCK]) -> [Lanes; BLOCK] {
+        let mut nearest = [Lanes::EMPTY; BLOCK];
+        for panel in 0..self.panels.count() {
+            let products = tile::products(points, self.panels.panel(panel));
+            let (squares, _) = self.squares[panel * LANES..].as_chunks::<LANES>();
+            for (near, products) in nearest.iter_mut().zip(&products) {
+                near.see(panel as f64, &squares[0], products);
+            }
+        }
+        nearest
     }
 }
 
@@ -443,7 +467,7 @@ impl Training {
     fn run(rows: &Rows, first: Vec<f64>, max_iter: u64, tol: f64, run: &Run<'_>) -> Result<Self, Error> {
         let width = rows.width;
         let count = first.len() / width;
-        let mut centers = Centers::new(first, width);
+        let mut centers = Centers::new(first, width).apart();
         let mut bounds = vec![Bounds { upper: f64::INFINITY, lower: 0.0, label: u32::MAX }; rows.count()];
         let mut total = Clusters::zeros(count, width);
         let mut moved = vec![0.0; count];
@@ -458,7 +482,7 @@ impl Training {
             let shifts = centers.values.chunks_exact(width).zip(new.chunks_exact(width));
             let squared: Vec<f64> = shifts.map(|(a, b)| tile::distance(a, b)).collect();
             moved = squared.iter().map(|s| s.sqrt()).collect();
-            centers = Centers::new(new, width);
+            centers = Centers::new(new, width).apart();
             strict = changed == 0;
             converged = strict || squared.iter().sum::<f64>() <= tol;
             if converged {
@@ -531,15 +555,7 @@ impl pulp::NullaryFnOnce for Compare<'_> {
         let mut sums = Clusters::zeros(centers.count, rows.width);
         for block in open.chunks(BLOCK) {
             let points = rows.block(first, block);
-            let mut nearest = [Lanes::EMPTY; BLOCK];
-            for panel in 0..centers.panels.count() {
-                let products = tile::products(&points, centers.panels.panel(panel));
-                let (squares, _) = centers.squares[panel * LANES..].as_chunks::<LANES>();
-                for (near, products) in nearest.iter_mut().zip(&products) {
-                    near.see(panel as f64, &squares[0], products);
-                }
-            }
-            for (local, near) in block.iter().zip(&nearest) {
+            for (local, near) in block.iter().zip(&centers.nearest(&points)) {
                 let (best, second, label) = near.nearest();
                 let row = first + *local as usize;
                 let square = rows.squares[row];
@@ -559,6 +575,28 @@ impl pulp::NullaryFnOnce for Compare<'_> {
             }
         }
         sums
+    }
+}
+
+/// Finds the nearest centres of the rows from `first` on.
+struct Label<'a> {
+    rows: &'a Rows,
+    first: usize,
+    centers: &'a Centers,
+    labels: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Label<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (block, labels) in self.labels.chunks_mut(BLOCK).enumerate() {
+            let wanted: [u32; BLOCK] = std::array::from_fn(|r| r as u32);
+            let points = self.rows.block(self.first + block * BLOCK, &wanted[..labels.len()]);
+            let nearest = self.centers.nearest(&points);
+            labels.iter_mut().zip(&nearest).for_each(|(label, near)| *label = f64::from(near.nearest().2));
+        }
     }
 }
 
@@ -626,17 +664,14 @@ fn updated(rows: &Rows, centers: &Centers, bounds: &[Bounds], total: &mut Cluste
         relocate(rows, centers, bounds, &empty, &mut new);
     }
     let largest = (0..new.weights.len()).fold(0, |a, b| if new.weights[b] > new.weights[a] { b } else { a });
-    for (cluster, center) in new.sums.chunks_exact_mut(width).enumerate() {
-        let weight = new.weights[cluster];
-        if weight > 0.0 {
-            center.iter_mut().for_each(|c| *c *= 1.0 / weight);
-        }
+    // Not by the weight alone: rows that left may leave a rounding error behind.
+    let has_rows: Vec<bool> = new.counts.iter().zip(&new.weights).map(|(n, w)| *n > 0 && *w > 0.0).collect();
+    for (cluster, center) in new.sums.chunks_exact_mut(width).enumerate().filter(|(c, _)| has_rows[*c]) {
+        center.iter_mut().for_each(|c| *c *= 1.0 / new.weights[cluster]);
     }
     let of_largest = new.sums[largest * width..(largest + 1) * width].to_vec();
-    for (cluster, center) in new.sums.chunks_exact_mut(width).enumerate() {
-        if new.weights[cluster] <= 0.0 {
-            center.copy_from_slice(&of_largest);
-        }
+    for (_, center) in new.sums.chunks_exact_mut(width).enumerate().filter(|(c, _)| !has_rows[*c]) {
+        center.copy_from_slice(&of_largest);
     }
     new.sums
 }
@@ -654,6 +689,7 @@ fn relocate(rows: &Rows, centers: &Centers, bounds: &[Bounds], empty: &[usize], 
         let (old, weight) = (bounds[row].label as usize, rows.weight(row));
         new.add(old, rows.row(row), weight, -1.0);
         new.weights[*cluster] = weight;
+        new.counts[*cluster] = i64::from(weight > 0.0);
         let sums = &mut new.sums[cluster * width..(cluster + 1) * width];
         sums.iter_mut().zip(rows.row(row)).for_each(|(s, x)| *s = x * weight);
     }
@@ -673,10 +709,12 @@ impl Model for KMeans {
             .collect();
         let shifted = self.centers.data.iter().enumerate().map(|(i, v)| v - mean[i % width]).collect();
         let centers = Centers::new(shifted, width);
-        let rows = Rows::new(&Data { weight: None, ..data.with_features(data.features.clone()) }, &mean);
-        let mut bounds = vec![Bounds { upper: f64::INFINITY, lower: 0.0, label: u32::MAX }; data.rows];
-        assign(&rows, &centers, &vec![0.0; count], &mut bounds, Clusters::zeros(count, width));
-        let found: Vec<f64> = bounds.iter().map(|b| f64::from(b.label)).collect();
+        let rows = Rows::new(data, &mean, None);
+        let mut found = vec![0.0; data.rows];
+        found.par_chunks_mut(sums::CHUNK).enumerate().for_each(|(number, labels)| {
+            let first = number * sums::CHUNK;
+            pulp::Arch::new().dispatch(Label { rows: &rows, first, centers: &centers, labels });
+        });
         Ok(wanted.iter().map(|_| found.clone()).collect())
     }
 

@@ -58,6 +58,12 @@ struct Spectrum {
     truncated: bool,
 }
 
+impl Spectrum {
+    fn is_finite(&self) -> bool {
+        self.singular.iter().chain(&self.vectors.data).all(|v| v.is_finite())
+    }
+}
+
 /// Trains `PCA`.
 ///
 /// # Errors
@@ -242,10 +248,13 @@ fn spectrum(
         Error::new("no-convergence", message).help("scale the features first, for example with StandardScaler")
     };
     if let Some(truncation) = truncation {
-        return subspace(&centred(data, 0..n, shift), truncation, run)?.ok_or_else(broken);
+        let found = subspace(&centred(data, 0..n, shift), truncation, run)?;
+        return found.filter(Spectrum::is_finite).ok_or_else(broken);
     }
     if n.min(d) > 2 * EXACT {
-        let message = format!("all components of {n} rows and {d} features take too long");
+        let most = 2 * EXACT;
+        let message =
+            format!("a full decomposition takes at most {most} rows or features, found {n} rows and {d} features");
         return Err(
             Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5))
         );
@@ -253,10 +262,7 @@ fn spectrum(
     if n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL {
         run.stage("singular value decomposition");
         let (_, singular, vectors) = dense::svd(&centred(data, 0..n, shift)).ok_or_else(broken)?;
-        if singular.iter().chain(&vectors.data).any(|v| !v.is_finite()) {
-            return Err(broken());
-        }
-        return Ok(Spectrum { singular, vectors, truncated: false });
+        return Some(Spectrum { singular, vectors, truncated: false }).filter(Spectrum::is_finite).ok_or_else(broken);
     }
     run.stage("Gram matrix");
     let mut gram = gram(data, mean.unwrap_or(shift), run)?;
@@ -285,10 +291,9 @@ fn spectrum(
 /// `(x - shift)' (x - shift)`, added up in the order of the chunks.
 fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
     let d = data.width();
-    // Chunks of which eight columns fit the first cache, in rounds, so that the sums of a round are small beside the
-    // data.
+    // Chunks of which eight columns fit the first cache, in rounds whose sums take about 256 MB, or as much as eight.
     let chunk = 256usize.max(d);
-    let round = 64 * chunk;
+    let round = ((1 << 25) / (d * d).max(1)).clamp(8, 64) * chunk;
     let mut total = Matrix::zeros(d, d);
     for first in (0..data.rows).step_by(round) {
         run.check(|| format!("{first} of {} rows", data.rows))?;

@@ -16,10 +16,10 @@ pub trait DescentColumns {
     fn square(&self, j: usize) -> f64;
     /// The product of a column and the residuals.
     fn slope(&self, j: usize) -> f64;
-    /// The coefficient of a column grew by this much.
-    fn grow(&mut self, j: usize, by: f64);
+    /// Follows a coefficient that grew by this much.
+    fn update_coefficient(&mut self, j: usize, by: f64);
     /// The squared norms of the residuals, and their product with the target, at these coefficients.
-    fn residual(&self, coef: &[f64]) -> (f64, f64);
+    fn residual_squares(&self, coef: &[f64]) -> (f64, f64);
     /// The squared norm of the target.
     fn target(&self) -> f64;
     /// About how many multiplications a pass over all columns takes.
@@ -63,11 +63,11 @@ impl DescentColumns for Products {
         self.q[j] - self.at[j]
     }
 
-    fn grow(&mut self, j: usize, by: f64) {
+    fn update_coefficient(&mut self, j: usize, by: f64) {
         self.at.iter_mut().zip(self.g.column(j)).for_each(|(a, g)| *a += g * by);
     }
 
-    fn residual(&self, coef: &[f64]) -> (f64, f64) {
+    fn residual_squares(&self, coef: &[f64]) -> (f64, f64) {
         let along = dot(coef, &self.q);
         (self.yy + dot(coef, &self.at) - 2.0 * along, self.yy - along)
     }
@@ -86,13 +86,13 @@ pub struct Residuals {
     x: Matrix,
     y: Vec<f64>,
     squares: Vec<f64>,
-    rest: Vec<f64>,
+    residual: Vec<f64>,
 }
 
 impl Residuals {
     pub fn new(x: Matrix, y: Vec<f64>) -> Self {
         let squares = (0..x.columns).map(|j| dot(x.column(j), x.column(j))).collect();
-        Residuals { squares, rest: y.clone(), x, y }
+        Residuals { squares, residual: y.clone(), x, y }
     }
 
     /// The products of the columns and the target.
@@ -111,15 +111,15 @@ impl DescentColumns for Residuals {
     }
 
     fn slope(&self, j: usize) -> f64 {
-        dot(self.x.column(j), &self.rest)
+        dot(self.x.column(j), &self.residual)
     }
 
-    fn grow(&mut self, j: usize, by: f64) {
-        self.rest.iter_mut().zip(self.x.column(j)).for_each(|(r, x)| *r -= x * by);
+    fn update_coefficient(&mut self, j: usize, by: f64) {
+        self.residual.iter_mut().zip(self.x.column(j)).for_each(|(r, x)| *r -= x * by);
     }
 
-    fn residual(&self, _: &[f64]) -> (f64, f64) {
-        (dot(&self.rest, &self.rest), dot(&self.rest, &self.y))
+    fn residual_squares(&self, _: &[f64]) -> (f64, f64) {
+        (dot(&self.residual, &self.residual), dot(&self.residual, &self.y))
     }
 
     fn target(&self) -> f64 {
@@ -200,7 +200,7 @@ pub fn descend<C: DescentColumns>(
                 false => shrunk(pull, goal.l1) / (square + goal.l2),
             };
             if coef[j] != before {
-                columns.grow(j, coef[j] - before);
+                columns.update_coefficient(j, coef[j] - before);
             }
             change = change.max((coef[j] - before).abs());
             largest = largest.max(coef[j].abs());
@@ -224,7 +224,7 @@ pub fn shrunk(value: f64, by: f64) -> f64 {
 
 /// The duality gap, and the gradient that the screening uses with its largest value.
 fn duality_gap<C: DescentColumns>(columns: &C, coef: &[f64], goal: Goal) -> (f64, (Vec<f64>, f64)) {
-    let (squares, along) = columns.residual(coef);
+    let (squares, along) = columns.residual_squares(coef);
     let norm2 = dot(coef, coef);
     let mut slopes: Vec<f64> = (0..coef.len()).map(|j| columns.slope(j)).collect();
     if goal.l1 == 0.0 {
@@ -266,7 +266,7 @@ fn screen<C: DescentColumns>(
         let distance = (1.0 - theta.abs()) / (columns.square(*j) + goal.l2).sqrt();
         let kept = distance.partial_cmp(&radius) != Some(std::cmp::Ordering::Greater);
         if !kept && coef[*j] != 0.0 {
-            columns.grow(*j, -coef[*j]);
+            columns.update_coefficient(*j, -coef[*j]);
             coef[*j] = 0.0;
         }
         kept

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::data::Data;
 use crate::error::Error;
 use crate::run::Run;
+use crate::sums::dot;
 
 /// Rows that are copied into a block at once: it stays in the second-level cache.
 pub const BLOCK: usize = 512;
@@ -303,13 +304,32 @@ pub fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     rows.step_by(BLOCK).map(move |start| start..end.min(start + BLOCK))
 }
 
+/// Divides each entry of a square matrix by the norms of its row and of its column.
+pub fn divide_by_norms(matrix: &mut Matrix, norm: &[f64]) {
+    for j in 0..norm.len() {
+        matrix.column_mut(j).iter_mut().zip(norm).for_each(|(v, n)| *v /= n * norm[j]);
+    }
+}
+
+/// Solves `l l' x = b` in place for a lower triangle `l`: forward and back substitution.
+pub fn substitute(l: &Matrix, x: &mut [f64]) {
+    for j in 0..x.len() {
+        x[j] /= l.at(j, j);
+        let value = x[j];
+        x[j + 1..].iter_mut().zip(&l.column(j)[j + 1..]).for_each(|(x, l)| *x -= l * value);
+    }
+    for j in (0..x.len()).rev() {
+        x[j] = (x[j] - dot(&l.column(j)[j + 1..], &x[j + 1..])) / l.at(j, j);
+    }
+}
+
 pub fn add(sum: &mut [f64], other: &[f64]) {
     sum.iter_mut().zip(other).for_each(|(a, b)| *a += b);
 }
 
 /// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend
-/// on the number of rows and on `state`, the numbers that a result holds: the results of all chunks take at most about
-/// 256 MB.
+/// on the number of rows and on `state`, the numbers that a result holds: the results of all chunks take about 256 MB,
+/// or as much as two results if these are larger.
 ///
 /// # Errors
 /// If the user stops the work.
@@ -382,11 +402,6 @@ impl Gram {
             scale: scale.to_vec(),
             total,
         }
-    }
-
-    /// `mean of y - mean of x * coef`, with coefficients in the units of the data.
-    pub fn intercept(&self, coef: &[f64]) -> f64 {
-        intercept(&self.mean, coef)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Lasso and elastic net, with a given penalty or one that cross-validation chooses.
 
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use onrush_dense::Matrix;
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
@@ -7,13 +10,16 @@ use rayon::prelude::*;
 use super::descent::{DescentColumns, DescentEnd, DescentOrder, Goal, Products, Residuals, descend};
 use super::design::{Design, Gram, add, intercept};
 use super::squares::WIDE;
-use super::{Linear, finite, folds, ridge};
+use super::{Linear, finite, folds, ridge, scores};
 use crate::data::Data;
 use crate::error::Error;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
+
+/// Numbers in the sums of products of all folds up to which they are held. With more of them each path reads its rows.
+const PRODUCTS: usize = 1 << 28;
 
 /// What all fits of an estimator have in common.
 struct Settings {
@@ -214,9 +220,18 @@ fn grid(spec: &Spec, prepared: &LassoProblem, ratio: f64, positive: bool) -> Res
 
 /// Mean squared errors of the test rows of a fold, from sums of products of these rows, or from the rows if the sums
 /// cancel.
-fn errors(path: &Path, mean: &[f64], products: Option<&Matrix>, test: &Design<'_>, centre: bool) -> Vec<f64> {
+fn errors(
+    path: &Path,
+    mean: &[f64],
+    products: Option<&Matrix>,
+    (data, test): (&Data, &Design<'_>),
+    centre: bool,
+    run: &Run<'_>,
+) -> Result<Vec<f64>, Error> {
     let d = test.columns.len() - 1;
+    let held = OnceCell::new();
     let one = |coef: &Vec<f64>| {
+        run.check(|| "the descents of a fold".to_string())?;
         let shift = if centre { intercept(mean, coef) } else { 0.0 };
         if let Some(p) = products {
             // The residual is this combination of the scaled columns, the scaled target and 1.
@@ -225,18 +240,17 @@ fn errors(path: &Path, mean: &[f64], products: Option<&Matrix>, test: &Design<'_
             v.extend([1.0, rest * test.scale[d]]);
             let squares: f64 = (0..d + 2).map(|j| dot(p.column(j), &v) * v[j]).sum();
             if squares > 1e-6 * p.at(d, d) {
-                return squares / test.scale[d] / test.scale[d] / p.at(d + 1, d + 1);
+                return Ok(squares / test.scale[d] / test.scale[d] / p.at(d + 1, d + 1));
             }
         }
+        let held = held.get_or_init(|| data.take(test.pick.unwrap_or_default()));
         let (mut sum, mut total) = (0.0, 0.0);
-        for position in 0..test.rows {
-            let row = test.row(position);
-            let fitted: f64 = test.columns[..d].iter().zip(coef).map(|(c, w)| c[row] * w).sum();
-            let error = test.columns[d][row] - fitted - shift;
-            sum += test.weight_at(position) * error * error;
-            total += test.weight_at(position);
+        for (i, fitted) in scores(held, coef, shift).into_iter().enumerate() {
+            let error = held.y[i] - fitted;
+            sum += held.weight_of(i) * error * error;
+            total += held.weight_of(i);
         }
-        sum / total
+        Ok(sum / total)
     };
     path.coefs.iter().map(one).collect()
 }
@@ -254,14 +268,13 @@ pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> 
     }
     let folds = folds::of(spec, data)?.ok_or_else(|| Error::new("cv", "`cv` is None: expected a number of folds"))?;
     let design = Design::of(data, settings.centre)?;
-    let tests: Vec<Vec<usize>> = (0..folds.count).map(|f| folds.test(f)).collect();
-    let trains: Vec<Vec<usize>> = (0..folds.count).map(|f| folds.train(f)).collect();
-    let wide = is_wide(data.width(), trains.iter().map(Vec::len).min().unwrap_or(0));
+    let numbers = folds.count.saturating_mul((data.width() + 2) * (data.width() + 2));
+    let wide = is_wide(data.width(), folds.fewest()) || numbers > PRODUCTS;
     run.stage("products of columns");
     // Sums over the test rows of each fold: those of its training rows are the sums of the other folds.
     let mut products = Vec::new();
-    for rows in if wide { &[] } else { tests.as_slice() } {
-        products.push(design.on(rows).products(run)?);
+    for fold in 0..if wide { 0 } else { folds.count } {
+        products.push(design.on(&folds.test(fold)).products(run)?);
     }
     let others = |fold: Option<usize>| {
         let mut sum = Matrix::zeros(data.width() + 2, data.width() + 2);
@@ -274,7 +287,8 @@ pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> 
             return Ok(LassoProblem::from_products(&others(fold), &design, settings.centre));
         }
         let Some(fold) = fold else { return Ok(LassoProblem::from_rows(&design)) };
-        let train = Design::new(design.columns.clone(), design.weight, Some(&trains[fold]), settings.centre)?;
+        let train = folds.train(fold);
+        let train = Design::new(design.columns.clone(), design.weight, Some(&train), settings.centre)?;
         Ok(LassoProblem::from_rows(&train))
     };
     let whole = prepared(None)?;
@@ -282,15 +296,18 @@ pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> 
         ratios.iter().map(|r| grid(spec, &whole, *r, settings.positive)).collect::<Result<_, _>>()?;
     run.stage(format!("{} penalties on {} folds", grids.iter().map(Vec::len).sum::<usize>(), folds.count));
     let jobs: Vec<(usize, usize)> = (0..ratios.len()).flat_map(|r| (0..folds.count).map(move |f| (r, f))).collect();
-    let done = std::sync::atomic::AtomicU64::new(0);
+    let done = AtomicU64::new(0);
     let found: Vec<Result<(Vec<f64>, bool), Error>> = jobs
         .par_iter()
         .map(|(ratio, fold)| {
+            run.check(|| format!("{} of {} paths", done.load(Relaxed), jobs.len()))?;
             let part = prepared(Some(*fold))?;
             let mean = part.mean.clone();
             let path = part.path(&grids[*ratio], ratios[*ratio], &settings, run)?;
-            let errors = errors(&path, &mean, products.get(*fold), &design.on(&tests[*fold]), settings.centre);
-            (run.steps)(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, jobs.len() as u64);
+            let test = folds.test(*fold);
+            let held = (data, &design.on(&test));
+            let errors = errors(&path, &mean, products.get(*fold), held, settings.centre, run)?;
+            (run.steps)(done.fetch_add(1, Relaxed) + 1, jobs.len() as u64);
             Ok((errors, path.ends.iter().all(|e| e.converged)))
         })
         .collect();

@@ -60,6 +60,13 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
 pub(crate) fn model(problem: &Problem<'_>, end: LogisticEnd, settings: &Settings) -> Logistic {
     let (d, k) = (problem.width(), problem.outputs);
     let notes = match end.converged {
+        _ if end.is_stuck => vec![format!(
+            "the line search found no descent after {} iterations; the gradient is {:.0e}, `tol` asks for {:e}; scale \
+             the features",
+            end.losses.len(),
+            end.gradient,
+            settings.tol
+        )],
         true => Vec::new(),
         false => vec![format!(
             "stopped after {} of {} iterations; the gradient is {:.0e}, `tol` asks for {:e}; raise `max_iter` or scale \
@@ -100,16 +107,7 @@ impl Settings {
 
 /// The weights of rows times those of classes. Balanced classes have equal sums of weights, as in scikit-learn 1.9.
 pub(crate) fn row_weights(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    let given = spec.param("class_weight");
-    if let Param::List(list) = &given
-        && list.iter().any(|w| !w.as_f64().is_some_and(|w| w.is_finite() && w >= 0.0))
-    {
-        return Err(Error::new(
-            "parameter",
-            format!("`class_weight` is {given}: expected finite numbers of at least 0"),
-        ));
-    }
-    match (&data.weight, given) {
+    match (&data.weight, spec.param("class_weight")) {
         (Some(weight), Param::Str(word)) if word == "balanced" => {
             let mut sums = vec![0.0; data.classes.len()];
             data.y.iter().zip(weight).for_each(|(class, w)| sums[*class as usize] += w);
@@ -153,12 +151,12 @@ pub(crate) enum Hessian {
     Blocks(Vec<Matrix>),
 }
 
-/// Which second derivatives a pass computes.
+/// The derivatives that a pass computes.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ParameterOrder {
-    First,
-    Full,
-    Blocks,
+pub(crate) enum Derivatives {
+    Gradient,
+    FullHessian,
+    BlockHessian,
 }
 
 /// Where a training ended.
@@ -169,6 +167,8 @@ pub(crate) struct LogisticEnd {
     /// The largest component of the gradient.
     pub gradient: f64,
     pub converged: bool,
+    /// No step went further down although the gradient is not small.
+    pub is_stuck: bool,
 }
 
 /// Parameters up to which Newton's method is used.
@@ -178,10 +178,13 @@ const NEWTON: usize = 512;
 /// takes more iterations that cost less.
 const CHEAP: usize = 1 << 27;
 
+/// Second derivatives up to which they are computed: 512 MB. Above, L-BFGS has no preconditioner.
+const CURVATURE: usize = 1 << 26;
+
 /// Minimises the objective from `start`, which is in units of the data.
 ///
 /// # Errors
-/// If the user stops the work, or a number overflows.
+/// If the user stops the work, a number overflows, or there are too many features for an l1 penalty.
 pub(crate) fn solve(
     problem: &Problem<'_>,
     start: &[f64],
@@ -190,6 +193,11 @@ pub(crate) fn solve(
 ) -> Result<LogisticEnd, Error> {
     let start = problem.inner(start);
     let size = start.len();
+    if problem.l1 > 0.0 && !problem.has_curvature() {
+        let most = (CURVATURE / problem.outputs.max(1)).isqrt();
+        let message = format!("an l1 penalty with {} features: at most {most} for these classes", problem.width());
+        return Err(Error::new("size", message).help("take an l2 penalty, or keep fewer features"));
+    }
     let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;
     let mut end = match (problem.l1 > 0.0, size <= NEWTON && cheap) {
         (true, cheap) => newton::proximal(problem, start, cheap || problem.outputs == 1, settings, run)?,
@@ -290,8 +298,8 @@ impl<'a> Problem<'a> {
     }
 
     /// The mean loss and the l2 penalty with its derivatives.
-    pub fn smooth(&self, params: &[f64], order: ParameterOrder, run: &Run<'_>) -> Result<Sums, Error> {
-        let mut sums = self.pass(params, order, 1, run)?;
+    pub fn smooth(&self, params: &[f64], wanted: Derivatives, run: &Run<'_>) -> Result<Sums, Error> {
+        let mut sums = self.pass(params, wanted, 1, run)?;
         let stride = self.stride();
         for (i, w) in params.iter().enumerate() {
             let (_, l2) = self.penalty(i);
@@ -314,30 +322,51 @@ impl<'a> Problem<'a> {
     /// The largest component of the (sub)gradient, in units of the data.
     pub fn slope(&self, params: &[f64], gradient: &[f64]) -> f64 {
         let (d, stride) = (self.width(), self.stride());
+        // NaN stays: `f64::max` would drop it.
+        let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
         let mut largest = 0.0f64;
         for (params, gradient) in params.chunks_exact(stride).zip(gradient.chunks_exact(stride)) {
             let own = if self.centre { gradient[d] } else { 0.0 };
-            largest = largest.max(own.abs());
+            largest = larger(largest, own.abs());
             for j in 0..d {
                 let slope = gradient[j] / self.design.scale[j] + self.design.mean[j] * own;
-                largest = largest.max(match (self.l1 > 0.0, params[j] == 0.0) {
+                let size = match (self.l1 > 0.0, params[j] == 0.0) {
                     (false, _) => slope.abs(),
-                    (true, true) => (slope.abs() - self.l1).max(0.0),
+                    (true, true) => slope.abs() - self.l1,
                     (true, false) => (slope + self.l1 * params[j].signum()).abs(),
-                });
+                };
+                largest = larger(largest, size);
             }
         }
         largest
     }
 
-    /// The second derivatives of each output alone, about: from evenly spaced blocks of rows.
+    /// Where a training ends whose line search found no further descent: that is the optimum up to rounding, unless the
+    /// gradient is large in units of the scaled columns.
+    pub fn stalled(&self, coef: Vec<f64>, losses: Vec<f64>, gradient: f64, tol: f64) -> LogisticEnd {
+        let unit = |(mean, scale): (&f64, &f64)| mean.abs() + 1.0 / scale;
+        let largest = self.design.mean.iter().zip(&self.design.scale).map(unit).fold(1.0, f64::max);
+        let converged = gradient <= tol.max(1e-6 * largest);
+        LogisticEnd { coef, losses, gradient, converged, is_stuck: !converged }
+    }
+
+    /// Whether the second derivatives of each output fit in memory.
+    pub fn has_curvature(&self) -> bool {
+        self.outputs.saturating_mul(self.stride() * self.stride()) <= CURVATURE
+    }
+
+    /// Approximates the block-diagonal Hessian, one block per class, from evenly spaced blocks of rows. Empty if it is
+    /// too large.
     ///
     /// # Errors
     /// If the user stops the work.
     pub fn curvature(&self, params: &[f64], run: &Run<'_>) -> Result<Vec<Matrix>, Error> {
+        if !self.has_curvature() {
+            return Ok(Vec::new());
+        }
         let stride = self.stride();
         let every = (self.design.rows / (64 * stride).max(16_384)).max(1);
-        let sums = self.pass(params, ParameterOrder::Blocks, every, run)?;
+        let sums = self.pass(params, Derivatives::BlockHessian, every, run)?;
         let Hessian::Blocks(mut blocks) = sums.hessian else { return Ok(Vec::new()) };
         for h in &mut blocks {
             h.data.iter_mut().for_each(|v| *v *= every as f64);
@@ -347,21 +376,21 @@ impl<'a> Problem<'a> {
     }
 
     /// One pass over the rows: the mean loss and its derivatives. It reads only one block of `every` so many.
-    fn pass(&self, params: &[f64], order: ParameterOrder, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
+    fn pass(&self, params: &[f64], wanted: Derivatives, every: usize, run: &Run<'_>) -> Result<Sums, Error> {
         let (size, stride) = (params.len(), self.stride());
-        let numbers = match order {
-            ParameterOrder::First => 0,
-            ParameterOrder::Full => size * size,
-            ParameterOrder::Blocks => size * stride,
+        let numbers = match wanted {
+            Derivatives::Gradient => 0,
+            Derivatives::FullHessian => size * size,
+            Derivatives::BlockHessian => size * stride,
         };
         let weights = Matrix::new(stride, self.outputs, params.to_vec());
         let empty = || Sums {
             loss: 0.0,
             gradient: vec![0.0; size],
-            hessian: match order {
-                ParameterOrder::First => Hessian::None,
-                ParameterOrder::Full => Hessian::Full(Matrix::zeros(size, size)),
-                ParameterOrder::Blocks => Hessian::Blocks(vec![Matrix::zeros(stride, stride); self.outputs]),
+            hessian: match wanted {
+                Derivatives::Gradient => Hessian::None,
+                Derivatives::FullHessian => Hessian::Full(Matrix::zeros(size, size)),
+                Derivatives::BlockHessian => Hessian::Blocks(vec![Matrix::zeros(stride, stride); self.outputs]),
             },
         };
         let work = |rows: Range<usize>| {
@@ -714,5 +743,24 @@ impl Model for Logistic {
 
     fn bytes(&self) -> u64 {
         self.coef.bytes() + self.intercept.bytes() + self.losses.bytes() + self.scores.as_ref().map_or(0, Tensor::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Column;
+
+    #[test]
+    fn a_failed_line_search_converges_only_at_a_small_gradient() {
+        let classes = vec!["a".to_string(), "b".to_string()];
+        let columns = vec![Column::number("x", vec![0.0, 1.0, 2.0, 3.0])];
+        let data = Data { y: vec![0.0, 1.0, 0.0, 1.0], classes, ..Data::new(columns) };
+        let problem = Problem::new(&data, None, None, true).unwrap();
+        assert!(problem.slope(&[0.0, 0.0], &[f64::NAN, 0.0]).is_nan());
+        for (gradient, is_stuck) in [(1e-9, false), (0.5, true), (f64::NAN, true)] {
+            let end = problem.stalled(vec![0.0, 0.0], Vec::new(), gradient, 1e-8);
+            assert_eq!((end.is_stuck, end.converged), (is_stuck, !is_stuck));
+        }
     }
 }

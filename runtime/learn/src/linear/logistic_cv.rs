@@ -1,5 +1,7 @@
 //! Logistic regression with a penalty that cross-validation chooses.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 
@@ -23,18 +25,19 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
     let scorer = spec.string("scoring").unwrap_or_else(|| "accuracy".to_string());
     // Weights of classes are those of all rows, also in the folds.
     let weight = row_weights(spec, data)?;
-    let trains: Vec<Vec<usize>> = (0..folds.count).map(|f| folds.train(f)).collect();
     let jobs: Vec<(usize, usize)> = (0..folds.count).flat_map(|f| (0..ratios.len()).map(move |r| (f, r))).collect();
     let quiet = Run { is_stopped: run.is_stopped, stage: &|_| {}, steps: &|_, _| {}, detail: &|_| {} };
     run.stage(format!("{} penalties on {} folds", cs.len() * ratios.len(), folds.count));
-    let done = std::sync::atomic::AtomicU64::new(0);
+    let done = AtomicU64::new(0);
     let found: Vec<Result<Path, Error>> = jobs
         .par_iter()
         .map(|(fold, ratio)| {
-            let mut problem = Problem::new(data, weight.as_deref(), Some(&trains[*fold]), settings.centre)?;
+            run.check(|| format!("{} of {} paths", done.load(Relaxed), jobs.len()))?;
+            let train = folds.train(*fold);
+            let mut problem = Problem::new(data, weight.as_deref(), Some(&train), settings.centre)?;
             let test = data.take(&folds.test(*fold));
             let path = path(&mut problem, &test, &cs, ratios[*ratio], &scorer, &settings, &quiet)?;
-            (run.steps)(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, jobs.len() as u64);
+            (run.steps)(done.fetch_add(1, Relaxed) + 1, jobs.len() as u64);
             Ok(path)
         })
         .collect();
@@ -70,7 +73,10 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
     let slow: usize = found.iter().map(|p| p.slow).sum();
     if slow > 0 {
         let all = jobs.len() * cs.len();
-        out.notes.push(format!("{slow} of {all} trainings in folds reached `max_iter` {}", settings.max_iter));
+        out.notes.push(format!(
+            "{slow} of {all} trainings in folds did not converge within `max_iter` {}",
+            settings.max_iter
+        ));
     }
     let scores = Tensor::new(vec![table.len() / 4, 4], table);
     Ok(Logistic { c: Some(c), l1_ratio: Some(ratio), scores: Some(scores), ..out })

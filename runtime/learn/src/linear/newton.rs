@@ -6,7 +6,8 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::descent::shrunk;
-use super::logistic::{Hessian, LogisticEnd, ParameterOrder, Problem, Settings, Sums, show};
+use super::design::divide_by_norms;
+use super::logistic::{Derivatives, Hessian, LogisticEnd, Problem, Settings, Sums, show};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -27,7 +28,7 @@ pub fn newton(
     settings: &Settings,
     run: &Run<'_>,
 ) -> Result<LogisticEnd, Error> {
-    let mut sums = problem.smooth(&params, ParameterOrder::Full, run)?;
+    let mut sums = problem.smooth(&params, Derivatives::FullHessian, run)?;
     let mut losses = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;
     while !converged && losses.len() < settings.max_iter {
@@ -37,7 +38,7 @@ pub fn newton(
         let mut next = None;
         for _ in 0..HALVINGS {
             let trial: Vec<f64> = params.iter().zip(&step).map(|(w, s)| w + size * s).collect();
-            let found = problem.smooth(&trial, ParameterOrder::Full, run)?;
+            let found = problem.smooth(&trial, Derivatives::FullHessian, run)?;
             // Rounding of the sum must not refuse the last steps.
             if found.loss <= sums.loss + ENOUGH * size * along + 4.0 * f64::EPSILON * sums.loss.abs() {
                 next = Some((trial, found));
@@ -45,10 +46,9 @@ pub fn newton(
             }
             size *= 0.5;
         }
-        // No step goes further down: this is the optimum up to rounding.
         let Some((trial, found)) = next else {
-            converged = true;
-            break;
+            let gradient = problem.slope(&params, &sums.gradient);
+            return Ok(problem.stalled(params, losses, gradient, settings.tol));
         };
         let decrease = (sums.loss - found.loss) / sums.loss.abs().max(found.loss.abs()).max(1.0);
         (params, sums) = (trial, found);
@@ -57,7 +57,7 @@ pub fn newton(
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(LogisticEnd { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged, is_stuck: false })
 }
 
 /// Newton's direction by Cholesky's decomposition. A singular matrix gets a growing diagonal.
@@ -66,11 +66,7 @@ fn direction(problem: &Problem<'_>, sums: &mut Sums) -> Vec<f64> {
     let Hessian::Full(h) = &mut sums.hessian else { return sums.gradient.iter().map(|g| -g).collect() };
     pin(problem, h);
     let norm: Vec<f64> = (0..size).map(|i| h.at(i, i).max(0.0).sqrt()).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
-    for j in 0..size {
-        for i in 0..size {
-            h.set(i, j, h.at(i, j) / (norm[i] * norm[j]));
-        }
-    }
+    divide_by_norms(h, &norm);
     let right: Vec<f64> = sums.gradient.iter().zip(&norm).map(|(g, n)| -g / n).collect();
     let right = Matrix::new(size, 1, right);
     let mut ridge = 1e-14;
@@ -86,8 +82,7 @@ fn direction(problem: &Problem<'_>, sums: &mut Sums) -> Vec<f64> {
     right.data.iter().zip(&norm).map(|(g, n)| g / n).collect()
 }
 
-/// The loss of several classes does not change if a parameter grows equally in all of them. Where no penalty decides,
-/// the sum over the classes stays as it is: a term is added that is 0 along the gradient.
+/// Removes the null space of softmax: adds a rank-one term where no penalty applies.
 fn pin(problem: &Problem<'_>, h: &mut Matrix) {
     let (k, stride) = (problem.outputs, problem.stride());
     if k == 1 {
@@ -117,7 +112,7 @@ pub fn proximal(
     settings: &Settings,
     run: &Run<'_>,
 ) -> Result<LogisticEnd, Error> {
-    let order = if full { ParameterOrder::Full } else { ParameterOrder::Blocks };
+    let order = if full { Derivatives::FullHessian } else { Derivatives::BlockHessian };
     let l1: Vec<f64> = (0..params.len()).map(|i| problem.penalty(i).0).collect();
     let mut sums = problem.smooth(&params, order, run)?;
     let mut objective = sums.loss + problem.rough(&params);
@@ -140,8 +135,8 @@ pub fn proximal(
             size *= 0.5;
         }
         let Some((trial, found, value)) = next else {
-            converged = true;
-            break;
+            let gradient = problem.slope(&params, &sums.gradient);
+            return Ok(problem.stalled(params, losses, gradient, settings.tol));
         };
         let decrease = (objective - value) / objective.abs().max(value.abs()).max(1.0);
         (params, sums, objective) = (trial, found, value);
@@ -150,7 +145,7 @@ pub fn proximal(
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(LogisticEnd { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged, is_stuck: false })
 }
 
 /// The step to the minimum of the quadratic model with the l1 penalty, by coordinate descent.

@@ -5,8 +5,8 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::Linear;
-use super::design::{Design, Gram};
-use super::squares::spread;
+use super::design::{Design, Gram, intercept};
+use super::squares::{WIDE, spread};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -22,6 +22,10 @@ pub fn fit(
     alpha: f64,
     run: &Run<'_>,
 ) -> Result<Linear, Error> {
+    if active.len() > WIDE {
+        let message = format!("`positive` with {} features: at most {WIDE}", active.len());
+        return Err(Error::new("size", message).help("leave `positive` at false, or keep fewer features"));
+    }
     run.stage("products of columns");
     let mut gram = Gram::new(&design.products(run)?, &design.mean, &design.scale, centre);
     for j in 0..active.len() {
@@ -36,7 +40,7 @@ pub fn fit(
         notes.push("the active set method stopped before its optimum: the columns are close to dependent".to_string());
     }
     Ok(Linear {
-        intercept: if centre { gram.intercept(&inner) } else { 0.0 },
+        intercept: if centre { intercept(&gram.mean, &inner) } else { 0.0 },
         coef: Tensor::vector(coef),
         notes,
         ..Linear::default()
@@ -58,7 +62,8 @@ pub fn solve(gram: &Matrix, q: &[f64], run: &Run<'_>) -> Result<(Vec<f64>, bool)
         let slope = gradient(&x);
         let candidates = (0..d).filter(|j| !free[*j] && !barred[*j] && slope[*j] > tolerance);
         let Some(enter) = candidates.max_by(|a, b| slope[*a].total_cmp(&slope[*b])) else {
-            return Ok((x, true));
+            // A barred column on which the objective still falls is no optimum.
+            return Ok((x, (0..d).all(|j| !barred[j] || slope[j] <= tolerance)));
         };
         free[enter] = true;
         loop {

@@ -5,7 +5,8 @@
 use onrush_dense as dense;
 use onrush_dense::Matrix;
 
-use super::logistic::{LogisticEnd, ParameterOrder, Problem, Settings, show};
+use super::design::{divide_by_norms, substitute};
+use super::logistic::{Derivatives, LogisticEnd, Problem, Settings, show};
 use super::newton::DECREASE;
 use crate::error::Error;
 use crate::run::Run;
@@ -21,7 +22,7 @@ pub fn lbfgs(
     settings: &Settings,
     run: &Run<'_>,
 ) -> Result<LogisticEnd, Error> {
-    let mut sums = problem.smooth(&params, ParameterOrder::First, run)?;
+    let mut sums = problem.smooth(&params, Derivatives::Gradient, run)?;
     let mut losses = Vec::new();
     let mut pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
     let mut converged = problem.slope(&params, &sums.gradient) <= settings.tol;
@@ -42,7 +43,7 @@ pub fn lbfgs(
         let mut next = None;
         for _ in 0..50 {
             let trial: Vec<f64> = params.iter().zip(&step).map(|(w, s)| w + size * s).collect();
-            let found = problem.smooth(&trial, ParameterOrder::First, run)?;
+            let found = problem.smooth(&trial, Derivatives::Gradient, run)?;
             let fits = found.loss <= sums.loss + 1e-4 * size * along + 4.0 * f64::EPSILON * sums.loss.abs();
             let steep = dot(&found.gradient, &step) < 0.9 * along;
             if fits {
@@ -55,10 +56,9 @@ pub fn lbfgs(
             }
             size = if high.is_finite() { 0.5 * (low + high) } else { 2.0 * low };
         }
-        // No step goes further down: this is the optimum up to rounding.
         let Some((trial, found)) = next else {
-            converged = true;
-            break;
+            let gradient = problem.slope(&params, &sums.gradient);
+            return Ok(problem.stalled(params, losses, gradient, settings.tol));
         };
         let moved: Vec<f64> = trial.iter().zip(&params).map(|(a, b)| a - b).collect();
         let turned: Vec<f64> = found.gradient.iter().zip(&sums.gradient).map(|(a, b)| a - b).collect();
@@ -76,7 +76,7 @@ pub fn lbfgs(
         converged = problem.slope(&params, &sums.gradient) <= settings.tol || decrease <= DECREASE;
     }
     let gradient = problem.slope(&params, &sums.gradient);
-    Ok(LogisticEnd { coef: params, losses, gradient, converged })
+    Ok(LogisticEnd { coef: params, losses, gradient, converged, is_stuck: false })
 }
 
 /// Iterations before which the second derivatives are computed anew.
@@ -93,11 +93,7 @@ impl Curvature {
         for mut h in problem.curvature(params, run)? {
             let size = h.rows;
             let norm: Vec<f64> = (0..size).map(|i| h.at(i, i).sqrt()).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
-            for j in 0..size {
-                for i in 0..size {
-                    h.set(i, j, h.at(i, j) / (norm[i] * norm[j]));
-                }
-            }
+            divide_by_norms(&mut h, &norm);
             let mut ridge = 1e-8;
             let factor = loop {
                 (0..size).for_each(|i| h.set(i, i, 1.0 + ridge));
@@ -120,14 +116,7 @@ impl Curvature {
         let mut out = Vec::with_capacity(vector.len());
         for ((l, norm), part) in self.factors.iter().zip(vector.chunks(self.factors[0].1.len())) {
             let mut x: Vec<f64> = part.iter().zip(norm).map(|(v, n)| v / n).collect();
-            for j in 0..x.len() {
-                x[j] /= l.at(j, j);
-                let value = x[j];
-                x[j + 1..].iter_mut().zip(&l.column(j)[j + 1..]).for_each(|(x, l)| *x -= l * value);
-            }
-            for j in (0..x.len()).rev() {
-                x[j] = (x[j] - dot(&l.column(j)[j + 1..], &x[j + 1..])) / l.at(j, j);
-            }
+            substitute(l, &mut x);
             out.extend(x.iter().zip(norm).map(|(x, n)| x / n));
         }
         out

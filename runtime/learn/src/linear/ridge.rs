@@ -4,7 +4,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 use onrush_wire::learn::Spec;
 
-use super::design::{Design, Gram, add, intercept};
+use super::design::{Design, Gram, add, divide_by_norms, intercept, substitute};
 use super::squares::{self, WIDE, decomposed, residuals, spread, stacked, triangle};
 use super::{Linear, finite, nonnegative};
 use crate::data::Data;
@@ -32,7 +32,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     Ok(Linear { coef: Tensor::vector(coef), intercept, ..Linear::default() })
 }
 
-/// The Gram matrix, which serves all penalties. `None` if there are more columns than rows, or none that vary.
+/// The Gram matrix, which serves all penalties. `None` if there are more columns than rows, more than [`WIDE`] of them,
+/// or none that vary.
 pub fn gram(design: &Design<'_>, centre: bool, run: &Run<'_>) -> Result<Option<Gram>, Error> {
     let d = design.columns.len() - 1;
     if d == 0 || d > design.rows || d > WIDE {
@@ -57,10 +58,12 @@ pub fn solve(
     if d == 0 {
         return Ok((vec![0.0; width], if centre { design.mean[0] } else { 0.0 }));
     }
-    let Some(gram) = gram else { return dual(design, active, width, alpha, centre, run) };
+    if d > design.rows {
+        return dual(design, active, width, alpha, centre, run);
+    }
     run.stage("solve");
-    let penalty: Vec<f64> = (0..d).map(|j| alpha * gram.scale[j] * gram.scale[j]).collect();
-    let coef = match by_gram(gram, &penalty) {
+    let penalty: Vec<f64> = (0..d).map(|j| alpha * design.scale[j] * design.scale[j]).collect();
+    let coef = match gram.and_then(|gram| by_gram(gram, &penalty)) {
         Some((coef, false, _)) => coef,
         Some((mut coef, true, step)) => {
             // One pass that refines the solution with residuals from the data.
@@ -73,7 +76,8 @@ pub fn solve(
     };
     let coef = spread(&coef, design, active, width);
     let inner: Vec<f64> = active.iter().map(|j| coef[*j]).collect();
-    Ok((coef, if centre { gram.intercept(&inner) } else { 0.0 }))
+    let mean = gram.map_or(&design.mean, |gram| &gram.mean);
+    Ok((coef, if centre { intercept(mean, &inner) } else { 0.0 }))
 }
 
 /// The solution by Cholesky's decomposition, whether it needs refinement, and how another right side is solved. `None`
@@ -84,13 +88,9 @@ fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, bool, impl Fn(&[f6
     if norm.iter().any(|n| !(*n > 0.0 && n.is_finite())) {
         return None;
     }
-    let mut scaled = Matrix::zeros(d, d);
-    for j in 0..d {
-        for i in 0..d {
-            scaled.set(i, j, gram.g.at(i, j) / (norm[i] * norm[j]));
-        }
-        scaled.set(j, j, 1.0);
-    }
+    let mut scaled = gram.g.clone();
+    divide_by_norms(&mut scaled, &norm);
+    (0..d).for_each(|j| scaled.set(j, j, 1.0));
     let factor = dense::cholesky(&scaled)?;
     // A pivot is the share of a column that the columns before it do not explain.
     let least = (0..d).map(|j| factor.at(j, j) * factor.at(j, j)).fold(1.0, f64::min);
@@ -99,14 +99,7 @@ fn by_gram(gram: &Gram, penalty: &[f64]) -> Option<(Vec<f64>, bool, impl Fn(&[f6
     }
     let step = move |q: &[f64]| -> Vec<f64> {
         let mut x: Vec<f64> = q.iter().zip(&norm).map(|(q, n)| q / n).collect();
-        for j in 0..d {
-            x[j] /= factor.at(j, j);
-            let value = x[j];
-            x[j + 1..].iter_mut().zip(&factor.column(j)[j + 1..]).for_each(|(x, l)| *x -= l * value);
-        }
-        for j in (0..d).rev() {
-            x[j] = (x[j] - dot(&factor.column(j)[j + 1..], &x[j + 1..])) / factor.at(j, j);
-        }
+        substitute(&factor, &mut x);
         x.iter().zip(&norm).map(|(x, n)| x / n).collect()
     };
     Some((step(&gram.q), least < 1e-2, step))
@@ -118,6 +111,7 @@ fn by_triangle(design: &Design<'_>, penalty: &[f64], run: &Run<'_>) -> Result<Ve
     let mut below = Matrix::zeros(d, d + 1);
     penalty.iter().enumerate().for_each(|(j, p)| below.set(j, j, p.sqrt()));
     let r = stacked(&triangle(design, run)?, &below);
+    run.check(|| "the QR decomposition".to_string())?;
     let a = Matrix::new(r.rows, d, r.data[..r.rows * d].to_vec());
     let (u, s, v) = decomposed(&a)?;
     let cutoff = f64::EPSILON * a.rows as f64 * s.first().copied().unwrap_or(0.0);
@@ -144,7 +138,10 @@ fn dual(
     run.stage("singular values");
     let (u, s, v) = decomposed(&a)?;
     let mut inner = vec![0.0; d];
-    for (k, s) in s.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+    let root = alpha.sqrt();
+    // As in `by_triangle`, the penalty counts as rows below the columns.
+    let cutoff = f64::EPSILON * d as f64 * s.first().copied().unwrap_or(0.0).hypot(root);
+    for (k, s) in s.iter().enumerate().filter(|(_, s)| **s > 0.0 && s.hypot(root) > cutoff) {
         let share = dot(u.column(k), &y) / (s + alpha / s);
         inner.iter_mut().zip(v.column(k)).for_each(|(w, v)| *w += v * share);
     }

@@ -8,8 +8,7 @@ use onrush_dense::Matrix;
 use onrush_wire::learn::Spec;
 
 use super::design::{Design, Gram, add, blocks, sum_chunks};
-use super::squares::WIDE;
-use super::{Linear, folds, ridge};
+use super::{Linear, folds, ridge, scores};
 use crate::data::Data;
 use crate::error::Error;
 use crate::run::Run;
@@ -85,12 +84,17 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
         Some(folds) => by_folds(data, folds, &alphas, scoring.as_deref().unwrap_or("r2"), centre, run)?,
         None => leave_one_out(data, &alphas, scoring.as_deref().unwrap_or(""), centre, run)?,
     };
-    // The first of the best.
-    let best = (0..alphas.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });
+    let best = first_of_best(&scores);
     let mut inner = Spec::new("Ridge").with("alpha", alphas[best]);
     inner.set("fit_intercept", centre);
     let model = ridge::fit(&inner, data, run)?;
     Ok(Linear { alpha: Some(alphas[best]), best_score: Some(scores[best]), ..model })
+}
+
+/// The position of the first of the highest scores. NaN is below all numbers.
+fn first_of_best(scores: &[f64]) -> usize {
+    let better = |a: f64, b: f64| a > b || (b.is_nan() && !a.is_nan());
+    (0..scores.len()).fold(0, |best, i| if better(scores[i], scores[best]) { i } else { best })
 }
 
 /// The mean score of each penalty over the folds. Weights count in training and in the scores, as in scikit-learn.
@@ -102,7 +106,7 @@ fn by_folds(
     centre: bool,
     run: &Run<'_>,
 ) -> Result<Vec<f64>, Error> {
-    let mut scores = vec![0.0; alphas.len()];
+    let mut sums = vec![0.0; alphas.len()];
     for fold in 0..folds.count {
         (run.steps)(fold as u64, folds.count as u64);
         let (train, test) = (folds.train(fold), folds.test(fold));
@@ -112,18 +116,18 @@ fn by_folds(
         let active: Vec<usize> = (0..data.width()).filter(|j| !design.constant[*j]).collect();
         let inner = design.with(&[active.as_slice(), &[data.width()]].concat());
         let gram = ridge::gram(&inner, centre, run)?;
-        for (score, alpha) in scores.iter_mut().zip(alphas) {
+        let (held, shift) = (data.take(&test), data.y[test[0]]);
+        for (sum, alpha) in sums.iter_mut().zip(alphas) {
+            run.check(|| format!("{fold} of {} folds", folds.count))?;
             let (coef, intercept) = ridge::solve(&inner, gram.as_ref(), &active, data.width(), *alpha, centre, run)?;
             let mut errors = Errors::default();
-            let shift = data.y[test[0]];
-            for row in &test {
-                let predicted: f64 = data.features.iter().zip(&coef).map(|(c, w)| c.values[*row] * w).sum();
-                errors.row(data.y[*row] - predicted - intercept, data.y[*row] - shift, data.weight_of(*row));
+            for (i, predicted) in scores(&held, &coef, intercept).into_iter().enumerate() {
+                errors.row(held.y[i] - predicted, held.y[i] - shift, held.weight_of(i));
             }
-            *score += errors.score(scorer) / folds.count as f64;
+            *sum += errors.score(scorer) / folds.count as f64;
         }
     }
-    Ok(scores)
+    Ok(sums)
 }
 
 /// The score of each penalty by leave-one-out errors.
@@ -131,7 +135,7 @@ fn leave_one_out(data: &Data, alphas: &[f64], scorer: &str, centre: bool, run: &
     let design = Design::of(data, centre)?;
     let active: Vec<usize> = (0..data.width()).filter(|j| !design.constant[*j]).collect();
     let inner = design.with(&[active.as_slice(), &[data.width()]].concat());
-    let errors = match active.len() > inner.rows || active.len() > WIDE {
+    let errors = match active.len() > inner.rows {
         true => wide(&inner, alphas, centre, run)?,
         false => tall(&inner, alphas, centre, run)?,
     };
@@ -250,6 +254,12 @@ fn wide(design: &Design<'_>, alphas: &[f64], centre: bool, run: &Run<'_>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_score_that_is_not_a_number_does_not_win() {
+        assert_eq!(first_of_best(&[f64::NAN, -3.0, f64::NAN, -2.0, -2.0]), 3);
+        assert_eq!(first_of_best(&[f64::NAN, f64::NAN]), 0);
+    }
 
     #[test]
     fn scores_of_a_constant_target_are_those_of_scikit_learn() {

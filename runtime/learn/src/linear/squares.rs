@@ -9,7 +9,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 use onrush_wire::learn::Spec;
 
-use super::design::{Design, Gram, add, blocks, intercept, power_of_two, sum_chunks};
+use super::design::{Design, Gram, add, blocks, divide_by_norms, intercept, power_of_two, sum_chunks};
 use super::{Linear, listed, nonnegative, student};
 use crate::data::Data;
 use crate::error::Error;
@@ -130,27 +130,18 @@ fn inverse_of(gram: &Matrix, norm: &[f64]) -> Option<Matrix> {
         return None;
     }
     let mut scaled = gram.clone();
-    for j in 0..norm.len() {
-        for i in 0..norm.len() {
-            scaled.set(i, j, gram.at(i, j) / (norm[i] * norm[j]));
-        }
-    }
+    divide_by_norms(&mut scaled, norm);
     dense::inverse_positive(&scaled).filter(|m| m.data.iter().all(|v| v.is_finite()))
 }
 
 /// Singular values of the centred columns in units of the data. The factor of the scaled Gram matrix has small ones to
 /// more digits than its eigenvalues would (Demmel and Veselić 1992).
 fn singular_of(gram: &Gram, norm: &[f64]) -> Option<Vec<f64>> {
-    let d = norm.len();
     let mut scaled = gram.g.clone();
-    for j in 0..d {
-        for i in 0..d {
-            scaled.set(i, j, gram.g.at(i, j) / (norm[i] * norm[j]));
-        }
-    }
+    divide_by_norms(&mut scaled, norm);
     // (l' D)' (l' D) is the Gram matrix in units of the data.
     let mut factor = dense::cholesky(&scaled)?.transposed();
-    let units: Vec<f64> = (0..d).map(|j| norm[j] / gram.scale[j]).collect();
+    let units: Vec<f64> = norm.iter().zip(&gram.scale).map(|(n, s)| n / s).collect();
     let common = power_of_two(units.iter().fold(0.0, |a: f64, u| a.max(*u)));
     for (j, unit) in units.iter().enumerate() {
         factor.column_mut(j).iter_mut().for_each(|v| *v *= unit * common);
@@ -324,8 +315,9 @@ fn finish(solution: &Solution, design: &Design<'_>, active: &[usize], names: &[&
         let constant: Vec<&str> = (0..width).filter(|j| active.binary_search(j).is_err()).map(|j| names[j]).collect();
         let dependent: Vec<&str> = solution.dependent.iter().map(|j| names[active[*j]]).collect();
         let mut why = Vec::new();
-        if active.len() > design.used {
-            why.push(format!("there are only {} rows", design.used));
+        let wanted = active.len() + usize::from(centre);
+        if wanted > design.used {
+            why.push(format!("{} rows for {wanted} coefficients", design.used));
         } else if !dependent.is_empty() {
             why.push(format!("these columns depend on each other: {}", listed(&dependent)));
         }

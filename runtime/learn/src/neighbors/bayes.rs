@@ -4,7 +4,6 @@ use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::tile;
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -106,7 +105,7 @@ fn variance(values: &[f64], weight: Option<&[f64]>, counts: &[f64], theta: &[f64
         let mean = classes().map(|(n, (theta, _))| n * theta).sum::<f64>() / rows;
         return classes().map(|(n, (theta, var))| n * (var + (theta - mean) * (theta - mean))).sum::<f64>() / rows;
     }
-    let mean = tile::mean(values);
+    let mean = sums::mean(values, None);
     let chunk = |rows: std::ops::Range<usize>| values[rows].iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
     sums::over_rows(values.len(), chunk, |a, b| a + b).unwrap_or(0.0) / rows
 }

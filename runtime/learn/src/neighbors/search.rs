@@ -13,6 +13,7 @@ use super::tile::{self, BLOCK, LANES, Panels};
 use super::tree::KdTree;
 use crate::data::Data;
 use crate::error::Error;
+use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// Up to this number of features a tree is faster than all pairs.
@@ -48,7 +49,8 @@ impl Metric {
         }
     }
 
-    /// A raw distance plus the difference of another feature. Raw distances are sums before the root is taken.
+    /// A reduced distance plus the difference of another feature. Reduced distances (scikit-learn's `rdist`) are sums
+    /// before the root is taken.
     #[inline(always)]
     pub fn add(self, sum: f64, difference: f64) -> f64 {
         match self {
@@ -59,22 +61,22 @@ impl Metric {
         }
     }
 
-    /// The raw distance of two rows. Of normalised rows, for the cosine.
+    /// The reduced distance of two rows, which are normalised for the cosine.
     #[inline(always)]
-    pub fn raw(self, a: &[f64], b: &[f64]) -> f64 {
+    pub fn reduced(self, a: &[f64], b: &[f64]) -> f64 {
         a.iter().zip(b).fold(0.0, |sum, (x, y)| self.add(sum, (x - y).abs()))
     }
 
-    fn finished(self, raw: f64) -> f64 {
+    fn finished(self, reduced: f64) -> f64 {
         match self {
-            Metric::Euclidean => raw.sqrt(),
-            Metric::Manhattan | Metric::Chebyshev => raw,
-            Metric::Minkowski(p) => raw.powf(1.0 / p),
-            Metric::Cosine => raw / 2.0,
+            Metric::Euclidean => reduced.sqrt(),
+            Metric::Manhattan | Metric::Chebyshev => reduced,
+            Metric::Minkowski(p) => reduced.powf(1.0 / p),
+            Metric::Cosine => reduced / 2.0,
         }
     }
 
-    /// The largest raw distance within a radius.
+    /// The largest reduced distance within a radius.
     pub fn limit(self, radius: f64) -> f64 {
         match self {
             Metric::Euclidean => radius * radius,
@@ -85,8 +87,7 @@ impl Metric {
     }
 }
 
-/// Rows that are near rows: for each pair the number of the query, the row of the training, and their distance.
-/// Queries are in order, and the rows of one by distance.
+/// Neighbours as parallel columns: query row, training row and distance, ordered by query, then distance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Neighbors {
     pub rows: Vec<usize>,
@@ -94,7 +95,7 @@ pub struct Neighbors {
     pub distances: Vec<f64>,
 }
 
-/// What is looked for.
+/// The kind of query: k nearest neighbours, or all within a radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NeighborSearch {
     /// This many nearest rows.
@@ -177,29 +178,48 @@ impl Index {
         &self.points[rows.start * self.width..rows.end * self.width]
     }
 
-    /// For each query (row-major, as [`Index::prepared`] makes them) its neighbours with their distances, by distance
-    /// and then by row.
-    pub fn search(&self, queries: &[f64], search: NeighborSearch) -> Vec<Vec<(f64, u32)>> {
-        let blocks: Vec<Vec<Vec<(f64, u32)>>> = queries
-            .par_chunks(QUERIES * self.width)
-            .map(|block| {
+    /// Calls `then` with the neighbours of each query (row-major, as [`Index::prepared`] makes them): their distances
+    /// and rows, by distance and then by row. Only a block of queries holds its neighbours at a time.
+    ///
+    /// # Errors
+    /// Those of `then`, and if the user stops the work.
+    pub fn search<T: Send>(
+        &self,
+        queries: &[f64],
+        search: NeighborSearch,
+        run: &Run<'_>,
+        then: impl Fn(Vec<(f64, u32)>) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let together = match search {
+            NeighborSearch::Count(_) => QUERIES,
+            // All rows may be within the radius: 16 bytes each.
+            NeighborSearch::Radius(_) => ((1 << 25) / self.rows().max(1)).clamp(BLOCK, QUERIES),
+        };
+        let blocks: Vec<Vec<T>> = queries
+            .par_chunks(together * self.width)
+            .enumerate()
+            .map(|(number, block)| {
+                run.check(|| format!("{} of {} rows", number * together, queries.len() / self.width))?;
                 let mut lists: Vec<Hits> =
                     block.chunks_exact(self.width).map(|_| Hits::new(self.metric, search)).collect();
                 self.block(block, 0, &mut lists);
-                lists.into_iter().map(|list| list.finished(self.metric)).collect()
+                lists.into_iter().map(|list| then(list.finished(self.metric))).collect()
             })
-            .collect();
-        blocks.into_iter().flatten().collect()
+            .collect::<Result<_, Error>>()?;
+        Ok(blocks.into_iter().flatten().collect())
     }
 
-    /// The rows from `from` on that lie within a raw distance of each query, in any order.
+    /// The rows from `from` on that lie within a reduced distance of each query, in any order.
     pub fn within(&self, queries: &[f64], limit: f64, from: usize) -> Vec<Vec<u32>> {
-        let all = || Hits { limit, count: usize::MAX, heap: Vec::new() };
+        let all = || Hits { limit, kept: Kept::Rows, heap: Vec::new(), rows: Vec::new() };
         let mut lists: Vec<Hits> = queries.chunks_exact(self.width).map(|_| all()).collect();
         self.block(queries, from, &mut lists);
         lists
             .into_iter()
-            .map(|list| list.heap.into_iter().map(|hit| hit.1).filter(|row| *row as usize >= from).collect())
+            .map(|mut list| {
+                list.rows.retain(|row| *row as usize >= from);
+                list.rows
+            })
             .collect()
     }
 
@@ -214,7 +234,7 @@ impl Index {
         } else {
             for (row, point) in self.points.chunks_exact(self.width).enumerate().skip(from) {
                 for (query, list) in queries.chunks_exact(self.width).zip(lists.iter_mut()) {
-                    list.push(self.metric.raw(query, point), row as u32);
+                    list.push(self.metric.reduced(query, point), row as u32);
                 }
             }
         }
@@ -295,7 +315,7 @@ impl Index {
             let row = panel * LANES + lane;
             if row < rows {
                 let point = &self.points[row * self.width..(row + 1) * self.width];
-                list.push(self.metric.raw(query, point), row as u32);
+                list.push(self.metric.reduced(query, point), row as u32);
             }
         }
     }
@@ -318,17 +338,33 @@ fn direction(row: &[f64]) -> Vec<f64> {
 
 /// The hits of a query: a heap with the farthest one on top if their number is limited.
 pub struct Hits {
-    /// Raw distances above it are of no interest.
+    /// Reduced distances above it are of no interest.
     pub limit: f64,
-    count: usize,
+    kept: Kept,
     heap: Vec<(f64, u32)>,
+    rows: Vec<u32>,
+}
+
+/// The hits that are kept.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// This many nearest ones.
+    Nearest(usize),
+    /// All of them with their distances.
+    All,
+    /// The rows of all of them.
+    Rows,
 }
 
 impl Hits {
     fn new(metric: Metric, search: NeighborSearch) -> Self {
         match search {
-            NeighborSearch::Count(count) => Hits { limit: f64::INFINITY, count, heap: Vec::new() },
-            NeighborSearch::Radius(radius) => Hits { limit: metric.limit(radius), count: usize::MAX, heap: Vec::new() },
+            NeighborSearch::Count(count) => {
+                Hits { limit: f64::INFINITY, kept: Kept::Nearest(count), heap: Vec::new(), rows: Vec::new() }
+            }
+            NeighborSearch::Radius(radius) => {
+                Hits { limit: metric.limit(radius), kept: Kept::All, heap: Vec::new(), rows: Vec::new() }
+            }
         }
     }
 
@@ -339,11 +375,12 @@ impl Hits {
         if distance > self.limit {
             return;
         }
-        if self.count == usize::MAX {
-            self.heap.push((distance, row));
-            return;
-        }
-        if self.heap.len() < self.count {
+        let count = match self.kept {
+            Kept::Nearest(count) => count,
+            Kept::All => return self.heap.push((distance, row)),
+            Kept::Rows => return self.rows.push(row),
+        };
+        if self.heap.len() < count {
             self.heap.push((distance, row));
             let mut at = self.heap.len() - 1;
             while at > 0 && after(self.heap[at], self.heap[(at - 1) / 2]) {
@@ -368,7 +405,7 @@ impl Hits {
                 at = top;
             }
         }
-        if self.heap.len() == self.count {
+        if self.heap.len() == count {
             self.limit = self.heap[0].0;
         }
     }
@@ -400,7 +437,7 @@ impl Points {
             let message = format!("{} rows: {} takes at most {}", data.rows, spec.estimator, u32::MAX - 1);
             return Err(Error::new("size", message));
         }
-        let points = Tensor::new(vec![data.rows, data.width()], tile::row_major(data));
+        let points = Tensor::new(vec![data.rows, data.width()], data.row_major());
         Ok(Points { points, metric: Metric::of(spec), index: OnceLock::new() })
     }
 
@@ -408,10 +445,26 @@ impl Points {
         self.points.shape[0]
     }
 
-    /// The neighbours of each row of `data`.
-    pub fn search(&self, data: &Data, search: NeighborSearch) -> Vec<Vec<(f64, u32)>> {
-        let index = self.index.get_or_init(|| Index::new(self.metric, &self.points.data, data.width()));
-        index.search(&index.prepared(tile::row_major(data)), search)
+    /// [`Index::search`] for each row of `data`.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn search<T: Send>(
+        &self,
+        data: &Data,
+        search: NeighborSearch,
+        run: &Run<'_>,
+        then: impl Fn(Vec<(f64, u32)>) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let index = match self.index.get() {
+            Some(index) => index,
+            None => {
+                // Not inside the lock: a thread of rayon that waits there could take up a task that wants the lock.
+                let made = Index::new(self.metric, &self.points.data, data.width());
+                self.index.get_or_init(|| made)
+            }
+        };
+        index.search(&index.prepared(data.row_major()), search, run, then)
     }
 
     /// As [`crate::Model::check`].

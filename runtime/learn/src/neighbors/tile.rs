@@ -79,12 +79,7 @@ pub fn products(rows: &[&[f64]; BLOCK], panel: &[f64]) -> [[f64; LANES]; BLOCK] 
     sums
 }
 
-/// The features row after row. Column by column in blocks of rows that fit the cache, on all threads.
-pub fn row_major(data: &Data) -> Vec<f64> {
-    shifted(data, &vec![0.0; data.width()])
-}
-
-/// The features minus `shift`, row after row.
+/// The features minus `shift`, row after row: column by column in blocks of rows that fit the cache, on all threads.
 pub fn shifted(data: &Data, shift: &[f64]) -> Vec<f64> {
     const ROWS: usize = 64;
     let width = data.width();
@@ -103,18 +98,7 @@ pub fn shifted(data: &Data, shift: &[f64]) -> Vec<f64> {
 
 /// The mean of each feature.
 pub fn means(data: &Data) -> Vec<f64> {
-    data.features.par_iter().map(|c| mean(&c.values)).collect()
-}
-
-/// The mean of values. Eight sums side by side in each chunk: one sum would wait for each addition.
-pub fn mean(values: &[f64]) -> f64 {
-    let chunk = |rows: std::ops::Range<usize>| {
-        let (eights, rest) = values[rows].as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        eights.iter().for_each(|eight| sums.iter_mut().zip(eight).for_each(|(s, v)| *s += v));
-        sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
-    };
-    crate::sums::over_rows(values.len(), chunk, |a, b| a + b).map_or(f64::NAN, |sum| sum / values.len() as f64)
+    data.features.par_iter().map(|c| crate::sums::mean(&c.values, None)).collect()
 }
 
 /// `(x - shift)' (x - shift)` for the columns of `x`: a symmetric matrix, of which each half is computed once.

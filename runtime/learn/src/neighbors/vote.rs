@@ -1,8 +1,9 @@
 //! Models that look at the nearest rows of their training: `NearestNeighbors`, `KNeighborsClassifier`,
 //! `KNeighborsRegressor`.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use onrush_wire::learn::Spec;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{NeighborSearch, Neighbors, Points};
@@ -10,7 +11,11 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::Any;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::run::Run;
 use crate::tensor::Tensor;
+
+/// Pairs that a search returns at most: about 3 GB.
+const PAIRS: usize = 1 << 27;
 
 /// An index of rows.
 #[derive(Serialize, Deserialize)]
@@ -73,13 +78,21 @@ impl FittedModel {
     /// is asked for finds itself.
     ///
     /// # Errors
-    /// If the model keeps no rows, if a feature is missing, or if there are fewer rows than neighbours.
-    pub fn kneighbors(&self, data: &Data, n_neighbors: Option<usize>, radius: Option<f64>) -> Result<Neighbors, Error> {
+    /// If the model does not store its rows, if a feature is missing, if there are fewer rows than neighbours or more
+    /// than 2^27 pairs, or if the user stops the search.
+    pub fn kneighbors(
+        &self,
+        data: &Data,
+        n_neighbors: Option<usize>,
+        radius: Option<f64>,
+        run: &Run<'_>,
+    ) -> Result<Neighbors, Error> {
         let (points, default) = match &self.model {
             Any::Nearest(model) => (&model.points, model.n_neighbors),
             Any::Vote(model) => (&model.points, model.n_neighbors),
             _ => {
-                let message = format!("{} keeps no rows of its training, so that none are near", self.spec.estimator);
+                let message =
+                    format!("{} does not store its training rows, so it has no `kneighbors`", self.spec.estimator);
                 let error = Error::new("no-neighbors", message);
                 return Err(error.help("train NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor"));
             }
@@ -100,8 +113,21 @@ impl FittedModel {
                 NeighborSearch::Count(count)
             }
         };
+        let too_many = || {
+            let message = format!("the search finds more than {PAIRS} pairs of rows");
+            Error::new("size", message)
+                .help("take a smaller `radius` or `n_neighbors`, or search for fewer rows at once")
+        };
+        if matches!(search, NeighborSearch::Count(count) if count.saturating_mul(data.rows) > PAIRS) {
+            return Err(too_many());
+        }
+        let total = AtomicUsize::new(0);
+        let lists = points.search(&data, search, run, |hits| {
+            let before = total.fetch_add(hits.len(), Relaxed);
+            if before + hits.len() > PAIRS { Err(too_many()) } else { Ok(hits) }
+        })?;
         let mut found = Neighbors::default();
-        for (row, hits) in points.search(&data, search).into_iter().enumerate() {
+        for (row, hits) in lists.into_iter().enumerate() {
             for (distance, neighbor) in hits {
                 found.rows.push(row);
                 found.neighbors.push(neighbor as usize);
@@ -115,9 +141,9 @@ impl FittedModel {
     ///
     /// # Errors
     /// As [`FittedModel::kneighbors`], and if the model is not a `NearestNeighbors`.
-    pub fn radius_neighbors(&self, data: &Data) -> Result<Neighbors, Error> {
+    pub fn radius_neighbors(&self, data: &Data, run: &Run<'_>) -> Result<Neighbors, Error> {
         match &self.model {
-            Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius)),
+            Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius), run),
             _ => Err(Error::new("no-neighbors", format!("{} has no radius", self.spec.estimator))
                 .help("train NearestNeighbors, or say the radius")),
         }
@@ -186,9 +212,12 @@ impl Model for Vote {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let found = self.points.search(data, NeighborSearch::Count(self.n_neighbors));
-        let outputs: Vec<Vec<f64>> = found.par_iter().map(|hits| self.outputs_of(hits)).collect();
-        Ok(wanted.iter().map(|output| outputs.iter().map(|row| row[*output]).collect()).collect())
+        let search = NeighborSearch::Count(self.n_neighbors);
+        let outputs: Vec<Vec<f64>> = self.points.search(data, search, &Run::silent(), |hits| {
+            let row = self.outputs_of(&hits);
+            Ok(wanted.iter().map(|output| row[*output]).collect())
+        })?;
+        Ok((0..wanted.len()).map(|k| outputs.iter().map(|row| row[k]).collect()).collect())
     }
 
     fn attribute(&self, _: &str, _: &[Field], _: &[String]) -> Option<Attribute> {

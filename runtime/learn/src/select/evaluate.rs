@@ -14,6 +14,7 @@ use crate::metrics::ranking::{PrecisionRecallCurve, RocCurve, calibration_curve}
 use crate::metrics::{average, regression};
 use crate::model::{Attribute, FittedModel, Role, Values};
 use crate::random::Mt19937;
+use crate::run::Run;
 
 /// Bins of a calibration curve up to which a request is sensible.
 const MOST_BINS: usize = 100_000;
@@ -89,7 +90,7 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation) -> Result<
         }
         Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid),
         Evaluation::Kneighbors { n_neighbors, radius } => {
-            let found = fitted.kneighbors(data, *n_neighbors, *radius)?;
+            let found = fitted.kneighbors(data, *n_neighbors, *radius, &Run::silent())?;
             let integers = |values: Vec<usize>| Values::Ints(values.into_iter().map(|v| v as i64).collect());
             Ok(Attribute::Frame(vec![
                 ("row".to_string(), integers(found.rows)),
