@@ -2,6 +2,7 @@
 
 pub mod dbscan;
 pub mod kmeans;
+mod kmeans_device;
 
 pub use dbscan::Dbscan;
 pub use kmeans::KMeans;

@@ -2,6 +2,8 @@
 
 use onrush_dense::Matrix;
 
+use crate::device::DeviceRows;
+
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
@@ -64,6 +66,9 @@ pub struct Data {
     pub groups: Option<Vec<f64>>,
     /// Rows on which a boosted model is scored after each round: the same features and target.
     pub eval: Vec<Data>,
+    /// Where the values are if they are not here: the features, and a regressor's target, then have no values. Only for trainings that
+    /// [`crate::device::takes`] allows.
+    pub device: Option<DeviceRows>,
 }
 
 impl Data {
@@ -119,6 +124,7 @@ impl Data {
             weight: self.weight.as_deref().map(pick),
             groups: self.groups.as_deref().map(pick),
             eval: Vec::new(),
+            device: None,
         }
     }
 
@@ -137,6 +143,7 @@ impl Data {
             weight: self.weight.clone(),
             groups: self.groups.clone(),
             eval: self.eval.clone(),
+            device: None,
         }
     }
 

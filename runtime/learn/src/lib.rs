@@ -12,6 +12,7 @@ mod cluster;
 pub mod compose;
 pub mod data;
 mod decomposition;
+pub mod device;
 pub mod error;
 mod estimators;
 mod foreign;

@@ -4,6 +4,7 @@
 //! (`models/results.rs`), and trained models are found again by their keys.
 
 mod data;
+mod device;
 mod results;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span, codec};
 use super::objects::Object;
 use super::{Engine, Frame, resident};
 use onrush_logical::ops::Inputs;
+use data::Training;
 pub(crate) use results::TrainedModel;
 
 /// What an answer about a model is: rows, or a file that was written.
@@ -85,8 +87,14 @@ impl Engine {
             }
             let begun = Instant::now();
             onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
-            let training = self.training(fit, task)?;
-            let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
+            let (training, fitted) = match self.fit_on_device(fit, task)? {
+                Some(done) => done,
+                None => {
+                    let training = self.training(fit, task)?;
+                    let fitted = self.with_threads(task, |run| onrush_learn::fit(&fit.spec, &training.data, run))?;
+                    (training, fitted)
+                }
+            };
             let seconds = begun.elapsed().as_secs_f64();
             // A search that was stopped has tried less than its key says.
             let key = match task.cancelled() {
@@ -99,6 +107,22 @@ impl Engine {
             self.keep(id, Arc::new(trained), None)
         };
         work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
+    }
+
+    /// Trains on the device. `None` if the host must do it.
+    fn fit_on_device(&self, fit: &Fit, task: &TaskHandle) -> Result<Option<(Training, FittedModel)>, Diagnostic> {
+        let Some((training, passes)) = self.device_training(fit, task)? else { return Ok(None) };
+        let mut needs_host = false;
+        let work = |run: &Run<'_>| {
+            let fitted = onrush_learn::fit(&fit.spec, &training.data, run);
+            needs_host = fitted.as_ref().is_err_and(Error::needs_host);
+            fitted
+        };
+        match (self.with_threads(task, work), passes.failure()) {
+            (_, Some(failure)) => Err(failure),
+            (Err(_), None) if needs_host => Ok(None),
+            (fitted, None) => fitted.map(|fitted| Some((training, fitted))),
+        }
     }
 
     /// A model of a file.

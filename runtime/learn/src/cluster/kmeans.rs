@@ -6,8 +6,9 @@ use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{by_row, labels};
+use super::{by_row, kmeans_device, labels};
 use crate::data::Data;
+use crate::device;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
 use crate::neighbors::tile::{self, BLOCK, LANES, Panels};
@@ -85,14 +86,35 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     let init = Init::of(spec, clusters, data.width())?;
     let trainings = init.trainings(spec)?;
     run.stage("first centres");
-    let mean = tile::means(data);
-    let rows = Rows::new(data, &mean, data.weight.clone());
-    let tol = spec.float("tol").unwrap_or(1e-4) * mean_square(&rows);
     let mut random = Mt19937::new(spec.seed());
+    let tol = spec.float("tol").unwrap_or(1e-4);
+    let mean = match &data.device {
+        Some(device) => device::statistics(device)?.iter().map(|column| device::mean(column, data.rows)).collect(),
+        None => tile::means(data),
+    };
+    let mut train: Box<dyn FnMut() -> Result<Training, Error>> = match &data.device {
+        Some(device) => {
+            let rows = kmeans_device::Rows::new(device, data.rows, &mean)?;
+            let tol = tol * rows.mean_square()?;
+            let (init, mut random) = (&init, random);
+            Box::new(move || {
+                let first = rows.centers(init, clusters, &mut random, run)?;
+                rows.training(first, max_iter, tol, run)
+            })
+        }
+        None => {
+            let rows = Rows::new(data, &mean, data.weight.clone());
+            let tol = tol * mean_square(&rows);
+            let (init, mean) = (&init, &mean);
+            Box::new(move || {
+                let first = init.centers(&rows, clusters, mean, &mut random, run)?;
+                Training::run(&rows, first, max_iter, tol, run)
+            })
+        }
+    };
     let mut best: Option<Training> = None;
     for number in 0..trainings {
-        let first = init.centers(&rows, clusters, &mean, &mut random, run)?;
-        let training = Training::run(&rows, first, max_iter, tol, run)?;
+        let training = train()?;
         (run.steps)(number as u64 + 1, trainings as u64);
         let better = best.as_ref().is_none_or(|best| {
             training.inertia < best.inertia && !same_clusters(&training.labels, &best.labels, clusters)
@@ -103,7 +125,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     }
     let Some(best) = best else { return Err(Error::new("parameter", "`n_init` is 0: at least 1")) };
     let mut centers = best.centers;
-    centers.chunks_exact_mut(rows.width).for_each(|c| c.iter_mut().zip(&mean).for_each(|(c, m)| *c += m));
+    let width = data.width();
+    centers.chunks_exact_mut(width).for_each(|c| c.iter_mut().zip(&mean).for_each(|(c, m)| *c += m));
     if centers.iter().any(|c| !c.is_finite()) {
         let message = "the centres are not finite numbers: the values are too large";
         return Err(Error::new("overflow", message).help("scale the features, for example with `StandardScaler`"));
@@ -123,7 +146,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
         ));
     }
     Ok(KMeans {
-        centers: Tensor::new(vec![clusters, rows.width], centers),
+        centers: Tensor::new(vec![clusters, width], centers),
         labels: Tensor::vector(best.labels.iter().map(|l| f64::from(*l)).collect()),
         inertia: best.inertia,
         n_iter: best.n_iter,
@@ -149,7 +172,7 @@ fn same_clusters(a: &[u32], b: &[u32], clusters: usize) -> bool {
 }
 
 /// How the first centres are found.
-enum Init {
+pub enum Init {
     PlusPlus,
     Random,
     Centers(Vec<f64>),
@@ -207,14 +230,14 @@ impl Init {
                 return Ok(values.iter().enumerate().map(|(i, v)| v - mean[i % mean.len()]).collect());
             }
             Init::PlusPlus => plus_plus(rows, clusters, random, run)?,
-            Init::Random => distinct_rows(rows, clusters, random)?,
+            Init::Random => distinct_rows((0..rows.count()).map(|r| rows.weight(r)).collect(), clusters, random)?,
         };
         Ok(picked.iter().flat_map(|row| rows.row(*row).iter().copied()).collect())
     }
 }
 
 /// Cumulative sums of the weights, divided by their total: what `RandomState.choice` searches in.
-fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+pub fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut total = 0.0;
     let mut sums: Vec<f64> = weights
         .map(|w| {
@@ -227,8 +250,8 @@ fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// `RandomState.choice(n, size, replace=False, p=weights)` of NumPy.
-fn distinct_rows(rows: &Rows, size: usize, random: &mut Mt19937) -> Result<Vec<usize>, Error> {
-    let mut p: Vec<f64> = (0..rows.count()).map(|r| rows.weight(r)).collect();
+pub fn distinct_rows(mut p: Vec<f64>, size: usize, random: &mut Mt19937) -> Result<Vec<usize>, Error> {
+    let count = p.len();
     let positive = p.iter().filter(|p| **p > 0.0).count();
     if positive < size {
         let message = format!("`n_clusters` is {size}, and {positive} rows have a weight above 0");
@@ -241,7 +264,7 @@ fn distinct_rows(rows: &Rows, size: usize, random: &mut Mt19937) -> Result<Vec<u
         let sums = cumulative(p.iter().copied());
         let before = found.len();
         for draw in draws {
-            let row = sums.partition_point(|s| *s <= draw).min(rows.count() - 1);
+            let row = sums.partition_point(|s| *s <= draw).min(count - 1);
             if !found.contains(&row) {
                 found.push(row);
             }
@@ -249,7 +272,7 @@ fn distinct_rows(rows: &Rows, size: usize, random: &mut Mt19937) -> Result<Vec<u
         if found.len() == before {
             // The remaining weights vanish beside the largest ones, so that no draw hits them.
             let rest: Vec<usize> =
-                (0..rows.count()).filter(|r| p[*r] > 0.0 && !found.contains(r)).take(size - before).collect();
+                (0..count).filter(|r| p[*r] > 0.0 && !found.contains(r)).take(size - before).collect();
             found.extend(rest);
         }
     }
@@ -356,12 +379,12 @@ impl pulp::NullaryFnOnce for Nearer<'_> {
 }
 
 /// One training from given first centres.
-struct Training {
-    centers: Vec<f64>,
-    labels: Vec<u32>,
-    inertia: f64,
-    n_iter: u64,
-    converged: bool,
+pub struct Training {
+    pub centers: Vec<f64>,
+    pub labels: Vec<u32>,
+    pub inertia: f64,
+    pub n_iter: u64,
+    pub converged: bool,
 }
 
 /// Bounds of a row: its distance to its centre is at most `upper`, to all others at least `lower`.

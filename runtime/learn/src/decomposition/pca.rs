@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::by_row;
 use crate::data::{Data, Kind};
+use crate::device;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::neighbors::tile;
@@ -74,7 +75,13 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
         return Err(Error::new("no-rows", "PCA got 1 row: at least 2 rows have a variance"));
     }
     let wanted = Wanted::of(spec, n, d)?;
-    let mean = tile::means(data);
+    let mean = match &data.device {
+        Some(device) => {
+            let found = device::statistics(device)?;
+            found.iter().map(|column| device::mean(column, n)).collect()
+        }
+        None => tile::means(data),
+    };
     let truncation = match (&wanted, n.min(d) > EXACT) {
         (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
             let iterations = match spec.param("iterated_power") {
@@ -259,7 +266,7 @@ fn spectrum(
             Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5))
         );
     }
-    if n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL {
+    if data.device.is_none() && (n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL) {
         run.stage("singular value decomposition");
         let (_, singular, vectors) = dense::svd(&centred(data, 0..n, shift)).ok_or_else(broken)?;
         return Some(Spectrum { singular, vectors, truncated: false }).filter(Spectrum::is_finite).ok_or_else(broken);
@@ -291,6 +298,21 @@ fn spectrum(
 /// `(x - shift)' (x - shift)`, added up in the order of the chunks.
 fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
     let d = data.width();
+    if let Some(device) = &data.device {
+        let places: Vec<usize> = (0..d).collect();
+        let products = device::products(device, d, &places, shift, &vec![1.0; d])?;
+        // What the means are off by rounding is corrected.
+        let off = |j: usize| products.at(j, d) / data.rows as f64;
+        let mut gram = Matrix::zeros(d, d);
+        for j in 0..d {
+            for i in 0..=j {
+                let value = products.at(i, j) - off(i) * products.at(j, d);
+                gram.set(i, j, value);
+                gram.set(j, i, value);
+            }
+        }
+        return Ok(gram);
+    }
     // Chunks of which eight columns fit the first cache, in rounds whose sums take about 256 MB, or as much as eight.
     let chunk = 256usize.max(d);
     let round = ((1 << 25) / (d * d).max(1)).clamp(8, 64) * chunk;

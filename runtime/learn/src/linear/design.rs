@@ -9,6 +9,7 @@ use onrush_dense::Matrix;
 use rayon::prelude::*;
 
 use crate::data::Data;
+use crate::device::{self, DeviceRows};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -33,6 +34,12 @@ pub struct Design<'a> {
     pub total: f64,
     /// Rows of a weight above 0.
     pub used: usize,
+    /// Where the values are if the columns have none.
+    pub device: Option<&'a DeviceRows>,
+    /// The positions of the columns on the device: features, then the target.
+    pub places: Vec<usize>,
+    /// The number of all features of the device.
+    pub features: usize,
 }
 
 impl<'a> Design<'a> {
@@ -69,6 +76,9 @@ impl<'a> Design<'a> {
             constant: found.iter().map(|f| f.2).collect(),
             total,
             used,
+            device: None,
+            places: Vec::new(),
+            features: 0,
         })
     }
 
@@ -77,9 +87,51 @@ impl<'a> Design<'a> {
     /// # Errors
     /// As [`Design::new`].
     pub fn of(data: &'a Data, centre: bool) -> Result<Self, Error> {
+        if let Some(device) = &data.device {
+            return Design::on_device(device, data, centre, data.width() + 1);
+        }
         let mut columns: Vec<&[f64]> = data.features.iter().map(|c| c.values.as_slice()).collect();
         columns.push(&data.y);
         Design::new(columns, data.weight.as_deref(), None, centre)
+    }
+
+    /// The first `count` of the features and the target of a device.
+    ///
+    /// # Errors
+    /// If a value is not finite, or the device fails.
+    pub fn on_device(device: &'a DeviceRows, data: &Data, centre: bool, count: usize) -> Result<Self, Error> {
+        let found = device::statistics(device)?;
+        let mut design = Design {
+            columns: vec![&[]; count],
+            weight: None,
+            pick: None,
+            rows: data.rows,
+            mean: Vec::new(),
+            scale: Vec::new(),
+            constant: Vec::new(),
+            total: data.rows as f64,
+            used: data.rows,
+            device: Some(device),
+            places: (0..count).collect(),
+            features: data.width(),
+        };
+        for column in &found[..count] {
+            let mean = if centre { device::mean(column, data.rows) } else { 0.0 };
+            let reach = (column.high - mean).abs().max((column.low - mean).abs());
+            design.mean.push(mean);
+            design.scale.push(if reach > 0.0 { power_of_two(reach) } else { 1.0 });
+            design.constant.push(reach <= 0.0);
+        }
+        Ok(design)
+    }
+
+    /// # Errors
+    /// If the values are on a device, and must be read by the host.
+    pub fn on_host(&self) -> Result<(), Error> {
+        match self.device {
+            None => Ok(()),
+            Some(_) => Err(device::host_needed("the columns depend on each other")),
+        }
     }
 
     /// The same with only these columns.
@@ -89,6 +141,7 @@ impl<'a> Design<'a> {
             mean: columns.iter().map(|j| self.mean[*j]).collect(),
             scale: columns.iter().map(|j| self.scale[*j]).collect(),
             constant: columns.iter().map(|j| self.constant[*j]).collect(),
+            places: columns.iter().filter_map(|j| self.places.get(*j).copied()).collect(),
             ..*self
         }
     }
@@ -100,6 +153,7 @@ impl<'a> Design<'a> {
             mean: self.mean.clone(),
             scale: self.scale.clone(),
             constant: self.constant.clone(),
+            places: self.places.clone(),
             pick: Some(pick),
             rows: pick.len(),
             ..*self
@@ -180,6 +234,10 @@ impl<'a> Design<'a> {
     /// # Errors
     /// If the user stops the work.
     pub fn products(&self, run: &Run<'_>) -> Result<Matrix, Error> {
+        if let Some(device) = self.device {
+            run.check(|| "the products of columns".to_string())?;
+            return device::products(device, self.features, &self.places, &self.mean, &self.scale);
+        }
         let width = self.columns.len() + 1;
         let work = |rows: Range<usize>| {
             let mut sum = Matrix::zeros(width, width);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
 use super::{finite, newton, quasi};
 use crate::data::Data;
+use crate::device::DeviceRows;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::run::Run;
@@ -198,7 +199,8 @@ pub(crate) fn solve(
         let message = format!("an l1 penalty with {} features: at most {most} for these classes", problem.width());
         return Err(Error::new("size", message).help("take an l2 penalty, or keep fewer features"));
     }
-    let cheap = problem.design.rows.saturating_mul(size * size) <= CHEAP;
+    // On a device second derivatives cost little more than first ones.
+    let cheap = problem.design.device.is_some() || problem.design.rows.saturating_mul(size * size) <= CHEAP;
     let mut end = match (problem.l1 > 0.0, size <= NEWTON && cheap) {
         (true, cheap) => newton::proximal(problem, start, cheap || problem.outputs == 1, settings, run)?,
         (false, true) => newton::newton(problem, start, settings, run)?,
@@ -234,8 +236,13 @@ impl<'a> Problem<'a> {
         pick: Option<&'a [usize]>,
         centre: bool,
     ) -> Result<Self, Error> {
-        let columns = data.features.iter().map(|c| c.values.as_slice()).collect();
-        let design = Design::new(columns, weight, pick, centre)?;
+        let design = match &data.device {
+            Some(device) => Design::on_device(device, data, centre, data.width())?,
+            None => {
+                let columns = data.features.iter().map(|c| c.values.as_slice()).collect();
+                Design::new(columns, weight, pick, centre)?
+            }
+        };
         let outputs = if data.classes.len() == 2 { 1 } else { data.classes.len() };
         let near = design.mean.iter().zip(&design.scale).all(|(m, s)| (m * s).abs() <= 100.0);
         Ok(Problem { design, y: &data.y, outputs, centre, l1: 0.0, l2: 0.0, near })
@@ -383,6 +390,9 @@ impl<'a> Problem<'a> {
             Derivatives::FullHessian => size * size,
             Derivatives::BlockHessian => size * stride,
         };
+        if let Some(device) = self.design.device {
+            return self.pass_on_device(device, params, run);
+        }
         let weights = Matrix::new(stride, self.outputs, params.to_vec());
         let empty = || Sums {
             loss: 0.0,
@@ -416,6 +426,24 @@ impl<'a> Problem<'a> {
             Hessian::Blocks(h) => h.iter_mut().for_each(mirror),
         }
         Ok(sum)
+    }
+
+    /// Two classes.
+    fn pass_on_device(&self, device: &DeviceRows, params: &[f64], run: &Run<'_>) -> Result<Sums, Error> {
+        run.check(|| "a pass over the rows".to_string())?;
+        let design = &self.design;
+        let (width, size) = (self.width(), params.len());
+        // The target is 0 and 1.
+        let with = |values: &[f64], last: f64| values[..width].iter().copied().chain([last]).collect::<Vec<f64>>();
+        let own = if self.centre { params[width] } else { 0.0 };
+        let (shift, scale) = (with(&design.mean, 0.0), with(&design.scale, 1.0));
+        let found = device.0.logistic(&shift, &scale, &with(params, own), 1.0 / design.total)?;
+        let mut hessian = Matrix::zeros(size, size);
+        for j in 0..size {
+            (0..size).for_each(|i| hessian.set(i, j, found.hessian[j * (width + 1) + i]));
+        }
+        let gradient = found.gradient[..size].to_vec();
+        Ok(Sums { loss: found.squares, gradient, hessian: Hessian::Full(hessian) })
     }
 
     /// Adds a block of rows to the sums. Of second derivatives only the lower triangles are filled.

@@ -12,6 +12,7 @@ use onrush_wire::learn::Spec;
 use super::design::{Design, Gram, add, blocks, divide_by_norms, intercept, power_of_two, sum_chunks};
 use super::{Linear, listed, nonnegative, student};
 use crate::data::Data;
+use crate::device::{DeviceRows, spread as spread_columns};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::dot;
@@ -156,6 +157,9 @@ fn singular_of(gram: &Gram, norm: &[f64]) -> Option<Vec<f64>> {
 /// The gradient `x' r` of centred columns and the sum of squares of the residuals, in units of the scaled columns.
 pub fn residuals(design: &Design<'_>, coef: &[f64], centre: bool, run: &Run<'_>) -> Result<(Vec<f64>, f64), Error> {
     let d = coef.len();
+    if let Some(device) = design.device {
+        return residuals_on_device(device, design, coef, centre, run);
+    }
     // x' r, x' 1, then r' r, r' 1, 1' 1.
     let work = |rows: std::ops::Range<usize>| {
         let mut sums = vec![0.0; 2 * d + 3];
@@ -182,8 +186,28 @@ pub fn residuals(design: &Design<'_>, coef: &[f64], centre: bool, run: &Run<'_>)
     Ok((gradient, (sums[2 * d] - off * off / total).max(0.0)))
 }
 
+fn residuals_on_device(
+    device: &DeviceRows,
+    design: &Design<'_>,
+    coef: &[f64],
+    centre: bool,
+    run: &Run<'_>,
+) -> Result<(Vec<f64>, f64), Error> {
+    run.check(|| "a pass over the rows".to_string())?;
+    let all = |values: &[f64]| spread_columns(values, &design.places, design.features);
+    let mut params = all(coef);
+    // The place of the target is that of the intercept.
+    params[design.features] = 0.0;
+    let found = device.0.residuals(&all(&design.mean), &all(&design.scale), &params)?;
+    let off = if centre { found.total } else { 0.0 };
+    let gradient = design.places[..coef.len()].iter();
+    let gradient = gradient.map(|place| found.gradient[*place] - found.sums[*place] * off / design.total);
+    Ok((gradient.collect(), (found.squares - off * off / design.total).max(0.0)))
+}
+
 /// The triangle of the QR decomposition of the centred and scaled columns, the target's last.
 pub fn triangle(design: &Design<'_>, run: &Run<'_>) -> Result<Matrix, Error> {
+    design.on_host()?;
     run.stage("QR decomposition by chunks of rows");
     let width = design.columns.len();
     // Chunks are tall, so that the triangles are small beside them.

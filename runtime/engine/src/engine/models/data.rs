@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
-use arrow::compute::{CastOptions, cast_with_options, concat, take_record_batch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::{CastOptions, cast_with_options, concat, interleave, take_record_batch};
 use arrow::datatypes::{DataType, Float64Type, Schema};
 use onrush_expr::check::{self, type_name};
 use onrush_expr::error::internal;
@@ -21,7 +21,7 @@ use super::{Task, diagnose, task_of};
 use crate::engine::Engine;
 
 /// Names of columns of ours next to the features.
-const TARGET: &str = "__onrush_target";
+pub const TARGET: &str = "__onrush_target";
 const WEIGHT: &str = "__onrush_weight";
 const GROUPS: &str = "__onrush_groups";
 
@@ -33,14 +33,17 @@ pub struct Training {
     pub target: Option<Field>,
     /// The classes as an array of the target's type, in the order of `data.classes`.
     pub classes: Option<ArrayRef>,
+    /// One row of so many, where `data` has no values because they are on a device.
+    pub sample: Option<(usize, Data)>,
+    /// `cpu`, `gpu` or `emulated`.
+    pub place: &'static str,
 }
 
 impl Engine {
-    /// The rows of a training.
-    pub(super) fn training(&self, fit: &Fit, task: &TaskHandle) -> Result<Training, Diagnostic> {
+    /// The features and the target of a training.
+    pub(super) fn roles(&self, fit: &Fit) -> Result<(Vec<(String, Expr)>, Option<Expr>), Diagnostic> {
         let frame = self.frame(fit.frame)?;
-        let what = task_of(&fit.spec);
-        let target = match (&fit.target, what) {
+        let target = match (&fit.target, task_of(&fit.spec)) {
             (Some(target), Task::Regression | Task::Classification | Task::Either) => Some(target.clone()),
             (None, Task::Regression | Task::Classification | Task::Either) => {
                 let message = format!("{} needs a target: the column that it learns to predict", fit.spec.estimator);
@@ -48,7 +51,13 @@ impl Engine {
             }
             (_, Task::None) => None,
         };
-        let features = features(&fit.spec, target.as_ref(), &frame.schema)?;
+        Ok((features(&fit.spec, target.as_ref(), &frame.schema)?, target))
+    }
+
+    /// The rows of a training.
+    pub(super) fn training(&self, fit: &Fit, task: &TaskHandle) -> Result<Training, Diagnostic> {
+        let (features, target) = self.roles(fit)?;
+        let what = task_of(&fit.spec);
         let mut data = self.rows_of(fit.frame, &fit.spec, &features, target.as_ref(), task)?;
         let (classes, target_field) = match &target {
             Some(target) => {
@@ -72,7 +81,14 @@ impl Engine {
         let fields = features.iter().zip(&data.fields);
         let features =
             fields.map(|((name, expr), field)| (Field { name: name.clone(), ..field.clone() }, expr.clone()));
-        Ok(Training { features: features.collect(), data: data.data, target: target_field, classes })
+        Ok(Training {
+            features: features.collect(),
+            data: data.data,
+            target: target_field,
+            classes,
+            sample: None,
+            place: "cpu",
+        })
     }
 
     /// Rows that a model is evaluated on.
@@ -95,15 +111,15 @@ impl Engine {
         Ok(rows.data)
     }
 
-    /// Selects features, target, weight and groups of a frame, and reads them.
-    fn rows_of(
+    /// Features, target, weight and groups of a frame under their names.
+    pub(super) fn selected(
         &self,
         frame: FrameId,
         spec: &Spec,
         features: &[(String, Expr)],
         target: Option<&Expr>,
         task: &TaskHandle,
-    ) -> Result<Rows, Diagnostic> {
+    ) -> Result<Arc<Table>, Diagnostic> {
         let alias = |expr: &Expr, name: &str| {
             let inner = match &expr.kind {
                 ExprKind::Alias(inner, _) => inner.as_ref().clone(),
@@ -115,7 +131,25 @@ impl Engine {
         exprs.extend(target.map(|target| alias(target, TARGET)));
         exprs.extend(spec.weight.as_ref().map(|name| Expr::column(name.as_str()).alias(WEIGHT)));
         exprs.extend(spec.groups.as_ref().map(|name| Expr::column(name.as_str()).alias(GROUPS)));
-        let table = self.run_op(&Op::Select { input: frame, exprs }, task)?;
+        // Columns of rows that are there are taken as they are.
+        if let Some(table) = self.held(&*self.frame(frame)?)
+            && let Some(projected) = projected(&table, &exprs)
+        {
+            return Ok(Arc::new(projected));
+        }
+        self.run_op(&Op::Select { input: frame, exprs }, task)
+    }
+
+    /// Selects features, target, weight and groups of a frame, and reads them.
+    fn rows_of(
+        &self,
+        frame: FrameId,
+        spec: &Spec,
+        features: &[(String, Expr)],
+        target: Option<&Expr>,
+        task: &TaskHandle,
+    ) -> Result<Rows, Diagnostic> {
+        let table = self.selected(frame, spec, features, target, task)?;
         let needed = (table.rows() * table.schema().fields().len() * size_of::<f64>()) as u64;
         // A training holds its columns as f64, and most estimators work on a copy in another layout.
         if needed.saturating_mul(2) > self.memory_limit() / 2 {
@@ -160,8 +194,56 @@ struct Rows {
     target: Option<(ArrayRef, DataType)>,
 }
 
+/// Columns of a table under new names, if the expressions are nothing else.
+fn projected(table: &Table, exprs: &[Expr]) -> Option<Table> {
+    let mut places = Vec::new();
+    let mut fields = Vec::new();
+    for expr in exprs {
+        let ExprKind::Alias(inner, name) = &expr.kind else { return None };
+        let ExprKind::Column(column) = &inner.kind else { return None };
+        let place = table.schema().index_of(column).ok()?;
+        places.push(place);
+        fields.push(table.schema().field(place).clone().with_name(name));
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let columns = |batch: &RecordBatch| places.iter().map(|place| Arc::clone(batch.column(*place))).collect::<Vec<_>>();
+    let batches = table.batches().iter().map(|batch| {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&schema), columns(batch), &options).ok()
+    });
+    Some(Table::new(Arc::clone(&schema), batches.collect::<Option<Vec<_>>>()?))
+}
+
+/// Every `step`th row of a training whose values are on a device. The target is the column at `target`.
+pub fn sampled(table: &Table, width: usize, target: usize, step: usize, data: &Data) -> Result<Data, Diagnostic> {
+    let mut rows = Vec::new();
+    let mut before = 0_usize;
+    for (number, batch) in table.batches().iter().enumerate() {
+        let first = before.next_multiple_of(step) - before;
+        rows.extend((first..batch.num_rows()).step_by(step).map(|row| (number, row)));
+        before += batch.num_rows();
+    }
+    let values = |position: usize| {
+        let arrays: Vec<&dyn Array> = table.batches().iter().map(|batch| batch.column(position).as_ref()).collect();
+        interleave(&arrays, &rows).map_err(|e| internal(&e.to_string()))
+    };
+    let of = |position: usize| column(&data.features[position].name, &values(position)?);
+    let y = match data.y.is_empty() {
+        true => numbers("the target", &values(target)?)?,
+        false => data.y.iter().step_by(step).copied().collect(),
+    };
+    let features = (0..width).map(of).collect::<Result<Vec<_>, _>>()?;
+    Ok(Data {
+        rows: rows.len(),
+        y,
+        target: data.target.clone(),
+        classes: data.classes.clone(),
+        ..Data::new(features)
+    })
+}
+
 /// The name of an expression as a feature or target.
-fn name_of(expr: &Expr) -> String {
+pub fn name_of(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Alias(_, name) | ExprKind::Column(name) => name.clone(),
         _ => {
@@ -271,6 +353,11 @@ fn whole(table: &Table, position: usize) -> Result<ArrayRef, Diagnostic> {
     }
 }
 
+/// A column in one piece, if it is wanted.
+pub fn whole_if(table: &Table, position: usize, wanted: bool) -> Result<Option<ArrayRef>, Diagnostic> {
+    wanted.then(|| whole(table, position)).transpose()
+}
+
 /// A feature of a table.
 fn feature(table: &Table, position: usize, name: &str) -> Result<Column, Diagnostic> {
     let batches = || table.batches().iter().map(|batch| batch.column(position));
@@ -370,7 +457,7 @@ fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagno
 }
 
 /// Puts the target of a training into its data. Gives the classes.
-fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) -> Result<Option<ArrayRef>, Diagnostic> {
+pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) -> Result<Option<ArrayRef>, Diagnostic> {
     data.target = name.to_string();
     let dtype = array.data_type();
     let is_class = match what {

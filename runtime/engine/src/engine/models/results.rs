@@ -53,7 +53,7 @@ impl TrainedModel {
     /// Of a training that has just ended.
     pub fn new(key: u128, fit: &Fit, mut fitted: FittedModel, training: &Training, seconds: f64) -> Self {
         let values = |array: &ArrayRef| (0..array.len()).map(|i| onrush_frame::value_at(array, i)).collect();
-        let card = card(&fitted, &training.data, seconds);
+        let card = card(&fitted, &training.data, training.sample.as_ref(), training.place, seconds);
         let kept = Kept {
             key,
             features: training.features.clone(),
@@ -81,7 +81,7 @@ impl TrainedModel {
                     target: None,
                     target_expr: None,
                     classes: fitted.classes.iter().map(|name| Value::Text(name.clone())).collect(),
-                    card: card(&fitted, &Data::default(), 0.0),
+                    card: card(&fitted, &Data::default(), None, "cpu", 0.0),
                 };
                 fitted.session = serde_json::to_string(&kept).unwrap_or_default();
                 kept
@@ -284,26 +284,24 @@ fn of_columns(columns: Vec<(String, ArrayRef)>) -> Result<Table, Diagnostic> {
 }
 
 /// Rows on which the training score of a card is computed at most. More would take as long as some trainings.
-const SCORED: usize = 20_000;
+pub const SCORED: usize = 20_000;
 
 /// Whether a prediction searches the rows of the training.
 fn is_lookup(spec: &Spec) -> bool {
     spec.estimator.starts_with("KNeighbors") || spec.parts.last().is_some_and(|part| is_lookup(&part.spec))
 }
 
-/// The score of a card with its rows: accuracy of a classifier, R² of a regressor. `None` of an estimator that does not predict.
-fn training_score(fitted: &FittedModel, data: &Data) -> Option<(String, String, f64)> {
+/// The score of a card with its rows, which are one of `step` of the training: accuracy of a classifier, R² of a regressor. `None` of an
+/// estimator that does not predict.
+fn training_score(fitted: &FittedModel, data: &Data, step: usize) -> Option<(String, String, f64)> {
     // Each row would be looked up among all rows of the training.
     if is_lookup(&fitted.spec) || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {
         return None;
     }
     let name = onrush_learn::select::score::default_scorer(!fitted.classes.is_empty());
-    let step = data.rows.div_ceil(SCORED);
+    let of = if step > 1 { format!("training, 1 row of {step}") } else { "training".to_string() };
     // A card without a score is no reason to lose the model.
-    let (score, of) = match step {
-        0 | 1 => (onrush_learn::select::score(name, fitted, data), "training".to_string()),
-        _ => (onrush_learn::select::score(name, fitted, &data.every(step)), format!("training, 1 row of {step}")),
-    };
+    let score = onrush_learn::select::score(name, fitted, data);
     score.ok().filter(|value| value.is_finite()).map(|value| (name.to_string(), of, value))
 }
 
@@ -334,15 +332,28 @@ pub fn folds(folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic
 const BARS: usize = 200;
 
 /// The card of a model that was trained on `data`.
-fn card(fitted: &FittedModel, data: &Data, seconds: f64) -> Card {
+fn card(
+    fitted: &FittedModel,
+    data: &Data,
+    sample: Option<&(usize, Data)>,
+    place: &str,
+    seconds: f64,
+) -> Card {
     let model = fitted.model();
     let (bars_title, bars) = bars(fitted);
-    let score = if data.y.is_empty() { None } else { training_score(fitted, data) };
+    let score = match sample {
+        Some((step, rows)) => training_score(fitted, rows, *step),
+        None if data.y.is_empty() => None,
+        None => match data.rows.div_ceil(SCORED) {
+            0 | 1 => training_score(fitted, data, 1),
+            step => training_score(fitted, &data.every(step), step),
+        },
+    };
     let mut card = Card {
         estimator: fitted.spec.estimator.clone(),
         rows: fitted.rows,
         features: fitted.features.len() as u64,
-        place: "cpu".to_string(),
+        place: place.to_string(),
         seconds,
         params: params(&fitted.spec),
         scores: score.into_iter().collect(),
