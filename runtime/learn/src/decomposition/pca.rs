@@ -46,6 +46,7 @@ pub struct Projection {
     pub explained_variance_ratio: Tensor,
     pub singular_values: Tensor,
     /// Mean variance of the components that were left out. 0 if there are none.
+    #[serde(with = "crate::tensor::scalar")]
     pub noise_variance: f64,
 }
 

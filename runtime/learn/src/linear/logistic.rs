@@ -31,6 +31,7 @@ pub struct Logistic {
     /// The objective after each iteration.
     pub losses: Tensor,
     /// What cross-validation chose.
+    #[serde(with = "crate::tensor::scalar")]
     pub c: Option<f64>,
     pub l1_ratio: Option<f64>,
     /// `l1_ratio`, `c`, fold and score: rows of four.

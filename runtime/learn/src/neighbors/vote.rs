@@ -17,6 +17,7 @@ use crate::tensor::Tensor;
 pub struct Nearest {
     pub points: Points,
     pub n_neighbors: usize,
+    #[serde(with = "crate::tensor::scalar")]
     pub radius: f64,
 }
 
