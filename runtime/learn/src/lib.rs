@@ -1,11 +1,11 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
-//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for its attributes and is
-//! written to a container ([`save`]). An estimator is a file in one of the families' folders, an arm in `estimators.rs`, and an entry in the table
-//! of `kernel/wire/src/learn`.
+//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for
+//! its attributes and is written to a container ([`save`]). An estimator is a file in one of the families' folders, an
+//! arm in `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
 //!
-//! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed (`random.rs`). Knows no Arrow, no
-//! DataFusion and no session.
+//! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed
+//! (`random.rs`). Knows no Arrow, no DataFusion and no session.
 
 pub mod check;
 mod cluster;
@@ -14,12 +14,14 @@ pub mod data;
 mod decomposition;
 pub mod error;
 mod estimators;
+mod eval_set;
 mod foreign;
 mod linear;
 pub mod metrics;
 pub mod model;
 mod neighbors;
 mod prepare;
+mod quantile;
 pub mod random;
 pub mod run;
 pub mod save;

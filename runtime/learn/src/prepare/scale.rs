@@ -4,10 +4,11 @@
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs, quantile};
+use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::quantile::{self, Method};
 use crate::run::Run;
 use crate::sums::over_rows;
 use crate::tensor::Tensor;
@@ -252,7 +253,8 @@ fn robust(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
     let columns = each(data, run, |_, column| {
         let mut values: Vec<f64> = column.values.iter().copied().filter(|v| !v.is_nan()).collect();
         let median = if centres { quantile::median(&mut values) } else { 0.0 };
-        let ends = if scales { quantile::linear(&mut values, &[low, high]) } else { vec![0.0, 1.0] };
+        let ends =
+            if scales { quantile::percentiles(&mut values, &[low, high], Method::Linear) } else { vec![0.0, 1.0] };
         Ok([median, not_zero(ends[1] - ends[0]) / adjust])
     })?;
     let (shift, factor) = (centres.then(|| tensor(&columns, 0)), scales.then(|| tensor(&columns, 1)));
