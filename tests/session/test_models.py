@@ -72,11 +72,11 @@ def test_classes_keep_their_type_and_features_are_found_by_name(kernel):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ('Ridge::new().alpha(-1.0).fit(&f, "y")', ["`alpha` is -1", "at least 0"]),
+        ('Ridge::new().alpha(-1.0).fit(&f, "y")', ["`alpha` is -1.0", "at least 0"]),
         ('Ridge::new().fit(&f, "z")', ["no column `z`"]),
         ('Ridge::new().features(["y"]).fit(&f, "name")', ["holds strings", "regressor predicts numbers"]),
         ('Ridge::new().features(["age", "y"]).fit(&f, "y")', ["among the features"]),
-        ('LogisticRegression::new().features(["age"]).fit(&f, "y")', ["`age` has 1 nulls of 4", "takes none", "SimpleImputer"]),
+        ('LogisticRegression::new().features(["age"]).fit(&f, "y")', ["`age` has 1 null in 4 rows", "takes no missing values", "SimpleImputer"]),
         ('LogisticRegression::new().features(["name"]).fit(&f, "y")', ["`name` holds strings", "OneHotEncoder"]),
         ('LogisticRegression::new().features(["y"]).fit(&f.filter(x!(y == 1)), "one")', ["one class"]),
         ('KMeans::new().init("sideways").fit(&f.select("y"))', ["init"]),

@@ -1,8 +1,8 @@
 //! Models: what an estimator is called, which parameters it takes, and what is asked of a fitted one.
 //!
-//! The table of estimators is data, in one macro for each family (`learn/linear.rs` and so on). [`table`] is made from it here;
-//! the prelude makes its builders from the same macros (`kernel/onrush/src/learn`), and `docs/models.md` is written from it. Names, parameters
-//! and defaults are scikit-learn's.
+//! The table of estimators is data, in one macro for each family (`learn/linear.rs` and so on). [`table`] is made from
+//! it here; the prelude makes its builders from the same macros (`kernel/onrush/src/learn`), and `docs/models.md` is
+//! written from it. Names, parameters and defaults are scikit-learn's.
 
 pub mod cluster;
 pub mod compose;
@@ -10,6 +10,7 @@ pub mod decomposition;
 pub mod foreign;
 pub mod linear;
 pub mod neighbors;
+pub mod number;
 pub mod prepare;
 pub mod select;
 pub mod trees;
@@ -38,7 +39,7 @@ pub enum Param {
     None,
     Bool(bool),
     Int(i64),
-    Float(f64),
+    Float(#[serde(with = "number")] f64),
     Str(String),
     List(Vec<Param>),
 }
@@ -136,14 +137,32 @@ pub enum Splitter {
     LeaveOneOut,
 }
 
-/// A number of rows, or a share of them.
+impl Splitter {
+    /// Counts the splits of `rows` rows.
+    pub fn n_splits(&self, rows: usize) -> usize {
+        match self {
+            Splitter::Auto { n_splits }
+            | Splitter::KFold { n_splits, .. }
+            | Splitter::StratifiedKFold { n_splits, .. }
+            | Splitter::GroupKFold { n_splits }
+            | Splitter::TimeSeriesSplit { n_splits, .. }
+            | Splitter::ShuffleSplit { n_splits, .. }
+            | Splitter::StratifiedShuffleSplit { n_splits, .. } => *n_splits,
+            Splitter::RepeatedKFold { n_splits, n_repeats, .. }
+            | Splitter::RepeatedStratifiedKFold { n_splits, n_repeats, .. } => n_splits.saturating_mul(*n_repeats),
+            Splitter::LeaveOneOut => rows,
+        }
+    }
+}
+
+/// An absolute number of rows, or a fraction of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Size {
     Rows(usize),
     Share(f64),
 }
 
-/// A training.
+/// A request to fit an estimator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     pub spec: Spec,
@@ -166,7 +185,7 @@ impl Fit {
     }
 }
 
-/// What is known of a fitted model without asking for its arrays.
+/// Metadata of a fitted model: specification, schema, classes and card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
     pub spec: Spec,
@@ -485,7 +504,8 @@ impl std::fmt::Display for Param {
             Param::Bool(value) => write!(f, "{value}"),
             Param::Int(value) => write!(f, "{value}"),
             Param::Float(value) if *value != 0.0 && !(1e-4..1e6).contains(&value.abs()) => write!(f, "{value:e}"),
-            Param::Float(value) => write!(f, "{value}"),
+            // `1.0`, so that it differs from the integer.
+            Param::Float(value) => write!(f, "{value:?}"),
             Param::Str(value) => f.write_str(value),
             Param::List(values) => {
                 let list: Vec<String> = values.iter().map(ToString::to_string).collect();

@@ -2,6 +2,9 @@
 //!
 //! An expression names a model by its key. The engine that trained or loaded it has registered what it can do ([`register`]).
 
+mod linear_formula;
+
+use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -10,6 +13,7 @@ use arrow::array::{ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use onrush_wire::{Diagnostic, Span};
 
@@ -39,11 +43,37 @@ pub trait Predictor: Send + Sync + std::fmt::Debug {
     /// The columns that it makes, in order.
     fn outputs(&self) -> &[FieldRef];
 
+    /// What the outputs are if they follow from linear scores: a query then needs no call.
+    fn linear(&self) -> Option<LinearForm> {
+        None
+    }
+
     /// All columns that it makes, for `rows` rows.
     ///
     /// # Errors
     /// If a value cannot be used, such as a null or a category that was not seen in training.
     fn predict(&self, columns: &[ArrayRef], rows: usize) -> std::result::Result<Vec<ArrayRef>, Diagnostic>;
+}
+
+/// Outputs that follow from linear scores of the features, which are numbers without nulls.
+#[derive(Clone, Debug)]
+pub struct LinearForm {
+    /// scores x features.
+    pub coef: Vec<Vec<f64>>,
+    /// For each score.
+    pub intercept: Vec<f64>,
+    pub link: LinearLink,
+}
+
+/// How outputs follow from scores. The class is the first output, probabilities follow it.
+#[derive(Clone, Debug)]
+pub enum LinearLink {
+    /// The outputs are the scores.
+    Identity,
+    /// Two classes: the second one if the only score is above 0.
+    Logistic(Vec<ScalarValue>),
+    /// The class of the highest score.
+    Softmax(Vec<ScalarValue>),
 }
 
 /// Models by key, as long as they live.
@@ -123,6 +153,34 @@ fn value(
         (false, false) => found.f64(),
     })
 }
+
+/// The model and the features of a call, and which output is wanted; `None` if a function is no call of a model.
+fn called(function: &ScalarFunctionExpr) -> Option<(&Arc<dyn Predictor>, &[Arc<dyn PhysicalExpr>], usize)> {
+    let inner = function.fun().inner().as_any();
+    if let Some(call) = inner.downcast_ref::<ModelCall>() {
+        return (call.model.outputs().len() == 1).then(|| (&call.model, function.args(), 0));
+    }
+    let position = inner.downcast_ref::<Output>()?.position;
+    let [argument] = function.args() else { return None };
+    let argument = (argument.as_ref() as &dyn Any).downcast_ref::<ScalarFunctionExpr>()?;
+    let call = argument.fun().inner().as_any().downcast_ref::<ModelCall>()?;
+    Some((&call.model, argument.args(), position))
+}
+
+/// A column of a linear model as an expression of its features. A row for which a score is null or not a finite number is a division by
+/// zero: a call of the model says what is wrong with it.
+pub fn formula(function: &ScalarFunctionExpr) -> Option<Arc<dyn PhysicalExpr>> {
+    let (model, features, position) = called(function)?;
+    let form = model.linear()?;
+    let size = form.coef.len() * features.len();
+    if size > MOST_TERMS || form.coef.iter().any(|coef| coef.len() != features.len()) {
+        return None;
+    }
+    linear_formula::output(&form, features, position)
+}
+
+/// Products of coefficients and features that become an expression at most.
+const MOST_TERMS: usize = 1024;
 
 /// Outputs have names that a user chose, with any characters: fields of the struct are named by position.
 fn position_name(position: usize) -> String {

@@ -20,6 +20,7 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_expr::kernels;
+use onrush_expr::model;
 use onrush_expr::native::is_in;
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
@@ -422,6 +423,9 @@ impl Lowering {
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
             if let Some(found) = udf::call(self, function) {
                 return found;
+            }
+            if let Some(formula) = model::formula(function) {
+                return self.expr(&formula);
             }
             if let (Some(to), [arg]) = (kernels::cast_target(function.fun()), function.args())
                 && !is_text(&self.dtype(arg)?)

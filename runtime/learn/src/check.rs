@@ -24,8 +24,37 @@ pub fn spec(spec: &Spec) -> Result<(), Error> {
         };
         param(known, value)?;
     }
-    let inside = spec.parts.iter().filter(|part| !crate::compose::is_word(&part.spec));
+    parts(spec)?;
+    let inside = spec.parts.iter().filter(|part| !crate::compose::is_passthrough_or_drop(&part.spec));
     inside.map(|part| &part.spec).try_for_each(self::spec)
+}
+
+/// Checks that steps have no columns of their own that nothing would look at.
+fn parts(spec: &Spec) -> Result<(), Error> {
+    if !matches!(spec.estimator.as_str(), "Pipeline" | "ColumnTransformer" | "FeatureUnion") {
+        return Ok(());
+    }
+    for part in &spec.parts {
+        let set = [
+            ("sample_weight", part.spec.weight.is_some()),
+            ("features", part.spec.features.is_some()),
+            ("groups", part.spec.groups.is_some()),
+        ];
+        if let Some((method, _)) = set.iter().find(|(_, is_set)| *is_set) {
+            let message = format!("`{method}` of step `{}` has no effect: set it on the pipeline", part.name);
+            return Err(Error::new("parameter", message));
+        }
+    }
+    Ok(())
+}
+
+/// `1 null in 2 rows`.
+pub(crate) fn nulls(missing: usize, rows: usize) -> String {
+    format!("{} in {}", plural(missing, "null"), plural(rows, "row"))
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The closest of several names, if one is close.
@@ -119,7 +148,8 @@ pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
 pub fn target(data: &Data) -> Result<(), Error> {
     if data.y.iter().any(|y| !y.is_finite()) {
         let bad = data.y.iter().filter(|y| !y.is_finite()).count();
-        let message = format!("the target `{}` has {bad} nulls or infinite values of {}", data.target, data.rows);
+        let (values, rows) = (plural(bad, "null or infinite value"), plural(data.rows, "row"));
+        let message = format!("the target `{}` has {values} in {rows}", data.target);
         return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
     }
     Ok(())
@@ -162,7 +192,8 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
             .help("filter the rows first, or replace the value"));
         }
         if missing > 0 && !info.missing {
-            let message = format!("`{name}` has {missing} nulls of {}, and {estimator} takes none", data.rows);
+            let message =
+                format!("`{name}` has {}, and {estimator} takes no missing values", nulls(missing, data.rows));
             return Err(Error::new("nulls", message)
                 .help("`SimpleImputer` in a pipeline fills them, `drop_nulls()` leaves the rows out")
                 .help(

@@ -67,7 +67,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedM
 
 /// What an estimator is: that of the estimators inside, if it is what they are.
 pub fn kind(spec: &Spec) -> EstimatorKind {
-    let kinds = || spec.parts.iter().filter(|part| !is_word(&part.spec)).map(|part| kind(&part.spec));
+    let kinds = || spec.parts.iter().filter(|part| !is_passthrough_or_drop(&part.spec)).map(|part| kind(&part.spec));
     let is_supervised = |kind: EstimatorKind| kind == EstimatorKind::SupervisedTransformer;
     let of_transformers = match kinds().any(is_supervised) {
         true => EstimatorKind::SupervisedTransformer,
@@ -88,7 +88,7 @@ pub fn kind(spec: &Spec) -> EstimatorKind {
 }
 
 /// Whether the estimator is one of the words `passthrough` and `drop`.
-pub(crate) fn is_word(spec: &Spec) -> bool {
+pub(crate) fn is_passthrough_or_drop(spec: &Spec) -> bool {
     matches!(spec.estimator.as_str(), "passthrough" | "drop")
 }
 
@@ -180,7 +180,7 @@ fn check_inside(fitted: &FittedModel) -> Result<(), Error> {
     fitted.model().check(fitted.features.len(), fitted.classes.len())
 }
 
-/// The card's bars of an estimator inside: what they are, their names and values.
+/// The names of the bars of an estimator inside: its own, or those of its features.
 fn named_bars(model: &dyn Model, features: &[Field]) -> Vec<String> {
     model.bar_names().unwrap_or_else(|| features.iter().map(|f| f.name.clone()).collect())
 }

@@ -55,10 +55,11 @@ pub struct Data {
     pub features: Vec<Column>,
     /// The name of the target. Empty if there is none.
     pub target: String,
-    /// For each row the value of a regressor's target, or the position of the class in `classes`. Empty if there is no target.
+    /// For each row the value of a regressor's target, or the position of the class in `classes`. Empty if there is no
+    /// target.
     pub y: Vec<f64>,
-    /// The classes of a classifier's target as strings, in scikit-learn's order: numbers by value, strings by code point. Empty for a
-    /// regressor.
+    /// The classes of a classifier's target as strings, in scikit-learn's order: numbers by value, strings by code
+    /// point. Empty for a regressor.
     pub classes: Vec<String>,
     /// For each row its weight.
     pub weight: Option<Vec<f64>>,
@@ -128,21 +129,17 @@ impl Data {
         }
     }
 
-    /// The same rows, target and weights with other features.
+    /// The same rows, target and weights with other features, and without evaluation sets.
     pub fn with_features(&self, features: Vec<Column>) -> Data {
-        Data { features, eval: Vec::new(), ..self.without_features() }
-    }
-
-    fn without_features(&self) -> Data {
         Data {
             rows: self.rows,
-            features: Vec::new(),
+            features,
             target: self.target.clone(),
             y: self.y.clone(),
             classes: self.classes.clone(),
             weight: self.weight.clone(),
             groups: self.groups.clone(),
-            eval: self.eval.clone(),
+            eval: Vec::new(),
             device: None,
         }
     }

@@ -58,7 +58,7 @@ models! {
     Discretizer(prepare::Discretizer),
     Polynomial(prepare::Polynomial),
     Power(prepare::Power),
-    Ranks(prepare::Ranks),
+    QuantileMap(prepare::QuantileMap),
     Variance(prepare::Variance),
     Pipeline(compose::Pipeline),
     ColumnModels(compose::ColumnModels),

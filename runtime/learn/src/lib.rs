@@ -1,11 +1,11 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
-//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for its attributes and is
-//! written to a container ([`save`]). An estimator is a file in one of the families' folders, an arm in `estimators.rs`, and an entry in the table
-//! of `kernel/wire/src/learn`.
+//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for
+//! its attributes and is written to a container ([`save`]). An estimator is a file in one of the families' folders, an
+//! arm in `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
 //!
-//! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed (`random.rs`). Knows no Arrow, no
-//! DataFusion and no session.
+//! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed
+//! (`random.rs`). Knows no Arrow, no DataFusion and no session.
 
 pub mod check;
 mod cluster;
@@ -15,12 +15,14 @@ mod decomposition;
 pub mod device;
 pub mod error;
 mod estimators;
+mod eval_set;
 mod foreign;
 mod linear;
 pub mod metrics;
 pub mod model;
 mod neighbors;
 mod prepare;
+mod quantile;
 pub mod random;
 pub mod run;
 pub mod save;
@@ -34,7 +36,7 @@ pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::Error;
 pub use estimators::fit;
-pub use model::{Attribute, Field, FittedModel, Model, Output, Role, Values};
+pub use model::{Attribute, Field, FittedModel, LinearScores, Link, Model, Output, Role, Values};
 pub use neighbors::Neighbors;
 pub use run::Run;
 pub use tensor::Tensor;

@@ -12,7 +12,7 @@ mod quasi;
 mod ridge;
 mod ridge_cv;
 mod squares;
-mod student;
+pub(crate) mod student;
 
 pub use logistic::Logistic;
 pub(crate) use logistic::fit as fit_logistic;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::error::Error;
-use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -31,6 +31,7 @@ use crate::tensor::Tensor;
 #[derive(Default, Serialize, Deserialize)]
 pub struct Linear {
     pub coef: Tensor,
+    #[serde(with = "crate::tensor::scalar")]
     pub intercept: f64,
     /// The rank of the centred features, of least squares.
     pub rank: Option<usize>,
@@ -42,12 +43,15 @@ pub struct Linear {
     /// The iterations of a solver that iterates.
     pub n_iter: Option<u64>,
     /// How far the objective is from its optimum at most.
+    #[serde(with = "crate::tensor::scalar")]
     pub dual_gap: Option<f64>,
     /// The strength of the penalty that cross-validation chose.
+    #[serde(with = "crate::tensor::scalar")]
     pub alpha: Option<f64>,
     /// The share of l1 in the penalty that cross-validation chose.
     pub l1_ratio: Option<f64>,
     /// The mean score of `alpha`.
+    #[serde(with = "crate::tensor::scalar")]
     pub best_score: Option<f64>,
     /// `l1_ratio` and `alpha` of each penalty that cross-validation tried: rows of two.
     pub alphas: Option<Tensor>,
@@ -174,6 +178,11 @@ impl Model for Linear {
 
     fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
         Some(("coefficient", self.coef.data.clone()))
+    }
+
+    fn linear(&self) -> Option<LinearScores> {
+        let (coef, intercept) = (vec![self.coef.data.clone()], vec![self.intercept]);
+        Some(LinearScores { coef, intercept, link: Link::Identity })
     }
 
     /// The mean squared error of the folds by log10 of alpha, a line for each `l1_ratio`.

@@ -11,6 +11,7 @@ pub mod ranking;
 pub mod regression;
 
 use crate::error::Error;
+use crate::run::Run;
 use crate::sums::over_rows;
 
 /// The sum of a value of each row times the weight of the row, and the sum of the weights.
@@ -52,22 +53,25 @@ pub(crate) fn ratio(a: f64, b: f64) -> f64 {
 /// How well clusters are apart: `silhouette`, `calinski_harabasz` or `davies_bouldin`.
 ///
 /// # Errors
-/// If there is no such score, if there are fewer than two clusters or as many as rows, and if a feature is missing.
-pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64]) -> Result<f64, Error> {
-    let mut distinct = labels.to_vec();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    if distinct.len() < 2 || distinct.len() >= data.rows {
+/// If there is no such score, if there are fewer than two clusters or as many as rows, if a feature is missing, and if
+/// the user stops the work.
+pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64], run: &Run<'_>) -> Result<f64, Error> {
+    let (_, clusters) = clusters::encode(labels);
+    if clusters < 2 || clusters >= data.rows {
         let message =
-            format!("{} clusters in {} rows: a score needs at least 2, and fewer than rows", distinct.len(), data.rows);
+            format!("{clusters} clusters in {} rows: a score needs at least 2, and fewer than rows", data.rows);
         return Err(Error::new("clusters", message));
     }
     if let Some(column) = data.features.iter().find(|c| c.missing() > 0) {
-        return Err(Error::new("nulls", format!("`{}` has {} nulls", column.name, column.missing())));
+        let message = format!("`{}` has {}", column.name, crate::check::nulls(column.missing(), data.rows));
+        return Err(Error::new("nulls", message));
     }
     let (points, width) = (data.row_major(), data.width());
     match score {
-        "silhouette" => Ok(clusters::silhouette_score(&points, width, labels)),
+        "silhouette" => {
+            let samples = clusters::silhouette_samples_with(&points, width, labels, run)?;
+            Ok(crate::sums::mean(&samples, None))
+        }
         "calinski_harabasz" => Ok(clusters::calinski_harabasz_score(&points, width, labels)),
         "davies_bouldin" => Ok(clusters::davies_bouldin_score(&points, width, labels)),
         other => Err(Error::new("score", format!("there is no score of clusters `{other}`"))),

@@ -1,5 +1,7 @@
 //! What a fitted model can do, whatever it is.
 
+use std::collections::HashMap;
+
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,27 @@ pub enum Role {
     Label,
     /// A new feature under its own name.
     Feature(String, Kind),
+}
+
+/// How outputs follow from linear scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The outputs are the scores.
+    Identity,
+    /// The outputs are the class (the second one if the score is above 0) and the probabilities of both classes.
+    Logistic,
+    /// The outputs are the class (that of the highest score, the first one on ties) and the probabilities of all classes: softmax.
+    Softmax,
+}
+
+/// A model whose outputs follow from linear scores of its features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearScores {
+    /// scores x features.
+    pub coef: Vec<Vec<f64>>,
+    /// For each score.
+    pub intercept: Vec<f64>,
+    pub link: Link,
 }
 
 /// What a model is.
@@ -59,7 +82,13 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Whether the arrays of a model that was read from a file fit together: nothing that [`Model::apply`] does may leave them.
+    /// The outputs as linear scores, if that is what they are: queries then compute them without a call of the model.
+    fn linear(&self) -> Option<LinearScores> {
+        None
+    }
+
+    /// Whether the arrays of a model that was read from a file fit together: nothing that [`Model::apply`] does may
+    /// leave them.
     ///
     /// # Errors
     /// Says what does not fit.
@@ -146,6 +175,14 @@ impl FittedModel {
         }
     }
 
+    /// Each feature as a multiple of it and a constant, if the model is a scaler that does not clip.
+    pub(crate) fn affine(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        match &self.model {
+            Any::Scaler(scaler) => scaler.affine(self.features.len()),
+            _ => None,
+        }
+    }
+
     pub fn model(&self) -> &dyn Model {
         self.model.get()
     }
@@ -161,7 +198,8 @@ impl FittedModel {
         self.model().outputs(&self.features).into_iter().map(|role| (name(&role), role)).collect()
     }
 
-    /// The columns of these positions. `data` holds the features by name, in any order; categories may have other codes.
+    /// The columns of these positions. `data` holds the features by name, in any order; categories may have other
+    /// codes.
     ///
     /// # Errors
     /// If a feature is missing, or a value cannot be used.
@@ -171,8 +209,8 @@ impl FittedModel {
         self.model().apply(&data, wanted)
     }
 
-    /// The features in the order of the training, with its codes of categories. A category that the training did not see becomes the position after
-    /// the last one, which estimators treat as unknown.
+    /// The features in the order of the training, with its codes of categories. A category that the training did not
+    /// see becomes the position after the last one, which estimators treat as unknown.
     ///
     /// # Errors
     /// If a feature is missing or of another kind.
@@ -182,8 +220,7 @@ impl FittedModel {
             let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
             columns.push(match (&field.kind, &column.kind) {
                 (Kind::Category(known), Kind::Category(names)) if known != names => {
-                    let code = |name: &String| known.iter().position(|k| k == name).unwrap_or(known.len()) as f64;
-                    let codes: Vec<f64> = names.iter().map(code).collect();
+                    let codes = codes(known, names);
                     let code = |v: &f64| codes.get(*v as usize).copied().unwrap_or(known.len() as f64);
                     let values: Vec<f64> =
                         column.values.iter().map(|v| if v.is_nan() { *v } else { code(v) }).collect();
@@ -218,6 +255,18 @@ impl FittedModel {
         self.model().attribute(name, &self.features, &self.classes)
     }
 }
+
+/// For each of `names` its position in `known`, or the position after the last one.
+pub(crate) fn codes(known: &[String], names: &[String]) -> Vec<f64> {
+    if known.len() <= FEW {
+        return names.iter().map(|name| known.iter().position(|k| k == name).unwrap_or(known.len()) as f64).collect();
+    }
+    let positions: HashMap<&str, usize> = known.iter().map(String::as_str).zip(0..).collect();
+    names.iter().map(|name| positions.get(name.as_str()).copied().unwrap_or(known.len()) as f64).collect()
+}
+
+/// Names up to which comparing is faster than hashing.
+const FEW: usize = 16;
 
 /// A feature that is not there.
 pub fn missing(name: &str, features: &[Field]) -> Error {

@@ -7,7 +7,6 @@ mod one_hot;
 mod ordinal;
 mod polynomial;
 mod power;
-mod quantile;
 mod ranks;
 mod rows;
 mod scale;
@@ -20,7 +19,7 @@ pub use one_hot::OneHot;
 pub use ordinal::Ordinal;
 pub use polynomial::Polynomial;
 pub use power::Power;
-pub use ranks::Ranks;
+pub use ranks::QuantileMap;
 pub use rows::Normalizer;
 pub use scale::Scaler;
 pub use target::TargetEncoder;
@@ -90,6 +89,25 @@ fn outputs(wanted: &[usize], work: impl Fn(usize) -> Vec<f64> + Sync) -> Vec<Vec
     wanted.par_iter().map(|k| work(*k)).collect()
 }
 
+/// Values that a transformer makes at most at once: 16 GiB.
+const MOST_VALUES: u64 = 1 << 31;
+
+/// Checks that so many columns of these rows can be made at once.
+///
+/// # Errors
+/// If there are more than [`MOST_VALUES`] values.
+fn few(estimator: &str, rows: usize, columns: usize) -> Result<(), Error> {
+    match (rows as u64).saturating_mul(columns as u64) {
+        0..=MOST_VALUES => Ok(()),
+        _ => {
+            let message =
+                format!("{estimator} makes {columns} columns of {rows} rows: at most {MOST_VALUES} values at once");
+            Err(Error::new("too-many-columns", message)
+                .help("take fewer rows, or leave out features with many categories or products"))
+        }
+    }
+}
+
 /// An attribute with several rows for each feature: columns `feature` and `value`.
 fn long<T>(features: &[Field], lists: &[Vec<T>], value: &str, values: impl FnOnce(Vec<&T>) -> Values) -> Attribute {
     let names = features.iter().zip(lists).flat_map(|(f, list)| list.iter().map(|_| f.name.clone()));
@@ -102,4 +120,17 @@ fn long<T>(features: &[Field], lists: &[Vec<T>], value: &str, values: impl FnOnc
 /// An error of a model file whose arrays do not fit.
 fn lying(what: impl Into<String>) -> Error {
     Error::new("model-file", what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_columns_are_refused_before_they_are_made() {
+        assert_eq!(few("OneHotEncoder", 1 << 20, 1 << 11), Ok(()));
+        let error = few("OneHotEncoder", 1 << 20, 4096).unwrap_err();
+        let wanted = "OneHotEncoder makes 4096 columns of 1048576 rows: at most 2147483648 values at once";
+        assert_eq!(error.message, wanted);
+    }
 }

@@ -22,7 +22,7 @@ const FORMAT: &str = "onrush-model/1";
 pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
     let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
     let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
-    // A container begins with the length of its JSON, eight bytes. A length of 123 reads as `{`.
+    // A safetensors file begins with the length of its header, eight bytes. A length of 123 reads as `{`.
     if bytes.get(8) == Some(&b'{') || !file::is_file(bytes) {
         if [".pkl", ".pickle", ".joblib"].iter().any(|end| ends(end)) {
             return Err(named(pickle()));
@@ -47,7 +47,7 @@ pub fn save(fitted: &FittedModel, file_name: &str) -> Result<Vec<u8>, Error> {
         Some("safetensors") => to_bytes(fitted),
         Some("ubj") => file::write(fitted, false),
         Some("json") => file::write(fitted, true),
-        _ => Err(Error::new("model-file", format!("`{file_name}` has no end that says a format"))
+        _ => Err(Error::new("model-file", format!("`{file_name}` has no known extension"))
             .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost")),
     }
 }
@@ -81,7 +81,7 @@ pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<FittedModel, Error> {
     let broken = |why: String| Error::new("model-file", format!("this is not a model file of Onrush: {why}"));
-    // A container begins with the length of its JSON, whose first byte can be that of a pickle.
+    // A safetensors file begins with the length of its header, whose first byte can be that of a pickle.
     if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
         return Err(pickle());
     }

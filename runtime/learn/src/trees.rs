@@ -1,8 +1,8 @@
 //! Trees, forests and boosting on binned features.
 //!
 //! Features are binned once to one byte a value (`bins`). Classification and regression trees are grown depth first or
-//! best first (`grow`, `split`), boosted trees leaf by leaf from gradients (`leafwise`). FittedModel trees of both kinds are
-//! stored and walked in one form (`tree`).
+//! best first (`grow`, `split`), boosted trees leaf by leaf from gradients (`leafwise`). Trained trees of both kinds
+//! are stored and walked in one form (`tree`).
 
 mod bins;
 mod boost;

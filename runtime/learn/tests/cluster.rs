@@ -421,7 +421,8 @@ fn searches_say_what_does_not_fit() {
     );
     let missing = Column::number(&iris.features[0].name, vec![f64::NAN; 150]);
     let with_null = Data::new([&[missing], &iris.features[1..]].concat());
-    let wanted = format!("`{}` has 150 nulls of 150, and NearestNeighbors takes none", iris.features[0].name);
+    let wanted =
+        format!("`{}` has 150 nulls in 150 rows, and NearestNeighbors takes no missing values", iris.features[0].name);
     assert_eq!(message(index.kneighbors(&with_null, None, None, &Run::silent())), wanted);
     let other = fit(&Spec::new("GaussianNB"), &iris);
     assert_eq!(

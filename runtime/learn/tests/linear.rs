@@ -206,7 +206,7 @@ fn ridge_has_the_results_of_scikit_learn() {
     check_regressor("ridge_positive", &spec(0.5).with("positive", true), &data, 1e-10);
     check_regressor("ridge_wide", &spec(0.1), &first_rows(&data, 8), 1e-10);
     check_regressor("ols", &spec(0.0), &data, 1e-10);
-    assert_eq!(error(&spec(-1.0), &data), "`alpha` is -1: at least 0; ");
+    assert_eq!(error(&spec(-1.0), &data), "`alpha` is -1.0: at least 0; ");
     assert_eq!(error(&spec(f64::INFINITY), &data), "`alpha` is inf: expected a finite number; ");
 }
 
@@ -509,6 +509,15 @@ fn odd_data_neither_panics_nor_gives_nonsense() {
 }
 
 #[test]
+fn an_infinite_parameter_survives_a_file() {
+    let data = classification("iris");
+    let fitted = fit(&Spec::new("LogisticRegression").with("c", f64::INFINITY), &data);
+    let read = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
+    assert_eq!(read.spec, fitted.spec);
+    assert_eq!(read.apply(&data, &[0, 1]).unwrap(), fitted.apply(&data, &[0, 1]).unwrap());
+}
+
+#[test]
 fn wrong_input_is_named() {
     let data = regression("diabetes");
     let none = Data { weight: Some(vec![0.0; data.rows]), ..data.clone() };
@@ -517,23 +526,23 @@ fn wrong_input_is_named() {
     let mut hole = data.clone();
     hole.features[2].values[3] = f64::NAN;
     let message = error(&Spec::new("Lasso"), &hole);
-    assert!(message.starts_with("`bmi` has 1 nulls of 442, and Lasso takes none"), "{message}");
+    assert!(message.starts_with("`bmi` has 1 null in 442 rows, and Lasso takes no missing values"), "{message}");
     let iris = classification("iris");
     let message = error(&Spec::new("LogisticRegression").with("class_weight", [1.0, 2.0]), &iris);
     assert!(
-        message.starts_with("`class_weight` is [1, 2]: \"balanced\", or one number for each of 0, 1, 2"),
+        message.starts_with("`class_weight` is [1.0, 2.0]: \"balanced\", or one number for each of 0, 1, 2"),
         "{message}"
     );
     let message = error(&Spec::new("LogisticRegression").with("class_weight", [1.0, -2.0, 1.0]), &iris);
-    assert!(message.starts_with("`class_weight` is [1, -2, 1]: expected finite numbers of at least 0"), "{message}");
+    assert!(message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"), "{message}");
     let message = error(&Spec::new("HistGradientBoostingClassifier").with("class_weight", [1.0, -2.0, 1.0]), &iris);
-    assert!(message.starts_with("`class_weight` is [1, -2, 1]: expected finite numbers of at least 0"), "{message}");
+    assert!(message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"), "{message}");
     let message = error(&Spec::new("LogisticRegression").with("C", 2.0), &iris);
     assert!(message.starts_with("`LogisticRegression` has no parameter `C`; did you mean `c`?"), "{message}");
     let message = error(&Spec::new("LogisticRegressionCV").with("cv", 60), &iris);
     assert!(message.starts_with("60 folds, but no class has more than 50 rows"), "{message}");
     let message = error(&Spec::new("LassoCV").with("alphas", [1.0, f64::INFINITY]), &data);
-    assert!(message.starts_with("`alphas` is [1, inf]: expected a count, or finite numbers"), "{message}");
+    assert!(message.starts_with("`alphas` is [1.0, inf]: expected a count, or finite numbers"), "{message}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn errors_name_the_column_and_a_way_out() {
     let wrong = message(new("RobustScaler").with("quantile_range", [75.0, 25.0]), &age);
     assert_eq!(wrong, "`quantile_range` is [75, 25]: the first number must not be above the second");
     let wrong = message(new("Normalizer"), &age);
-    assert_eq!(wrong, "`age` has 1 nulls of 4, and Normalizer takes none");
+    assert_eq!(wrong, "`age` has 1 null in 4 rows, and Normalizer takes no missing values");
     let wrong = message(new("SimpleImputer"), &data);
     assert_eq!(wrong, "`sex` holds strings, and strategy \"mean\" takes numbers");
     let spec = new("SimpleImputer").with("strategy", "constant").with("fill_value", "x");
@@ -232,12 +232,19 @@ fn errors_name_the_column_and_a_way_out() {
 }
 
 #[test]
+fn columns_of_a_step_are_refused() {
+    let weighted = Spec { weight: Some("w".to_string()), ..Spec::new("StandardScaler") };
+    let error = refused(&pipeline(vec![weighted]), &sexes());
+    assert_eq!(error.message, "`sample_weight` of step `standardscaler` has no effect: set it on the pipeline");
+}
+
+#[test]
 fn errors_of_composition_name_the_step() {
     let data = sexes();
     let message = |spec: Spec| refused(&spec, &data).message;
     assert_eq!(message(Spec::new("Pipeline")), "the pipeline has no steps");
     let wrong = message(pipeline(vec![Spec::new("OrdinalEncoder"), Spec::new("Normalizer")]));
-    assert_eq!(wrong, "step `normalizer`: `sex` has 1 nulls of 4, and Normalizer takes none");
+    assert_eq!(wrong, "step `normalizer`: `sex` has 1 null in 4 rows, and Normalizer takes no missing values");
     let wrong = message(pipeline(vec![Spec::new("Ridge"), Spec::new("Normalizer")]));
     assert_eq!(wrong, "`ridge` is Ridge, which does not transform");
     let twice = Spec { parts: vec![part("a", Spec::new("OneHotEncoder")); 2], ..Spec::new("FeatureUnion") };
@@ -255,6 +262,10 @@ fn errors_of_composition_name_the_step() {
     let spec = Spec { parts: ridge, ..Spec::new("TransformedTargetRegressor").with("func", "log") };
     let wrong = onrush_learn::fit(&spec, &target, &Run::silent()).err().unwrap();
     assert_eq!(wrong.message, "`log` takes numbers above 0, and the target `price` has 2 others of 4");
+    let eval = Data { y: vec![1.0, f64::NAN, 2.0, 4.0], ..target.clone() };
+    let target = Data { y: vec![1.0, 3.0, 2.0, 4.0], eval: vec![eval], ..target };
+    let wrong = onrush_learn::fit(&spec, &target, &Run::silent()).err().unwrap();
+    assert_eq!(wrong.message, "the target `price` has 1 null or infinite value in 4 rows");
 }
 
 #[test]

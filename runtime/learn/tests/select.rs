@@ -6,9 +6,10 @@ mod expectations;
 use expectations::{assert_close, expected, numbers};
 use onrush_learn::metrics::classification::{Average, Confusion, accuracy, zero_one_loss};
 use onrush_learn::metrics::ranking::{self, PrecisionRecallCurve, RocCurve};
-use onrush_learn::metrics::{clusters, probability, regression};
+use onrush_learn::metrics::{cluster_score, clusters, probability, regression};
 use onrush_learn::random::Mt19937;
 use onrush_learn::select::split::{self, RowSplit, splits, train_test_split};
+use onrush_learn::{Column, Data, Run};
 use onrush_wire::learn::{Size, Splitter};
 use serde_json::Value;
 
@@ -74,7 +75,7 @@ fn splitters_give_the_rows_of_scikit_learn() {
             .map(|pair| (indices(&pair[0]), indices(&pair[1])))
             .collect();
         assert_eq!(found, wanted, "{name}");
-        assert_eq!(split::count(&splitter, y.len()), wanted.len(), "{name}");
+        assert_eq!(splitter.n_splits(y.len()), wanted.len(), "{name}");
     }
 }
 
@@ -327,6 +328,15 @@ fn undefined_scores_are_nan_and_nothing_panics() {
     assert!(Confusion::new(&[0.0, 0.0], &[0.0, 0.0], None, 2).precision(Average::Binary).is_nan());
     assert!(ranking::roc_auc(&[true, true], &[0.1, 0.2], None).is_nan());
     assert!(clusters::silhouette_score(&[1.0, 2.0], 1, &[0.0, 0.0]).is_nan());
+    // -0 and 0 are one label.
+    assert_eq!(clusters::adjusted_rand_score(&[0.0, -0.0, 1.0], &[1.0, 1.0, 0.0]), 1.0);
+    let groups = splits(&Splitter::GroupKFold { n_splits: 2 }, 3, None, false, Some(&[0.0, -0.0, 1.0])).unwrap();
+    assert!(groups.iter().any(|(_, test)| *test == [0, 1]), "{groups:?}");
+    let data = Data::new(vec![Column::number("x", (0..10).map(f64::from).collect())]);
+    let labels: Vec<f64> = (0..10).map(|i| f64::from(i / 5)).collect();
+    assert!(cluster_score("silhouette", &data, &labels, &Run::silent()).unwrap() > 0.5);
+    let stopped = Run { is_stopped: &|| true, ..Run::silent() };
+    assert!(cluster_score("silhouette", &data, &labels, &stopped).unwrap_err().stopped);
     assert!(regression::weighted_quantile(&none, None, 0.5).is_nan());
     assert!(regression::median_absolute_error(&[1.0], &[2.0], Some(&[0.0])).is_nan());
     assert!(

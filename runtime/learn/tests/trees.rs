@@ -444,7 +444,15 @@ fn wrong_parameters_and_data_say_what_is_expected() {
     );
     assert_eq!(
         message(tree().with("criterion", "absolute_error"), &data),
-        "`criterion` is \"absolute_error\": trees are not grown on medians here"
+        "`criterion` is \"absolute_error\": one of squared_error, friedman_mse, poisson"
+    );
+    assert_eq!(
+        message(Spec::new("RandomForestRegressor").with("max_samples", 5_000_000_000i64), &data),
+        "`max_samples` asks for 5e9 rows: at most 4e9"
+    );
+    assert_eq!(
+        message(tree().with("random_state", 1i64 << 32), &data),
+        "`random_state` is 4294967296: between 0 and 4294967295"
     );
     assert_eq!(message(tree().with("max_depth", 0), &data), "`max_depth` is 0: at least 1");
     let forest = || Spec::new("RandomForestRegressor").with("bootstrap", false);

@@ -21,7 +21,7 @@ macro_rules! cluster_estimators {
                 /// features.
                 tol: Float = 1e-4, AtLeast(0.0);
                 /// Seed of the first centres.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Kept for scikit-learn's signature. Both algorithms have the same result.
                 algorithm: Str = "lloyd", OneOf(&["lloyd", "elkan"]);
             } -> { cluster_centers: Frame, labels: Frame, inertia: Float, n_iter: Int }

@@ -28,7 +28,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Kept for scikit-learn's signature. The solver takes no random numbers.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
             } -> { coef: Frame, intercept: Float }
 
             /// Ridge regression that chooses its penalty by cross-validation.
@@ -59,7 +59,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
@@ -79,7 +79,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
@@ -101,7 +101,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
@@ -128,7 +128,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
@@ -152,7 +152,7 @@ macro_rules! linear_estimators {
                 /// `balanced`, or a list with one weight for each class.
                 class_weight: Any = $crate::learn::NONE, Any;
                 /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
                 /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
                 solver: Str = "lbfgs", OneOf(&["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"]);
                 /// Most iterations.
@@ -180,7 +180,7 @@ macro_rules! linear_estimators {
                 /// `balanced`, or a list with one weight for each class.
                 class_weight: Any = $crate::learn::NONE, Any;
                 /// Kept for scikit-learn's signature. The solver takes no random numbers.
-                random_state: Int = $crate::learn::NONE, AtLeast(0.0);
+                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
             } -> { classes: Strs, coef: Frame, intercept: Frame, n_iter: Int, c: Float, l1_ratio: Float, scores: Frame }
         }
     };

@@ -6,7 +6,7 @@ macro_rules! prepare_estimators {
     ($then:ident) => {
         $then! {
             /// Subtracts the mean of each feature and divides by its standard deviation. Missing values stay missing.
-            /// Sample weights count.
+            /// Mean and variance are weighted by the sample weights.
             StandardScaler: Transformer [missing] {
                 /// Whether the mean is subtracted.
                 with_mean: Bool = true, Any;
@@ -114,7 +114,7 @@ macro_rules! prepare_estimators {
                 /// The number of folds of the cross fitting.
                 cv: Int = 5, AtLeast(2.0);
                 /// The seed of the shuffled folds.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
             } -> { categories: Frame, encodings: Frame, target_mean: Frame }
 
             /// Cuts each feature into bins.
@@ -158,7 +158,7 @@ macro_rules! prepare_estimators {
                 /// Of more rows than this number, a random sample is used.
                 subsample: Int = 10_000, AtLeast(1.0);
                 /// The seed of the sample.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
             } -> { quantiles: Frame }
 
             /// Leaves out features with little variance. Missing values stay missing.

@@ -24,7 +24,7 @@ macro_rules! tree_estimators {
                 /// all.
                 max_features: Any = $crate::learn::NONE, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
                 /// The least weighted decrease of impurity of a split.
@@ -44,7 +44,7 @@ macro_rules! tree_estimators {
             DecisionTreeRegressor: Regressor [missing categories] {
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
                 criterion: Str = "squared_error",
-                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                    OneOf(&["squared_error", "friedman_mse", "poisson"]);
                 /// `best` takes the best threshold of a feature, `random` draws one.
                 splitter: Str = "best", OneOf(&["best", "random"]);
                 /// The largest depth. `None`: no limit.
@@ -59,7 +59,7 @@ macro_rules! tree_estimators {
                 /// all.
                 max_features: Any = $crate::learn::NONE, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// The largest number of leaves; the best split of all is taken first. `None`: no limit.
                 max_leaf_nodes: Int = $crate::learn::NONE, AtLeast(2.0);
                 /// The least weighted decrease of impurity of a split.
@@ -99,7 +99,7 @@ macro_rules! tree_estimators {
                 /// Whether each row is scored by the trees that did not see it.
                 oob_score: Bool = false, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// `balanced`, `balanced_subsample` (in each bootstrap sample), or a weight for each class.
                 class_weight: Any = $crate::learn::NONE, Any;
                 /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
@@ -118,7 +118,7 @@ macro_rules! tree_estimators {
                 n_estimators: Int = 100, AtLeast(1.0);
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
                 criterion: Str = "squared_error",
-                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                    OneOf(&["squared_error", "friedman_mse", "poisson"]);
                 /// The largest depth. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that a node must have to be split: a number, or a share below 1.
@@ -139,7 +139,7 @@ macro_rules! tree_estimators {
                 /// Whether each row is scored by the trees that did not see it.
                 oob_score: Bool = false, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
                 ccp_alpha: Float = 0.0, AtLeast(0.0);
                 /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
@@ -177,7 +177,7 @@ macro_rules! tree_estimators {
                 /// Whether each row is scored by the trees that did not see it.
                 oob_score: Bool = false, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// `balanced`, `balanced_subsample` (in each bootstrap sample), or a weight for each class.
                 class_weight: Any = $crate::learn::NONE, Any;
                 /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
@@ -196,7 +196,7 @@ macro_rules! tree_estimators {
                 n_estimators: Int = 100, AtLeast(1.0);
                 /// The measure of a split: `squared_error` or `poisson`. `friedman_mse` is `squared_error`.
                 criterion: Str = "squared_error",
-                    OneOf(&["squared_error", "friedman_mse", "absolute_error", "poisson"]);
+                    OneOf(&["squared_error", "friedman_mse", "poisson"]);
                 /// The largest depth. `None`: no limit.
                 max_depth: Int = $crate::learn::NONE, AtLeast(1.0);
                 /// Rows that a node must have to be split: a number, or a share below 1.
@@ -217,7 +217,7 @@ macro_rules! tree_estimators {
                 /// Whether each row is scored by the trees that did not see it.
                 oob_score: Bool = false, Any;
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// Cost-complexity pruning: subtrees that gain less for each leaf become leaves.
                 ccp_alpha: Float = 0.0, AtLeast(0.0);
                 /// Rows of a bootstrap sample: a number, or a share. `None`: as many as there are rows.
@@ -233,7 +233,7 @@ macro_rules! tree_estimators {
             HistGradientBoostingClassifier: Classifier [missing categories] {
                 /// The loss.
                 loss: Str = "log_loss", OneOf(&["log_loss"]);
-                /// What each tree is multiplied by.
+                /// Learning rate (shrinkage) applied to each tree.
                 learning_rate: Float = 0.1, Above(0.0);
                 /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
                 max_iter: Int = 100, AtLeast(1.0);
@@ -268,7 +268,7 @@ macro_rules! tree_estimators {
                 /// The least improvement of the loss.
                 tol: Float = 1e-7, AtLeast(0.0);
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
                 /// `balanced`, or a weight for each class.
                 class_weight: Any = $crate::learn::NONE, Any;
             } -> { n_iter: Int, train_score: Frame, validation_score: Frame }
@@ -280,7 +280,7 @@ macro_rules! tree_estimators {
                     OneOf(&["squared_error", "absolute_error", "poisson", "gamma", "quantile"]);
                 /// The quantile of the loss `quantile`.
                 quantile: Float = $crate::learn::NONE, Within(0.0, 1.0);
-                /// What each tree is multiplied by.
+                /// Learning rate (shrinkage) applied to each tree.
                 learning_rate: Float = 0.1, Above(0.0);
                 /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
                 max_iter: Int = 100, AtLeast(1.0);
@@ -315,7 +315,7 @@ macro_rules! tree_estimators {
                 /// The least improvement of the loss.
                 tol: Float = 1e-7, AtLeast(0.0);
                 /// The seed.
-                random_state: Int = 0, AtLeast(0.0);
+                random_state: Int = 0, Within(0.0, 4294967295.0);
             } -> { n_iter: Int, train_score: Frame, validation_score: Frame }
         }
     };

@@ -217,7 +217,7 @@ impl Engine {
                 let needs_target =
                     !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
                 let data = self.evaluation(&model, *frame, needs_target, task)?;
-                let evaluate = |_: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what);
+                let evaluate = |run: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what, run);
                 results::table(self.with_threads(task, evaluate)?)?
             }
         }))
@@ -259,7 +259,9 @@ impl Engine {
         let (labels, _) = data::codes(&table, label, &frame.schema)?;
         let features = data::numeric_columns(&table, label)?;
         let work =
-            |_: &Run<'_>| onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels);
+            |run: &Run<'_>| {
+                onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels, run)
+            };
         self.with_threads(task, work)
     }
 

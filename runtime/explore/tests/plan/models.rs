@@ -89,9 +89,9 @@ fn a_null_in_a_feature_ends_the_query_with_its_column() {
     let g = b.frame(vec![("x", Arc::new(Float64Array::from(vec![Some(1.0), None])))]);
     let id = b.try_select(g, output(&model, "prediction")).unwrap();
     let error = b.try_rows(id).unwrap_err();
-    assert_eq!(error.message, "`x` has 1 nulls of 2, and Ridge takes none");
+    assert_eq!(error.message, "`x` has 1 null in 2 rows, and Ridge takes no missing values");
     let error = try_fit(&b, Spec::new("Ridge").with("alpha", -1.0), f, Some("y")).unwrap_err();
-    assert_eq!((error.message.as_str(), error.labels.len()), ("`alpha` is -1: at least 0", 1));
+    assert_eq!((error.message.as_str(), error.labels.len()), ("`alpha` is -1.0: at least 0", 1));
 }
 
 #[test]

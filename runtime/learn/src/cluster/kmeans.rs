@@ -24,6 +24,7 @@ pub struct KMeans {
     pub centers: Tensor,
     /// The cluster of each row of the training.
     pub labels: Tensor,
+    #[serde(with = "crate::tensor::scalar")]
     pub inertia: f64,
     pub n_iter: u64,
     pub notes: Vec<String>,

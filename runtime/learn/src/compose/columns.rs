@@ -1,4 +1,5 @@
-//! Transformers side by side (scikit-learn's `ColumnTransformer` and `FeatureUnion`).
+//! Transformers on subsets of columns, whose outputs are concatenated (scikit-learn's `ColumnTransformer` and
+//! `FeatureUnion`).
 
 use onrush_wire::learn::Spec;
 use rayon::prelude::*;

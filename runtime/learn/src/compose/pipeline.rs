@@ -1,17 +1,20 @@
-//! Steps in a row (scikit-learn's `Pipeline`).
+//! A chain of transformers and a final estimator (scikit-learn's `Pipeline`).
 
 use std::borrow::Cow;
 
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use super::{check_inside, distinct_names, features_of, inside, is_word, named_bars, transformed, transformer};
+use super::{
+    check_inside, distinct_names, features_of, inside, is_passthrough_or_drop, named_bars, transformed, transformer,
+};
 use crate::check;
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::fit as fit_one;
-use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::model::{Attribute, Field, FittedModel, LinearScores, Model, Role};
 use crate::run::Run;
+use crate::sums;
 
 /// Trained steps. Steps that pass their features through are left out.
 #[derive(Serialize, Deserialize)]
@@ -22,7 +25,7 @@ pub struct Pipeline {
 /// Trains the steps one after the other.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Pipeline, Error> {
     let (mut steps, data) = before_last(spec, data, run)?;
-    if let Some(last) = spec.parts.last().filter(|part| !is_word(&part.spec)) {
+    if let Some(last) = spec.parts.last().filter(|part| !is_passthrough_or_drop(&part.spec)) {
         let fitted = fit_one(&last.spec, &data, run).map_err(|e| inside(&last.name, e))?;
         steps.push((last.name.clone(), fitted));
     }
@@ -32,7 +35,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Pipeline, Error> {
 /// Trains the steps, and gives the transformed training rows.
 pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(Pipeline, Vec<Vec<f64>>), Error> {
     let (mut steps, data) = before_last(spec, data, run)?;
-    let Some(last) = spec.parts.last().filter(|part| !is_word(&part.spec)) else {
+    let Some(last) = spec.parts.last().filter(|part| !is_passthrough_or_drop(&part.spec)) else {
         let values = data.into_owned().features.into_iter().map(|c| c.values);
         return Ok((Pipeline { steps }, values.collect()));
     };
@@ -60,7 +63,7 @@ fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>) -> Result<Steps<'
     }
     let mut steps = Vec::new();
     let mut now = Cow::Borrowed(data);
-    for (k, part) in before.iter().enumerate().filter(|(_, part)| !is_word(&part.spec)) {
+    for (k, part) in before.iter().enumerate().filter(|(_, part)| !is_passthrough_or_drop(&part.spec)) {
         run.check(|| format!("{k} of {} steps", spec.parts.len()))?;
         run.stage(format!("step {} of {}: {}", k + 1, spec.parts.len(), part.name));
         let (fitted, next) = transformer(&part.name, &part.spec, &now, run)?;
@@ -102,6 +105,19 @@ impl Model for Pipeline {
         last.model().apply(&now, wanted).map_err(|e| inside(name, e))
     }
 
+    fn linear(&self) -> Option<LinearScores> {
+        let ((_, last), before) = self.steps.split_last()?;
+        let mut scores = last.model().linear()?;
+        for (_, step) in before.iter().rev() {
+            let (factor, shift) = step.affine()?;
+            for (coef, intercept) in scores.coef.iter_mut().zip(&mut scores.intercept) {
+                *intercept += sums::dot(coef, &shift);
+                coef.iter_mut().zip(&factor).for_each(|(c, f)| *c *= f);
+            }
+        }
+        Some(scores)
+    }
+
     fn attribute(&self, name: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
         self.last().and_then(|last| last.attribute(name))
     }
@@ -130,9 +146,16 @@ impl Model for Pipeline {
         self.last().and_then(|last| last.model().rows())
     }
 
-    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         let wrong =
             |name: &str| Err(Error::new("model-file", format!("step `{name}` does not fit the step before it")));
+        let predicts = |fitted: &&FittedModel| fitted.model().outputs(&fitted.features).contains(&Role::Prediction);
+        if let Some(last) = self.last().filter(predicts)
+            && last.classes.len() != classes
+        {
+            let message = format!("the last step has {} classes, and the pipeline has {classes}", last.classes.len());
+            return Err(Error::new("model-file", message));
+        }
         let mut before: Option<Vec<Field>> = None;
         for (k, (name, fitted)) in self.steps.iter().enumerate() {
             check_inside(fitted)?;
@@ -148,5 +171,26 @@ impl Model for Pipeline {
 
     fn bytes(&self) -> u64 {
         self.steps().map(|(_, fitted)| fitted.model().bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_wire::learn::Part;
+
+    use super::*;
+    use crate::data::Column;
+
+    #[test]
+    fn a_file_has_the_classes_of_the_last_step() {
+        let x = Column::number("x", (0..20).map(f64::from).collect());
+        let y = (0..20).map(|i| f64::from(u8::from(i > 9))).collect();
+        let data = Data { y, classes: vec!["a".to_string(), "b".to_string()], ..Data::new(vec![x]) };
+        let step = |name: &str| Part { name: name.to_string(), columns: Vec::new(), spec: Spec::new(name) };
+        let parts = vec![step("StandardScaler"), step("LogisticRegression")];
+        let fitted = fit_one(&Spec { parts, ..Spec::new("Pipeline") }, &data, &Run::silent()).unwrap();
+        assert_eq!(fitted.model().check(1, 2), Ok(()));
+        let error = fitted.model().check(1, 3).unwrap_err();
+        assert_eq!(error.message, "the last step has 2 classes, and the pipeline has 3");
     }
 }

@@ -60,6 +60,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TransformedTarget,
         Some("sqrt") => Some(Func::Sqrt),
         _ => None,
     };
+    data.eval.iter().try_for_each(check::target)?;
     let mut changed = data.clone();
     if let Some(func) = func {
         std::iter::once(&mut changed.y).chain(changed.eval.iter_mut().map(|e| &mut e.y)).try_for_each(|y| {
@@ -124,8 +125,11 @@ impl Model for TransformedTarget {
         self.model.model().notes()
     }
 
-    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         check_inside(&self.model)?;
+        if classes != 0 || !self.model.classes.is_empty() {
+            return Err(Error::new("model-file", "the model has classes, and predicts numbers"));
+        }
         match self.model.features.len() == features {
             true => Ok(()),
             false => Err(Error::new("model-file", "the regressor has other features than the model")),

@@ -14,7 +14,7 @@ use crate::cluster::by_row;
 use crate::data::{Data, Kind};
 use crate::device;
 use crate::error::Error;
-use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::neighbors::tile;
 use crate::random::Mt19937;
 use crate::run::Run;
@@ -47,6 +47,7 @@ pub struct Projection {
     pub explained_variance_ratio: Tensor,
     pub singular_values: Tensor,
     /// Mean variance of the components that were left out. 0 if there are none.
+    #[serde(with = "crate::tensor::scalar")]
     pub noise_variance: f64,
 }
 
@@ -448,6 +449,13 @@ impl Model for Projection {
             .map(|start| projected(data, start..data.rows.min(start + sums::CHUNK), &self.mean.data, &components))
             .collect();
         Ok((0..wanted.len()).map(|c| blocks.iter().flat_map(|b| b.column(c).iter().copied()).collect()).collect())
+    }
+
+    fn linear(&self) -> Option<LinearScores> {
+        let scaled = |c: usize| self.components.row(c).iter().map(|v| v * self.scale.data[c]).collect::<Vec<f64>>();
+        let coef: Vec<Vec<f64>> = (0..self.components.shape[0]).map(scaled).collect();
+        let intercept = coef.iter().map(|row| -sums::dot(row, &self.mean.data)).collect();
+        Some(LinearScores { coef, intercept, link: Link::Identity })
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

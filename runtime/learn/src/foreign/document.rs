@@ -2,6 +2,7 @@
 //! `src/common/json.cc` writes it) and JSON. Reads bytes that may lie: every count is checked against the bytes that
 //! are left before memory is taken.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -39,7 +40,7 @@ impl Document {
                 left => Err(format!("{left} bytes are left after its end")),
             };
         }
-        serde_json::from_slice(bytes).map_err(|e| e.to_string())
+        serde_json::from_slice(&quoted(bytes)).map_err(|e| e.to_string())
     }
 
     /// The value under a name. `None` if this is not a map or has no such name.
@@ -220,6 +221,42 @@ impl Document {
             }
         }
     }
+}
+
+/// Numbers of XGBoost's JSON that JSON does not have, and what they become for its reader: a string that begins with a
+/// zero character, which no name has.
+const NOT_FINITE: [(&str, &str, f64); 3] = [
+    ("NaN", "\"\\u0000NaN\"", f64::NAN),
+    ("Infinity", "\"\\u0000Infinity\"", f64::INFINITY),
+    ("-Infinity", "\"\\u0000-Infinity\"", f64::NEG_INFINITY),
+];
+
+/// The text with the numbers of [`NOT_FINITE`] outside of strings in quotes.
+fn quoted(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut out = Vec::new();
+    let (mut copied, mut at, mut inside) = (0, 0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => inside = !inside,
+            b'\\' if inside => at += 1,
+            b'N' | b'I' | b'-' if !inside => {
+                if let Some((token, marked, _)) = NOT_FINITE.iter().find(|t| bytes[at..].starts_with(t.0.as_bytes())) {
+                    out.extend_from_slice(&bytes[copied..at]);
+                    out.extend_from_slice(marked.as_bytes());
+                    at += token.len();
+                    copied = at;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(bytes);
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    Cow::Owned(out)
 }
 
 /// Whether these bytes begin as UBJSON does: `{`, then the type of a name's length.
@@ -405,7 +442,8 @@ impl<'de> Visitor<'de> for Json {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Document, E> {
-        Ok(Document::Str(value.to_string()))
+        let not_finite = value.strip_prefix('\0').and_then(|name| NOT_FINITE.iter().find(|t| t.0 == name));
+        Ok(not_finite.map_or_else(|| Document::Str(value.to_string()), |(_, _, value)| Document::Float(*value)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Document, A::Error> {
@@ -422,5 +460,21 @@ impl<'de> Visitor<'de> for Json {
             entries.push(entry);
         }
         Ok(Document::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_of_xgboost_has_numbers_that_are_not_finite() {
+        let text = r#"{"a":[NaN,-Infinity,1.5E0,Infinity],"NaN":"Infinity \" NaN"}"#;
+        let read = Document::read(text.as_bytes()).unwrap();
+        let values = read.get("a").and_then(Document::floats).unwrap();
+        assert!(values[0].is_nan() && values[1..] == [f32::NEG_INFINITY, 1.5, f32::INFINITY], "{values:?}");
+        assert_eq!(read.get("NaN").and_then(Document::str), Some("Infinity \" NaN"));
+        assert_eq!(read.to_json(), text);
+        assert!(Document::read(br#"{"a":NaNa}"#).is_err() && Document::read(br#"{"a":Infinit}"#).is_err());
     }
 }

@@ -114,12 +114,12 @@ impl XgbForest {
             None => return Err("the name of its booster is missing".to_string()),
         };
         // A row of predictions has this many values, whatever the file is worth.
-        let parts = match &body {
-            Body::Trees { trees, .. } => trees.len(),
-            Body::Linear(weights) => weights.len(),
+        let (parts, what) = match &body {
+            Body::Trees { trees, .. } => (trees.len(), "trees"),
+            Body::Linear(weights) => (weights.len(), "weights"),
         };
         if outputs > parts.max(1000) {
-            return Err(format!("it says that it has {outputs} classes, and has {parts} trees"));
+            return Err(format!("it says that it has {outputs} classes, and has {parts} {what}"));
         }
         let base = spread(base, outputs)?;
         Ok(XgbForest { features, outputs, objective, base, link, body })

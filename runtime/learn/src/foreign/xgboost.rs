@@ -299,7 +299,7 @@ impl Model for XgbModel {
         }
         let forest = self.forest()?;
         if forest.features != features {
-            return wrong(format!("XGBoost's file has {} features of {features}", forest.features));
+            return wrong(format!("XGBoost's file has {} features, and the model has {features}", forest.features));
         }
         let expected = match self.task {
             Task::Value => (1, 0),

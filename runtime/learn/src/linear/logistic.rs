@@ -15,7 +15,7 @@ use super::{finite, newton, quasi};
 use crate::data::Data;
 use crate::device::DeviceRows;
 use crate::error::Error;
-use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
@@ -32,6 +32,7 @@ pub struct Logistic {
     /// The objective after each iteration.
     pub losses: Tensor,
     /// What cross-validation chose.
+    #[serde(with = "crate::tensor::scalar")]
     pub c: Option<f64>,
     pub l1_ratio: Option<f64>,
     /// `l1_ratio`, `c`, fold and score: rows of four.
@@ -741,6 +742,12 @@ impl Model for Logistic {
 
     fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
         (Logistic::outputs(self) == 1).then(|| ("coefficient", self.coef.data.clone()))
+    }
+
+    fn linear(&self) -> Option<LinearScores> {
+        let coef: Vec<Vec<f64>> = (0..self.coef.shape[0]).map(|k| self.coef.row(k).to_vec()).collect();
+        let link = if coef.len() == 1 { Link::Logistic } else { Link::Softmax };
+        Some(LinearScores { coef, intercept: self.intercept.data.clone(), link })
     }
 
     fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::error::Error;
+use crate::run::Run;
+
 /// How many rows two labellings share.
 struct Contingency {
     /// Rows of each label of the first and of the second labelling.
@@ -19,8 +22,10 @@ struct Contingency {
 }
 
 /// Positions of labels among the distinct ones in ascending order, and the number of distinct ones.
-fn encode(labels: &[f64]) -> (Vec<usize>, usize) {
-    let mut distinct = labels.to_vec();
+pub(crate) fn encode(labels: &[f64]) -> (Vec<usize>, usize) {
+    // -0 becomes 0: the two are one label, and the total order tells them apart.
+    let labels: Vec<f64> = labels.iter().map(|v| v + 0.0).collect();
+    let mut distinct = labels.clone();
     distinct.sort_by(f64::total_cmp);
     distinct.dedup();
     let position = |v: &f64| distinct.binary_search_by(|d| d.total_cmp(v)).unwrap_or(0);
@@ -201,10 +206,21 @@ pub fn fowlkes_mallows_score(truth: &[f64], labels: &[f64]) -> f64 {
 /// `points` are row-major, rows x `width`. All distances are computed: the time grows with the square of the rows.
 /// NaN unless there are from 2 clusters to one fewer than rows.
 pub fn silhouette_samples(points: &[f64], width: usize, labels: &[f64]) -> Vec<f64> {
+    silhouette_samples_with(points, width, labels, &Run::silent()).unwrap_or_else(|_| vec![f64::NAN; labels.len()])
+}
+
+/// Rows between two looks at whether the user has stopped the work.
+const BLOCK: usize = 1000;
+
+/// [`silhouette_samples`] that can be stopped.
+///
+/// # Errors
+/// If the user stops the work.
+pub fn silhouette_samples_with(points: &[f64], width: usize, labels: &[f64], run: &Run<'_>) -> Result<Vec<f64>, Error> {
     let (labels, clusters) = encode(labels);
     let rows = labels.len();
     if clusters < 2 || clusters >= rows {
-        return vec![f64::NAN; rows];
+        return Ok(vec![f64::NAN; rows]);
     }
     let mut sizes = vec![0.0; clusters];
     labels.iter().for_each(|k| sizes[*k] += 1.0);
@@ -221,7 +237,12 @@ pub fn silhouette_samples(points: &[f64], width: usize, labels: &[f64]) -> Vec<f
         let value = (next - within) / within.max(next);
         if value.is_nan() { 0.0 } else { value }
     };
-    (0..rows).into_par_iter().map(of_row).collect()
+    let mut samples = Vec::with_capacity(rows);
+    for start in (0..rows).step_by(BLOCK) {
+        run.check(|| format!("{start} of {rows} rows"))?;
+        samples.par_extend((start..rows.min(start + BLOCK)).into_par_iter().map(of_row));
+    }
+    Ok(samples)
 }
 
 /// The mean silhouette of all rows. See [`silhouette_samples`].

@@ -178,23 +178,8 @@ pub fn d2_absolute_error_score(y: &[f64], predicted: &[f64], weight: Weight<'_>)
 /// `_weighted_percentile(average=True)` of `sklearn/utils/stats.py`. NaN values are left out. NaN if no value has a
 /// weight.
 pub fn weighted_quantile(values: &[f64], weight: Weight<'_>, share: f64) -> f64 {
-    let weight_of = |row: usize| weight.map_or(1.0, |w| w[row]);
-    let mut order: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan() && weight_of(*i) > 0.0).collect();
-    order.par_sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-    let mut total = 0.0;
-    let cumulative: Vec<f64> = order
-        .iter()
-        .map(|row| {
-            total += weight_of(*row);
-            total
-        })
-        .collect();
-    let Some(last) = order.len().checked_sub(1) else { return f64::NAN };
-    let mut rank = share * total;
-    if rank == 0.0 {
-        rank = f64::MIN_POSITIVE;
-    }
-    let at = cumulative.partition_point(|c| *c < rank).min(last);
-    let value = values[order[at]];
-    if cumulative[at] - rank > f64::EPSILON { value } else { (value + values[order[(at + 1).min(last)]]) / 2.0 }
+    let pairs = values.iter().enumerate().map(|(row, value)| (*value, weight.map_or(1.0, |w| w[row])));
+    let mut sorted: Vec<(f64, f64)> = pairs.filter(|(value, weight)| !value.is_nan() && *weight > 0.0).collect();
+    sorted.par_sort_by(|a, b| a.0.total_cmp(&b.0));
+    crate::quantile::weighted(&sorted, std::iter::once(share), true)[0]
 }

@@ -22,6 +22,7 @@ const PAIRS: usize = 1 << 27;
 pub struct Nearest {
     pub points: Points,
     pub n_neighbors: usize,
+    #[serde(with = "crate::tensor::scalar")]
     pub radius: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Discretizer of features (scikit-learn's `KBinsDiscretizer`). All rows count: scikit-learn samples 200,000 of more.
+//! Bins features into intervals (scikit-learn's `KBinsDiscretizer`). All rows are used; scikit-learn subsamples
+//! 200,000.
 
 use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use super::{each, long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::quantile::{self, Method};
 use crate::run::Run;
 use crate::sums;
 use crate::tensor::Tensor;
@@ -109,81 +111,17 @@ fn evenly(low: f64, high: f64, n: usize) -> Vec<f64> {
     (0..n).map(at).chain([high]).collect()
 }
 
-/// Quantiles by one of NumPy's methods.
+/// Quantiles by one of NumPy's methods. Weights are above 0.
 fn quantiles(mut values: Vec<f64>, weights: Option<Vec<f64>>, percents: &[f64], method: &str) -> Vec<f64> {
-    if let Some(weights) = weights {
-        return weighted(&values, &weights, percents, method);
-    }
-    let n = values.len();
-    // For each level the positions of two values, and the share of the second one.
-    let place = |percent: &f64| {
-        let level = percent / 100.0;
-        let (position, is_linear) = match method {
-            "linear" => (level * (n - 1) as f64, true),
-            _ => (n as f64 * level - 1.0, false),
-        };
-        let low = position.floor();
-        let share = match (position - low, method) {
-            (share, _) if is_linear => share,
-            (0.0, "averaged_inverted_cdf") => 0.5,
-            (0.0, _) => 0.0,
-            _ => 1.0,
-        };
-        let limited = |p: f64| p.clamp(0.0, (n - 1) as f64) as usize;
-        (limited(low), limited(low + 1.0), share)
+    let method = match method {
+        "linear" => Method::Linear,
+        "inverted_cdf" => Method::InvertedCdf,
+        _ => Method::AveragedInvertedCdf,
     };
-    let places: Vec<(usize, usize, f64)> = percents.iter().map(place).collect();
-    let wanted: Vec<usize> = places.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
-    order(&mut values, &wanted);
-    places
-        .iter()
-        .map(|(low, high, share)| {
-            let (a, b) = (values[*low], values[*high]);
-            match *share {
-                s if s == 0.0 || a == b => a,
-                1.0 => b,
-                s if s >= 0.5 => b - (b - a) * (1.0 - s),
-                s => a + (b - a) * s,
-            }
-        })
-        .collect()
-}
-
-/// Puts the values of these positions, which ascend nearly, where a sorted list has them.
-fn order(values: &mut [f64], positions: &[usize]) {
-    let mut positions = positions.to_vec();
-    positions.sort_unstable();
-    positions.dedup();
-    let mut start = 0;
-    for position in positions {
-        values[start..].select_nth_unstable_by(position - start, f64::total_cmp);
-        start = position + 1;
-    }
-}
-
-/// `_weighted_percentile` of scikit-learn's `utils/stats.py`; all weights are above 0.
-fn weighted(values: &[f64], weights: &[f64], percents: &[f64], method: &str) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-    let mut total = 0.0;
-    let cumulated: Vec<f64> = order
-        .iter()
-        .map(|row| {
-            total += weights[*row];
-            total
-        })
-        .collect();
-    let last = values.len() - 1;
-    let at = |percent: &f64| {
-        let rank = percent / 100.0 * total;
-        let place = cumulated.partition_point(|c| *c < rank).min(last);
-        let value = values[order[place]];
-        match method == "averaged_inverted_cdf" && cumulated[place] - rank <= f64::EPSILON {
-            true => (value + values[order[(place + 1).min(last)]]) / 2.0,
-            false => value,
-        }
-    };
-    percents.iter().map(at).collect()
+    let Some(weights) = weights else { return quantile::percentiles(&mut values, percents, method) };
+    let mut sorted: Vec<(f64, f64)> = values.into_iter().zip(weights).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    quantile::weighted(&sorted, percents.iter().map(|p| p / 100.0), method == Method::AveragedInvertedCdf)
 }
 
 /// Edges half way between the centres of a k-means clustering that starts in the middle of bins of equal width: Lloyd's

@@ -4,10 +4,11 @@ use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
 
 use super::levels::distinct;
-use super::{each, lying, outputs, quantile};
+use super::{each, lying, outputs};
 use crate::data::{Column, Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::quantile;
 use crate::run::Run;
 use crate::sums;
 use crate::tensor::Tensor;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, CategoryCounts, Levels};
-use super::{long, lying, outputs};
+use super::{few, long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -139,6 +139,7 @@ impl Model for OneHot {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        few("OneHotEncoder", data.rows, wanted.len())?;
         let places = self.places();
         let mut needed = vec![false; self.features.len()];
         wanted.iter().for_each(|k| needed[places[*k].0] = true);

@@ -3,7 +3,7 @@
 use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
 
-use super::{lying, outputs};
+use super::{few, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -121,6 +121,7 @@ impl Model for Polynomial {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        few("PolynomialFeatures", data.rows, wanted.len())?;
         Ok(outputs(wanted, |k| {
             // From the last factor on, as scikit-learn multiplies.
             let mut factors = self.product(k).iter().rev().map(|j| &data.features[*j as usize].values);

@@ -1,19 +1,20 @@
-//! Features spread evenly or normally by their quantiles (scikit-learn's `QuantileTransformer`).
+//! Maps features to a uniform or normal distribution by their quantiles (scikit-learn's `QuantileTransformer`).
 
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs, quantile};
+use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::quantile::{self, Method};
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// `QuantileTransformer`. Missing values are skipped in training and stay missing.
 #[derive(Serialize, Deserialize)]
-pub struct Ranks {
+pub struct QuantileMap {
     /// The quantiles of each feature, in ascending order. NaN if all values are missing.
     quantiles: Vec<Tensor>,
     /// Normal if true, uniform otherwise.
@@ -25,7 +26,7 @@ pub struct Ranks {
 const BOUNDS: f64 = 1e-7;
 
 /// Finds the quantiles. More rows than `subsample` are sampled without replacement.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Ranks, Error> {
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<QuantileMap, Error> {
     let wanted = spec.count("n_quantiles").unwrap_or(1000);
     let most = spec.count("subsample").unwrap_or(usize::MAX);
     if wanted > most {
@@ -51,10 +52,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Ranks, Error> {
             None => column.values.clone(),
         };
         values.retain(|v| !v.is_nan());
-        values.sort_unstable_by(f64::total_cmp);
-        Ok(Tensor::vector(quantile::of_sorted(&values, &percents)))
+        Ok(Tensor::vector(quantile::percentiles(&mut values, &percents, Method::Linear)))
     })?;
-    Ok(Ranks { quantiles, is_normal: spec.string("output_distribution").as_deref() == Some("normal"), notes })
+    Ok(QuantileMap { quantiles, is_normal: spec.string("output_distribution").as_deref() == Some("normal"), notes })
 }
 
 /// `numpy.linspace(0, 1, count)[k]`.
@@ -84,7 +84,7 @@ fn interpolate(value: f64, count: usize, x: impl Fn(usize) -> f64, y: impl Fn(us
     }
 }
 
-impl Ranks {
+impl QuantileMap {
     fn value(&self, value: f64, quantiles: &[f64]) -> f64 {
         let count = quantiles.len();
         let (first, last) = (quantiles[0], quantiles[count - 1]);
@@ -114,7 +114,7 @@ impl Ranks {
     }
 }
 
-impl Model for Ranks {
+impl Model for QuantileMap {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
         features.iter().map(|f| Role::Feature(f.name.clone(), f.kind.clone())).collect()
     }

@@ -4,10 +4,11 @@
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs, quantile};
+use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::quantile::{self, Method};
 use crate::run::Run;
 use crate::sums::over_rows;
 use crate::tensor::Tensor;
@@ -64,6 +65,20 @@ impl Model for Scaler {
 }
 
 impl Scaler {
+    /// Each of `width` features as a multiple of it and a constant. `None` if results are clipped.
+    pub fn affine(&self, width: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+        if self.clip.is_some() {
+            return None;
+        }
+        let of = |array: &Option<Tensor>, none: f64| array.as_ref().map_or(vec![none; width], |a| a.data.clone());
+        let (factor, shift) = (of(&self.factor, 1.0), of(&self.shift, 0.0));
+        if self.multiplies {
+            return Some((factor, shift));
+        }
+        let shift = shift.iter().zip(&factor).map(|(s, f)| -s / f).collect();
+        Some((factor.iter().map(|f| 1.0 / f).collect(), shift))
+    }
+
     fn column(&self, values: &[f64], j: usize) -> Vec<f64> {
         let of = |array: &Option<Tensor>, none: f64| array.as_ref().map_or(none, |a| a.data[j]);
         let (shift, factor) = (of(&self.shift, 0.0), of(&self.factor, 1.0));
@@ -252,7 +267,8 @@ fn robust(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
     let columns = each(data, run, |_, column| {
         let mut values: Vec<f64> = column.values.iter().copied().filter(|v| !v.is_nan()).collect();
         let median = if centres { quantile::median(&mut values) } else { 0.0 };
-        let ends = if scales { quantile::linear(&mut values, &[low, high]) } else { vec![0.0, 1.0] };
+        let ends =
+            if scales { quantile::percentiles(&mut values, &[low, high], Method::Linear) } else { vec![0.0, 1.0] };
         Ok([median, not_zero(ends[1] - ends[0]) / adjust])
     })?;
     let (shift, factor) = (centres.then(|| tensor(&columns, 0)), scales.then(|| tensor(&columns, 1)));

@@ -13,12 +13,23 @@ pub type Candidate = Vec<(String, Param)>;
 /// Combinations up to which a grid is tried as a whole.
 const MOST: u64 = 1_000_000;
 
-/// The candidates of a grid search: all combinations. Paths are sorted, and the last path changes fastest.
+/// The candidates of a grid search: all combinations. Paths are sorted, and the last path changes fastest. Ranges of
+/// integers are lists of their values.
 ///
 /// # Errors
 /// If there is nothing to try, a distribution in the grid, or too many combinations.
 pub fn grid(spec: &Spec) -> Result<Vec<Candidate>, Error> {
-    let sorted = sorted(spec)?;
+    let mut sorted = sorted(spec)?;
+    for (path, grid) in &mut sorted {
+        if let Grid::Integers(low, high) = *grid {
+            let count = high.abs_diff(low).saturating_add(1);
+            if count > MOST {
+                let message = format!("`{path}` has {count} values from {low} to {high}: at most {MOST}");
+                return Err(Error::new("grid", message).help("name the values, or take RandomizedSearchCV"));
+            }
+            *grid = Grid::List((low..=high).map(Param::Int).collect());
+        }
+    }
     let mut lists = Vec::new();
     for (path, grid) in &sorted {
         match grid {

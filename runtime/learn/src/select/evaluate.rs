@@ -34,8 +34,8 @@ const MOST_BINS: usize = 100_000;
 ///   second of two or of each class.
 ///
 /// # Errors
-/// If the evaluation does not fit the model, or a feature or a class is not there.
-pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation) -> Result<Attribute, Error> {
+/// If the evaluation does not fit the model, if a feature or a class is not there, and if the user stops the work.
+pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<'_>) -> Result<Attribute, Error> {
     match what {
         Evaluation::Score(scorer) => {
             let name = scorer.as_deref().unwrap_or("");
@@ -44,12 +44,12 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation) -> Result<
             Ok(Attribute::Frame(vec![floats(shown, vec![value])]))
         }
         Evaluation::Report if fitted.classes.is_empty() => numbers_report(&answers(fitted, data, false)?),
-        Evaluation::Report => Ok(classes_report(&classified(fitted, data, "a report", false)?)),
+        Evaluation::Report => classes_report(&classified(fitted, data, "a report", false)?),
         Evaluation::ConfusionMatrix => {
             let answers = classified(fitted, data, "a confusion matrix", false)?;
+            let counts = answers.confusion("a confusion matrix")?.counts;
             let n = answers.classes.len();
             let name = |of: fn(usize, usize) -> usize| (0..n * n).map(|i| answers.classes[of(i, n)].clone()).collect();
-            let counts = answers.confusion().counts;
             let counts = match answers.weight() {
                 None => Values::Ints(counts.iter().map(|c| *c as i64).collect()),
                 Some(_) => Values::Floats(counts),
@@ -86,9 +86,9 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation) -> Result<
             })
         }
         Evaluation::PermutationImportance { n_repeats, scoring, random_state } => {
-            importance(fitted, data, *n_repeats, scoring.as_deref().unwrap_or(""), *random_state)
+            importance(fitted, data, *n_repeats, scoring.as_deref().unwrap_or(""), *random_state, run)
         }
-        Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid),
+        Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid, run),
         Evaluation::Kneighbors { n_neighbors, radius } => {
             let found = fitted.kneighbors(data, *n_neighbors, *radius, &Run::silent())?;
             let integers = |values: Vec<usize>| Values::Ints(values.into_iter().map(|v| v as i64).collect());
@@ -143,21 +143,21 @@ fn numbers_report(answers: &Answers<'_>) -> Result<Attribute, Error> {
     ]))
 }
 
-fn classes_report(answers: &Answers<'_>) -> Attribute {
-    let c = answers.confusion();
+fn classes_report(answers: &Answers<'_>) -> Result<Attribute, Error> {
+    let c = answers.confusion("a report")?;
     let mut names = answers.classes.clone();
     names.extend(["accuracy", "macro avg", "weighted avg"].map(String::from));
     let rows = |each: Vec<f64>, of: &dyn Fn(Average) -> f64| {
         [each, vec![c.accuracy(), of(Average::Macro), of(Average::Weighted)]].concat()
     };
     let support: Vec<f64> = (0..c.classes).map(|k| c.of_class(k)).collect();
-    Attribute::Frame(vec![
+    Ok(Attribute::Frame(vec![
         ("class".to_string(), Values::Strs(names)),
         floats("precision", rows(c.precisions(), &|a| c.precision(a))),
         floats("recall", rows(c.recalls(), &|a| c.recall(a))),
         floats("f1_score", rows(c.fbetas(1.0), &|a| c.fbeta(1.0, a))),
         floats("support", rows_of_support(support, c.total())),
-    ])
+    ]))
 }
 
 fn rows_of_support(mut support: Vec<f64>, total: f64) -> Vec<f64> {
@@ -223,7 +223,14 @@ fn curves(
 }
 
 /// How much a score falls when the values of a feature are shuffled: `sklearn.inspection.permutation_importance`.
-fn importance(fitted: &FittedModel, data: &Data, repeats: usize, scorer: &str, seed: u32) -> Result<Attribute, Error> {
+fn importance(
+    fitted: &FittedModel,
+    data: &Data,
+    repeats: usize,
+    scorer: &str,
+    seed: u32,
+    run: &Run<'_>,
+) -> Result<Attribute, Error> {
     if repeats == 0 {
         return Err(Error::new("parameter", "`n_repeats` is 0: at least 1"));
     }
@@ -236,7 +243,8 @@ fn importance(fitted: &FittedModel, data: &Data, repeats: usize, scorer: &str, s
         let mut order: Vec<usize> = (0..data.rows).collect();
         let mut shuffled = data.clone();
         let mut drops = Vec::new();
-        for _ in 0..repeats {
+        for repeat in 0..repeats {
+            run.check(|| format!("{repeat} of {repeats} repeats of `{}`", data.features[j].name))?;
             random.shuffle(&mut order);
             // scikit-learn shuffles the column that it shuffled before.
             let before = shuffled.features[j].values.clone();
@@ -266,7 +274,13 @@ fn importance(fitted: &FittedModel, data: &Data, repeats: usize, scorer: &str, s
 }
 
 /// Mean predictions with a feature set to values of a grid: `sklearn.inspection.partial_dependence`, method `brute`.
-fn partial_dependence(fitted: &FittedModel, data: &Data, feature: &str, grid: usize) -> Result<Attribute, Error> {
+fn partial_dependence(
+    fitted: &FittedModel,
+    data: &Data,
+    feature: &str,
+    grid: usize,
+    run: &Run<'_>,
+) -> Result<Attribute, Error> {
     if grid < 2 {
         return Err(Error::new("parameter", format!("`grid` is {grid}: at least 2")));
     }
@@ -296,7 +310,8 @@ fn partial_dependence(fitted: &FittedModel, data: &Data, feature: &str, grid: us
     }
     let mut changed = data.clone();
     let mut means = vec![Vec::with_capacity(values.len()); wanted.len()];
-    for value in &values {
+    for (done, value) in values.iter().enumerate() {
+        run.check(|| format!("{done} of {} values", values.len()))?;
         changed.features[position].values.fill(*value);
         for (mean, column) in means.iter_mut().zip(fitted.apply(&changed, &wanted)?) {
             mean.push(average(column.len(), data.weight.as_deref(), |row| column[row]));

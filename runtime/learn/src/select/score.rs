@@ -7,9 +7,12 @@
 use crate::check::nearest;
 use crate::data::Data;
 use crate::error::Error;
-use crate::metrics::classification::{Average, Confusion};
+use crate::metrics::classification::{self, Average, Confusion};
 use crate::metrics::{clusters, probability, ranking, regression};
 use crate::model::{FittedModel, Role};
+
+/// Classes up to which a confusion matrix is made: its memory grows with their square.
+const MOST_CLASSES: usize = 2048;
 
 /// What a scorer compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,8 +217,18 @@ impl<'a> Answers<'a> {
         self.data.weight.as_deref()
     }
 
-    pub fn confusion(&self) -> Confusion {
-        Confusion::new(&self.y, &self.predicted, self.weight(), self.classes.len())
+    /// The confusion matrix, for `what`: a scorer or a table.
+    ///
+    /// # Errors
+    /// If there are more than [`MOST_CLASSES`] classes.
+    pub fn confusion(&self, what: &str) -> Result<Confusion, Error> {
+        match self.classes.len() {
+            0..=MOST_CLASSES => Ok(Confusion::new(&self.y, &self.predicted, self.weight(), self.classes.len())),
+            classes => {
+                let message = format!("{what} needs a table of {classes} x {classes} classes: at most {MOST_CLASSES}");
+                Err(Error::new("score", message).help("take `accuracy`, or group rare classes"))
+            }
+        }
     }
 
     /// The score of one scorer. An empty name stands for the default one.
@@ -290,9 +303,11 @@ impl<'a> Answers<'a> {
         if average == Average::Binary && matches!(name, "precision" | "recall" | "f1" | "jaccard") {
             self.two_classes(scorer, &format!("`{name}_macro`, `{name}_micro` or `{name}_weighted`"))?;
         }
-        let c = self.confusion();
+        if name == "accuracy" {
+            return Ok(classification::accuracy(&self.y, &self.predicted, self.weight()));
+        }
+        let c = self.confusion(&format!("`{scorer}`"))?;
         Ok(match name {
-            "accuracy" => c.accuracy(),
             "balanced_accuracy" => c.balanced_accuracy(),
             "precision" => c.precision(average),
             "recall" => c.recall(average),

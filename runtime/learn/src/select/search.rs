@@ -1,7 +1,8 @@
 //! Searches of parameters: `GridSearchCV` and `RandomizedSearchCV`.
 //!
 //! A trial is a combination of parameters, scored on each fold. The best mean wins, the first of equal ones, and is
-//! trained again on all rows. A trial that fails is recorded and does not end the search.
+//! trained again on all rows. A trial that fails is recorded and does not end the search. A parameter that does not
+//! exist or is out of range is an error before the first trial.
 //!
 //! With `prune` the folds are a race (Maron and Moore 1994). All trials run two folds, and the leader runs all of its
 //! folds. Before each further fold a trial is dropped by one of two rules:
@@ -22,8 +23,10 @@ use super::candidates::{self, Candidate};
 use super::score;
 use super::split::{self, RowSplit};
 use super::validate::{self, Trainer};
+use crate::check;
 use crate::data::Data;
 use crate::error::Error;
+use crate::linear::student;
 use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -72,6 +75,9 @@ pub struct Search {
     fit_times: Tensor,
     score_times: Tensor,
     notes: Vec<String>,
+    /// Why the best parameters were not trained on all rows. Empty if they were, or without `refit`.
+    #[serde(default)]
+    untrained: String,
 }
 
 /// What a fold of a trial gave: score, and seconds of training and of scoring.
@@ -140,14 +146,22 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
     if spec.flag("refit") {
         run.stage("train the best parameters on all rows");
         let best = candidates::with_params(&part.spec, &search.trials[search.best_index].params)?;
-        // A search that the user stopped still gives the best model, so this training does not listen.
+        // A search that the user stopped still gives the best model. This training then cannot be stopped: the user's
+        // flag stays set, so that a second stop looks like the first one.
         let listens_not = Run { is_stopped: &|| false, stage: run.stage, ..Run::silent() };
         let run = if (run.is_stopped)() {
             listens_not
         } else {
             Run { is_stopped: run.is_stopped, stage: run.stage, ..Run::silent() }
         };
-        search.best = Some(Box::new(trainer(&best, data, &run)?));
+        match trainer(&best, data, &run) {
+            Ok(best) => search.best = Some(Box::new(best)),
+            // The trials are worth more than this training: the search stays, and says why it has no model.
+            Err(error) => {
+                search.untrained = format!("the best parameters were not trained on all rows: {}", error.message);
+                search.notes.push(search.untrained.clone());
+            }
+        }
     }
     Ok(search)
 }
@@ -170,6 +184,12 @@ struct Table {
     pruned: Vec<bool>,
     done: u64,
     reported: Option<Instant>,
+}
+
+impl Table {
+    fn has_failed(&self, trial: usize) -> bool {
+        self.outcomes[trial].iter().flatten().any(Result::is_err)
+    }
 }
 
 impl<'a> Race<'a> {
@@ -209,6 +229,10 @@ impl<'a> Race<'a> {
         validate::in_waves(self.data.rows, tasks, |task| {
             let (trial, fold) = (task / self.splits.len(), task % self.splits.len());
             if (self.run.is_stopped)() {
+                return;
+            }
+            // Only where folds run one after another: which of them ran must not depend on threads.
+            if validate::is_sequential(self.data.rows) && self.table().has_failed(trial) {
                 return;
             }
             let inner = Run { is_stopped: self.run.is_stopped, ..Run::silent() };
@@ -262,6 +286,7 @@ impl<'a> Race<'a> {
         let all = best.len() as f64;
         let goal = best.iter().sum::<f64>() / all;
         let scores = table.outcomes.iter().flatten().filter_map(|o| o.as_ref()?.as_ref().ok().map(|o| o.0));
+        let bound = student::quantile(0.025, (folds - 1) as f64);
         let highest = scores.fold(f64::NEG_INFINITY, f64::max);
         for trial in (0..self.specs.len()).filter(|trial| *trial != leader) {
             let Some(own) = known(&table.outcomes[trial][..folds]) else { continue };
@@ -270,7 +295,7 @@ impl<'a> Race<'a> {
             let behind: Vec<f64> = best.iter().zip(&own).map(|(a, b)| a - b).collect();
             let mean = behind.iter().sum::<f64>() / n;
             let variance = behind.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            if most < goal || mean > student(folds - 1) * (variance / n).sqrt() {
+            if most < goal || mean > bound * (variance / n).sqrt() {
                 table.pruned[trial] = true;
             }
         }
@@ -284,7 +309,7 @@ impl<'a> Race<'a> {
             return;
         }
         table.reported = Some(now);
-        let dropped = |trial: usize| match table.pruned[trial] {
+        let dropped = |trial: usize| match table.pruned[trial] || table.has_failed(trial) {
             true => table.outcomes[trial].iter().filter(|o| o.is_none()).count() as u64,
             false => 0,
         };
@@ -345,6 +370,7 @@ impl<'a> Race<'a> {
             fit_times: values(|o| o.1),
             score_times: values(|o| o.2),
             notes: Vec::new(),
+            untrained: String::new(),
         };
         let ranks = search.ranks();
         let done = (0..trials).filter(|trial| search.trials[*trial].state == State::Done);
@@ -376,17 +402,6 @@ fn state(outcomes: &[Option<Outcome>], pruned: bool) -> State {
         () if pruned => State::Pruned,
         () if outcomes.iter().all(Option::is_some) => State::Done,
         () => State::Stopped,
-    }
-}
-
-/// The 97.5 % quantile of Student's t distribution.
-fn student(degrees: usize) -> f64 {
-    const QUANTILES: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    match degrees {
-        0 => f64::INFINITY,
-        1..=10 => QUANTILES[degrees - 1],
-        11..=30 => 2.2,
-        _ => 2.04,
     }
 }
 
@@ -488,7 +503,13 @@ impl Model for Search {
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         match &self.best {
-            Some(best) => best.model().apply(data, wanted),
+            Some(best) => {
+                check::features(&best.spec, data)?;
+                best.model().apply(data, wanted)
+            }
+            None if !self.untrained.is_empty() => {
+                Err(Error::new("search", self.untrained.clone()).help("train the estimator with `best_params`"))
+            }
             None => Err(Error::new("search", "the search has no model: it was run with `refit` = false")
                 .help("set `refit` to true, or train the estimator with `best_params`")),
         }

@@ -3,6 +3,7 @@
 use onrush_wire::learn::{Size, Splitter};
 
 use crate::error::Error;
+use crate::metrics::clusters::encode;
 use crate::random::Mt19937;
 
 /// Rows of training and rows of test, as positions.
@@ -23,7 +24,7 @@ pub fn splits(
     is_classifier: bool,
     groups: Option<&[f64]>,
 ) -> Result<Vec<RowSplit>, Error> {
-    let (n_splits, most) = (count(splitter, rows), 1 << 28);
+    let (n_splits, most) = (splitter.n_splits(rows), 1 << 28);
     if n_splits.saturating_mul(rows) > most {
         let message = format!("{n_splits} splits of {rows} rows are too many: at most {most} rows in all splits");
         return Err(Error::new("split", message).help("take fewer splits, such as `KFold` with 10 folds"));
@@ -78,22 +79,6 @@ pub fn splits(
     }
 }
 
-/// How many splits a splitter makes of `rows` rows.
-pub fn count(splitter: &Splitter, rows: usize) -> usize {
-    match splitter {
-        Splitter::Auto { n_splits }
-        | Splitter::KFold { n_splits, .. }
-        | Splitter::StratifiedKFold { n_splits, .. }
-        | Splitter::GroupKFold { n_splits }
-        | Splitter::TimeSeriesSplit { n_splits, .. }
-        | Splitter::ShuffleSplit { n_splits, .. }
-        | Splitter::StratifiedShuffleSplit { n_splits, .. } => *n_splits,
-        Splitter::RepeatedKFold { n_splits, n_repeats, .. }
-        | Splitter::RepeatedStratifiedKFold { n_splits, n_repeats, .. } => n_splits.saturating_mul(*n_repeats),
-        Splitter::LeaveOneOut => rows,
-    }
-}
-
 /// A note if a class has fewer rows than a stratified splitter has folds: some folds then test no row of the class.
 pub fn small_class_note(splitter: &Splitter, y: &[f64], classes: &[String]) -> Option<String> {
     let n_splits = match splitter {
@@ -106,6 +91,25 @@ pub fn small_class_note(splitter: &Splitter, y: &[f64], classes: &[String]) -> O
     y.iter().for_each(|class| counts[*class as usize] += 1);
     let (count, class) = counts.iter().zip(classes).filter(|(count, _)| **count > 0).min()?;
     (*count < n_splits).then(|| format!("class `{class}` has {count} rows, fewer than the {n_splits} folds"))
+}
+
+/// Checks that no class has a single row, which a stratified split cannot have in both sets.
+///
+/// # Errors
+/// Names the class.
+pub fn all_have_two(y: &[f64], classes: &[String]) -> Result<(), Error> {
+    let mut counts = vec![0usize; classes.len()];
+    if !classes.is_empty() {
+        y.iter().for_each(|class| counts[*class as usize] += 1);
+    }
+    match counts.iter().position(|count| *count == 1) {
+        Some(class) => {
+            let class = &classes[class];
+            let message = format!("class `{class}` has 1 row, and a stratified split needs 2 of each class");
+            Err(Error::new("split", message).help("leave rare classes out, or split without `stratify`"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// One split into training and test rows: `sklearn.model_selection.train_test_split`.
@@ -183,15 +187,6 @@ fn folds(n_splits: usize, rows: usize, random: Option<&mut Mt19937>) -> Result<V
     Ok(by_fold(n_splits, &fold_of))
 }
 
-/// Positions of values among the distinct ones in ascending order, and how many distinct ones there are.
-fn encoded(values: &[f64]) -> (Vec<usize>, usize) {
-    let mut distinct = values.to_vec();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    let position = |v: &f64| distinct.binary_search_by(|d| d.total_cmp(v)).unwrap_or(0);
-    (values.iter().map(position).collect(), distinct.len())
-}
-
 fn counts(encoded: &[usize], classes: usize) -> Vec<usize> {
     let mut counts = vec![0; classes];
     encoded.iter().for_each(|class| counts[*class] += 1);
@@ -205,7 +200,7 @@ fn stratified_folds(
     mut random: Option<&mut Mt19937>,
 ) -> Result<Vec<RowSplit>, Error> {
     at_least_two(n_splits, rows)?;
-    let (by_value, classes) = encoded(y);
+    let (by_value, classes) = encode(y);
     // Classes are counted in the order in which they appear, so that names of classes do not change the folds.
     let mut rank = vec![usize::MAX; classes];
     let mut seen = 0;
@@ -244,7 +239,7 @@ fn group_folds(n_splits: usize, rows: usize, groups: &[f64]) -> Result<Vec<RowSp
     if groups.iter().any(|g| g.is_nan()) {
         return Err(Error::new("split", "the column of groups has nulls").help("`drop_nulls()` leaves these rows out"));
     }
-    let (group_of, n_groups) = encoded(groups);
+    let (group_of, n_groups) = encode(groups);
     if n_splits > n_groups {
         let message = format!("{n_splits} folds need as many groups, and there are {n_groups}");
         return Err(Error::new("split", message).help("take a smaller `n_splits`"));
@@ -363,7 +358,7 @@ fn stratified_shuffles(
     (train, test): (usize, usize),
     random: &mut Mt19937,
 ) -> Result<Vec<RowSplit>, Error> {
-    let (y, classes) = encoded(y);
+    let (y, classes) = encode(y);
     let counts = counts(&y, classes);
     if let Some(small) = counts.iter().position(|n| *n < 2) {
         let message = format!("class {small} of {classes} has 1 row, and a stratified split needs 2 of each class");

@@ -278,6 +278,90 @@ fn a_stopped_search_keeps_its_best_complete_trial() {
 }
 
 #[test]
+fn a_search_whose_last_training_fails_keeps_its_trials() {
+    let (data, spec) = (diabetes(), searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]));
+    let small = |spec: &Spec, part: &Data, run: &Run<'_>| match part.rows == data.rows {
+        true => Err(Error::stopped("stopped after 3 rounds")),
+        false => train(spec, part, run),
+    };
+    let made = search::fit_with(&spec, &data, &Run::silent(), &small).unwrap_or_else(|e| panic!("{e}"));
+    let fitted = FittedModel::new(&spec, &data, made.into());
+    let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
+    let wanted = "the best parameters were not trained on all rows: stopped after 3 rounds";
+    let (_, trained) = search(&spec, &data);
+    for fitted in [&fitted, &loaded] {
+        assert_eq!(fitted.model().notes(), [wanted]);
+        assert_eq!(fitted.apply(&data, &[]).unwrap_err().message, wanted);
+        assert_eq!(fitted.attribute("best_score"), trained.attribute("best_score"));
+    }
+}
+
+#[test]
+fn a_search_refuses_missing_values_that_its_best_model_does_not_take() {
+    let (data, spec) = (diabetes(), searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]));
+    let (_, fitted) = search(&spec, &data);
+    let mut hole = data.clone();
+    hole.features[0].values[7] = f64::NAN;
+    let error = fitted.apply(&hole, &[0]).unwrap_err();
+    assert_eq!(error.message, "`bmi` has 1 null in 442 rows, and Ridge takes no missing values");
+}
+
+#[test]
+fn a_search_without_a_defined_score_survives_a_file() {
+    let spec = Spec { cv: Some(Splitter::LeaveOneOut), ..searching("GridSearchCV", vec![("alpha", list(&[1.0]))]) };
+    // r2 of a single row is not defined.
+    let data = diabetes().take(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    let (_, fitted) = search(&spec, &data);
+    let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
+    let Some(Attribute::Float(score)) = loaded.attribute("best_score") else { panic!() };
+    assert!(score.is_nan());
+}
+
+#[test]
+fn many_classes_have_an_accuracy_and_no_table() {
+    let values: Vec<f64> = (0..2100).map(f64::from).collect();
+    let classes = (0..2100).map(|class| class.to_string()).collect();
+    let data =
+        Data { y: values.clone(), classes, target: "y".to_string(), ..Data::new(vec![Column::number("x", values)]) };
+    let spec = Spec::new("KNeighborsClassifier").with("n_neighbors", 1);
+    let fitted = crate::fit(&spec, &data, &Run::silent()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(score("", &fitted, &data), Ok(1.0));
+    let wanted = "needs a table of 2100 x 2100 classes: at most 2048";
+    assert_eq!(score("f1_macro", &fitted, &data).unwrap_err().message, format!("`f1_macro` {wanted}"));
+    let error = evaluate(&fitted, &data, &Evaluation::ConfusionMatrix, &Run::silent()).unwrap_err();
+    assert_eq!(error.message, format!("a confusion matrix {wanted}"));
+}
+
+#[test]
+fn cross_validation_of_many_rows_ends_with_its_first_error() {
+    let values: Vec<f64> = (0..20_001).map(f64::from).collect();
+    let data = Data { y: values.clone(), target: "y".to_string(), ..Data::new(vec![Column::number("x", values)]) };
+    let trained = AtomicUsize::new(0);
+    let fails = |_: &Spec, _: &Data, _: &Run<'_>| {
+        let number = trained.fetch_add(1, Ordering::Relaxed);
+        Err(Error::new("fit", format!("training {number} failed")))
+    };
+    let folds = Splitter::KFold { n_splits: 5, shuffle: false, random_state: 0 };
+    let spec = Spec::new("Ridge");
+    let error = cross_validate_with(&spec, &data, &folds, &[], false, &Run::silent(), &fails).unwrap_err();
+    assert_eq!((error.message.as_str(), trained.load(Ordering::Relaxed)), ("training 0 failed", 1));
+    let spec = Spec { cv: Some(folds), ..searching("GridSearchCV", vec![("alpha", list(&[1.0, 2.0]))]) };
+    assert!(search::fit_with(&spec, &data, &Run::silent(), &fails).is_err());
+    assert_eq!(trained.load(Ordering::Relaxed), 3, "a fold of each trial");
+}
+
+#[test]
+fn evaluations_stop() {
+    let (data, stopped) = (diabetes(), Run { is_stopped: &|| true, ..Run::silent() });
+    let fitted = train(&Spec::new("Ridge"), &data, &Run::silent()).unwrap();
+    let importance = Evaluation::PermutationImportance { n_repeats: 2, scoring: None, random_state: 0 };
+    let dependence = Evaluation::PartialDependence { feature: "bmi".to_string(), grid: 5 };
+    for what in [importance, dependence] {
+        assert!(evaluate(&fitted, &data, &what, &stopped).unwrap_err().stopped, "{what:?}");
+    }
+}
+
+#[test]
 fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     let data = diabetes();
     let alphas = [1e5, 0.01, 3e4, 0.5, 1e4, 1e3, 0.1];
@@ -385,10 +469,14 @@ fn grids_that_cannot_be_tried_say_why() {
     let error = |spec: Spec| search::fit_with(&spec, &data, &Run::silent(), &train).err().unwrap().message;
     let grid = |path: &str, grid: Grid| searching("GridSearchCV", vec![(path, grid)]);
     assert_eq!(error(grid("alpha", list(&[]))), "`alpha` has no values to try");
-    assert_eq!(error(grid("alpha", list(&[-1.0]))), "`alpha` is -1: at least 0");
+    assert_eq!(error(grid("alpha", list(&[-1.0]))), "`alpha` is -1.0: at least 0");
     assert_eq!(error(grid("alhpa", list(&[1.0]))), "there is no parameter `alhpa`: did you mean `alpha`?");
     let wanted = "`alpha` is a distribution, and GridSearchCV tries lists of values";
     assert_eq!(error(grid("alpha", Grid::Uniform(0.0, 1.0))), wanted);
+    let integers = candidates::grid(&grid("alpha", Grid::Integers(1, 3))).unwrap();
+    assert_eq!(integers.iter().map(|c| c[0].1.as_f64().unwrap()).collect::<Vec<f64>>(), [1.0, 2.0, 3.0]);
+    let wanted = "`alpha` has 1000001 values from 0 to 1000000: at most 1000000";
+    assert_eq!(error(grid("alpha", Grid::Integers(0, 1_000_000))), wanted);
     assert_eq!(error(searching("GridSearchCV", Vec::new())), "GridSearchCV has no parameters to try");
     let random = searching("RandomizedSearchCV", vec![("alpha", Grid::LogUniform(0.0, 1.0))]);
     let wanted = "`alpha` is log-uniform from 0 to 1: the first must be above 0 and less than the second";
@@ -409,22 +497,25 @@ fn reports_have_the_numbers_of_scikit_learn() {
     let file = expected("scorers");
     for (case, data) in [("three_report", iris(3)), ("two_report", iris(2))] {
         let fitted = train(&Spec::new("Ridge").with("alpha", 1.0), &data, &Run::silent()).unwrap();
-        let report = frame(evaluate(&fitted, &data, &Evaluation::Report).unwrap());
+        let report = frame(evaluate(&fitted, &data, &Evaluation::Report, &Run::silent()).unwrap());
         for (i, name) in ["precision", "recall", "f1_score", "support"].into_iter().enumerate() {
             let wanted: Vec<f64> = file[case].as_array().unwrap().iter().map(|row| numbers(&row[i])[0]).collect();
             close(&floats(&report[name]), &wanted, 1e-12, name);
         }
-        let confusion = frame(evaluate(&fitted, &data, &Evaluation::ConfusionMatrix).unwrap());
+        let confusion = frame(evaluate(&fitted, &data, &Evaluation::ConfusionMatrix, &Run::silent()).unwrap());
         assert_eq!(floats(&confusion["count"]).iter().sum::<f64>(), data.rows as f64);
-        let roc = frame(evaluate(&fitted, &data, &Evaluation::Roc { class: None }).unwrap());
+        let roc = frame(evaluate(&fitted, &data, &Evaluation::Roc { class: None }, &Run::silent()).unwrap());
         assert_eq!(roc.contains_key("class"), case == "three_report");
         let class = Some(Value::Text("kind 1".to_string()));
-        let one = frame(evaluate(&fitted, &data, &Evaluation::PrecisionRecall { class: class.clone() }).unwrap());
+        let one = frame(
+            evaluate(&fitted, &data, &Evaluation::PrecisionRecall { class: class.clone() }, &Run::silent()).unwrap(),
+        );
         assert!(!one.contains_key("class") && floats(&one["recall"]).first() == Some(&1.0));
-        let bins = frame(evaluate(&fitted, &data, &Evaluation::Calibration { class, bins: 5 }).unwrap());
+        let bins =
+            frame(evaluate(&fitted, &data, &Evaluation::Calibration { class, bins: 5 }, &Run::silent()).unwrap());
         assert_eq!(floats(&bins["count"]).iter().sum::<f64>(), data.rows as f64);
         let class = Some(Value::Text("other".to_string()));
-        let error = evaluate(&fitted, &data, &Evaluation::Roc { class }).unwrap_err();
+        let error = evaluate(&fitted, &data, &Evaluation::Roc { class }, &Run::silent()).unwrap_err();
         assert!(error.message.starts_with("there is no class `other`: the classes are kind 0, kind 1"), "{error}");
     }
 }
@@ -434,17 +525,17 @@ fn importances_and_dependences_are_those_of_scikit_learn() {
     let (file, data) = (expected("searches"), diabetes());
     let fitted = train(&Spec::new("Ridge"), &data, &Run::silent()).unwrap();
     let what = Evaluation::PermutationImportance { n_repeats: 5, scoring: None, random_state: 7 };
-    let found = frame(evaluate(&fitted, &data, &what).unwrap());
+    let found = frame(evaluate(&fitted, &data, &what, &Run::silent()).unwrap());
     let scale = numbers(&file["importance"]);
     close(&[floats(&found["importance_mean"]), floats(&found["importance_std"])].concat(), &scale, 1e-10, "importance");
     let feature = data.features[1].name.clone();
     let what = Evaluation::PartialDependence { feature: feature.clone(), grid: 9 };
-    let found = frame(evaluate(&fitted, &data, &what).unwrap());
+    let found = frame(evaluate(&fitted, &data, &what, &Run::silent()).unwrap());
     let values = [floats(&found[&feature]), floats(&found["prediction"])].concat();
     close(&values, &numbers(&file["dependence"]), 1e-11, "dependence");
     let what = Evaluation::PartialDependence { feature: "bpp".to_string(), grid: 9 };
-    let error = evaluate(&fitted, &data, &what).unwrap_err();
+    let error = evaluate(&fitted, &data, &what, &Run::silent()).unwrap_err();
     assert_eq!(error.help, ["did you mean `bp`?"]);
-    let error = evaluate(&fitted, &data, &Evaluation::Roc { class: None }).unwrap_err();
+    let error = evaluate(&fitted, &data, &Evaluation::Roc { class: None }, &Run::silent()).unwrap_err();
     assert_eq!(error.message, "an ROC curve needs classes, and Ridge has none");
 }

@@ -1,14 +1,14 @@
 //! Cross-validation: a model for each split, scored on the rows that it was not trained on
 //! (`sklearn.model_selection.cross_validate`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use onrush_wire::learn::{Spec, Splitter};
 use rayon::prelude::*;
 
 use super::score::{self, Answers};
-use super::split::{RowSplit, splits};
+use super::split::{self, RowSplit, splits};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::FittedModel;
@@ -71,11 +71,17 @@ pub(crate) fn cross_validate_with(
     let all = splits.len() as u64;
     run.stage(format!("cross-validate {}", spec.estimator));
     (run.steps)(0, all);
+    let failed = AtomicBool::new(false);
     let folds = in_waves(data.rows, (0..splits.len()).collect(), |fold| {
+        // After a failure the next folds are of no use. In a wave all run, so that the error is that of the first fold.
+        if is_sequential(data.rows) && failed.load(Ordering::Relaxed) {
+            return Err(Error::new("cross-validation", "a fold before this one failed"));
+        }
         run.check(|| format!("{} of {all} folds", done.load(Ordering::Relaxed)))?;
         let inner = Run { is_stopped: run.is_stopped, ..Run::silent() };
         let made = train_and_score(spec, data, &splits[fold], &scorers, return_train_score, &inner, trainer);
         (run.steps)(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+        failed.fetch_or(made.is_err(), Ordering::Relaxed);
         made.map(|made| Fold { fold, ..made })
     });
     folds.into_iter().collect()
@@ -92,13 +98,21 @@ pub(crate) fn named(scorers: &[String], is_classifier: bool) -> Result<Vec<Strin
 
 pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<RowSplit>, Error> {
     let y = (!data.y.is_empty()).then_some(data.y.as_slice());
+    if let Splitter::StratifiedShuffleSplit { .. } = splitter {
+        split::all_have_two(&data.y, &data.classes)?;
+    }
     splits(splitter, data.rows, y, !data.classes.is_empty(), data.groups.as_deref())
+}
+
+/// Whether models are trained one after another on so many rows.
+pub(crate) fn is_sequential(rows: usize) -> bool {
+    rows > SMALL
 }
 
 /// Calls `work` for each task, in waves: at most a few trainings hold their rows at the same time. The results are in
 /// the order of the tasks.
 pub(crate) fn in_waves<T: Send>(rows: usize, tasks: Vec<usize>, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    if rows > SMALL {
+    if is_sequential(rows) {
         return tasks.into_iter().map(work).collect();
     }
     let wave = 4 * rayon::current_num_threads();

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::data::{Column, Data, Kind};
 use crate::error::Error;
+use crate::quantile;
 use crate::random::Mt19937;
 
 /// The bin of missing values, and of categories that the training did not see.
@@ -173,8 +174,11 @@ fn edges(values: &[f64], max_bins: usize, sample: Option<&[u32]>, weight: Option
         let step = 100.0 / max_bins as f64;
         let ranks = (1..max_bins).map(|k| k as f64 * step);
         match weight {
-            None => ranks.map(|rank| percentile(&plain, rank)).collect(),
-            Some(_) => weighted_percentiles(&sorted, ranks),
+            None => {
+                quantile::percentiles(&mut plain, &ranks.collect::<Vec<f64>>(), quantile::Method::AveragedInvertedCdf)
+            }
+            // Their weights are above 0.
+            Some(_) => quantile::weighted(&sorted, ranks.map(|rank| rank / 100.0), true),
         }
     };
     edges.dedup();
@@ -187,40 +191,4 @@ pub fn middle(low: f64, high: f64) -> f64 {
     let middle = if middle.is_finite() { middle } else { low / 2.0 + high / 2.0 };
     // The middle of neighbouring numbers may be rounded to the higher one.
     if middle < high { middle } else { low }
-}
-
-/// `np.percentile(sorted, rank, method="averaged_inverted_cdf")`.
-fn percentile(sorted: &[f64], rank: f64) -> f64 {
-    let at = sorted.len() as f64 * (rank / 100.0) - 1.0;
-    let last = sorted.len() - 1;
-    if at < 0.0 {
-        return sorted[0];
-    }
-    if at >= last as f64 {
-        return sorted[last];
-    }
-    let (low, high) = (sorted[at as usize], sorted[at as usize + 1]);
-    if at.fract() == 0.0 { high - (high - low) * 0.5 } else { high }
-}
-
-/// `_weighted_percentile(values, weight, rank, average=True)` for values sorted with their weights, which are above 0.
-fn weighted_percentiles(sorted: &[(f64, f64)], ranks: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut sum = 0.0;
-    let cdf: Vec<f64> = sorted
-        .iter()
-        .map(|(_, w)| {
-            sum += w;
-            sum
-        })
-        .collect();
-    let last = sorted.len() - 1;
-    let one = |rank: f64| {
-        let wanted = rank / 100.0 * sum;
-        let at = cdf.partition_point(|c| *c < wanted).min(last);
-        match cdf[at] - wanted > f64::EPSILON {
-            true => sorted[at].0,
-            false => f64::midpoint(sorted[at].0, sorted[(at + 1).min(last)].0),
-        }
-    };
-    ranks.map(one).collect()
 }

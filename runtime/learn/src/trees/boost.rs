@@ -5,13 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use onrush_wire::learn::{Detail, Param, Spec};
+use onrush_wire::learn::{Detail, Param, Size, Spec};
 
-use crate::data::{Data, Kind};
+use crate::data::Data;
 use crate::error::Error;
+use crate::eval_set;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::random::{Mt19937, Philox};
 use crate::run::Run;
+use crate::select::train_test_split;
 use crate::tensor::Tensor;
 use crate::weights;
 
@@ -33,7 +35,7 @@ pub struct BoostedTrees {
     pub trees: Trees,
     /// Negative losses before the first round and after each one.
     pub train_score: Tensor,
-    /// The losses on the rows of early stopping or of the evaluation set. Empty if there are none.
+    /// Negative losses on the rows of early stopping or of the evaluation set. Empty if there are none.
     pub validation_score: Tensor,
     pub notes: Vec<String>,
 }
@@ -66,7 +68,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<BoostedTrees, Erro
     let weighted = Data { weight, eval: Vec::new(), ..data.with_features(data.features.clone()) };
     let (train, validation) = match (data.eval.first(), early) {
         (Some(eval), _) => {
-            let eval = aligned(data, eval);
+            let eval = eval_set::aligned(spec, data, eval)?;
             (weighted, Some(eval))
         }
         (None, true) => match held_out(spec, &weighted, seed)? {
@@ -140,82 +142,21 @@ fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, V
             Error::new("parameter", message).help("set `early_stopping(false)`, or another `validation_fraction`")
         );
     }
-    let mut random = Mt19937::new(seed);
-    if classes == 0 {
-        let order = random.permutation(rows);
-        return Ok(Some((order[test..].to_vec(), order[..test].to_vec())));
+    let mut counts = vec![0usize; classes];
+    if classes > 0 {
+        data.y.iter().for_each(|class| counts[*class as usize] += 1);
     }
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); classes];
-    data.y.iter().enumerate().for_each(|(row, class)| members[*class as usize].push(row));
-    // Classes without rows are not there for scikit-learn.
-    members.retain(|rows| !rows.is_empty());
-    if let Some(few) = members.iter().find(|rows| rows.len() < 2) {
+    if let Some(class) = counts.iter().position(|count| *count == 1) {
         let message = format!(
-            "a class of `{}` has {} row, and early stopping holds rows of each class out",
-            data.target,
-            few.len()
+            "class `{}` of `{}` has 1 row, and early stopping holds rows of each class out",
+            data.classes[class], data.target
         );
         return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or give an evaluation set"));
     }
-    let counts: Vec<usize> = members.iter().map(Vec::len).collect();
-    let train_counts = approximate_mode(&counts, rows - test, &mut random);
-    let rest: Vec<usize> = counts.iter().zip(&train_counts).map(|(n, t)| n - t).collect();
-    let test_counts = approximate_mode(&rest, test, &mut random);
-    let (mut train, mut held) = (Vec::new(), Vec::new());
-    for (rows, (n, t)) in members.iter().zip(train_counts.iter().zip(&test_counts)) {
-        let order: Vec<usize> = random.permutation(rows.len()).into_iter().map(|i| rows[i]).collect();
-        train.extend_from_slice(&order[..*n]);
-        held.extend_from_slice(&order[*n..n + t]);
-    }
-    random.shuffle(&mut train);
-    random.shuffle(&mut held);
-    Ok(Some((train, held)))
-}
-
-/// The most likely number of rows of each class in `draws` draws without replacement:
-/// `sklearn.utils.extmath._approximate_mode`.
-fn approximate_mode(counts: &[usize], draws: usize, random: &mut Mt19937) -> Vec<usize> {
-    let total: usize = counts.iter().sum();
-    let exact: Vec<f64> = counts.iter().map(|n| *n as f64 / total as f64 * draws as f64).collect();
-    let mut mode: Vec<usize> = exact.iter().map(|e| e.floor() as usize).collect();
-    let mut missing = draws.saturating_sub(mode.iter().sum());
-    let rest: Vec<f64> = exact.iter().map(|e| e - e.floor()).collect();
-    let mut values = rest.clone();
-    values.sort_by(|a, b| b.total_cmp(a));
-    values.dedup();
-    for value in values {
-        if missing == 0 {
-            break;
-        }
-        let mut ties: Vec<usize> = (0..rest.len()).filter(|k| rest[*k] == value).collect();
-        let add = ties.len().min(missing);
-        ties = random.permutation(ties.len()).into_iter().take(add).map(|k| ties[k]).collect();
-        ties.iter().for_each(|k| mode[*k] += 1);
-        missing -= add;
-    }
-    mode
-}
-
-/// An evaluation set with the codes of the training's categories.
-fn aligned(data: &Data, eval: &Data) -> Data {
-    let mut features = Vec::new();
-    for column in &data.features {
-        let mut found = eval
-            .feature(&column.name)
-            .cloned()
-            .unwrap_or_else(|| crate::Column { values: vec![f64::NAN; eval.rows], ..column.clone() });
-        if let (Kind::Category(known), Kind::Category(names)) = (&column.kind, &found.kind)
-            && known != names
-        {
-            let codes: Vec<f64> =
-                names.iter().map(|n| known.iter().position(|k| k == n).map_or(f64::NAN, |c| c as f64)).collect();
-            let code =
-                |v: &f64| if v.is_nan() { f64::NAN } else { codes.get(*v as usize).copied().unwrap_or(f64::NAN) };
-            found = crate::Column { values: found.values.iter().map(code).collect(), ..column.clone() };
-        }
-        features.push(found);
-    }
-    eval.with_features(features)
+    let stratify = (classes > 0).then_some(&data.y[..]);
+    let shuffle = true;
+    let split = train_test_split(rows, Some(Size::Rows(test)), None, shuffle, stratify, seed)?;
+    Ok(Some(split))
 }
 
 /// Raw predictions, output after output, and where they are compared.

@@ -59,7 +59,7 @@ impl Target {
         if self.is_class() { sums[class] / sums.iter().sum::<f64>() } else { sums[1] / sums[0] }
     }
 
-    /// The impurity of rows. `shift` is what their target is relative to.
+    /// The impurity of rows, of which `sums` are the sums.
     pub fn impurity(&self, items: &[Item], sums: &[f64]) -> f64 {
         let weight = self.weight(sums);
         match self.criterion {

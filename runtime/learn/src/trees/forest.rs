@@ -53,6 +53,7 @@ pub struct Nodes {
 #[derive(Serialize, Deserialize)]
 pub struct Oob {
     /// Accuracy, or R². NaN if no row was left out.
+    #[serde(with = "crate::tensor::scalar")]
     pub score: f64,
     /// rows x classes, or rows x 1. NaN for a row that each tree saw.
     pub prediction: Tensor,
@@ -157,13 +158,6 @@ fn target(spec: &Spec, data: &Data) -> Result<Target, Error> {
         Some("entropy" | "log_loss") => Criterion::Entropy,
         Some("squared_error" | "friedman_mse") => Criterion::SquaredError,
         Some("poisson") => Criterion::Poisson,
-        Some("absolute_error") => {
-            return Err(Error::new(
-                "parameter",
-                "`criterion` is \"absolute_error\": trees are not grown on medians here",
-            )
-            .help("take \"squared_error\", or HistGradientBoostingRegressor with `loss(\"absolute_error\")`"));
-        }
         _ => Criterion::Gini,
     };
     if criterion == Criterion::Poisson {
@@ -300,16 +294,16 @@ fn draws(spec: &Spec, rows: usize, weight: Option<&[f64]>, bootstrap: bool) -> R
         }
         return Ok(None);
     }
+    let limited = |count: f64| match count < f64::from(u32::MAX) {
+        true => Ok(Some(count as usize)),
+        false => Err(Error::new("parameter", format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
+    };
     match wanted {
         Param::None => Ok(Some(rows)),
-        Param::Int(count) if count >= 1 => Ok(Some(count as usize)),
+        Param::Int(count) if count >= 1 => limited(count as f64),
         Param::Float(share) if share > 0.0 => {
             let total = weight.map_or(rows as f64, |w| w.iter().sum());
-            let count = (share * total).max(1.0);
-            match count < f64::from(u32::MAX) {
-                true => Ok(Some(count as usize)),
-                false => Err(Error::new("parameter", format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
-            }
+            limited((share * total).max(1.0))
         }
         other => Err(Error::new(
             "parameter",

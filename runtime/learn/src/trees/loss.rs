@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::quantile;
 use crate::sums;
 
 /// A loss as a function of the target and of raw predictions.
@@ -79,14 +80,8 @@ impl Loss {
             return low + (high - low) * at.fract();
         }
         let total: f64 = pairs.iter().map(|(_, w)| w).sum();
-        let wanted = (share * total).max(f64::MIN_POSITIVE);
-        let mut sum = 0.0;
-        let found = pairs.iter().find(|(_, w)| {
-            sum += w;
-            sum >= wanted
-        });
         // Rows of weight 0 have no say: their leaf does not move.
-        if total > 0.0 { found.map_or(pairs[last].0, |(v, _)| *v) } else { 0.0 }
+        if total > 0.0 { quantile::weighted(&pairs, std::iter::once(share), false)[0] } else { 0.0 }
     }
 
     /// Writes gradients and second derivatives of all rows, output after output. `hessian` is empty if it is constant.

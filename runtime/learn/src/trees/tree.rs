@@ -1,4 +1,4 @@
-//! FittedModel trees: how they are stored, walked, written to files and checked after reading.
+//! Trained trees: how they are stored, walked, written to files and checked after reading.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -224,7 +224,7 @@ impl Trees {
         blocks.concat()
     }
 
-    /// Depth of each node of a tree, and whether it is a left child.
+    /// The depth of each node of a tree.
     pub fn depths(&self, number: usize) -> Vec<usize> {
         let tree = self.tree(number);
         let mut depths = vec![0; tree.len()];
@@ -247,6 +247,10 @@ impl Trees {
         let wrong = |what: String| Err(Error::new("model-file", what));
         if self.width != width || width == 0 {
             return wrong(format!("leaves have {} values, expected {width}", self.width));
+        }
+        // Rows without features have no length, and are not walked.
+        if features == 0 {
+            return wrong("the trees have no features".to_string());
         }
         let rising = self.starts.windows(2).all(|pair| pair[0] < pair[1]);
         if self.starts.first() != Some(&0) || self.starts.last() != Some(&self.nodes.len()) || !rising {
@@ -278,5 +282,18 @@ impl Trees {
 
     pub fn bytes(&self) -> u64 {
         (self.nodes.len() * size_of::<Node>() + self.values.len() * 8 + self.sets.len() * size_of::<Set>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_without_features_are_refused() {
+        let leaf = Node { threshold: 1.0, feature: 0, right: 0 };
+        let trees = Trees { starts: vec![0, 1], nodes: vec![leaf], width: 1, ..Trees::default() };
+        assert_eq!(trees.check(1, 1), Ok(()));
+        assert!(trees.check(0, 1).is_err());
     }
 }

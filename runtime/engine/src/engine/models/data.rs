@@ -486,7 +486,7 @@ pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) ->
     let (typed, names, positions) = classes(array)?;
     if positions.iter().any(|p| p.is_nan()) {
         let missing = positions.iter().filter(|p| p.is_nan()).count();
-        let message = format!("the target `{name}` has {missing} nulls of {}", positions.len());
+        let message = format!("the target `{name}` has {missing} nulls in {} rows", positions.len());
         return Err(check::plan_error("nulls", message).help("`drop_nulls([..])` leaves these rows out"));
     }
     (data.y, data.classes) = (positions, names);

@@ -8,9 +8,10 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 use onrush_expr::check;
 use onrush_expr::error::internal;
-use onrush_expr::model::{Input, Predictor};
+use onrush_expr::model::{Input, LinearForm, LinearLink, Predictor};
 use onrush_frame::Table;
-use onrush_learn::{Attribute, Data, FittedModel, Kind, Role, Values};
+use datafusion::common::ScalarValue;
+use onrush_learn::{Attribute, Data, FittedModel, Kind, LinearScores, Link, Role, Values};
 use onrush_wire::learn::{Card, Fit, ModelInfo, Param, Spec, info as estimator};
 use onrush_wire::{Diagnostic, Expr, Field, Value};
 use serde::{Deserialize, Serialize};
@@ -216,6 +217,23 @@ impl Predictor for TrainedModel {
 
     fn outputs(&self) -> &[FieldRef] {
         &self.outputs
+    }
+
+    fn linear(&self) -> Option<LinearForm> {
+        let LinearScores { coef, intercept, link } = self.fitted.model().linear()?;
+        if self.fitted.features.iter().any(|feature| feature.kind != Kind::Number) {
+            return None;
+        }
+        let values = || {
+            let classes = arrow::compute::cast(self.classes.as_ref()?, self.outputs.first()?.data_type()).ok()?;
+            (0..classes.len()).map(|i| ScalarValue::try_from_array(&classes, i).ok()).collect::<Option<Vec<_>>>()
+        };
+        let link = match link {
+            Link::Identity => LinearLink::Identity,
+            Link::Logistic => LinearLink::Logistic(values()?),
+            Link::Softmax => LinearLink::Softmax(values()?),
+        };
+        Some(LinearForm { coef, intercept, link })
     }
 
     fn predict(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>, Diagnostic> {

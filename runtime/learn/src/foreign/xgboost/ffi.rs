@@ -224,7 +224,7 @@ pub struct Feature<'a> {
     pub names: Option<(Vec<u8>, Vec<i32>)>,
 }
 
-/// MatrixRows for the library. All columns have the same length.
+/// Rows for the library. All columns have the same length.
 #[derive(Default)]
 pub struct MatrixRows<'a> {
     pub features: Vec<Feature<'a>>,
@@ -344,7 +344,7 @@ extern "C" fn next(batch: Handle) -> c_int {
 }
 
 impl Matrix {
-    /// MatrixRows as they are, for `exact`, `approx` and `gblinear`.
+    /// Rows as they are, for `exact`, `approx` and `gblinear`.
     ///
     /// # Errors
     /// If the library refuses them.
@@ -361,7 +361,7 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// Quantised rows. MatrixRows for evaluation take the bins of the training rows, `like`.
+    /// Quantised rows. Rows for evaluation take the bins of the training rows, `like`.
     ///
     /// # Errors
     /// If the library refuses them.

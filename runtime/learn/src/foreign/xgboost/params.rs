@@ -1,6 +1,6 @@
 //! Parameters of a specification as XGBoost's library takes them: pairs of strings.
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::{Param, Spec, info};
 
 use crate::check::nearest;
 use crate::data::Data;
@@ -27,6 +27,16 @@ const PLAIN: [&str; 19] = [
     "scale_pos_weight",
     "base_score",
     "num_parallel_tree",
+];
+
+/// The library's short names of parameters.
+const SHORT: [(&str, &str); 6] = [
+    ("eta", "learning_rate"),
+    ("alpha", "reg_alpha"),
+    ("lambda", "reg_lambda"),
+    ("min_split_loss", "gamma"),
+    ("seed", "random_state"),
+    ("max_bins", "max_bin"),
 ];
 
 /// The objectives of a classifier of two classes.
@@ -88,7 +98,7 @@ pub fn list(spec: &Spec, data: &Data, threads: usize) -> Result<Vec<(String, Str
 /// The names under `extra`.
 ///
 /// # Errors
-/// If an entry is not a pair of a name and a value.
+/// If an entry is not a pair of a name and a value, or names a parameter that has a method.
 pub fn extra(spec: &Spec) -> Result<Vec<(String, String)>, Error> {
     let wrong = |value: &Param| {
         Error::new("parameter", format!("`extra` is {value}: expected pairs of a name and a value"))
@@ -110,8 +120,13 @@ pub fn extra(spec: &Spec) -> Result<Vec<(String, String)>, Error> {
         }
     }
     for (name, value) in &pairs {
+        let method = SHORT.iter().find(|(short, _)| short == name).map_or(name.as_str(), |(_, method)| method);
+        if info(&spec.estimator).is_some_and(|e| e.param(method).is_some()) {
+            let message = format!("`extra` sets `{name}`, which is a parameter of {}", spec.estimator);
+            return Err(Error::new("parameter", message).help(format!("`.{method}(..)` sets it")));
+        }
         let several = matches!(name.as_str(), "quantile_alpha" | "expectile_alpha") && value.contains(',');
-        let refused = matches!(name.as_str(), "num_class" | "objective" | "missing" | "num_target") || several;
+        let refused = matches!(name.as_str(), "num_class" | "missing" | "num_target") || several;
         if refused || (name == "multi_strategy" && value != "one_output_per_tree") {
             return Err(Error::new(
                 "parameter",

@@ -2,7 +2,6 @@
 //! (`sklearn.py`, `training.py` and `callback.py`), so that the same data give the same model.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -10,10 +9,9 @@ use onrush_wire::learn::{Detail, Spec};
 
 use super::ffi::{self, Api, Booster, Feature, Matrix, MatrixRows};
 use super::params;
-use crate::check;
-use crate::data::{Column, Data, Kind};
+use crate::data::{Column, Data};
 use crate::error::Error;
-use crate::model::missing;
+use crate::eval_set;
 use crate::run::Run;
 
 /// The library shares its threads between trainings: two at once would only disturb each other.
@@ -249,7 +247,7 @@ fn importances(booster: &Booster, data: &Data, kind: &str) -> Result<Vec<f64>, E
     Ok(values.iter().map(|v| f64::from(if sum == 0.0 { *v } else { v / sum })).collect())
 }
 
-/// MatrixRows in the order in which the library gets them.
+/// Rows in the order in which the library gets them.
 struct Ranked<'a> {
     data: Cow<'a, Data>,
     qid: Option<Vec<u32>>,
@@ -300,7 +298,7 @@ fn joined(names: &[String]) -> (Vec<u8>, Vec<i32>) {
     (bytes, offsets)
 }
 
-/// MatrixRows sorted by group, as the library needs them, and one weight for each group.
+/// Rows sorted by group, as the library needs them, and one weight for each group.
 fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
     let groups = data.groups.as_deref().ok_or_else(|| {
         Error::new("no-groups", "XGBRanker got no groups: it ranks the rows of a group among each other")
@@ -334,53 +332,9 @@ fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
     Ok(Ranked { data: sorted, qid: Some(qid), weight: data.weight.is_some().then_some(weight) })
 }
 
-/// MatrixRows for evaluation with the features, the codes of categories and the classes of the training.
+/// An evaluation set that fits the training rows.
 fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
-    let known: Vec<crate::model::Field> =
-        data.features.iter().map(|c| crate::model::Field { name: c.name.clone(), kind: c.kind.clone() }).collect();
-    let mut columns = Vec::new();
-    for field in &known {
-        let column = eval.feature(&field.name).ok_or_else(|| missing(&field.name, &known))?;
-        let values = match (&field.kind, &column.kind) {
-            (Kind::Number, Kind::Number) => column.values.clone(),
-            (Kind::Category(names), Kind::Category(others)) => {
-                let known: HashMap<&String, usize> = names.iter().zip(0..).collect();
-                let code = |name| known.get(name).map_or(f64::NAN, |code| *code as f64);
-                let codes: Vec<f64> = others.iter().map(code).collect();
-                column.values.iter().map(|v| if v.is_nan() { *v } else { codes[*v as usize] }).collect()
-            }
-            _ => {
-                let message = format!("`{}` of the rows for evaluation has another type than in training", field.name);
-                return Err(Error::new("type-mismatch", message));
-            }
-        };
-        columns.push(Column { name: field.name.clone(), kind: field.kind.clone(), values });
-    }
-    let mut y = eval.y.clone();
-    if eval.classes != data.classes {
-        let mut codes = Vec::new();
-        for class in &eval.classes {
-            codes.push(data.classes.iter().position(|known| known == class).ok_or_else(|| {
-                let message =
-                    format!("the rows for evaluation have the class `{class}`, and the training has none of it");
-                Error::new("unknown-class", message).help(format!("its classes are {}", data.classes.join(", ")))
-            })? as f64);
-        }
-        y.iter_mut().for_each(|y| *y = codes.get(*y as usize).copied().unwrap_or(f64::NAN));
-    }
-    if let Some(row) = y.iter().position(|y| !y.is_finite()) {
-        let message =
-            format!("the target `{}` of the rows for evaluation is null or infinite in row {row}", data.target);
-        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
-    }
-    if let Some(bad) = eval.weight.iter().flatten().find(|w| !(w.is_finite() && **w >= 0.0)) {
-        return Err(Error::new("weight", format!("a weight of the rows for evaluation is {bad}: at least 0")));
-    }
-    let aligned = Data { y, eval: Vec::new(), ..eval.with_features(columns) };
-    if aligned.rows == 0 {
-        return Err(Error::new("no-rows", format!("the rows for evaluation of {} are none", spec.estimator)));
-    }
-    check::features(spec, &aligned)?;
+    let aligned = eval_set::aligned(spec, data, eval)?;
     in_single_precision(&aligned)?;
     Ok(aligned)
 }
