@@ -6,9 +6,12 @@
 mod plan {
     pub mod asof;
     pub mod beside;
+    pub mod device_models;
     pub mod diagnostics;
     pub mod disk;
     pub mod engine;
+    #[path = "../../../learn/tests/support/expectations.rs"]
+    pub mod expectations;
     pub mod explore;
     pub mod expressions;
     pub mod groups;

@@ -8,6 +8,7 @@ mod asof;
 mod beside;
 mod host;
 mod later;
+mod models;
 mod room;
 
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ use onrush_wire::plan::Op;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--models] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: EngineChoice,
@@ -44,6 +45,7 @@ struct Options {
     beside: bool,
     asof: bool,
     room: bool,
+    models: bool,
     tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
@@ -61,6 +63,7 @@ fn options() -> Result<Options, String> {
         beside: false,
         asof: false,
         room: false,
+        models: false,
         tuning: None,
         cache: None,
     };
@@ -87,6 +90,7 @@ fn options() -> Result<Options, String> {
             "--beside" => options.beside = true,
             "--asof" => options.asof = true,
             "--room" => options.room = true,
+            "--models" => options.models = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
         }
@@ -686,6 +690,9 @@ fn main() -> Result<(), String> {
         tuning: options.tuning,
         ..EngineConfig::default()
     };
+    if options.models {
+        return models::measure(&config, options.rows.min(1_000_000), options.runs, options.only.as_deref());
+    }
     if options.room {
         return room::measure(&config, options.runs);
     }
