@@ -136,6 +136,24 @@ pub enum Splitter {
     LeaveOneOut,
 }
 
+impl Splitter {
+    /// Splits that are made of `rows` rows. `usize::MAX` for more.
+    pub fn n_splits(&self, rows: usize) -> usize {
+        match self {
+            Splitter::Auto { n_splits }
+            | Splitter::KFold { n_splits, .. }
+            | Splitter::StratifiedKFold { n_splits, .. }
+            | Splitter::GroupKFold { n_splits }
+            | Splitter::TimeSeriesSplit { n_splits, .. }
+            | Splitter::ShuffleSplit { n_splits, .. }
+            | Splitter::StratifiedShuffleSplit { n_splits, .. } => *n_splits,
+            Splitter::RepeatedKFold { n_splits, n_repeats, .. }
+            | Splitter::RepeatedStratifiedKFold { n_splits, n_repeats, .. } => n_splits.saturating_mul(*n_repeats),
+            Splitter::LeaveOneOut => rows,
+        }
+    }
+}
+
 /// A number of rows, or a share of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Size {
@@ -175,6 +193,8 @@ pub struct ModelInfo {
     /// The columns that the model was trained on.
     pub features: Vec<Field>,
     pub target: Option<Field>,
+    /// The target as it is computed from a frame. `None` without a target, and for a model of another library's file.
+    pub target_expr: Option<Expr>,
     /// The classes of a classifier, in the order of its probabilities.
     pub classes: Vec<Value>,
     /// The columns that the model makes.
@@ -190,7 +210,7 @@ pub struct Card {
     pub estimator: String,
     pub rows: u64,
     pub features: u64,
-    /// Where it was trained and why there.
+    /// The device that trained the model: `cpu`.
     pub place: String,
     pub seconds: f64,
     /// Parameters: name, value, and whether it is the default.
@@ -413,6 +433,14 @@ impl Spec {
     pub fn with(mut self, name: &str, value: impl Into<Param>) -> Self {
         self.set(name, value);
         self
+    }
+
+    /// Whether it predicts classes. A pipeline predicts what its last step predicts, a search what its estimator does.
+    pub fn is_classifier(&self) -> bool {
+        match info(&self.estimator).map(|e| e.kind) {
+            Some(EstimatorKind::Meta) => self.parts.last().is_some_and(|part| part.spec.is_classifier()),
+            kind => kind == Some(EstimatorKind::Classifier),
+        }
     }
 
     /// Whether it is a search, which has a best model before it ends.

@@ -15,7 +15,8 @@ macro_rules! foreign_estimators {
                 max_leaves: Int = $crate::learn::NONE, AtLeast(0.0);
                 /// Bins of a feature for `hist` and `approx`. The library's default is 256.
                 max_bin: Int = $crate::learn::NONE, AtLeast(2.0);
-                /// Which leaf is split next: one near the root, or the one with the largest gain.
+                /// `depthwise`: split the node nearest to the root first. `lossguide`: split the node with the largest
+                /// gain first.
                 grow_policy: Str = $crate::learn::NONE, OneOf(&["depthwise", "lossguide"]);
                 /// Factor of each tree's values. The library's default is 0.3.
                 learning_rate: Float = $crate::learn::NONE, AtLeast(0.0);

@@ -11,7 +11,7 @@ macro_rules! select_estimators {
                 scoring: Str = $crate::learn::NONE, Any;
                 /// Whether the best parameters are trained on all rows. Without, the search predicts nothing.
                 refit: Bool = true, Any;
-                /// Whether trials that can hardly become the best one end before their last fold.
+                /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
                 prune: Bool = false, Any;
             } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
 
@@ -25,7 +25,7 @@ macro_rules! select_estimators {
                 refit: Bool = true, Any;
                 /// The seed of the combinations.
                 random_state: Int = $crate::learn::NONE, AtLeast(0.0);
-                /// Whether trials that can hardly become the best one end before their last fold.
+                /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
                 prune: Bool = false, Any;
             } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
         }
