@@ -583,7 +583,8 @@ impl Engine {
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
-    /// Bytes of resident frames in memory and of kept results; a buffer that two of them share counts twice.
+    /// Bytes of resident frames in memory, of kept results and of the arrays of models. A buffer that two of them share
+    /// counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
         self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models

@@ -109,7 +109,7 @@ impl Engine {
     /// The model of a file's bytes. `name` decides nothing but messages.
     ///
     /// # Errors
-    /// If the bytes are no model.
+    /// If the bytes are not those of a model file.
     pub fn restore_model(&self, id: ModelId, name: &str, bytes: &[u8]) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let fitted = onrush_learn::save::load(name, bytes).map_err(diagnose)?;
         let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(bytes, h)))?;
@@ -147,7 +147,7 @@ impl Engine {
     /// Answers what is asked of a model.
     ///
     /// # Errors
-    /// If there is no such attribute, or the rows that are evaluated lack a feature.
+    /// If the model does not have the attribute, or if the evaluated frame lacks a feature.
     pub fn model_ask(&self, id: ModelId, what: &ModelAsk, task: &TaskHandle) -> Result<ModelAnswer, Diagnostic> {
         let model = self.catalog.model(id).ok_or_else(|| {
             Diagnostic::error(Class::Internal, "unknown-model", format!("the session has no model {}", id.0))
@@ -190,7 +190,7 @@ impl Engine {
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
     ///
     /// # Errors
-    /// If there is no such column or score, or if there are fewer than two clusters.
+    /// If the column or the score is unknown, or if the frame has fewer than two clusters.
     pub fn cluster_score(
         &self,
         frame: FrameId,
