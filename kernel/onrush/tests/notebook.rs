@@ -3,6 +3,8 @@
 
 #[path = "notebook/fake.rs"]
 mod fake;
+#[path = "notebook/models.rs"]
+mod models;
 
 use std::collections::HashMap;
 

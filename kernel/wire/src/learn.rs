@@ -194,6 +194,8 @@ pub struct ModelInfo {
     /// The columns that the model was trained on.
     pub features: Vec<Field>,
     pub target: Option<Field>,
+    /// The target as it is computed from a frame. `None` without a target, and for a model of another library's file.
+    pub target_expr: Option<Expr>,
     /// The classes of a classifier, in the order of its probabilities.
     pub classes: Vec<Value>,
     /// The columns that the model makes.
@@ -209,7 +211,7 @@ pub struct Card {
     pub estimator: String,
     pub rows: u64,
     pub features: u64,
-    /// Where it was trained and why there.
+    /// Where it was trained: `cpu`, `gpu` or `emulated`.
     pub place: String,
     pub seconds: f64,
     /// Parameters: name, value, and whether it is the default.
@@ -351,6 +353,8 @@ pub struct EstimatorInfo {
     pub doc: &'static str,
     pub params: Vec<ParamInfo>,
     pub attributes: Vec<(&'static str, AttributeType)>,
+    /// Can be trained on a GPU.
+    pub device: bool,
     /// Takes missing values.
     pub missing: bool,
     /// Takes categories: strings and dictionaries.
@@ -385,6 +389,7 @@ macro_rules! rows_of_table {
                 doc: concat!($($param_doc, "\n"),*),
             }),*],
             attributes: vec![$((stringify!($attribute), AttributeType::$attribute_type)),*],
+            device: [$(stringify!($flag)),*].contains(&"device"),
             missing: [$(stringify!($flag)),*].contains(&"missing"),
             categories: [$(stringify!($flag)),*].contains(&"categories"),
         }),*]
@@ -432,6 +437,14 @@ impl Spec {
     pub fn with(mut self, name: &str, value: impl Into<Param>) -> Self {
         self.set(name, value);
         self
+    }
+
+    /// Whether it predicts classes. A pipeline predicts what its last step predicts, a search what its estimator does.
+    pub fn is_classifier(&self) -> bool {
+        match info(&self.estimator).map(|e| e.kind) {
+            Some(EstimatorKind::Meta) => self.parts.last().is_some_and(|part| part.spec.is_classifier()),
+            kind => kind == Some(EstimatorKind::Classifier),
+        }
     }
 
     /// Whether it is a search, which has a best model before it ends.

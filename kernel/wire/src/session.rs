@@ -233,6 +233,7 @@ pub struct Status {
     pub frames: u64,
     /// Of these, the ones that failed cells had finished and that wait for corrected ones.
     pub parked: u64,
+    /// Bytes of resident frames, kept results and models in the engine. The supervisor's copies of models are not counted.
     pub resident_bytes: u64,
     /// Held on the device, if there is one.
     pub device_bytes: Option<u64>,

@@ -76,6 +76,9 @@ fn page() -> String {
         let _ = write!(out, "\n## {title}\n");
         for estimator in of_kind {
             let _ = write!(out, "\n### {}\n{}", estimator.name, wrapped(estimator.doc));
+            if estimator.device {
+                out.push_str("Trained on the GPU where there is one.\n");
+            }
             let takes: Vec<&str> = [(estimator.missing, "missing values"), (estimator.categories, "categories")]
                 .into_iter()
                 .filter_map(|(yes, word)| yes.then_some(word))

@@ -11,7 +11,7 @@ use crate::html::escape;
 
 /// Coefficients or importances that are shown; the others are folded.
 const BARS: usize = 20;
-/// Parameters that are shown where all have their defaults.
+/// Maximum length of a parameter's value, in characters.
 const LONGEST: usize = 60;
 /// Trials of a running search that are shown: the best, and those that ran last.
 const BEST: usize = 5;
@@ -45,14 +45,16 @@ fn html(card: &Card) -> String {
         "<div style=\"border:1px solid rgba(128,128,128,.4);border-radius:4px;padding:.6em .9em;max-width:60em;line-height:1.5\">\n",
     );
     let _ = write!(out, "<div><b style=\"font-size:1.1em\">{}</b>", escape(&card.estimator));
-    let _ = writeln!(
-        out,
-        " <span style=\"opacity:.7\">· {} rows × {} features · {} · {}</span></div>",
-        thousands(card.rows),
-        thousands(card.features),
-        escape(&card.place),
-        seconds(card.seconds)
-    );
+    // Rows, place and time are those of a training; a model of another library's file had none here.
+    let (rows, training) = match card.rows == 0 && card.seconds == 0.0 {
+        true => (String::new(), String::new()),
+        false => (
+            format!("{} rows × ", thousands(card.rows)),
+            format!(" · {} · {}", escape(&card.place), seconds(card.seconds)),
+        ),
+    };
+    let features = thousands(card.features);
+    let _ = writeln!(out, " <span style=\"opacity:.7\">· {rows}{features} features{training}</span></div>");
     if !card.scores.is_empty() {
         out.push_str("<div>");
         for (i, (name, of, value)) in card.scores.iter().enumerate() {
@@ -138,7 +140,8 @@ fn bars(out: &mut String, card: &Card) {
     }
     let most = card.bars.iter().map(|(_, v)| v.abs()).filter(|v| v.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
     let row = |(name, value): &(String, f64)| {
-        let width = (value.abs() / most * 12.0).min(12.0);
+        // `f64::min` of NaN is the other number, the longest bar.
+        let width = if value.is_nan() { 0.0 } else { (value.abs() / most * 12.0).min(12.0) };
         let color = if *value < 0.0 { "#c44e52" } else { "#4c72b0" };
         format!(
             "<tr><td align=\"left\" style=\"text-align:left;padding:0 .7em\">{}</td>\
@@ -170,7 +173,7 @@ fn bars(out: &mut String, card: &Card) {
     }
 }
 
-/// The training curve, with its lowest point marked for a loss.
+/// Losses or scores by iteration: a line for each series, with its name at the last point.
 fn curve(out: &mut String, card: &Card) {
     let points = || card.curves.iter().flat_map(|(_, points)| points).filter(|(x, y)| x.is_finite() && y.is_finite());
     let (mut low, mut high) = ((f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY));
@@ -349,6 +352,22 @@ mod tests {
         assert!(html.contains("bmi &lt;b&gt;") && !html.contains("bmi <b>"));
         assert!(html.contains("442 rows × 2 features") && html.contains("2.1 ms"));
         assert!(!html.contains("NaN"), "a point without a value is left out");
+    }
+
+    #[test]
+    fn a_value_that_is_not_a_number_has_no_bar() {
+        let bars = vec![("a".to_string(), f64::NAN), ("b".to_string(), 2.0), ("c".to_string(), f64::INFINITY)];
+        let html = html(&Card { bars, ..ridge() });
+        let widths: Vec<&str> = html.split(";width:").skip(1).map(|rest| rest.split(';').next().unwrap()).collect();
+        assert_eq!(widths, ["0.00em", "12.00em", "12.00em"]);
+    }
+
+    #[test]
+    fn a_model_that_was_not_trained_here_has_neither_rows_nor_time() {
+        let html = html(&Card { rows: 0, seconds: 0.0, ..ridge() });
+        assert!(html.contains("· 2 features<") && !html.contains("rows") && !html.contains(" ms"), "{html}");
+        let html = super::html(&Card { rows: 0, ..ridge() });
+        assert!(html.contains("0 rows × 2 features · cpu · 2.1 ms"), "{html}");
     }
 
     #[test]

@@ -175,17 +175,8 @@ macro_rules! common {
 macro_rules! fits {
     (Regressor $name:ident) => { fits!(@supervised $name); };
     (Classifier $name:ident) => { fits!(@supervised $name); };
-    (SupervisedTransformer $name:ident) => {
-        fits!(@supervised $name);
-
-        /// Trains, and gives the frame with the new columns in place of the features.
-        #[track_caller]
-        pub fn fit_transform(&self, frame: &Frame, target: impl IntoTarget) -> Frame {
-            let at = here("fit_transform");
-            let fitted = model::fit(self, frame, Some(target.into_target()), at.clone());
-            model::transformed(&fitted, frame, at)
-        }
-    };
+    // No `fit_transform`: the target would leak into the rows that it was learnt from, unless these were cross-fitted.
+    (SupervisedTransformer $name:ident) => { fits!(@supervised $name); };
     (Transformer $name:ident) => {
         fits!(@alone $name);
 

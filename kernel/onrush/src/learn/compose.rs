@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 
 use onrush_wire::learn::{Part, Spec};
+use onrush_wire::{Class, Diagnostic, Span};
 
 use super::model::{self, FittedModel, IntoTarget};
 use super::{Estimator, SupervisedEstimator, UnsupervisedEstimator};
 use crate::expr::{IntoColumns, IntoExprs};
 use crate::frame::Frame;
-use crate::raise::here;
+use crate::raise::{here, raise};
 
 /// Several estimators, or one: a tuple such as `(StandardScaler::new(), PCA::new())`.
 pub trait IntoSteps {
@@ -16,15 +17,29 @@ pub trait IntoSteps {
     type Last;
 
     #[doc(hidden)]
-    fn into_steps(self) -> Vec<Spec>;
+    fn into_steps(self, at: &Span) -> Vec<Spec>;
 }
 
 impl<E: Estimator> IntoSteps for E {
     type Last = E;
 
-    fn into_steps(self) -> Vec<Spec> {
-        vec![self.spec()]
+    fn into_steps(self, at: &Span) -> Vec<Spec> {
+        vec![step(&self, at)]
     }
+}
+
+/// The specification of an estimator inside of another one. Raises if it has evaluation sets, which would be lost.
+fn step(estimator: &impl Estimator, at: &Span) -> Spec {
+    let spec = estimator.spec();
+    if !estimator.eval_frames().is_empty() {
+        let message = format!("`eval_set` of a step: `{}` sees only what the step before it makes", spec.estimator);
+        raise(
+            Diagnostic::error(Class::Plan, "eval-set", message)
+                .at(at.clone(), "")
+                .help("give it to the pipeline, whose steps transform it, too: `make_pipeline((..)).eval_set(&frame)`"),
+        );
+    }
+    spec
 }
 
 macro_rules! steps {
@@ -33,9 +48,9 @@ macro_rules! steps {
         impl<$($name: Estimator),*> IntoSteps for ($($name,)*) {
             type Last = $last;
 
-            fn into_steps(self) -> Vec<Spec> {
+            fn into_steps(self, at: &Span) -> Vec<Spec> {
                 let ($($name,)*) = self;
-                vec![$($name.spec()),*]
+                vec![$(step(&$name, at)),*]
             }
         }
     )*};
@@ -49,17 +64,24 @@ steps! {
     A B C D E F => F;
 }
 
-/// Steps with scikit-learn's names: the estimator in lower case, numbered where it occurs twice.
+/// Steps with scikit-learn's names.
 fn named(steps: Vec<Spec>) -> Vec<Part> {
-    let names: Vec<String> = steps.iter().map(|spec| spec.estimator.to_lowercase()).collect();
-    let mut parts = Vec::new();
-    for (i, spec) in steps.into_iter().enumerate() {
-        let twice = names.iter().filter(|name| **name == names[i]).count() > 1;
-        let number = names[..=i].iter().filter(|name| **name == names[i]).count();
-        let name = if twice { format!("{}-{number}", names[i]) } else { names[i].clone() };
-        parts.push(Part { name, columns: Vec::new(), spec });
-    }
+    let part = |spec| Part { name: String::new(), columns: Vec::new(), spec };
+    let mut parts: Vec<Part> = steps.into_iter().map(part).collect();
+    name(&mut parts);
     parts
+}
+
+/// Gives parts scikit-learn's names: the estimator in lower case, numbered where it occurs twice.
+fn name(parts: &mut [Part]) {
+    let names: Vec<String> = parts.iter().map(|part| part.spec.estimator.to_lowercase()).collect();
+    for (i, part) in parts.iter_mut().enumerate() {
+        let of_name = |names: &[String]| names.iter().filter(|name| **name == names[i]).count();
+        part.name = match of_name(&names) {
+            1 => names[i].clone(),
+            _ => format!("{}-{}", names[i], of_name(&names[..=i])),
+        };
+    }
 }
 
 /// One specification of one step or several.
@@ -74,18 +96,23 @@ fn joined(mut steps: Vec<Spec>) -> Spec {
 #[must_use]
 pub struct Pipeline<L> {
     spec: Spec,
+    eval: Vec<Frame>,
     last: PhantomData<fn() -> L>,
 }
 
 impl<L> Clone for Pipeline<L> {
     fn clone(&self) -> Self {
-        Pipeline { spec: self.spec.clone(), last: PhantomData }
+        Pipeline { spec: self.spec.clone(), eval: self.eval.clone(), last: PhantomData }
     }
 }
 
 /// A pipeline of steps: `make_pipeline((StandardScaler::new(), LogisticRegression::new()))`. A step gets what the step before it makes.
+///
+/// Raises if a step has an `eval_set`: [`Pipeline::eval_set`] takes it.
+#[track_caller]
 pub fn make_pipeline<S: IntoSteps>(steps: S) -> Pipeline<S::Last> {
-    Pipeline { spec: Spec { parts: named(steps.into_steps()), ..Spec::new("Pipeline") }, last: PhantomData }
+    let parts = named(steps.into_steps(&here("make_pipeline")));
+    Pipeline { spec: Spec { parts, ..Spec::new("Pipeline") }, eval: Vec::new(), last: PhantomData }
 }
 
 /// Methods that every estimator made of others has.
@@ -111,13 +138,36 @@ macro_rules! common {
     };
 }
 
+/// The training of transformers of which one learns from a target.
+macro_rules! fit_supervised {
+    () => {
+        /// Trains on the rows of `frame`, if a transformer inside learns from a target, as
+        /// [`TargetEncoder`](super::TargetEncoder) does. The target is a column or an expression.
+        #[track_caller]
+        pub fn fit_supervised(&self, frame: &Frame, target: impl IntoTarget) -> FittedModel<Self> {
+            FittedModel::new(model::fit(self, frame, Some(target.into_target()), here("fit_supervised")))
+        }
+    };
+}
+
 impl<L> Pipeline<L> {
     common!();
+
+    /// A frame with the same columns, on which a boosted model at the end is scored after each round. The other steps
+    /// transform its rows.
+    pub fn eval_set(mut self, frame: &Frame) -> Self {
+        self.eval.push(frame.clone());
+        self
+    }
 }
 
 impl<L> Estimator for Pipeline<L> {
     fn spec(&self) -> Spec {
         self.spec.clone()
+    }
+
+    fn eval_frames(&self) -> Vec<Frame> {
+        self.eval.clone()
     }
 }
 
@@ -139,6 +189,8 @@ impl<L: UnsupervisedEstimator + 'static> Pipeline<L> {
         FittedModel::new(model::fit(self, frame, None, here("fit_unsupervised")))
     }
 
+    fit_supervised!();
+
     /// Trains, and gives the frame with the columns of the last step in place of the features.
     #[track_caller]
     pub fn fit_transform(&self, frame: &Frame) -> Frame {
@@ -154,8 +206,8 @@ impl<L: UnsupervisedEstimator + 'static> Pipeline<L> {
     }
 }
 
-/// Transforms columns by name, each group with its own transformers. Columns that are not named are dropped, as in scikit-learn, unless
-/// `remainder("passthrough")` says otherwise.
+/// Transforms columns by name, each group with its own transformers. Unnamed columns do not reach later steps of a
+/// pipeline. `transform` leaves them in the frame unchanged.
 #[derive(Clone)]
 #[must_use]
 pub struct ColumnTransformer {
@@ -175,17 +227,15 @@ impl ColumnTransformer {
     }
 
     /// Transforms these columns: with one estimator, or with several one after the other in a tuple.
+    #[track_caller]
     pub fn on(mut self, columns: impl IntoColumns, transformers: impl IntoSteps) -> Self {
-        let spec = joined(transformers.into_steps());
-        let name = spec.estimator.to_lowercase();
-        let twice =
-            self.spec.parts.iter().filter(|p| p.name == name || p.name.starts_with(&format!("{name}-"))).count();
-        let name = if twice > 0 { format!("{name}-{}", twice + 1) } else { name };
-        self.spec.parts.push(Part { name, columns: columns.into_columns(), spec });
+        let spec = joined(transformers.into_steps(&here("on")));
+        self.spec.parts.push(Part { name: String::new(), columns: columns.into_columns(), spec });
+        name(&mut self.spec.parts);
         self
     }
 
-    /// What becomes of columns that are not named: `"drop"` or `"passthrough"`.
+    /// Whether unnamed columns are left out (`"drop"`), or reach later steps as they are (`"passthrough"`).
     pub fn remainder(mut self, what: &str) -> Self {
         self.spec.set("remainder", what);
         self
@@ -198,6 +248,8 @@ impl ColumnTransformer {
     pub fn fit(&self, frame: &Frame) -> FittedModel<ColumnTransformer> {
         FittedModel::new(model::fit(self, frame, None, here("fit")))
     }
+
+    fit_supervised!();
 
     /// Trains, and gives the frame with the new columns in place of the features.
     #[track_caller]
@@ -223,12 +275,22 @@ pub struct FeatureUnion {
 }
 
 /// The columns of several transformers side by side: `make_union((PCA::new(), StandardScaler::new()))`.
+#[track_caller]
 pub fn make_union(transformers: impl IntoSteps) -> FeatureUnion {
-    FeatureUnion { spec: Spec { parts: named(transformers.into_steps()), ..Spec::new("FeatureUnion") } }
+    let parts = named(transformers.into_steps(&here("make_union")));
+    FeatureUnion { spec: Spec { parts, ..Spec::new("FeatureUnion") } }
 }
 
 impl FeatureUnion {
     common!();
+
+    /// Trains on the rows of `frame`.
+    #[track_caller]
+    pub fn fit(&self, frame: &Frame) -> FittedModel<FeatureUnion> {
+        FittedModel::new(model::fit(self, frame, None, here("fit")))
+    }
+
+    fit_supervised!();
 
     /// Trains, and gives the frame with the new columns in place of the features.
     #[track_caller]
@@ -251,15 +313,17 @@ impl UnsupervisedEstimator for FeatureUnion {}
 #[must_use]
 pub struct TransformedTargetRegressor {
     spec: Spec,
+    eval: Vec<Frame>,
 }
 
 impl TransformedTargetRegressor {
     /// `func`: `"log"`, `"log1p"` or `"sqrt"`.
     pub fn new(regressor: impl SupervisedEstimator, func: &str) -> Self {
-        let part = Part { name: "regressor".to_string(), columns: Vec::new(), spec: regressor.spec() };
-        let features = part.spec.features.clone();
-        let spec = Spec { parts: vec![part], features, ..Spec::new("TransformedTargetRegressor") };
-        TransformedTargetRegressor { spec: spec.with("func", func) }
+        let (mut inner, eval) = (regressor.spec(), regressor.eval_frames());
+        let (features, weight, groups) = (inner.features.take(), inner.weight.take(), inner.groups.take());
+        let part = Part { name: "regressor".to_string(), columns: Vec::new(), spec: inner };
+        let spec = Spec { parts: vec![part], features, weight, groups, ..Spec::new("TransformedTargetRegressor") };
+        TransformedTargetRegressor { spec: spec.with("func", func), eval }
     }
 
     common!();
@@ -274,6 +338,10 @@ impl TransformedTargetRegressor {
 impl Estimator for TransformedTargetRegressor {
     fn spec(&self) -> Spec {
         self.spec.clone()
+    }
+
+    fn eval_frames(&self) -> Vec<Frame> {
+        self.eval.clone()
     }
 }
 

@@ -112,11 +112,32 @@ impl<T: IntoExprs> IntoTarget for T {
     }
 }
 
+/// Estimators inside of each other at most. A specification is walked by recursion.
+const DEEPEST: usize = 64;
+
+/// The specification of an estimator. Raises if estimators are nested too deeply.
+pub(super) fn spec_of(estimator: &(impl Estimator + ?Sized), at: &Span) -> Spec {
+    let spec = estimator.spec();
+    let mut level = vec![&spec];
+    for _ in 0..DEEPEST {
+        level = level.into_iter().flat_map(|spec| &spec.parts).map(|part| &part.spec).collect();
+    }
+    if !level.is_empty() {
+        let message = format!("`{}` holds estimators nested more than {DEEPEST} deep", spec.estimator);
+        raise(
+            Diagnostic::error(Class::Plan, "estimator", message)
+                .at(at.clone(), "")
+                .help("put all steps into one pipeline: `make_pipeline((a, b, c))`"),
+        );
+    }
+    spec
+}
+
 /// Trains a model.
 #[inline(never)]
 pub(super) fn fit(estimator: &dyn Estimator, frame: &Frame, target: Option<onrush_wire::Expr>, at: Span) -> Model {
-    let eval = estimator.eval_frames();
-    let fit = Fit { spec: estimator.spec(), frame: frame.id(), target, eval: eval.iter().map(Frame::id).collect() };
+    let (spec, eval) = (spec_of(estimator, &at), estimator.eval_frames());
+    let fit = Fit { spec, frame: frame.id(), target, eval: eval.iter().map(Frame::id).collect() };
     let reply = session::expect(&Request::Fit { fit, at: Some(at.clone()) }, at.clone());
     Model::of(reply, at)
 }
@@ -140,6 +161,7 @@ pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
 #[inline(never)]
 pub(super) fn labelled(model: &Model, frame: &Frame, at: Span) -> Frame {
     if !model.info().outputs.is_empty() {
+        model.predicted("fit_transform", &at);
         return Frame::step(Op::WithColumns { input: frame.id(), exprs: model.exprs() }, at);
     }
     let labels = rows(model, ModelAsk::Rows, at.clone());
@@ -247,11 +269,30 @@ impl Model {
         self.info().outputs.iter().map(|field| self.expr(&field.name, None).alias(field.name.clone())).collect()
     }
 
+    /// The name of the column of predictions: `prediction`, or `label` for clusters. Raises if the model predicts
+    /// nothing. `other` is the method that gives the columns of a transformer.
+    fn predicted(&self, other: &str, at: &Span) -> &str {
+        let info = self.info();
+        let help = match info.outputs.first().map(|field| field.name.as_str()) {
+            Some(name @ ("prediction" | "label")) => return name,
+            Some(_) if other == "outputs" => "`.outputs()` gives its columns as expressions".to_string(),
+            Some(_) => format!("`.{other}(&frame)` gives its columns"),
+            None if info.spec.is_search() => "set `.refit(true)`: the search then trains the best model".to_string(),
+            None if info.spec.estimator == "NearestNeighbors" => "`.kneighbors(&frame, 5)` gives neighbors".to_string(),
+            None => "`.fit_predict(&frame)` of the estimator gives the clusters of its training rows".to_string(),
+        };
+        let message = format!("`{}` predicts nothing", info.spec.estimator);
+        raise(Diagnostic::error(Class::Plan, "prediction", message).at(at.clone(), "").help(help))
+    }
+
     /// The prediction as an expression: `f.with_columns(x!(p = {m.prediction()}))`. It finds its features by name.
+    ///
+    /// Raises if the model predicts nothing, such as a transformer.
     #[track_caller]
     pub fn prediction(&self) -> Expr {
-        let first = self.info().outputs.first().map_or("prediction", |field| field.name.as_str());
-        Expr(self.expr(first, Some(here("prediction"))))
+        let at = here("prediction");
+        let name = self.predicted("outputs", &at);
+        Expr(self.expr(name, Some(at.clone())))
     }
 
     /// The probability of a class as an expression: `m.proba("yes")`, `m.proba(1)`.
@@ -272,13 +313,20 @@ impl Model {
 
     /// The frame with the column `prediction`: of the target's type for a classifier, a number for a regressor, `label` for clusters.
     ///
-    /// Raises if a feature is missing. A null in a feature ends the query with an error, unless the estimator takes missing values.
+    /// Raises if a feature is missing, or if the model predicts nothing, such as a transformer. A null in a feature
+    /// ends the query with an error, unless the estimator takes missing values.
     #[track_caller]
     pub fn predict(&self, frame: &Frame) -> Frame {
-        let at = here("predict");
-        let name = self.info().outputs.first().map_or("prediction", |field| field.name.as_str());
-        let expr = self.expr(name, Some(at.clone())).alias(name);
-        Frame::step(Op::WithColumns { input: frame.id(), exprs: vec![expr] }, at)
+        self.predict_with(frame, None, here("predict"))
+    }
+
+    /// The frame with the prediction and one more column, which does not see the prediction.
+    #[inline(never)]
+    pub(super) fn predict_with(&self, frame: &Frame, other: Option<onrush_wire::Expr>, at: Span) -> Frame {
+        let name = self.predicted("transform", &at);
+        let prediction = self.expr(name, Some(at.clone())).alias(name);
+        let exprs = std::iter::once(prediction).chain(other).collect();
+        Frame::step(Op::WithColumns { input: frame.id(), exprs }, at)
     }
 
     /// The frame with a column `proba_<class>` for each class.
@@ -331,8 +379,12 @@ impl Model {
         let table = self.evaluated(frame, Evaluation::Report, at.clone());
         let plot = match self.info().classes.len() {
             0 => {
-                let target = self.info().target.as_ref().map_or(String::new(), |field| field.name.clone());
-                self.predict(frame).plot().scatter(&*target, "prediction").title("predictions over true values")
+                let (name, actual) = match &self.info().target_expr {
+                    Some(onrush_wire::Expr { kind: ExprKind::Column(name), .. }) => (name.as_str(), None),
+                    target => ("actual", target.clone().map(|expr| without_alias(expr).alias("actual"))),
+                };
+                let predicted = self.predict_with(frame, actual, at);
+                predicted.plot().scatter(name, "prediction").title("predictions over true values")
             }
             classes => {
                 let matrix = self.evaluated(frame, Evaluation::ConfusionMatrix, at.clone());
@@ -424,6 +476,14 @@ impl Model {
     /// Publishes the model to all notebooks under `name`, after the cell has succeeded. Notebooks take it with [`get_model`].
     pub fn publish(&self, name: &str) {
         host::publish(name, self.id());
+    }
+}
+
+/// An expression without the name that it was given.
+pub(super) fn without_alias(expr: onrush_wire::Expr) -> onrush_wire::Expr {
+    match expr.into_parts() {
+        (ExprKind::Alias(inner, _), _) => *inner,
+        (kind, span) => onrush_wire::Expr { kind, span },
     }
 }
 
@@ -522,13 +582,7 @@ impl Show for Report {
 impl std::fmt::Debug for Report {
     #[track_caller]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = None;
-        if offer(self, || {
-            let content = self.content();
-            let plain = Content::Text(String::new());
-            shown = Some(());
-            content.unwrap_or(plain)
-        }) {
+        if offer(self, || self.content().unwrap_or(Content::Text(String::new()))) {
             return Ok(());
         }
         f.write_str("a report of a model")

@@ -3,7 +3,7 @@
 use onrush_wire::learn::{Fit, Grid, Param, Part, Size, Spec, Splitter};
 use onrush_wire::plan::{Op, Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
-use onrush_wire::{Class, Diagnostic, Span};
+use onrush_wire::{Class, DataType, Diagnostic, Expr as Tree, ExprKind, Span};
 
 use super::model::{self, FittedModel, IntoTarget, Model};
 use super::{Estimator, SupervisedEstimator};
@@ -170,7 +170,7 @@ macro_rules! counted {
 }
 counted!(KFold, StratifiedKFold, GroupKFold, RepeatedKFold, RepeatedStratifiedKFold);
 
-/// Each fold is tested by the rows before it.
+/// Each test set is predicted by a model trained on the rows before it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TimeSeriesSplit {
@@ -354,6 +354,9 @@ impl<F: Folds> IntoCv for F {
 }
 
 /// Trains and scores on folds: a row for each with `model`, `fold`, `fit_time`, `score_time` and `test_score`, or `test_<scorer>` of several.
+/// With aggregates the columns are `model`, `fold` and the aggregates.
+///
+/// Raises if aggregates come together with names of scorers or with the scores of the training rows.
 #[track_caller]
 pub fn cross_validate(
     estimator: &(impl Estimator + ?Sized),
@@ -362,7 +365,7 @@ pub fn cross_validate(
     how: impl IntoCv,
 ) -> Frame {
     let at = here("cross_validate");
-    let (spec, target, how) = (estimator.spec(), target.into_target(), how.into_cv());
+    let (spec, target, how) = (model::spec_of(estimator, &at), target.into_target(), how.into_cv());
     match how.custom.is_empty() {
         true => validated(spec, frame, target, how, at),
         false => by_aggregates(&spec, frame, &target, &how, &at),
@@ -370,7 +373,7 @@ pub fn cross_validate(
 }
 
 #[inline(never)]
-fn validated(spec: Spec, frame: &Frame, target: onrush_wire::Expr, how: Cv, at: Span) -> Frame {
+fn validated(spec: Spec, frame: &Frame, target: Tree, how: Cv, at: Span) -> Frame {
     let fit = Fit { spec, frame: frame.id(), target: Some(target), eval: Vec::new() };
     let Cv { splitter, scoring, train_score, .. } = how;
     let request = Request::CrossValidate { fit, cv: splitter, scoring, train_score, at: Some(at.clone()) };
@@ -378,40 +381,95 @@ fn validated(spec: Spec, frame: &Frame, target: onrush_wire::Expr, how: Cv, at: 
     Frame::new(session::send(&batch, at))
 }
 
-/// How many folds there are.
-fn count(splitter: &Splitter, frame: &Frame) -> usize {
-    match splitter {
-        Splitter::Auto { n_splits }
-        | Splitter::KFold { n_splits, .. }
-        | Splitter::StratifiedKFold { n_splits, .. }
-        | Splitter::GroupKFold { n_splits }
-        | Splitter::TimeSeriesSplit { n_splits, .. }
-        | Splitter::ShuffleSplit { n_splits, .. }
-        | Splitter::StratifiedShuffleSplit { n_splits, .. } => *n_splits,
-        Splitter::RepeatedKFold { n_splits, n_repeats, .. }
-        | Splitter::RepeatedStratifiedKFold { n_splits, n_repeats, .. } => n_splits * n_repeats,
-        Splitter::LeaveOneOut => frame.height(),
+/// Training and test rows of each fold, made one after the other. Rows are counted only for a splitter that makes a
+/// fold for each.
+fn folds_of(
+    frame: &Frame,
+    splitter: Splitter,
+    target: Option<&str>,
+    groups: Option<&str>,
+    at: &Span,
+) -> impl Iterator<Item = (Frame, Frame)> + use<> {
+    let rows = if splitter == Splitter::LeaveOneOut { frame.height() } else { 0 };
+    let folds = splitter.n_splits(rows);
+    if folds == 0 {
+        raise(Diagnostic::error(Class::Plan, "split", "the splitter makes 0 folds: at least 1").at(at.clone(), ""));
     }
+    let (target, groups) = (target.map(str::to_string), groups.map(str::to_string));
+    let (frame, at) = (frame.clone(), at.clone());
+    (0..folds).map(move |fold| {
+        let (splitter, target, groups) = (splitter.clone(), target.clone(), groups.clone());
+        both(&frame, &Split::Fold { splitter, fold, target, groups }, &at)
+    })
+}
+
+/// A column of ours with the classes of a target that is an expression or holds floats.
+const CLASSES: &str = "__onrush_classes";
+
+/// The folds on which an estimator is scored. The estimator decides whether [`Splitter::Auto`] stratifies, and the target
+/// may be an expression.
+fn folds_for(
+    spec: &Spec,
+    frame: &Frame,
+    target: &Tree,
+    splitter: &Splitter,
+    at: &Span,
+) -> Box<dyn Iterator<Item = (Frame, Frame)>> {
+    let groups = spec.groups.as_deref();
+    let is_classifier = spec.is_classifier();
+    let splitter = match (splitter.clone(), is_classifier) {
+        (Splitter::Auto { n_splits }, true) => Splitter::StratifiedKFold { n_splits, shuffle: false, random_state: 0 },
+        (Splitter::Auto { n_splits }, false) => Splitter::KFold { n_splits, shuffle: false, random_state: 0 },
+        (other, _) => other,
+    };
+    if !is_classifier {
+        return Box::new(folds_of(frame, splitter, None, groups, at));
+    }
+    let is_float = |frame: &Frame, name: &str| {
+        let field = frame.schema().fields.into_iter().find(|field| field.name == name);
+        field.is_some_and(|field| matches!(field.dtype, DataType::Float32 | DataType::Float64))
+    };
+    if let ExprKind::Column(name) = &target.kind
+        && !is_float(frame, name)
+    {
+        return Box::new(folds_of(frame, splitter, Some(name), groups, at));
+    }
+    let with = |frame: &Frame, expr: Tree| {
+        Frame::step(Op::WithColumns { input: frame.id(), exprs: vec![expr.alias(CLASSES)] }, at.clone())
+    };
+    let mut whole = with(frame, model::without_alias(target.clone()));
+    if is_float(&whole, CLASSES) {
+        let value = Box::new(Tree::column(CLASSES));
+        whole = with(&whole, Tree::new(ExprKind::Cast { value, to: DataType::Int64, strict: false }));
+    }
+    let folds = folds_of(&whole, splitter, Some(CLASSES), groups, at);
+    let at = at.clone();
+    let without =
+        move |side: Frame| Frame::step(Op::Drop { input: side.id(), columns: vec![CLASSES.to_string()] }, at.clone());
+    Box::new(folds.map(move |(train, test)| (without(train), without(test))))
 }
 
 /// Scores that are aggregates: each fold is a frame, and the aggregate runs on its predictions.
 #[inline(never)]
-fn by_aggregates(spec: &Spec, frame: &Frame, target: &onrush_wire::Expr, how: &Cv, at: &Span) -> Frame {
-    let name = match &target.kind {
-        onrush_wire::ExprKind::Column(name) => Some(name.clone()),
-        _ => None,
+fn by_aggregates(spec: &Spec, frame: &Frame, target: &Tree, how: &Cv, at: &Span) -> Frame {
+    let refuse = |message: &str, help: &str| -> ! {
+        raise(Diagnostic::error(Class::Plan, "scoring", message).at(at.clone(), "").help(help))
     };
-    let folds = count(&how.splitter, frame);
+    if !how.scoring.is_empty() {
+        refuse("aggregates and names of scorers are in one `scoring`", "call `cross_validate` for each of the two");
+    }
+    if how.train_score {
+        refuse("aggregates score the test rows alone", "leave out `.return_train_score(true)`");
+    }
+    // An aggregate names the target: a column of the frame, or the name of the expression.
+    let named = matches!(target.kind, ExprKind::Alias(..)).then(|| target.clone());
     let mut rows = Vec::new();
-    for fold in 0..folds {
-        let splitter = how.splitter.clone();
-        let split = Split::Fold { splitter, fold, target: name.clone(), groups: spec.groups.clone() };
-        let (train, test) = both(frame, &split, at);
+    for (fold, (train, test)) in folds_for(spec, frame, target, &how.splitter, at).enumerate() {
         let fitted = model::fit(spec, &train, Some(target.clone()), at.clone());
-        let scored = fitted.predict(&test).select(how.custom.clone());
-        let fold = onrush_wire::Expr::literal(fold as i64).alias("fold");
-        let estimator = onrush_wire::Expr::literal(spec.estimator.clone()).alias("model");
-        let names = scored.columns().into_iter().map(onrush_wire::Expr::column);
+        let scored = fitted.predict_with(&test, named.clone(), at.clone()).select(how.custom.clone());
+        let fold = Tree::literal(fold as i64).alias("fold");
+        let estimator = Tree::literal(spec.estimator.clone()).alias("model");
+        let names = scored.columns().into_iter().map(Tree::column);
         let exprs = [estimator, fold].into_iter().chain(names).collect();
         rows.push(Frame::step(Op::Select { input: scored.id(), exprs }, at.clone()));
     }
@@ -482,9 +540,8 @@ macro_rules! searches {
         impl $name {
             /// A search over parameters of this estimator.
             pub fn new(estimator: impl SupervisedEstimator) -> Self {
-                let (inner, eval) = (estimator.spec(), estimator.eval_frames());
-                let features = inner.features.clone();
-                let (weight, groups) = (inner.weight.clone(), inner.groups.clone());
+                let (mut inner, eval) = (estimator.spec(), estimator.eval_frames());
+                let (features, weight, groups) = (inner.features.take(), inner.weight.take(), inner.groups.take());
                 let part = Part { name: "estimator".to_string(), columns: Vec::new(), spec: inner };
                 let spec = Spec { parts: vec![part], features, weight, groups, ..Spec::new(stringify!($name)) };
                 $name { spec, eval }
@@ -508,7 +565,13 @@ macro_rules! searches {
                 self
             }
 
-            /// Whether a trial ends early that cannot win any more.
+            /// Whether the best parameters are trained on all rows. Without, the search predicts nothing.
+            pub fn refit(mut self, yes: bool) -> Self {
+                self.spec.set("refit", yes);
+                self
+            }
+
+            /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
             pub fn prune(mut self, yes: bool) -> Self {
                 self.spec.set("prune", yes);
                 self
@@ -558,6 +621,12 @@ macro_rules! searches {
                 model::float(self, "best_score", here("best_score"))
             }
 
+            /// The row of the best trial in [`Self::results`].
+            #[track_caller]
+            pub fn best_index(&self) -> usize {
+                model::float(self, "best_index", here("best_index")) as usize
+            }
+
             /// The model with the best parameters, trained on all rows.
             pub fn best_model(&self) -> Model {
                 (**self).clone()
@@ -586,8 +655,8 @@ impl RandomizedSearchCV {
     }
 }
 
-/// How well clusters are apart: the mean of (b - a) / max(a, b) over rows, from -1 to 1. `label` is the column of clusters; all other columns
-/// of numbers are the features.
+/// Mean silhouette coefficient of all rows, from -1 to 1. `label` is the column of clusters; all other columns of
+/// numbers are the features.
 #[track_caller]
 pub fn silhouette_score(frame: &Frame, label: &str) -> f64 {
     let at = here("silhouette_score");
@@ -604,14 +673,13 @@ pub trait SplitFrame: Folds {
     /// Training and test rows of each fold. `target` is needed by splitters that stratify.
     #[track_caller]
     fn split(&self, frame: &Frame, target: Option<&str>) -> Vec<(Frame, Frame)> {
-        let at = here("split");
-        let splitter = self.splitter();
-        let folds = count(&splitter, frame);
-        let one = |fold| {
-            let (splitter, target) = (splitter.clone(), target.map(str::to_string));
-            both(frame, &Split::Fold { splitter, fold, target, groups: None }, &at)
-        };
-        (0..folds).map(one).collect()
+        folds_of(frame, self.splitter(), target, None, &here("split")).collect()
+    }
+
+    /// Training and test rows of each fold, for splitters by group. `groups` is the column of groups.
+    #[track_caller]
+    fn split_groups(&self, frame: &Frame, groups: &str) -> Vec<(Frame, Frame)> {
+        folds_of(frame, self.splitter(), None, Some(groups), &here("split_groups")).collect()
     }
 }
 

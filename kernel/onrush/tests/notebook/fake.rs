@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use onrush::arrow;
 use onrush_wire::codec::{CodecError, encode, read_message, write_message};
+use onrush_wire::learn::{Card, EstimatorKind, Fit, ModelId, ModelInfo};
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Hello, NamedFrame, Reply, Request, Welcome};
 use onrush_wire::{Class, DataType, Diagnostic, Field, FrameId, Schema, Span, Value};
@@ -16,6 +17,9 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 /// The steps that were sent, with the place of the call.
 pub static STEPS: Mutex<Vec<(Op, Option<Span>)>> = Mutex::new(Vec::new());
+
+/// The trainings that were sent.
+pub static FITS: Mutex<Vec<Fit>> = Mutex::new(Vec::new());
 
 /// One test at a time: there is one connection for each process.
 pub fn session() -> std::sync::MutexGuard<'static, ()> {
@@ -34,6 +38,7 @@ pub fn session() -> std::sync::MutexGuard<'static, ()> {
         });
     });
     STEPS.lock().unwrap().clear();
+    FITS.lock().unwrap().clear();
     turn
 }
 
@@ -66,6 +71,27 @@ fn schema() -> Schema {
     }
 }
 
+/// A model as the session describes it: with one column for each kind of estimator.
+fn model(fit: &Fit) -> ModelInfo {
+    let output = match onrush_wire::learn::info(&fit.spec.estimator).map(|e| e.kind) {
+        Some(EstimatorKind::Transformer) => Some("a"),
+        Some(EstimatorKind::Clusterer) => Some("label"),
+        Some(EstimatorKind::Index) => None,
+        _ => Some("prediction"),
+    };
+    let field = |name: &str| Field { name: name.to_string(), dtype: DataType::Float64, nullable: true };
+    ModelInfo {
+        spec: fit.spec.clone(),
+        key: 1,
+        features: vec![field("a")],
+        target: fit.target.as_ref().map(|_| field("b")),
+        target_expr: fit.target.clone(),
+        classes: Vec::new(),
+        outputs: output.map(field).into_iter().collect(),
+        card: Card::default(),
+    }
+}
+
 fn serve(mut stream: UnixStream) {
     let _: Hello = read_message(&mut stream).unwrap();
     let welcome = Welcome::Accepted { protocol: onrush_wire::PROTOCOL, pid: 1, engine: "fake".to_string() };
@@ -88,6 +114,16 @@ fn serve(mut stream: UnixStream) {
                 STEPS.lock().unwrap().push((op, at));
                 next += 1;
                 Reply::Frame { id: FrameId(next), schema: schema() }
+            }
+            Request::Fit { fit, .. } => {
+                let info = Box::new(model(&fit));
+                FITS.lock().unwrap().push(fit);
+                next += 1;
+                Reply::Model { id: ModelId(next), info }
+            }
+            Request::Model { .. } => {
+                send_batch(&mut stream, &table());
+                continue;
             }
             Request::RowCount { .. } => Reply::Count(3),
             Request::Value { .. } => Reply::Value { value: Value::Float(1.5), dtype: DataType::Float64 },

@@ -6,7 +6,7 @@ macro_rules! cluster_estimators {
     ($then:ident) => {
         $then! {
             /// Clusters with the smallest sum of squared distances to their centres.
-            KMeans: Clusterer [] {
+            KMeans: Clusterer [device] {
                 /// Number of clusters.
                 n_clusters: Int = 8, AtLeast(1.0);
                 /// First centres: `k-means++`, `random` (rows of the data), or a list with the centres one after the

@@ -6,7 +6,7 @@ macro_rules! decomposition_estimators {
     ($then:ident) => {
         $then! {
             /// Principal component analysis: the directions of the largest variance.
-            PCA: Transformer [] {
+            PCA: Transformer [device] {
                 /// Number of components, the share of the variance that they explain (between 0 and 1), or `mle`
                 /// (Minka's estimate). None is the smaller of the numbers of rows and features.
                 n_components: Any = $crate::learn::NONE, Any;

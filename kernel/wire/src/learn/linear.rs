@@ -6,7 +6,7 @@ macro_rules! linear_estimators {
     ($then:ident) => {
         $then! {
             /// Ordinary least squares.
-            LinearRegression: Regressor [] {
+            LinearRegression: Regressor [device] {
                 /// Whether an intercept is fitted.
                 fit_intercept: Bool = true, Any;
                 /// Whether coefficients must not be negative.
@@ -14,7 +14,7 @@ macro_rules! linear_estimators {
             } -> { coef: Frame, intercept: Float, rank: Int, singular: Frame, summary: Frame }
 
             /// Least squares with an l2 penalty on the coefficients.
-            Ridge: Regressor [] {
+            Ridge: Regressor [device] {
                 /// Strength of the penalty.
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
@@ -47,7 +47,7 @@ macro_rules! linear_estimators {
             } -> { coef: Frame, intercept: Float, alpha: Float, best_score: Float }
 
             /// Least squares with an l1 penalty: some coefficients are exactly 0.
-            Lasso: Regressor [] {
+            Lasso: Regressor [device] {
                 /// Strength of the penalty.
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
@@ -65,7 +65,7 @@ macro_rules! linear_estimators {
             } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
 
             /// Least squares with an l1 and an l2 penalty.
-            ElasticNet: Regressor [] {
+            ElasticNet: Regressor [device] {
                 /// Strength of the penalty.
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Share of the l1 penalty.
@@ -137,7 +137,7 @@ macro_rules! linear_estimators {
             }
 
             /// Logistic regression of two classes, or of several by softmax.
-            LogisticRegression: Classifier [] {
+            LogisticRegression: Classifier [device] {
                 /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to
                 /// infinity.
                 penalty: Str = $crate::learn::NONE, OneOf(&["l1", "l2", "elasticnet", "none"]);

@@ -101,8 +101,8 @@ macro_rules! prepare_estimators {
             /// Replaces each category by the mean of the target in its rows, shrunk towards the mean of all rows
             /// (Micci-Barreca 2001).
             ///
-            /// In a pipeline, and by `fit_transform`, the training rows get values by cross fitting: those of other
-            /// folds. `transform` uses the values of all training rows. Unseen categories get the mean of the target.
+            /// In a pipeline the training rows get values by cross fitting: those of other folds. `transform` uses the
+            /// values of all training rows. Unseen categories get the mean of the target.
             TargetEncoder: SupervisedTransformer [missing categories] {
                 /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
                 /// feature.

@@ -203,7 +203,7 @@ impl Engine {
     /// Answers what is asked of a model.
     ///
     /// # Errors
-    /// If there is no such attribute, or the rows that are evaluated lack a feature.
+    /// If the model does not have the attribute, or if the evaluated frame lacks a feature.
     pub fn model_ask(&self, id: ModelId, what: &ModelAsk, task: &TaskHandle) -> Result<ModelAnswer, Diagnostic> {
         let model = self.catalog.model(id).ok_or_else(|| {
             Diagnostic::error(Class::Internal, "unknown-model", format!("the session has no model {}", id.0))
@@ -246,7 +246,7 @@ impl Engine {
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
     ///
     /// # Errors
-    /// If there is no such column or score, or if there are fewer than two clusters.
+    /// If the column or the score is unknown, or if the frame has fewer than two clusters.
     pub fn cluster_score(
         &self,
         frame: FrameId,

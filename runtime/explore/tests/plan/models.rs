@@ -148,14 +148,14 @@ fn a_model_is_found_by_its_key_and_restored_from_its_file() {
     let fit = Fit { spec: spec(), frame: f, target: None, eval: Vec::new() };
     let (_, file) = b.engine.fit(ModelId(900), &fit, None, &TaskHandle::new()).unwrap();
     let other = Bench::default();
-    let (info, _) = other.engine.restore_model(ModelId(801), "m.safetensors", &file).unwrap();
+    let (info, _) = other.engine.restore_model(ModelId(801), "m.safetensors", file.clone()).unwrap();
     assert_eq!((info.key, &info.card.title), (one.key, &one.card.title));
     let g = other.frame(vec![("x", floats(&[1.5, 9.5])), ("y", floats(&[1.5, 9.5]))]);
     let labels = other.column(other.step(Op::Select { input: g, exprs: vec![output(&info, "label")] }), 0);
     assert_ne!(labels[0], labels[1]);
     // Cut off anywhere, it is refused.
     for length in [0, 7, 8, 100, file.len() - 1] {
-        let error = other.engine.restore_model(ModelId(802), "cut", &file[..length]).unwrap_err();
+        let error = other.engine.restore_model(ModelId(802), "cut", file[..length].to_vec()).unwrap_err();
         assert!(error.class == Class::Run && error.message.contains("not a model file"), "{length}: {error}");
     }
     let ask = ModelAsk::Attribute("centres".to_string());

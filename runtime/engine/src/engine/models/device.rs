@@ -13,16 +13,12 @@ use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRo
 use onrush_learn::{Column, Data, Error};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
-use onrush_wire::learn::Fit;
+use onrush_wire::learn::{Fit, info as estimator};
 use onrush_wire::{Diagnostic, Field};
 
 use super::data::{TARGET, Training, fill_target, name_of, sampled};
 use super::{Task, results, task_of};
 use crate::engine::Engine;
-
-/// Estimators that may train on a device ([`takes`] decides).
-const ESTIMATORS: &[&str] =
-    &["LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PCA", "KMeans"];
 
 /// Columns on a device.
 pub struct Passes {
@@ -58,7 +54,7 @@ impl Engine {
         let spec = &fit.spec;
         let plain = spec.weight.is_none() && spec.groups.is_none() && fit.eval.is_empty();
         let Some(accelerator) = self.accelerator.as_ref().filter(|_| plain) else { return Ok(None) };
-        if !ESTIMATORS.contains(&spec.estimator.as_str()) {
+        if !estimator(&spec.estimator).is_some_and(|estimator| estimator.device) {
             return Ok(None);
         }
         let (features, target) = self.roles(fit)?;

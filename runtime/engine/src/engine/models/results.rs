@@ -128,6 +128,7 @@ impl TrainedModel {
             key: kept.key,
             features: kept.features.iter().map(|(field, _)| field.clone()).collect(),
             target: kept.target,
+            target_expr: kept.target_expr.clone(),
             classes: kept.classes,
             outputs: outputs
                 .iter()

@@ -1,0 +1,178 @@
+//! Builders of estimators and folds: what is sent, and what is refused before anything is sent.
+
+use onrush::prelude::*;
+use onrush_wire::Expr as Tree;
+use onrush_wire::expr::ExprKind;
+use onrush_wire::learn::{Fit, Spec, Splitter};
+use onrush_wire::plan::{Op, Split};
+
+use crate::fake::{FITS, STEPS, last, session};
+
+fn fits() -> Vec<Fit> {
+    FITS.lock().unwrap().clone()
+}
+
+fn steps() -> Vec<Op> {
+    STEPS.lock().unwrap().iter().map(|(op, _)| op.clone()).collect()
+}
+
+/// The splits that were sent, each once.
+fn splits() -> Vec<(Splitter, Option<String>, Option<String>)> {
+    let split = |op: Op| match op {
+        Op::Split { split: Split::Fold { splitter, target, groups, .. }, .. } => Some((splitter, target, groups)),
+        _ => None,
+    };
+    let mut all: Vec<_> = steps().into_iter().filter_map(split).collect();
+    all.dedup();
+    all
+}
+
+fn names(spec: &Spec) -> Vec<&str> {
+    spec.parts.iter().map(|part| part.name.as_str()).collect()
+}
+
+#[test]
+fn only_models_that_predict_have_a_prediction() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let scaler = StandardScaler::new().fit(&f);
+    let error = attempt(|| scaler.predict(&f)).unwrap_err();
+    assert_eq!(error.message, "`StandardScaler` predicts nothing");
+    assert_eq!(error.help, ["`.transform(&frame)` gives its columns"]);
+    assert_eq!(attempt(|| scaler.prediction()).unwrap_err().help, ["`.outputs()` gives its columns as expressions"]);
+    let error = attempt(|| NearestNeighbors::new().fit(&f).predict(&f)).unwrap_err();
+    assert_eq!(error.help, ["`.kneighbors(&frame, 5)` gives neighbors"]);
+    KMeans::new().fit(&f).predict(&f);
+    let Op::WithColumns { exprs, .. } = last() else { panic!() };
+    assert!(matches!(&exprs[0].kind, ExprKind::Alias(_, name) if name == "label"));
+}
+
+#[test]
+fn the_report_of_a_computed_target_computes_it_again() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let actual = |model: &Model| {
+        model.report(&f);
+        let Some(Op::WithColumns { exprs, .. }) =
+            steps().into_iter().rev().find(|op| matches!(op, Op::WithColumns { .. }))
+        else {
+            panic!()
+        };
+        exprs.get(1).map(|expr| format!("{expr:?}"))
+    };
+    assert_eq!(actual(&Ridge::new().fit(&f, "b")), None);
+    let computed = actual(&Ridge::new().fit(&f, x!(twice = b * 2))).unwrap();
+    assert!(computed.contains("\"actual\"") && !computed.contains("twice"), "{computed}");
+}
+
+#[test]
+fn an_evaluation_set_is_never_dropped() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let boosted = || XGBRegressor::new().eval_set(&f);
+    let error = attempt(|| make_pipeline((StandardScaler::new(), boosted())).spec()).unwrap_err();
+    assert!(error.message.starts_with("`eval_set` of a step: `XGBRegressor`"), "{error}");
+    make_pipeline((StandardScaler::new(), XGBRegressor::new())).eval_set(&f).fit(&f, "b");
+    TransformedTargetRegressor::new(boosted(), "log").fit(&f, "b");
+    GridSearchCV::new(boosted()).fit(&f, "b");
+    assert!(fits().iter().all(|fit| fit.eval == [f.id()]));
+}
+
+#[test]
+fn the_outer_estimator_has_the_columns_of_the_inner_one() {
+    let inner = || Ridge::new().features(["a"]).sample_weight("w").groups("g");
+    for spec in [TransformedTargetRegressor::new(inner(), "log").spec(), GridSearchCV::new(inner()).spec()] {
+        assert_eq!(spec.features, Some(vec![Tree::column("a")]));
+        assert_eq!((spec.weight.as_deref(), spec.groups.as_deref()), (Some("w"), Some("g")));
+        let part = &spec.parts[0].spec;
+        assert_eq!((&part.features, &part.weight, &part.groups), (&None, &None, &None));
+    }
+}
+
+#[test]
+fn parts_of_one_name_are_numbered_as_in_scikit_learn() {
+    let columns = ColumnTransformer::new().on(["a"], StandardScaler::new()).on(["b"], StandardScaler::new());
+    // make_column_transformer((StandardScaler(), ["a"]), (StandardScaler(), ["b"])).transformers
+    assert_eq!(names(&columns.spec()), ["standardscaler-1", "standardscaler-2"]);
+    assert_eq!(names(&columns.on(["c"], PCA::new()).spec()), ["standardscaler-1", "standardscaler-2", "pca"]);
+}
+
+#[test]
+fn transformers_that_learn_from_a_target_are_given_it() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let columns = ColumnTransformer::new().on(["name"], TargetEncoder::new());
+    columns.fit_supervised(&f, "b");
+    make_pipeline((TargetEncoder::new(), StandardScaler::new())).fit_supervised(&f, "b");
+    make_union((TargetEncoder::new(), StandardScaler::new())).fit_supervised(&f, "b");
+    assert_eq!(fits().len(), 3);
+    assert!(fits().iter().all(|fit| format!("{:?}", fit.target).contains("\"b\"")));
+}
+
+#[test]
+fn estimators_nested_too_deeply_are_refused() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let nested = |depth: usize| {
+        let mut estimator: Box<dyn Estimator> = Box::new(Ridge::new());
+        for _ in 1..depth {
+            estimator = Box::new(make_pipeline(estimator));
+        }
+        estimator
+    };
+    let error = attempt(|| cross_validate(&nested(65), &f, "b", cv(2).scoring(x!(m = b.mean())))).unwrap_err();
+    assert_eq!(error.message, "`Pipeline` holds estimators nested more than 64 deep");
+    cross_validate(&nested(64), &f, "b", cv(2).scoring(x!(m = b.mean())));
+}
+
+#[test]
+fn aggregates_over_folds_stand_alone() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let mean = || x!(m = prediction.mean());
+    let refused = |how: Cv| attempt(|| cross_validate(&Ridge::new(), &f, "b", how)).unwrap_err().message;
+    assert_eq!(refused(cv(2).scoring("r2").scoring(mean())), "aggregates and names of scorers are in one `scoring`");
+    assert_eq!(refused(cv(2).scoring(mean()).return_train_score(true)), "aggregates score the test rows alone");
+    assert_eq!(refused(cv(0).scoring(mean())), "the splitter makes 0 folds: at least 1");
+    assert!(fits().is_empty());
+}
+
+#[test]
+fn the_estimator_decides_whether_folds_are_stratified() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let how = || cv(3).scoring(x!(m = prediction.mean()));
+    let stratified = Splitter::StratifiedKFold { n_splits: 3, shuffle: false, random_state: 0 };
+    // Integers are a regressor's numbers.
+    cross_validate(&Ridge::new(), &f, "a", how());
+    assert_eq!(splits(), [(Splitter::KFold { n_splits: 3, shuffle: false, random_state: 0 }, None, None)]);
+    STEPS.lock().unwrap().clear();
+    let search = GridSearchCV::new(make_pipeline((StandardScaler::new(), LogisticRegression::new())).groups("day"));
+    cross_validate(&search, &f, "name", how());
+    assert_eq!(splits(), [(stratified.clone(), Some("name".to_string()), Some("day".to_string()))]);
+    STEPS.lock().unwrap().clear();
+    // An expression and floats are split by a column of their own, which the training does not see.
+    for target in [x!(big = a > 1), x!(b)] {
+        cross_validate(&GaussianNB::new(), &f, target, how());
+        assert_eq!(splits(), [(stratified.clone(), Some("__onrush_classes".to_string()), None)]);
+        let dropped = steps().iter().filter(|op| matches!(op, Op::Drop { .. })).count();
+        assert_eq!(dropped, 6);
+        STEPS.lock().unwrap().clear();
+    }
+}
+
+#[test]
+fn a_frame_is_split_by_groups() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    assert_eq!(GroupKFold::new(2).split_groups(&f, "name").len(), 2);
+    assert_eq!(splits(), [(Splitter::GroupKFold { n_splits: 2 }, None, Some("name".to_string()))]);
+    assert_eq!(LeaveOneOut.split(&f, None).len(), 3);
+    assert!(attempt(|| KFold::new(0).split(&f, None)).is_err());
+}
+
+#[test]
+fn searches_can_leave_out_the_last_training() {
+    let spec = GridSearchCV::new(Ridge::new()).refit(false).spec();
+    assert!(!spec.flag("refit") && GridSearchCV::new(Ridge::new()).spec().flag("refit"));
+}
