@@ -343,12 +343,20 @@ const MOST_CLASSES: usize = 2048;
 fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::Result<f64, Error> {
     let counts = !matches!(
         name,
-        "accuracy_score" | "zero_one_loss" | "adjusted_rand_score" | "normalized_mutual_info_score"
-            | "adjusted_mutual_info_score" | "v_measure_score" | "fowlkes_mallows_score"
+        "accuracy_score"
+            | "zero_one_loss"
+            | "adjusted_rand_score"
+            | "normalized_mutual_info_score"
+            | "adjusted_mutual_info_score"
+            | "v_measure_score"
+            | "fowlkes_mallows_score"
     );
     if counts && classes > MOST_CLASSES {
-        let message = format!("`{name}` compares classes, and there are {classes} different values: at most {MOST_CLASSES}");
-        return Err(Error::new("metric", message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on"));
+        let message =
+            format!("`{name}` compares classes, and there are {classes} different values: at most {MOST_CLASSES}");
+        return Err(
+            Error::new("metric", message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on")
+        );
     }
     let confusion = || Confusion::new(y, p, None, classes);
     let binary = || match classes {

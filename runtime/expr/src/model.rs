@@ -13,8 +13,8 @@ use arrow::array::{ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, Span};
 
 use super::{Lower, Typed};
@@ -139,7 +139,8 @@ fn value(
         lower.fail(error.note(format!("the model was trained on {}", list.join(", "))), span, "")
     })?;
     let is_string = types::is_string(&found.dtype);
-    let fits = is_string == input.is_string && (is_string || types::is_feature(&found.dtype)) || found.dtype == DataType::Null;
+    let fits =
+        is_string == input.is_string && (is_string || types::is_feature(&found.dtype)) || found.dtype == DataType::Null;
     if !fits {
         let wanted = if input.is_string { "strings" } else { "numbers" };
         let message =
@@ -156,14 +157,15 @@ fn value(
 
 /// The model and the features of a call, and which output is wanted; `None` if a function is no call of a model.
 fn called(function: &ScalarFunctionExpr) -> Option<(&Arc<dyn Predictor>, &[Arc<dyn PhysicalExpr>], usize)> {
-    let inner = function.fun().inner().as_any();
+    let inner: &dyn Any = function.fun().inner().as_ref();
     if let Some(call) = inner.downcast_ref::<ModelCall>() {
         return (call.model.outputs().len() == 1).then(|| (&call.model, function.args(), 0));
     }
     let position = inner.downcast_ref::<Output>()?.position;
     let [argument] = function.args() else { return None };
     let argument = (argument.as_ref() as &dyn Any).downcast_ref::<ScalarFunctionExpr>()?;
-    let call = argument.fun().inner().as_any().downcast_ref::<ModelCall>()?;
+    let inner: &dyn Any = argument.fun().inner().as_ref();
+    let call = inner.downcast_ref::<ModelCall>()?;
     Some((&call.model, argument.args(), position))
 }
 

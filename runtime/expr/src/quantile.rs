@@ -1,5 +1,7 @@
 //! Aggregates that DataFusion lacks: the quantile with Polars' interpolations, the product and the mode.
 
+pub mod grouped;
+
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -12,7 +14,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
+
+pub use grouped::{Counted, GroupedCounts, GroupedValues};
 
 /// Which of the two neighbours a quantile between two values takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +90,16 @@ impl AggregateUDFImpl for Quantile {
         let (q, interpolation) = (self.q, self.interpolation);
         let quantile = move |values: &mut [f64]| Ok(ScalarValue::Float64(of(values, q, interpolation)));
         Ok(Box::new(Values::<Float64Type, _>::new(quantile)))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        let (q, interpolation) = (self.q, self.interpolation);
+        let quantile = move |values: &mut [f64]| Ok(ScalarValue::Float64(of(values, q, interpolation)));
+        Ok(Box::new(Counted::new(GroupedValues::<Float64Type, _>::new(quantile, DataType::Float64))))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -379,6 +393,14 @@ impl AggregateUDFImpl for Mode {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Counts { dtype: args.return_field.data_type().clone(), counts: HashMap::new() }))
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        GroupedCounts::new(args.return_field.data_type()).is_ok()
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(Counted::new(GroupedCounts::new(args.return_field.data_type())?)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

@@ -7,9 +7,9 @@ use arrow::datatypes::{DataType, FieldRef, Int64Type, TimeUnit};
 use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
-use super::quantile::{Values, state_of};
+use super::quantile::{Counted, GroupedValues, Values, state_of};
 use crate::error::external;
 use crate::{check, types};
 
@@ -36,6 +36,24 @@ pub fn mean() -> Arc<AggregateUDF> {
     of(None, "mean_of_times".to_string())
 }
 
+impl Ticks {
+    /// What is made of the ticks of a group.
+    fn made(&self, dtype: &DataType) -> impl Fn(&mut [i64]) -> Result<ScalarValue> + Send + Sync + 'static {
+        let (dtype, quantile) = (dtype.clone(), self.quantile.map(f64::from_bits));
+        move |ticks| {
+            let found = match quantile {
+                _ if ticks.is_empty() => None,
+                Some(q) => Some(between(ticks, q)),
+                None => {
+                    let (sum, count) = (ticks.iter().map(|t| i128::from(*t)).sum::<i128>(), ticks.len() as i128);
+                    Some(((2 * sum + count).div_euclid(2 * count)) as i64)
+                }
+            };
+            ScalarValue::Int64(found).cast_to(&dtype)
+        }
+    }
+}
+
 impl AggregateUDFImpl for Ticks {
     fn name(&self) -> &str {
         &self.name
@@ -50,19 +68,16 @@ impl AggregateUDFImpl for Ticks {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let (dtype, quantile) = (args.return_field.data_type().clone(), self.quantile.map(f64::from_bits));
-        let made = move |ticks: &mut [i64]| {
-            let found = match quantile {
-                _ if ticks.is_empty() => None,
-                Some(q) => Some(between(ticks, q)),
-                None => {
-                    let (sum, count) = (ticks.iter().map(|t| i128::from(*t)).sum::<i128>(), ticks.len() as i128);
-                    Some(((2 * sum + count).div_euclid(2 * count)) as i64)
-                }
-            };
-            ScalarValue::Int64(found).cast_to(&dtype)
-        };
-        Ok(Box::new(Values::<Int64Type, _>::new(made)))
+        Ok(Box::new(Values::<Int64Type, _>::new(self.made(args.return_field.data_type()))))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        let dtype = args.return_field.data_type();
+        Ok(Box::new(Counted::new(GroupedValues::<Int64Type, _>::new(self.made(dtype), dtype.clone()))))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

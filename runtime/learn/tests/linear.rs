@@ -534,9 +534,15 @@ fn wrong_input_is_named() {
         "{message}"
     );
     let message = error(&Spec::new("LogisticRegression").with("class_weight", [1.0, -2.0, 1.0]), &iris);
-    assert!(message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"), "{message}");
+    assert!(
+        message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"),
+        "{message}"
+    );
     let message = error(&Spec::new("HistGradientBoostingClassifier").with("class_weight", [1.0, -2.0, 1.0]), &iris);
-    assert!(message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"), "{message}");
+    assert!(
+        message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"),
+        "{message}"
+    );
     let message = error(&Spec::new("LogisticRegression").with("C", 2.0), &iris);
     assert!(message.starts_with("`LogisticRegression` has no parameter `C`; did you mean `c`?"), "{message}");
     let message = error(&Spec::new("LogisticRegressionCV").with("cv", 60), &iris);

@@ -24,8 +24,8 @@ use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span, codec};
 
 use super::objects::Object;
 use super::{Engine, Frame, resident};
-use onrush_logical::ops::Inputs;
 use data::Training;
+use onrush_logical::ops::Inputs;
 pub(crate) use results::TrainedModel;
 
 /// What an answer about a model is: rows, or a file that was written.
@@ -150,12 +150,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the bytes are not those of a model.
-    pub fn restore_model(
-        &self,
-        id: ModelId,
-        name: &str,
-        bytes: Vec<u8>,
-    ) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
+    pub fn restore_model(&self, id: ModelId, name: &str, bytes: Vec<u8>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let fitted = onrush_learn::save::load(name, &bytes).map_err(diagnose)?;
         let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(&bytes, h)))?;
         self.keep(id, Arc::new(trained), Some(bytes))
@@ -258,10 +253,9 @@ impl Engine {
         let table = self.run(&frame, task)?;
         let (labels, _) = data::codes(&table, label, &frame.schema)?;
         let features = data::numeric_columns(&table, label)?;
-        let work =
-            |run: &Run<'_>| {
-                onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels, run)
-            };
+        let work = |run: &Run<'_>| {
+            onrush_learn::metrics::cluster_score(score, &onrush_learn::Data::new(features), &labels, run)
+        };
         self.with_threads(task, work)
     }
 

@@ -19,7 +19,8 @@ fn floats(values: &[f64]) -> ArrayRef {
 
 /// A frame of the features and, unless it is empty, the target: classes as integers.
 fn frame(b: &Bench, data: &Data) -> FrameId {
-    let mut columns: Vec<(&str, ArrayRef)> = data.features.iter().map(|c| (c.name.as_str(), floats(&c.values))).collect();
+    let mut columns: Vec<(&str, ArrayRef)> =
+        data.features.iter().map(|c| (c.name.as_str(), floats(&c.values))).collect();
     match (data.y.is_empty(), data.classes.is_empty()) {
         (true, _) => {}
         (false, true) => columns.push(("target", floats(&data.y))),
@@ -31,8 +32,7 @@ fn frame(b: &Bench, data: &Data) -> FrameId {
 }
 
 fn train(b: &Bench, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, FittedModel) {
-    let fit =
-        Fit { spec: spec.clone(), frame, target: target.then(|| Expr::column("target")), eval: Vec::new() };
+    let fit = Fit { spec: spec.clone(), frame, target: target.then(|| Expr::column("target")), eval: Vec::new() };
     let (info, file) = b
         .engine
         .fit(ModelId(b.id().0), &fit, None, &TaskHandle::new())
@@ -110,7 +110,12 @@ fn linear_models_have_the_results_of_scikit_learn() {
         let wanted = &expected("linear.json")[name];
         let fitted = trained(&b, &spec, &data);
         assert_close(&attribute(&fitted, "coef"), &numbers(&wanted["coef"]), tolerance, &format!("{name}: coef"));
-        assert_close(&attribute(&fitted, "intercept"), &numbers(&wanted["intercept"]), 1e-9, &format!("{name}: intercept"));
+        assert_close(
+            &attribute(&fitted, "intercept"),
+            &numbers(&wanted["intercept"]),
+            1e-9,
+            &format!("{name}: intercept"),
+        );
         if !wanted["summary"].is_null() {
             for (j, title) in ["coef", "std_err", "t", "p", "lower", "upper"].iter().enumerate() {
                 let wanted: Vec<f64> = numbers(&wanted["summary"]).into_iter().skip(j).step_by(6).collect();
@@ -177,11 +182,7 @@ fn components_and_clusters_have_the_results_of_scikit_learn() {
         ("iris_init", spec(3).with("init", centers(&iris, &[0, 50, 100])), iris.clone()),
         ("digits_init", spec(10).with("init", centers(&digits, &(0..10).collect::<Vec<_>>())), digits),
         ("iris_seed", spec(5), iris),
-        (
-            "wine_random",
-            spec(3).with("init", "random").with("n_init", 3).with("random_state", 1),
-            features("wine"),
-        ),
+        ("wine_random", spec(3).with("init", "random").with("n_init", 3).with("random_state", 1), features("wine")),
     ];
     for (name, spec, data) in cases {
         let want = &expect["kmeans"][name];
@@ -189,8 +190,7 @@ fn components_and_clusters_have_the_results_of_scikit_learn() {
         assert_close(&matrix(&fitted, "cluster_centers"), &numbers(&want["centers"]), 1e-6, name);
         assert_close(&attribute(&fitted, "inertia"), &numbers(&want["inertia"]), 1e-9, name);
         assert_eq!(attribute(&fitted, "n_iter"), numbers(&want["n_iter"]), "{name}");
-        let labels: Vec<f64> =
-            fitted.model().rows().unwrap().into_iter().step_by((data.rows / 200).max(1)).collect();
+        let labels: Vec<f64> = fitted.model().rows().unwrap().into_iter().step_by((data.rows / 200).max(1)).collect();
         assert_eq!(labels, numbers(&want["labels"]), "{name}");
     }
 }
@@ -282,8 +282,5 @@ fn a_prediction_for_a_null_has_the_error_of_the_host() {
     let error = b.try_rows(id).unwrap_err();
     assert!(error.message.starts_with("`x` has 1 null in 2 rows"), "{error}");
     let h = b.frame(vec![("x", floats(&[1.0, 10.0]))]);
-    assert_eq!(
-        b.select(h, Expr::call("round", [output(&info, "prediction"), Expr::literal(6)])),
-        "f64: 3.0 21.0"
-    );
+    assert_eq!(b.select(h, Expr::call("round", [output(&info, "prediction"), Expr::literal(6)])), "f64: 3.0 21.0");
 }

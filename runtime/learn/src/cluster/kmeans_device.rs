@@ -32,7 +32,13 @@ impl<'a> Rows<'a> {
 
     /// # Errors
     /// If the device fails, or the user stops the work.
-    pub fn centers(&self, init: &Init, clusters: usize, random: &mut Mt19937, run: &Run<'_>) -> Result<Vec<f64>, Error> {
+    pub fn centers(
+        &self,
+        init: &Init,
+        clusters: usize,
+        random: &mut Mt19937,
+        run: &Run<'_>,
+    ) -> Result<Vec<f64>, Error> {
         // Distances of an earlier training are forgotten.
         self.device.begin_clusters(self.mean)?;
         let picked = match init {

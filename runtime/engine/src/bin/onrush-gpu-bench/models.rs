@@ -31,18 +31,17 @@ fn cases() -> Vec<(&'static str, Spec, Option<&'static str>)> {
 fn data(rows: usize) -> Columns {
     const NAMES: [&str; FEATURES] = [
         "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-        "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "x31",
-        "x32", "x33", "x34", "x35", "x36", "x37", "x38", "x39", "x40", "x41", "x42", "x43", "x44", "x45", "x46",
-        "x47", "x48", "x49",
+        "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "x31", "x32",
+        "x33", "x34", "x35", "x36", "x37", "x38", "x39", "x40", "x41", "x42", "x43", "x44", "x45", "x46", "x47", "x48",
+        "x49",
     ];
     let group: Vec<u64> = generate(rows, 1, |random| random.below(20));
     let noise: Vec<f64> = generate(rows, 2, |random| (0..6).map(|_| random.float() - 0.5).sum::<f64>());
     let mut target = noise;
     let mut columns: Columns = Vec::new();
     for (j, name) in NAMES.into_iter().enumerate() {
-        let mut values: Vec<f32> = generate(rows, 3 + j as u64, |random| {
-            ((0..4).map(|_| random.float() - 0.5).sum::<f64>() * 1.7) as f32
-        });
+        let mut values: Vec<f32> =
+            generate(rows, 3 + j as u64, |random| ((0..4).map(|_| random.float() - 0.5).sum::<f64>() * 1.7) as f32);
         for ((value, group), target) in values.iter_mut().zip(&group).zip(&mut target) {
             *value += (group * (j as u64 + 3) % 7) as f32 / 3.0;
             *target += f64::from(*value) * ((j % 5) as f64 - 2.0) / 10.0;
@@ -74,7 +73,8 @@ fn train(engine: &Engine, frame: FrameId, spec: &Spec, target: Option<&str>) -> 
 pub fn measure(config: &EngineConfig, rows: usize, runs: usize, only: Option<&str>) -> Result<(), String> {
     let columns = data(rows);
     let engine = Engine::new(config.clone()).map_err(|e| e.message)?;
-    let cpu = Engine::new(EngineConfig { threads: config.threads, ..EngineConfig::default() }).map_err(|e| e.message)?;
+    let cpu =
+        Engine::new(EngineConfig { threads: config.threads, ..EngineConfig::default() }).map_err(|e| e.message)?;
     let (here, there) = (frame(&engine, &columns)?, frame(&cpu, &columns)?);
     println!("{rows} rows x {FEATURES} f32, {} threads on the CPU", config.threads);
     println!("{:<20} {:>9} {:>9} {:>9}  result", "training", "first ms", "ms", "cpu ms");
@@ -94,7 +94,12 @@ pub fn measure(config: &EngineConfig, rows: usize, runs: usize, only: Option<&st
             host.push(time);
             by_host = result;
         }
-        println!("{name:<20} {:>9.1} {:>9.2} {:>9.1}  {result}", first.as_secs_f64() * 1e3, median(times), median(host));
+        println!(
+            "{name:<20} {:>9.1} {:>9.2} {:>9.1}  {result}",
+            first.as_secs_f64() * 1e3,
+            median(times),
+            median(host)
+        );
         println!("{:<20} {:>9} {:>9} {:>9}  {by_host}", "", "", "", "");
     }
     Ok(())

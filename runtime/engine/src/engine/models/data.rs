@@ -233,13 +233,7 @@ pub fn sampled(table: &Table, width: usize, target: usize, step: usize, data: &D
         false => data.y.iter().step_by(step).copied().collect(),
     };
     let features = (0..width).map(of).collect::<Result<Vec<_>, _>>()?;
-    Ok(Data {
-        rows: rows.len(),
-        y,
-        target: data.target.clone(),
-        classes: data.classes.clone(),
-        ..Data::new(features)
-    })
+    Ok(Data { rows: rows.len(), y, target: data.target.clone(), classes: data.classes.clone(), ..Data::new(features) })
 }
 
 /// The name of an expression as a feature or target.
@@ -278,7 +272,8 @@ fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(
                 return Err(check::unknown_column(missing, schema));
             }
             let left_out = |name: &str| {
-                own.iter().any(|other| other == name) || named.as_ref().is_some_and(|list| !list.iter().any(|n| n == name))
+                own.iter().any(|other| other == name)
+                    || named.as_ref().is_some_and(|list| !list.iter().any(|n| n == name))
             };
             let names = schema.fields().iter().map(|f| f.name().as_str());
             names.filter(|name| !left_out(name)).map(Expr::column).collect()
@@ -320,7 +315,10 @@ fn expanded(exprs: &[Expr], schema: &Schema, own: &[String]) -> Vec<Expr> {
             ExprKind::Call { function, args } if function == "numeric" => {
                 let is_number = |dtype: &DataType| types::is_number(dtype) || types::is_decimal(dtype);
                 let except: Vec<String> = args.iter().map(|arg| name_of(&arg.value)).collect();
-                let fields = schema.fields().iter().filter(|f| is_number(f.data_type()) && !except.contains(f.name()) && !own.contains(f.name()));
+                let fields = schema
+                    .fields()
+                    .iter()
+                    .filter(|f| is_number(f.data_type()) && !except.contains(f.name()) && !own.contains(f.name()));
                 out.extend(fields.map(|f| Expr::column(f.name().as_str())));
             }
             _ => out.push(expr.clone()),

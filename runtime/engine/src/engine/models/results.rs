@@ -6,11 +6,11 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StringViewArray, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
+use datafusion::common::ScalarValue;
 use onrush_expr::check;
 use onrush_expr::error::internal;
 use onrush_expr::model::{Input, LinearForm, LinearLink, Predictor};
 use onrush_frame::Table;
-use datafusion::common::ScalarValue;
 use onrush_learn::{Attribute, Data, FittedModel, Kind, LinearScores, Link, Role, Values};
 use onrush_wire::learn::{Card, Fit, ModelInfo, Param, Spec, info as estimator};
 use onrush_wire::{Diagnostic, Expr, Field, Value};
@@ -351,13 +351,7 @@ pub fn folds(folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic
 const BARS: usize = 200;
 
 /// The card of a model that was trained on `data`.
-fn card(
-    fitted: &FittedModel,
-    data: &Data,
-    sample: Option<&(usize, Data)>,
-    place: &str,
-    seconds: f64,
-) -> Card {
+fn card(fitted: &FittedModel, data: &Data, sample: Option<&(usize, Data)>, place: &str, seconds: f64) -> Card {
     let model = fitted.model();
     let (bars_title, bars) = bars(fitted);
     let score = match sample {
