@@ -64,7 +64,7 @@ __device__ __forceinline__ void matrix_load(const MatrixColumn* columns, u32 fea
 }
 
 // Sums of products of all columns; or of the features and ones: residuals of the target, or the derivatives of the mean logistic loss.
-// `columns` are the features and then the target. A chunk's sums: gradient, sums of columns, four numbers, blocks of 4 x 4 products.
+// `columns` are the features and then the target. A chunk's sums: gradient, sums of columns, two numbers, blocks of 4 x 4 products.
 template <int MODE, int TILE>
 __device__ __forceinline__ void matrix_pass(const MatrixColumn* columns, u32 features, u32 target, const f64* params, f64 share, u64 rows,
                                             u64 chunk_rows, u32 slots, f64* partials, u64 stride) {

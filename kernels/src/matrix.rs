@@ -346,6 +346,8 @@ impl Scaled<'_> {
         let (each, chunks) = chunks(self.matrix.rows, 512, 64);
         let stride = sums + 2;
         let partials = context.allocate(8 * chunks * stride as u64)?;
+        // Before the launch: a pass that ends for want of memory must not have written labels.
+        let out = context.allocate(8 * stride as u64)?;
         let values = context.upload(centers)?;
         let arguments = Arguments::new()
             .buffer(&self.table)
@@ -359,7 +361,7 @@ impl Scaled<'_> {
             .value(stride as u64);
         let doubles = rows_of_tile * (pitch(features + 1) + 2) + centers.len() + sums;
         launch(context, &function, [chunks as u32, 1], shared(doubles), arguments)?;
-        let found = merged(context, &partials, chunks, stride)?;
+        let found = merged_into(context, &partials, chunks, stride, &out)?;
         let rows = found.chunks_exact(features + 1).take(count);
         Ok(Assignment {
             sums: rows.clone().flat_map(|row| row[..features].to_vec()).collect(),
@@ -417,11 +419,14 @@ fn launch(context: &Context, function: &Function, blocks: [u32; 2], shared: u32,
 
 /// The sums of all chunks, on the host.
 fn merged(context: &Context, partials: &Buffer, chunks: u64, stride: usize) -> Result<Vec<f64>> {
+    merged_into(context, partials, chunks, stride, &context.allocate(8 * stride as u64)?)
+}
+
+fn merged_into(context: &Context, partials: &Buffer, chunks: u64, stride: usize, out: &Buffer) -> Result<Vec<f64>> {
     let body = "extern \"C\" __global__ void __launch_bounds__(256) merge(const f64* partials, u64 chunks, u64 stride, f64* out) {\n  \
                 matrix_merge(partials, chunks, stride, out);\n}\n";
     let function = function(context, body.to_string(), "merge")?;
-    let out = context.allocate(8 * stride as u64)?;
-    let arguments = Arguments::new().buffer(partials).value(chunks).value(stride as u64).buffer(&out);
+    let arguments = Arguments::new().buffer(partials).value(chunks).value(stride as u64).buffer(out);
     launch(context, &function, [(stride as u32).div_ceil(THREADS), 1], 0, arguments)?;
     Ok(out.read::<f64>(0..stride, &context.stream)?)
 }

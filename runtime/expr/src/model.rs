@@ -62,6 +62,8 @@ pub struct LinearForm {
     pub coef: Vec<Vec<f64>>,
     /// For each score.
     pub intercept: Vec<f64>,
+    /// What is subtracted from each feature.
+    pub shift: Vec<f64>,
     pub link: LinearLink,
 }
 
@@ -175,7 +177,7 @@ pub fn formula(function: &ScalarFunctionExpr) -> Option<Arc<dyn PhysicalExpr>> {
     let (model, features, position) = called(function)?;
     let form = model.linear()?;
     let size = form.coef.len() * features.len();
-    if size > MOST_TERMS || form.coef.iter().any(|coef| coef.len() != features.len()) {
+    if size > MOST_TERMS || form.shift.len() != features.len() || form.coef.iter().any(|coef| coef.len() != features.len()) {
         return None;
     }
     linear_formula::output(&form, features, position)

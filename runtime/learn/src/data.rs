@@ -1,5 +1,7 @@
 //! What an estimator is trained on: columns of numbers, with names.
 
+pub mod values;
+
 use onrush_dense::Matrix;
 
 use crate::device::DeviceRows;

@@ -182,7 +182,8 @@ impl Model for Linear {
 
     fn linear(&self) -> Option<LinearScores> {
         let (coef, intercept) = (vec![self.coef.data.clone()], vec![self.intercept]);
-        Some(LinearScores { coef, intercept, link: Link::Identity })
+        let shift = vec![0.0; self.coef.data.len()];
+        Some(LinearScores { coef, intercept, shift, link: Link::Identity })
     }
 
     /// The mean squared error of the folds by log10 of alpha, a line for each `l1_ratio`.

@@ -40,6 +40,8 @@ pub struct LinearScores {
     pub coef: Vec<Vec<f64>>,
     /// For each score.
     pub intercept: Vec<f64>,
+    /// What is subtracted from each feature.
+    pub shift: Vec<f64>,
     pub link: Link,
 }
 
@@ -175,7 +177,7 @@ impl FittedModel {
         }
     }
 
-    /// Each feature as a multiple of it and a constant, if the model is a scaler that does not clip.
+    /// The factor and the shift of each feature, if the model is a scaler that does not clip: results are `(x - shift) * factor`.
     pub(crate) fn affine(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         match &self.model {
             Any::Scaler(scaler) => scaler.affine(self.features.len()),

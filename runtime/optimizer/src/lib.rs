@@ -3,8 +3,10 @@
 //! DataFusion runs every rule over every plan until nothing changes, which was most of the planning time (docs/measurements). One pass
 //! over the plan finds its joins, subqueries and limits, and with them the rules that can apply. Knows no SQL and no devices.
 
+mod columnwise;
 mod filters;
 mod guards;
+mod sides;
 mod walk;
 mod windows;
 
@@ -37,6 +39,7 @@ use onrush_logical::rows::HeldRows;
 
 use crate::filters::FilterFirst;
 use crate::windows::WindowFilters;
+pub use columnwise::spread;
 use walk::Rule;
 
 /// Of logical plans: all passes that are needed.
@@ -141,6 +144,10 @@ impl OptimizerRule for Logical {
         if shape.nulls {
             let nulls: [Rule; 1] = [Arc::new(ExtractEquijoinPredicate::new())];
             plan = walk::run(plan, nulls.iter(), |_, _, _| true, config)?;
+        }
+        // A device chooses for itself.
+        if (shape.joins || shape.subqueries) && !self.for_device {
+            plan = sides::chosen(plan)?;
         }
         if !plan.schema().logically_equivalent_names_and_types(&schema) {
             return internal_err!("rules made {:?} of a plan that gives {schema:?}", plan.schema());

@@ -27,7 +27,8 @@ pub async fn of(
     let first = state.query_planner().create_physical_plan(&plan, state).await?;
     let config = state.config_options();
     let Some(accelerator) = accelerator else {
-        return Ok((stoppable(RULES.for_cpu(first, config)?)?, Placements::default()));
+        let plan = onrush_optimizer::spread(RULES.for_cpu(first, config)?)?;
+        return Ok((stoppable(plan)?, Placements::default()));
     };
     if accelerator.may_run(&first)? {
         let (placed, placements) = onrush_gpu::place(RULES.for_device(Arc::clone(&first), config)?, accelerator)?;

@@ -13,6 +13,9 @@ use super::{LinearForm, LinearLink};
 
 type Physical = Arc<dyn PhysicalExpr>;
 
+/// Classes of a softmax at most.
+const MOST_CLASSES: usize = 4;
+
 fn literal(value: ScalarValue) -> Physical {
     Arc::new(Literal::new(value))
 }
@@ -48,9 +51,12 @@ fn sum(terms: &[Physical]) -> Physical {
 }
 
 /// A score, or a division by zero where it is null or not finite.
-fn score(coef: &[f64], intercept: f64, features: &[Physical]) -> Option<Physical> {
-    let term = |(feature, coef): (&Physical, &f64)| binary(feature, Operator::Multiply, &number(*coef));
-    let terms: Vec<Physical> = features.iter().zip(coef).map(term).collect();
+fn score(coef: &[f64], intercept: f64, shift: &[f64], features: &[Physical]) -> Option<Physical> {
+    let term = |((feature, coef), shift): ((&Physical, &f64), &f64)| {
+        let centred = if *shift == 0.0 { Arc::clone(feature) } else { binary(feature, Operator::Minus, &number(*shift)) };
+        binary(&centred, Operator::Multiply, &number(*coef))
+    };
+    let terms: Vec<Physical> = features.iter().zip(coef).zip(shift).map(term).collect();
     let score = binary(&sum(&terms), Operator::Plus, &number(intercept));
     let zero = binary(&score, Operator::Minus, &score);
     let integer = |value: i64| literal(ScalarValue::Int64(Some(value)));
@@ -61,7 +67,7 @@ fn score(coef: &[f64], intercept: f64, features: &[Physical]) -> Option<Physical
 
 /// The output at `position`.
 pub fn output(form: &LinearForm, features: &[Physical], position: usize) -> Option<Physical> {
-    let one = |k: usize| score(form.coef.get(k)?, *form.intercept.get(k)?, features);
+    let one = |k: usize| score(form.coef.get(k)?, *form.intercept.get(k)?, &form.shift, features);
     match &form.link {
         LinearLink::Identity => one(position),
         LinearLink::Logistic(classes) => {
@@ -79,6 +85,8 @@ pub fn output(form: &LinearForm, features: &[Physical], position: usize) -> Opti
                 }
             }
         }
+        // Each maximum occurs twice in the next one, and plans are trees.
+        LinearLink::Softmax(classes) if classes.len() > MOST_CLASSES => None,
         LinearLink::Softmax(classes) => {
             let scores = (0..classes.len()).map(one).collect::<Option<Vec<Physical>>>()?;
             let (first, rest) = scores.split_first()?;

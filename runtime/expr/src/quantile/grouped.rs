@@ -10,7 +10,7 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type};
 use arrow::row::{RowConverter, SortField};
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
@@ -24,9 +24,12 @@ fn for_rows(groups: &[usize], filter: Option<&BooleanArray>, mut each: impl FnMu
 }
 
 /// Lists of values that lie one after another, cut at `ends`.
-fn lists(values: ArrayRef, lengths: impl IntoIterator<Item = usize>) -> ListArray {
+fn lists(values: ArrayRef, lengths: impl IntoIterator<Item = usize>) -> Result<ArrayRef> {
+    if values.len() > i32::MAX as usize {
+        return exec_err!("a state of {} values is too large: at most {}", values.len(), i32::MAX);
+    }
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    ListArray::new(field, OffsetBuffer::from_lengths(lengths), values, None)
+    Ok(Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), values, None)))
 }
 
 /// The values of all groups in the order of arrival, and what is made of each group's values at the end.
@@ -68,8 +71,11 @@ impl<T: ArrowPrimitiveType, F: Fn(&mut [T::Native]) -> Result<ScalarValue>> Grou
                 kept += 1;
             }
         }
+        // What is given away is let go: the caller counts on the memory.
         self.groups.truncate(kept);
+        self.groups.shrink_to(2 * kept);
         self.values.truncate(kept);
+        self.values.shrink_to(2 * kept);
         (sorted, ends)
     }
 }
@@ -147,7 +153,7 @@ where
         let count = self.emitted(emit);
         let (values, ends) = self.inner.take(count);
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(values), None).with_data_type(T::DATA_TYPE);
-        Ok(vec![Arc::new(lists(Arc::new(values), ends.windows(2).map(|pair| pair[1] - pair[0])))])
+        Ok(vec![lists(Arc::new(values), ends.windows(2).map(|pair| pair[1] - pair[0]))?])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
@@ -170,7 +176,7 @@ where
         for_rows(&rows, filter, |row, group| alone.add(group, values.as_primitive::<T>(), row));
         let lengths = alone.lengths(rows.len());
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(alone.values), None);
-        Ok(vec![Arc::new(lists(Arc::new(values), lengths))])
+        Ok(vec![lists(Arc::new(values), lengths)?])
     }
 
     fn size(&self) -> usize {
@@ -242,6 +248,14 @@ impl GroupedCounts {
         Ok(cast(&self.converter.convert_rows(rows)?.remove(0), &self.dtype)?)
     }
 
+    /// Lets go of values that no group counts any more.
+    fn forget(&mut self) {
+        self.counts.shrink_to(2 * self.counts.len());
+        if self.counts.is_empty() {
+            (self.codes, self.rows, self.bytes) = (HashMap::new(), Vec::new(), 0);
+        }
+    }
+
     /// What the first `count` groups counted, in the order of groups and values; the others' numbers go down.
     fn take(&mut self, count: usize) -> Vec<(u32, u32, i64)> {
         let all = std::mem::take(&mut self.counts);
@@ -288,7 +302,9 @@ impl GroupsAccumulator for Counted<GroupedCounts> {
                 *best = Some((code, times));
             }
         }
-        self.inner.values(best.into_iter().map(|best| best.map(|(code, _)| code)))
+        let found = self.inner.values(best.into_iter().map(|best| best.map(|(code, _)| code)))?;
+        self.inner.forget();
+        Ok(found)
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
@@ -298,7 +314,8 @@ impl GroupsAccumulator for Counted<GroupedCounts> {
         taken.iter().for_each(|(group, ..)| lengths[*group as usize] += 1);
         let values = self.inner.values(taken.iter().map(|(_, code, _)| Some(*code)))?;
         let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(taken.iter().map(|(.., times)| *times)));
-        Ok(vec![Arc::new(lists(values, lengths.clone())), Arc::new(lists(counts, lengths))])
+        self.inner.forget();
+        Ok(vec![lists(values, lengths.clone())?, lists(counts, lengths)?])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {

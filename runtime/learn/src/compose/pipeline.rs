@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::estimators::fit as fit_one;
 use crate::model::{Attribute, Field, FittedModel, LinearScores, Model, Role};
 use crate::run::Run;
-use crate::sums;
 
 /// Trained steps. Steps that pass their features through are left out.
 #[derive(Serialize, Deserialize)]
@@ -109,9 +108,12 @@ impl Model for Pipeline {
         let ((_, last), before) = self.steps.split_last()?;
         let mut scores = last.model().linear()?;
         for (_, step) in before.iter().rev() {
+            // (x - s) * f - t is (x - (s + t / f)) * f.
             let (factor, shift) = step.affine()?;
-            for (coef, intercept) in scores.coef.iter_mut().zip(&mut scores.intercept) {
-                *intercept += sums::dot(coef, &shift);
+            for (own, (f, s)) in scores.shift.iter_mut().zip(factor.iter().zip(&shift)) {
+                *own = s + *own / f;
+            }
+            for coef in &mut scores.coef {
                 coef.iter_mut().zip(&factor).for_each(|(c, f)| *c *= f);
             }
         }

@@ -454,8 +454,8 @@ impl Model for Projection {
     fn linear(&self) -> Option<LinearScores> {
         let scaled = |c: usize| self.components.row(c).iter().map(|v| v * self.scale.data[c]).collect::<Vec<f64>>();
         let coef: Vec<Vec<f64>> = (0..self.components.shape[0]).map(scaled).collect();
-        let intercept = coef.iter().map(|row| -sums::dot(row, &self.mean.data)).collect();
-        Some(LinearScores { coef, intercept, link: Link::Identity })
+        let intercept = vec![0.0; coef.len()];
+        Some(LinearScores { coef, intercept, shift: self.mean.data.clone(), link: Link::Identity })
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

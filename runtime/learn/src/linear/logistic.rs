@@ -747,7 +747,8 @@ impl Model for Logistic {
     fn linear(&self) -> Option<LinearScores> {
         let coef: Vec<Vec<f64>> = (0..self.coef.shape[0]).map(|k| self.coef.row(k).to_vec()).collect();
         let link = if coef.len() == 1 { Link::Logistic } else { Link::Softmax };
-        Some(LinearScores { coef, intercept: self.intercept.data.clone(), link })
+        let shift = vec![0.0; self.coef.shape[1]];
+        Some(LinearScores { coef, intercept: self.intercept.data.clone(), shift, link })
     }
 
     fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {

@@ -65,17 +65,21 @@ impl Model for Scaler {
 }
 
 impl Scaler {
-    /// Each of `width` features as a multiple of it and a constant. `None` if results are clipped.
+    /// The factor and the shift of each of `width` features: results are `(x - shift) * factor`. `None` if results are clipped, or a
+    /// factor is 0.
     pub fn affine(&self, width: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         if self.clip.is_some() {
             return None;
         }
         let of = |array: &Option<Tensor>, none: f64| array.as_ref().map_or(vec![none; width], |a| a.data.clone());
         let (factor, shift) = (of(&self.factor, 1.0), of(&self.shift, 0.0));
+        if factor.contains(&0.0) {
+            return None;
+        }
         if self.multiplies {
+            let shift = shift.iter().zip(&factor).map(|(s, f)| -s / f).collect();
             return Some((factor, shift));
         }
-        let shift = shift.iter().zip(&factor).map(|(s, f)| -s / f).collect();
         Some((factor.iter().map(|f| 1.0 / f).collect(), shift))
     }
 

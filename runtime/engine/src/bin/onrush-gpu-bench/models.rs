@@ -9,7 +9,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::learn::{Fit, ModelId, Spec};
 use onrush_wire::{Expr, ExprKind, FrameId};
 
-use crate::{Columns, frame, generate, id, median};
+use crate::{Columns, Random, frame, generate, id, median};
 
 const FEATURES: usize = 50;
 
@@ -23,11 +23,12 @@ fn cases() -> Vec<(&'static str, Spec, Option<&'static str>)> {
         ("ElasticNet", spec("ElasticNet").with("alpha", 0.01), Some("y")),
         ("LogisticRegression", spec("LogisticRegression"), Some("class")),
         ("PCA", spec("PCA").with("n_components", 10), None),
-        ("KMeans 20", spec("KMeans").with("n_clusters", 20), None),
+        ("KMeans 20", spec("KMeans").with("n_clusters", 20).with("max_iter", 100), None),
     ]
 }
 
-/// Features around 20 centres, a target that depends on them, and its sign as a class.
+/// As in cuML's benchmark: normally distributed features around 20 centres, a linear target with noise, and whether it is above its
+/// mean as a class.
 fn data(rows: usize) -> Columns {
     const NAMES: [&str; FEATURES] = [
         "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
@@ -35,16 +36,21 @@ fn data(rows: usize) -> Columns {
         "x33", "x34", "x35", "x36", "x37", "x38", "x39", "x40", "x41", "x42", "x43", "x44", "x45", "x46", "x47", "x48",
         "x49",
     ];
-    let group: Vec<u64> = generate(rows, 1, |random| random.below(20));
-    let noise: Vec<f64> = generate(rows, 2, |random| (0..6).map(|_| random.float() - 0.5).sum::<f64>());
-    let mut target = noise;
+    // Of the normal distribution, about.
+    fn normal(random: &mut Random) -> f64 {
+        (0..12).map(|_| random.float()).sum::<f64>() - 6.0
+    }
+    let group: Vec<usize> = generate(rows, 1, |random| random.below(20) as usize);
+    let mut target: Vec<f64> = generate(rows, 2, normal);
     let mut columns: Columns = Vec::new();
     for (j, name) in NAMES.into_iter().enumerate() {
-        let mut values: Vec<f32> =
-            generate(rows, 3 + j as u64, |random| ((0..4).map(|_| random.float() - 0.5).sum::<f64>() * 1.7) as f32);
+        let mut values: Vec<f32> = generate(rows, 3 + j as u64, |random| normal(random) as f32);
+        let mut own = Random(1000 + j as u64);
+        let centres: Vec<f64> = (0..20).map(|_| 5.0 * normal(&mut own)).collect();
+        let weight = normal(&mut own);
         for ((value, group), target) in values.iter_mut().zip(&group).zip(&mut target) {
-            *value += (group * (j as u64 + 3) % 7) as f32 / 3.0;
-            *target += f64::from(*value) * ((j % 5) as f64 - 2.0) / 10.0;
+            *value += centres[*group] as f32;
+            *target += f64::from(*value) * weight;
         }
         columns.push((name, Arc::new(Float32Array::from(values))));
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow::compute::{CastOptions, cast_with_options, concat, interleave, take_record_batch};
-use arrow::datatypes::{DataType, Float64Type, Schema};
+use arrow::compute::{CastOptions, cast_with_options, concat, take_record_batch};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Schema};
 use onrush_expr::check::{self, type_name};
 use onrush_expr::error::internal;
 use onrush_expr::types;
 use onrush_frame::{Table, TaskHandle};
+use onrush_learn::data::values;
 use onrush_learn::{Column, Data, Kind};
 use onrush_logical::ops::Inputs;
 use onrush_wire::learn::{Fit, Spec};
@@ -216,24 +217,43 @@ fn projected(table: &Table, exprs: &[Expr]) -> Option<Table> {
 
 /// Every `step`th row of a training whose values are on a device. The target is the column at `target`.
 pub fn sampled(table: &Table, width: usize, target: usize, step: usize, data: &Data) -> Result<Data, Diagnostic> {
-    let mut rows = Vec::new();
-    let mut before = 0_usize;
-    for (number, batch) in table.batches().iter().enumerate() {
-        let first = before.next_multiple_of(step) - before;
-        rows.extend((first..batch.num_rows()).step_by(step).map(|row| (number, row)));
-        before += batch.num_rows();
-    }
     let values = |position: usize| {
-        let arrays: Vec<&dyn Array> = table.batches().iter().map(|batch| batch.column(position).as_ref()).collect();
-        interleave(&arrays, &rows).map_err(|e| internal(&e.to_string()))
+        let mut out = Vec::new();
+        let mut before = 0_usize;
+        for batch in table.batches() {
+            let first = before.next_multiple_of(step) - before;
+            before += batch.num_rows();
+            let array = batch.column(position);
+            match array.data_type() {
+                DataType::Float32 => {
+                    values::strided_f32(array.as_primitive::<Float32Type>().values(), first, step, &mut out);
+                }
+                DataType::Float64 => {
+                    values::strided_f64(array.as_primitive::<Float64Type>().values(), first, step, &mut out);
+                }
+                DataType::Int32 => {
+                    values::strided_i32(array.as_primitive::<Int32Type>().values(), first, step, &mut out);
+                }
+                DataType::Int64 => {
+                    values::strided_i64(array.as_primitive::<Int64Type>().values(), first, step, &mut out);
+                }
+                _ if first < array.len() => {
+                    let rows = UInt64Array::from_iter_values((first..array.len()).step_by(step).map(|row| row as u64));
+                    let taken = arrow::compute::take(array, &rows, None).map_err(|e| internal(&e.to_string()))?;
+                    out.extend(numbers("a sampled column", &taken)?);
+                }
+                _ => {}
+            }
+        }
+        Ok::<Vec<f64>, Diagnostic>(out)
     };
-    let of = |position: usize| column(&data.features[position].name, &values(position)?);
     let y = match data.y.is_empty() {
-        true => numbers("the target", &values(target)?)?,
+        true => values(target)?,
         false => data.y.iter().step_by(step).copied().collect(),
     };
-    let features = (0..width).map(of).collect::<Result<Vec<_>, _>>()?;
-    Ok(Data { rows: rows.len(), y, target: data.target.clone(), classes: data.classes.clone(), ..Data::new(features) })
+    let of = |position: usize| Ok(Column::number(data.features[position].name.clone(), values(position)?));
+    let features = (0..width).into_par_iter().map(of).collect::<Result<Vec<_>, Diagnostic>>()?;
+    Ok(Data { rows: y.len(), y, target: data.target.clone(), classes: data.classes.clone(), ..Data::new(features) })
 }
 
 /// The name of an expression as a feature or target.
@@ -428,27 +448,20 @@ fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagno
     let mut representatives: Vec<u64>;
     if types::is_string(array.data_type()) {
         (positions, names) = distinct(array)?;
+        representatives = vec![0; names.len()];
+        for (row, position) in positions.iter().enumerate().rev() {
+            if !position.is_nan() {
+                representatives[*position as usize] = row as u64;
+            }
+        }
     } else {
-        let values = numbers("the target", array)?;
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
-        sorted.sort_by(f64::total_cmp);
-        sorted.dedup();
+        let (sorted, found, first) = values::classes(&numbers("the target", array)?);
         let shown = |v: &f64| match array.data_type() {
             DataType::Boolean => (*v != 0.0).to_string(),
-            _ => v.to_string(),
+            _ => (v + 0.0).to_string(),
         };
         names = sorted.iter().map(shown).collect();
-        let position = |v: &f64| match v.is_nan() {
-            true => f64::NAN,
-            false => sorted.partition_point(|s| s < v) as f64,
-        };
-        positions = values.iter().map(position).collect();
-    }
-    representatives = vec![0; names.len()];
-    for (row, position) in positions.iter().enumerate().rev() {
-        if !position.is_nan() {
-            representatives[*position as usize] = row as u64;
-        }
+        (positions, representatives) = (found, first.into_iter().map(|row| row as u64).collect());
     }
     let typed = arrow::compute::take(array, &UInt64Array::from(representatives), None).map_err(broken)?;
     Ok((typed, names, positions))

@@ -75,7 +75,7 @@ impl Engine {
             let array = super::data::whole_if(&table, position, is_class)?;
             let name = name_of(target);
             if let Some(array) = &array {
-                classes = fill_target(&mut data, &name, array, Task::Classification)?;
+                classes = self.on_learners(|| fill_target(&mut data, &name, array, Task::Classification))?;
             }
             data.target.clone_from(&name);
             let dtype = onrush_frame::dtype_to_wire(table.schema().field(position).data_type());
@@ -107,7 +107,8 @@ impl Engine {
         // Rows for the score on the card.
         if let (Some(position), false) = (position_of_target, is_class && training.classes.is_none()) {
             let step = table.rows().div_ceil(results::SCORED).max(1);
-            training.sample = Some((step, sampled(&table, width, position, step, &training.data)?));
+            let rows = self.on_learners(|| sampled(&table, width, position, step, &training.data))?;
+            training.sample = Some((step, rows));
         }
         Ok(Some((training, passes)))
     }
@@ -171,7 +172,12 @@ impl Passes {
         let gpu = &self.accelerator.gpu;
         let done = gpu.with_eviction(|| {
             let lane = gpu.lane(self.matrix.rows())?;
-            work(&lane.context)
+            let done = work(&lane.context);
+            if done.is_err() {
+                // Another attempt may take another stream, and write what this one still writes.
+                lane.context.stream.synchronize()?;
+            }
+            done
         });
         done.map_err(|error| match error.is_memory() {
             true => host_needed("the device has too little memory"),

@@ -221,7 +221,7 @@ impl Predictor for TrainedModel {
     }
 
     fn linear(&self) -> Option<LinearForm> {
-        let LinearScores { coef, intercept, link } = self.fitted.model().linear()?;
+        let LinearScores { coef, intercept, shift, link } = self.fitted.model().linear()?;
         if self.fitted.features.iter().any(|feature| feature.kind != Kind::Number) {
             return None;
         }
@@ -234,7 +234,7 @@ impl Predictor for TrainedModel {
             Link::Logistic => LinearLink::Logistic(values()?),
             Link::Softmax => LinearLink::Softmax(values()?),
         };
-        Some(LinearForm { coef, intercept, link })
+        Some(LinearForm { coef, intercept, shift, link })
     }
 
     fn predict(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>, Diagnostic> {
