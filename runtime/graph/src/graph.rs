@@ -214,6 +214,14 @@ impl Graph {
         }
     }
 
+    /// [`Graph::in_rows`] if there is no work to make them.
+    pub fn made_in_rows(&self) -> Option<&Rows> {
+        match self.shape.directed {
+            true => self.shape.into.get(),
+            false => Some(&self.shape.out),
+        }
+    }
+
     /// The weights by edge. Of [`Graph::simple`], only those of edges that occur in its rows have a meaning.
     pub fn edge_weights(&self) -> Option<&[f64]> {
         self.weights.as_ref().map(|w| w.edge.as_slice())

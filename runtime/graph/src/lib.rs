@@ -4,11 +4,21 @@
 //! graph, its parameters and, where it is long, a [`Run`]. Each algorithm repeats bit for bit on any number of threads: float sums have a fixed order
 //! (`parallel.rs`), and ties go to the lowest number of a node. Knows no Arrow, no DataFusion and no session.
 
+pub mod cluster;
+pub mod components;
+pub mod cores;
+pub mod dag;
+pub mod degree;
+pub mod distance_measures;
+pub mod eigenvector;
 pub mod error;
 pub mod generate;
 pub mod graph;
+pub mod link_analysis;
 pub mod parallel;
 pub mod run;
+pub mod shortest_paths;
+pub mod traversal;
 
 pub use error::Error;
 pub use graph::{Graph, Rows};

@@ -1,6 +1,7 @@
 //! Work on chunks whose bounds do not depend on the number of threads: float sums have the same bits on any number.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -35,4 +36,39 @@ pub fn split<'a, T>(mut values: &'a mut [T], ranges: &[Range<usize>]) -> Vec<&'a
         values = rest;
     }
     parts
+}
+
+/// Calls `work` for each of `0..tasks` with a scratch that only one thread has, and gives the results in order, and the scratches in no order.
+///
+/// For scratches as large as the graph: there are at most `workers` of them.
+pub fn with_scratch<S: Send, T: Send>(
+    tasks: usize,
+    workers: usize,
+    make: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> T + Sync,
+) -> (Vec<T>, Vec<S>) {
+    let next = AtomicUsize::new(0);
+    let workers = workers.clamp(1, rayon::current_num_threads());
+    let parts: Vec<(Vec<(usize, T)>, Option<S>)> = (0..workers)
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| {
+            let mut scratch = None;
+            let mut results = Vec::new();
+            loop {
+                let task = next.fetch_add(1, Ordering::Relaxed);
+                if task >= tasks {
+                    return (results, scratch);
+                }
+                results.push((task, work(scratch.get_or_insert_with(&make), task)));
+            }
+        })
+        .collect();
+    let mut all: Vec<Option<T>> = (0..tasks).map(|_| None).collect();
+    let mut scratches = Vec::new();
+    for (results, scratch) in parts {
+        results.into_iter().for_each(|(task, result)| all[task] = Some(result));
+        scratches.extend(scratch);
+    }
+    (all.into_iter().flatten().collect(), scratches)
 }
