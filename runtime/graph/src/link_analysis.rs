@@ -205,7 +205,8 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
     let mut is_done = false;
     for restart in 1..=options.max_iter {
         run.check(|| format!("{restart} of at most {} restarts of hits", options.max_iter))?;
-        let (vector, residual) = lanczos(authorities, |x| product(into.0, into.1, &product(out.0, out.1, x)), run)?;
+        let (vector, residual) =
+            lanczos(authorities, options.tol, |x| product(into.0, into.1, &product(out.0, out.1, x)), run)?;
         authorities = vector;
         run.stage(format!("hits: restart {restart}, residual {residual:.1e}"));
         if residual <= options.tol {
@@ -234,12 +235,18 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
 const STEPS: usize = 20;
 
 /// The vector of length 1 that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its residual relative to the
-/// eigenvalue: Lanczos (1950), started at `start`.
-fn lanczos(start: Vec<f64>, matrix: impl Fn(&[f64]) -> Vec<f64>, run: &Run) -> Result<(Vec<f64>, f64), Error> {
+/// eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
+fn lanczos(
+    start: Vec<f64>,
+    tol: f64,
+    matrix: impl Fn(&[f64]) -> Vec<f64>,
+    run: &Run,
+) -> Result<(Vec<f64>, f64), Error> {
     let n = start.len();
     let dot = |a: &[f64], b: &[f64]| parallel::sum(n, |i| a[i] * b[i]);
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+    let (mut value, mut vector, mut residual) = (0.0, vec![1.0], 0.0);
     let length = dot(&start, &start).sqrt();
     basis.push(parallel::fill(n, |i| start[i] / length));
     for step in 0..STEPS.min(n) {
@@ -255,22 +262,19 @@ fn lanczos(start: Vec<f64>, matrix: impl Fn(&[f64]) -> Vec<f64>, run: &Run) -> R
         }
         let length = dot(&next, &next).sqrt();
         beside.push(length);
-        let scale = diagonal.iter().fold(0.0f64, |a, b| a.max(*b));
-        if length <= 1e-13 * scale || scale == 0.0 || step + 1 == STEPS.min(n) {
+        (value, vector) = largest_eigenvector(&diagonal, &beside);
+        residual = if value > 0.0 { length * vector[step].abs() / value } else { 0.0 };
+        if residual <= tol || length <= 1e-13 * value || step + 1 == STEPS.min(n) {
             break;
         }
         basis.push(parallel::fill(n, |i| next[i] / length));
     }
-    let (value, vector) = largest_eigenvector(&diagonal, &beside);
-    let last = diagonal.len() - 1;
-    let residual = if value > 0.0 { (beside[last] * vector[last]).abs() / value } else { 0.0 };
-    let residual = if residual.is_nan() { 0.0 } else { residual };
-    let sign = if vector[0] < 0.0 { -1.0 } else { 1.0 };
-    let ritz = parallel::fill(n, |i| (0..=last).map(|k| sign * vector[k] * basis[k][i]).sum());
-    match value > 0.0 {
-        true => Ok((ritz, residual)),
-        false => Ok((vec![0.0; n], 0.0)),
+    if value <= 0.0 {
+        return Ok((vec![0.0; n], 0.0));
     }
+    let sign = if vector[0] < 0.0 { -1.0 } else { 1.0 };
+    let ritz = parallel::fill(n, |i| basis.iter().zip(&vector).map(|(basis, part)| sign * part * basis[i]).sum());
+    Ok((ritz, residual))
 }
 
 /// The largest eigenvalue of a tridiagonal matrix and its eigenvector of length 1: Jacobi's rotations.

@@ -96,39 +96,39 @@ impl Oriented {
 
     /// By node, the sum over triangles of the product of the values of their edges.
     ///
-    /// In fixed point of 128 bits: the same in any order, with 80 bits or more after the point of the largest possible sum of a node.
+    /// In fixed point: the same in any order, exact to 2^-62 of the largest product of three values.
     pub fn sums(&self, values: &[f64], run: &Run) -> Result<Vec<f64>, Error> {
         let n = self.rank.len();
         let tasks = self.tasks();
-        let largest = values.iter().fold(0.0f64, |a, b| a.max(b.abs()));
-        let degree = (0..n as u32).map(|i| self.lower.len(i) + self.higher.len(i)).max();
-        let bound = largest.powi(3) * (degree.unwrap_or(0) as f64).powi(2);
-        if bound == 0.0 {
+        let largest = values.iter().fold(0.0f64, |a, b| a.max(b.abs())).powi(3);
+        if largest == 0.0 {
             return Ok(vec![0.0; n]);
         }
-        let scale = 2f64.powi((124.0 - bound.log2().ceil()).clamp(-1000.0, 1000.0) as i32);
-        let value = |arc: usize| values[self.lower.edges[arc] as usize];
+        let scale = 2f64.powi((62.0 - largest.log2().ceil()).clamp(-1000.0, 1000.0) as i32);
+        let lower = parallel::fill(self.lower.edges.len(), |arc| values[self.lower.edges[arc] as usize]);
         let work = |(marks, counts): &mut (Vec<f64>, Vec<i128>), task: usize| {
             if (run.is_stopped)() {
                 return;
             }
             for x in tasks[task].clone().map(|x| x as u32).filter(|x| self.lower.len(*x) > 0) {
-                self.lower.arcs(x).for_each(|arc| marks[self.lower.targets[arc] as usize] = value(arc));
+                self.lower.arcs(x).for_each(|arc| marks[self.lower.targets[arc] as usize] = lower[arc]);
+                let mut all = 0;
                 for (y, edge) in self.shorter(x) {
-                    let between = values[edge as usize];
-                    for arc in self.lower.arcs(y) {
-                        let k = self.lower.targets[arc] as usize;
-                        if marks[k] != 0.0 {
-                            // Sorted, so that it does not matter from where a triangle is found.
-                            let mut sides = [marks[k], value(arc), between];
-                            sides.sort_by(f64::total_cmp);
-                            let product = (sides[0] * sides[1] * sides[2] * scale) as i128;
-                            counts[k] += product;
-                            counts[y as usize] += product;
-                            counts[x as usize] += product;
+                    let between = values[edge as usize] * scale;
+                    let mut found = 0;
+                    let arcs = self.lower.arcs(y);
+                    for (k, value) in self.lower.targets[arcs.clone()].iter().zip(&lower[arcs]) {
+                        let mark = marks[*k as usize];
+                        if mark != 0.0 {
+                            let product = i128::from((mark * value * between) as i64);
+                            counts[*k as usize] += product;
+                            found += product;
                         }
                     }
+                    counts[y as usize] += found;
+                    all += found;
                 }
+                counts[x as usize] += all;
                 self.lower.row(x).iter().for_each(|k| marks[*k as usize] = 0.0);
             }
         };
