@@ -66,7 +66,10 @@ impl Search {
         while !active.is_empty() && !(run.is_stopped)() {
             depth += 1;
             let mut reached = Vec::new();
-            for v in active.drain(..) {
+            for (i, v) in active.drain(..).enumerate() {
+                if i & 0xfff == 0 && (run.is_stopped)() {
+                    break;
+                }
                 let bits = std::mem::take(&mut self.level[v as usize]);
                 for u in rows.row(v) {
                     let new = bits & !self.seen[*u as usize];
@@ -91,8 +94,6 @@ impl Search {
             std::mem::swap(&mut self.level, &mut self.next);
             active = reached;
         }
-        // What a stop has left.
-        active.iter().for_each(|v| self.level[*v as usize] = 0);
         let all = u64::MAX >> (64 - count);
         self.seen.iter().all(|seen| *seen == all).then_some(depths)
     }

@@ -47,7 +47,8 @@ pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -
     let (rows, weights) = (graph.in_rows(), graph.in_weights());
     for iteration in 1..=options.max_iter {
         run.check(|| format!("{iteration} of at most {} iterations of eigenvector_centrality", options.max_iter))?;
-        let mut next = rows.each(|v| x[v as usize] + gathered(rows, weights, v, &x));
+        let sum = |v: u32| x[v as usize] + gathered(rows, weights, v, &x);
+        let mut next = rows.try_each("eigenvector_centrality", run, sum)?;
         let length = parallel::sum(n, |v| next[v] * next[v]).sqrt();
         if length > 0.0 {
             next.iter_mut().for_each(|v| *v /= length);
@@ -109,7 +110,8 @@ pub fn katz_centrality(graph: &Graph, options: &Katz, run: &Run) -> Result<Vec<f
     let (rows, weights) = (graph.in_rows(), graph.in_weights());
     for iteration in 1..=options.max_iter {
         run.check(|| format!("{iteration} of at most {} iterations of katz_centrality", options.max_iter))?;
-        let next = rows.each(|v| options.alpha * gathered(rows, weights, v, &x) + beta(v));
+        let sum = |v: u32| options.alpha * gathered(rows, weights, v, &x) + beta(v);
+        let next = rows.try_each("katz_centrality", run, sum)?;
         let change = parallel::sum(n, |v| (next[v] - x[v]).abs());
         x = next;
         if change < n as f64 * options.tol {

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::parallel;
+use crate::run::Run;
 
 /// Nodes `0..n` and the edges between them. A clone shares the rows.
 ///
@@ -111,6 +112,28 @@ impl Rows {
         let mut all = Vec::with_capacity(self.nodes());
         parts.into_iter().for_each(|part| all.extend(part));
         all
+    }
+}
+
+impl Rows {
+    /// [`Rows::each`] for work that the user may stop: `algorithm` is the name in the error.
+    ///
+    /// # Errors
+    /// If the user stops it.
+    pub fn try_each<T: Send>(
+        &self,
+        algorithm: &str,
+        run: &Run,
+        value: impl Fn(u32) -> T + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let part = |range: Range<usize>| -> Result<Vec<T>, Error> {
+            run.check(|| format!("part of the arcs of {algorithm}"))?;
+            Ok(range.map(|v| value(v as u32)).collect())
+        };
+        let parts: Vec<Vec<T>> = self.ranges().into_par_iter().map(part).collect::<Result<_, Error>>()?;
+        let mut all = Vec::with_capacity(self.nodes());
+        parts.into_iter().for_each(|part| all.extend(part));
+        Ok(all)
     }
 }
 

@@ -163,8 +163,8 @@ pub(crate) fn gathered(rows: &Rows, weights: Option<&[f64]>, node: u32, values: 
 }
 
 /// [`gathered`] for each node: the product of an adjacency matrix and a vector.
-fn product(rows: &Rows, weights: Option<&[f64]>, values: &[f64]) -> Vec<f64> {
-    rows.each(|v| gathered(rows, weights, v, values))
+fn product(rows: &Rows, weights: Option<&[f64]>, values: &[f64], run: &Run) -> Result<Vec<f64>, Error> {
+    rows.try_each("hits", run, |v| gathered(rows, weights, v, values))
 }
 
 /// The parameters of [`hits`] with NetworkX's defaults.
@@ -202,11 +202,11 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
     }
     let (out, into) = ((graph.out_rows(), graph.out_weights()), (graph.in_rows(), graph.in_weights()));
     let mut authorities = start.unwrap_or_else(|| vec![1.0; n]);
+    let square = |x: &[f64]| product(into.0, into.1, &product(out.0, out.1, x, run)?, run);
     let mut is_done = false;
     for restart in 1..=options.max_iter {
         run.check(|| format!("{restart} of at most {} restarts of hits", options.max_iter))?;
-        let (vector, residual) =
-            lanczos(authorities, options.tol, |x| product(into.0, into.1, &product(out.0, out.1, x)), run)?;
+        let (vector, residual) = lanczos(authorities, options.tol, square, run)?;
         authorities = vector;
         run.stage(format!("hits: restart {restart}, residual {residual:.1e}"));
         if residual <= options.tol {
@@ -219,7 +219,7 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
     }
     // Rounding leaves tiny negative numbers.
     authorities.iter_mut().for_each(|a| *a = a.max(0.0));
-    let mut hubs = product(out.0, out.1, &authorities);
+    let mut hubs = product(out.0, out.1, &authorities, run)?;
     if options.normalized {
         for values in [&mut hubs, &mut authorities] {
             let sum = parallel::sum(n, |v| values[v]);
@@ -239,7 +239,7 @@ const STEPS: usize = 20;
 fn lanczos(
     start: Vec<f64>,
     tol: f64,
-    matrix: impl Fn(&[f64]) -> Vec<f64>,
+    matrix: impl Fn(&[f64]) -> Result<Vec<f64>, Error>,
     run: &Run,
 ) -> Result<(Vec<f64>, f64), Error> {
     let n = start.len();
@@ -251,7 +251,7 @@ fn lanczos(
     basis.push(parallel::fill(n, |i| start[i] / length));
     for step in 0..STEPS.min(n) {
         run.check(|| format!("{step} steps of hits"))?;
-        let mut next = matrix(&basis[step]);
+        let mut next = matrix(&basis[step])?;
         diagonal.push(dot(&next, &basis[step]));
         // Twice is enough (Parlett 1980).
         for _ in 0..2 {

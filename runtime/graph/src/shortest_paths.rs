@@ -150,7 +150,11 @@ fn heap(
 /// Bins after the current one that a round tells apart: nodes beyond are sorted when their bin comes.
 const BINS: usize = 64;
 
+/// Nodes from which on a round is for all threads.
+const PARALLEL: usize = 256;
+
 /// What a round of delta-stepping has found.
+#[derive(Default)]
 struct Round {
     /// Nodes of the current bin, brought nearer.
     near: Vec<u32>,
@@ -189,16 +193,18 @@ impl Delta<'_> {
         f64::from_bits(self.distance[node as usize].load(Relaxed))
     }
 
-    /// Follows the arcs of nodes, on all threads if there are many.
+    /// Follows the arcs of nodes on all threads.
     fn round(&self, nodes: &[u32], current: u64, arcs: Arcs) -> Vec<Round> {
-        match nodes.len() < 256 {
-            true => vec![self.follow(nodes, current, arcs)],
-            false => nodes.par_chunks(256).map(|nodes| self.follow(nodes, current, arcs)).collect(),
-        }
+        let follow = |nodes: &[u32]| {
+            let mut round = Round::default();
+            self.follow(nodes, current, arcs, &mut round);
+            round
+        };
+        nodes.par_chunks(PARALLEL).map(follow).collect()
     }
 
-    fn follow(&self, nodes: &[u32], current: u64, arcs: Arcs) -> Round {
-        let mut round = Round { near: Vec::new(), later: vec![Vec::new(); BINS], settled: Vec::new() };
+    fn follow(&self, nodes: &[u32], current: u64, arcs: Arcs, round: &mut Round) {
+        round.later.resize_with(BINS, Vec::new);
         for node in nodes {
             let bits = self.distance[*node as usize].load(Relaxed);
             let here = f64::from_bits(bits);
@@ -228,7 +234,6 @@ impl Delta<'_> {
                 }
             }
         }
-        round
     }
 }
 
@@ -253,6 +258,8 @@ fn delta_stepping(
     sources.iter().for_each(|s| state.distance[*s as usize].store(0, Relaxed));
     let mut bins: BTreeMap<u64, Vec<Vec<u32>>> = BTreeMap::from([(0, vec![sources.to_vec()])]);
     let far = || target.map_or(f64::INFINITY, |t| state.distance(t));
+    // A round of few nodes is used again: there may be as many rounds as nodes.
+    let mut small = Round::default();
     let mut rounds = 0;
     while let Some((current, lists)) = bins.pop_first() {
         if current > state.bin(far()) {
@@ -264,13 +271,17 @@ fn delta_stepping(
         while !level.is_empty() {
             rounds += 1;
             run.check(|| format!("{rounds} rounds of delta-stepping"))?;
-            let found = state.round(&level, current, arcs);
+            if level.len() < PARALLEL {
+                state.follow(&level, current, arcs, &mut small);
+            }
+            let mut found = if level.len() < PARALLEL { Vec::new() } else { state.round(&level, current, arcs) };
             level.clear();
-            for round in found {
-                level.extend(round.near);
-                settled.extend(round.settled);
-                for (bin, list) in round.later.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-                    bins.entry(current.saturating_add(bin as u64 + 1)).or_default().push(list);
+            for round in found.iter_mut().chain([&mut small]) {
+                level.append(&mut round.near);
+                settled.append(&mut round.settled);
+                for (bin, list) in round.later.iter_mut().enumerate().filter(|(_, list)| !list.is_empty()) {
+                    let bin = current.saturating_add(bin as u64 + 1);
+                    bins.entry(bin).or_default().push(std::mem::take(list));
                 }
             }
             // Heavy arcs lead to later bins but for rounding: then light arcs are followed once more.

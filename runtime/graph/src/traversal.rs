@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::graph::{Graph, Rows};
-use crate::parallel::{self, CHUNK};
+use crate::parallel::CHUNK;
 use crate::run::Run;
 
 /// In place of a node or a distance: there is none.
@@ -219,14 +219,14 @@ fn search_inwards(inwards: &Rows, seen: &mut Seen, depth: u32, run: &Run) -> usi
 pub fn predecessors(graph: &Graph, distance: &[u32], run: &Run) -> Result<Vec<u32>, Error> {
     let inwards = if graph.is_directed() { graph.made_in_rows() } else { Some(graph.out_rows()) };
     let found = match inwards {
-        Some(rows) => parallel::fill(rows.nodes(), |v| match distance[v] {
+        Some(rows) => rows.try_each("predecessors", run, |v| match distance[v as usize] {
             NONE | 0 => NONE,
-            d => rows.row(v as u32).iter().copied().find(|u| distance[*u as usize] == d - 1).unwrap_or(NONE),
-        }),
+            d => rows.row(v).iter().copied().find(|u| distance[*u as usize] == d - 1).unwrap_or(NONE),
+        })?,
         None => {
             let rows = graph.out_rows();
             let lowest: Vec<AtomicU32> = (0..rows.nodes()).map(|_| AtomicU32::new(NONE)).collect();
-            rows.ranges().into_par_iter().for_each(|range| {
+            rows.ranges().into_par_iter().filter(|_| !(run.is_stopped)()).for_each(|range| {
                 for u in range.map(|u| u as u32).filter(|u| distance[*u as usize] != NONE) {
                     let next = distance[u as usize] + 1;
                     for v in rows.row(u).iter().filter(|v| distance[**v as usize] == next) {

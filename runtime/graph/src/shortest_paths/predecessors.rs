@@ -14,8 +14,8 @@ use crate::traversal::NONE;
 pub fn of(graph: &Graph, distance: &[f64], sources: &[u32], run: &Run) -> Result<Vec<u32>, Error> {
     run.check(|| "the distances of shortest paths".to_string())?;
     let mut found = match graph.made_in_rows() {
-        Some(_) => pulled(graph, distance),
-        None => pushed(graph, distance),
+        Some(_) => pulled(graph, distance, run)?,
+        None => pushed(graph, distance, run),
     };
     run.check(|| "the predecessors of shortest paths".to_string())?;
     sources.iter().for_each(|s| found[*s as usize] = NONE);
@@ -33,9 +33,9 @@ pub fn of(graph: &Graph, distance: &[f64], sources: &[u32], run: &Run) -> Result
 }
 
 /// The lowest nearer node of each row by target.
-fn pulled(graph: &Graph, distance: &[f64]) -> Vec<u32> {
+fn pulled(graph: &Graph, distance: &[f64], run: &Run) -> Result<Vec<u32>, Error> {
     let (rows, weights) = (graph.in_rows(), graph.in_weights());
-    rows.each(|v| {
+    rows.try_each("predecessors", run, |v| {
         let there = distance[v as usize];
         if there == f64::INFINITY {
             return NONE;
@@ -49,10 +49,10 @@ fn pulled(graph: &Graph, distance: &[f64]) -> Vec<u32> {
 }
 
 /// The same from rows by source.
-fn pushed(graph: &Graph, distance: &[f64]) -> Vec<u32> {
+fn pushed(graph: &Graph, distance: &[f64], run: &Run) -> Vec<u32> {
     let (rows, weights) = (graph.out_rows(), graph.out_weights());
     let lowest: Vec<AtomicU32> = (0..rows.nodes()).map(|_| AtomicU32::new(NONE)).collect();
-    rows.ranges().into_par_iter().for_each(|range| {
+    rows.ranges().into_par_iter().filter(|_| !(run.is_stopped)()).for_each(|range| {
         for u in range.map(|u| u as u32).filter(|u| distance[*u as usize] != f64::INFINITY) {
             let here = distance[u as usize];
             for arc in rows.arcs(u) {
