@@ -41,7 +41,6 @@ def main():
     best("igraph strong components", lambda: d.connected_components(mode="strong"))
     s = g.copy().simplify()
     best("igraph coreness", s.coreness)
-    best("igraph triangles", lambda: s.count_adjacent_triangles() if hasattr(s, "count_adjacent_triangles") else s.transitivity_local_undirected())
     best("igraph clustering", lambda: s.transitivity_local_undirected())
 
     def build(directed, weighted):

@@ -1,6 +1,7 @@
 """Writes `cluster.json`: triangles, clustering and squares of NetworkX 3.6.1.
 
-Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_cluster.py`. The graphs are those of `graphs.py`, on distinct pairs.
+Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_cluster.py`.
+The graphs are those of `graphs.py`, on distinct pairs.
 """
 
 import networkx as nx

@@ -1,6 +1,7 @@
 """Writes `paths.json`: shortest paths of NetworkX 3.6.1.
 
-Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_paths.py`. The graphs are those of `graphs.py`, and some with negative weights.
+Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_paths.py`.
+The graphs are those of `graphs.py`, and some with negative weights.
 """
 
 import networkx as nx
@@ -17,7 +18,8 @@ def negative():
     """Directed graphs with negative weights: weights of the form w + p(u) - p(v) have no negative cycle."""
     r = Random(20)
     out = {}
-    for name, n, m, least in [("potential", 30, 100, 0), ("zero_cycles", 12, 60, 0), ("cycle", 20, 60, -3), ("chance", 25, 45, -1)]:
+    kinds = [("potential", 30, 100, 0), ("zero_cycles", 12, 60, 0), ("cycle", 20, 60, -3), ("chance", 25, 45, -1)]
+    for name, n, m, least in kinds:
         potential = [r.below(21) - 10 for _ in range(n)]
         edges = [(r.below(n), r.below(n)) for _ in range(m)]
         spread = 1 if name == "zero_cycles" else 12

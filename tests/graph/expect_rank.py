@@ -1,6 +1,7 @@
 """Writes `rank.json`: PageRank, HITS, eigenvector and Katz centrality of NetworkX 3.6.1.
 
-Run in an environment with NetworkX 3.6.1 and SciPy: `python tests/graph/expect_rank.py`. The graphs are those of `graphs.py`.
+Run in an environment with NetworkX 3.6.1 and SciPy: `python tests/graph/expect_rank.py`.
+The graphs are those of `graphs.py`.
 """
 
 import networkx as nx
@@ -56,7 +57,8 @@ def hits(g, x):
     values = np.linalg.svd(a, compute_uv=False)
     if values[0] == 0 or values[1] > 0.999 * values[0]:
         return None
-    hubs, authorities = nx.hits(x, tol=1e-12)
+    # A start of NetworkX's own choice is random, and so are the last digits.
+    hubs, authorities = nx.hits(x, tol=1e-12, nstart={v: 1.0 for v in x})
     return {"hubs": by_node(hubs, g), "authorities": by_node(authorities, g)}
 
 

@@ -1,6 +1,7 @@
 """Writes `structure.json`: degrees, searches, components, cores, orders and distances of NetworkX 3.6.1.
 
-Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_structure.py`. The graphs are those of `graphs.py`.
+Run in an environment with NetworkX 3.6.1: `python tests/graph/expect_structure.py`.
+The graphs are those of `graphs.py`.
 """
 
 import networkx as nx
@@ -19,7 +20,8 @@ def distances(g, lengths):
 
 
 def degrees(g, x):
-    out = {"degree": [d for _, d in x.degree()], "density": nx.density(x), "degree_centrality": by_node(nx.degree_centrality(x), g)}
+    centrality = by_node(nx.degree_centrality(x), g)
+    out = {"degree": [d for _, d in x.degree()], "density": nx.density(x), "degree_centrality": centrality}
     if g["directed"]:
         out["in_degree"] = [d for _, d in x.in_degree()]
         out["out_degree"] = [d for _, d in x.out_degree()]
@@ -32,10 +34,9 @@ def searches(g, x):
     for source in sorted({0, g["n"] // 2, g["n"] - 1} & set(range(g["n"]))):
         lengths = dict(nx.single_source_shortest_path_length(x, source))
         # The lowest neighbour that is one hop nearer.
+        neighbours = x.pred if g["directed"] else x.adj
         before = [
-            min((u for u in (x.pred[v] if g["directed"] else x.adj[v]) if lengths.get(u, -9) == lengths[v] - 1), default=-1)
-            if lengths.get(v, 0)
-            else -1
+            min(u for u in neighbours[v] if lengths.get(u, -9) == lengths[v] - 1) if lengths.get(v) else -1
             for v in range(g["n"])
         ]
         out.append({

@@ -1,7 +1,7 @@
 """The graphs of the expectations, written to `graphs.json` for the tests in Rust: `python tests/graph/graphs.py`.
 
-A graph is a dict of `directed`, `n`, `edges` (pairs of nodes `0..n`) and, if it is weighted, `weights` by edge. The random ones come from a generator
-of this file, so that other versions of NumPy and NetworkX give the same.
+A graph is a dict of `directed`, `n`, `edges` (pairs of nodes `0..n`) and, if it is weighted, `weights` by edge.
+The random ones come from a generator of this file, so that other versions of NumPy and NetworkX give the same.
 """
 
 import json
@@ -68,7 +68,7 @@ def acyclic(seed, n, m):
 
 
 def graphs():
-    """By name. Names that begin with `multi` have parallel edges and self-loops, those with `loops` self-loops alone."""
+    """By name. `multi` graphs have parallel edges and self-loops, `loops` self-loops alone."""
     return {
         "empty": graph(False, 0, []),
         "one": graph(False, 1, []),
@@ -114,8 +114,8 @@ def to_networkx(g, *, weighted=True):
     """A graph of NetworkX with all edges: a multigraph if there are parallel ones."""
     pairs = [tuple(e) if g["directed"] else tuple(sorted(e)) for e in g["edges"]]
     parallel = len(set(pairs)) < len(pairs)
-    kind = (nx.MultiDiGraph if g["directed"] else nx.MultiGraph) if parallel else (nx.DiGraph if g["directed"] else nx.Graph)
-    made = kind()
+    plain, multi = (nx.DiGraph, nx.MultiDiGraph) if g["directed"] else (nx.Graph, nx.MultiGraph)
+    made = multi() if parallel else plain()
     made.add_nodes_from(range(g["n"]))
     weights = g.get("weights") if weighted else None
     for i, (u, v) in enumerate(g["edges"]):

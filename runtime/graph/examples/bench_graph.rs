@@ -1,6 +1,7 @@
 //! Times of the algorithms on R-MAT graphs: `cargo run --release -p onrush-graph --example bench_graph [scale] [file]`.
 //!
-//! The edges are written to the file as pairs of u32 for the peers: `tests/graph/bench_graph.py`. Times are milliseconds, the best of three.
+//! The edges are written to the file as pairs of u32 for the peers: `tests/graph/bench_graph.py`. Times are
+//! milliseconds, the best of three.
 
 use std::time::Instant;
 

@@ -26,8 +26,8 @@ pub fn triangles(graph: &Graph, run: &Run) -> Result<Vec<u64>, Error> {
 
 /// The part of the pairs of neighbours that are neighbours of each other. NetworkX: `clustering`.
 ///
-/// Weighted, each triangle counts by the geometric mean of its weights, divided by the largest weight. Of a directed graph, all eight kinds of
-/// triangles count (Fagiolo 2007). 0 where a node is in no triangle. O(edges^1.5).
+/// Weighted, each triangle counts by the geometric mean of its weights, divided by the largest weight. Of a directed
+/// graph, all eight kinds of triangles count (Fagiolo 2007). 0 where a node is in no triangle. O(edges^1.5).
 ///
 /// # Errors
 /// If all weights are 0 or the largest is negative, or the user stops it.

@@ -52,7 +52,8 @@ impl Components {
     }
 }
 
-/// The components of an undirected graph. NetworkX: `connected_components`, by Afforest (Sutton, Ben-Nun and Barak 2018). O(nodes + edges).
+/// The components of an undirected graph. NetworkX: `connected_components`, by Afforest (Sutton, Ben-Nun and Barak
+/// 2018). O(nodes + edges).
 ///
 /// # Errors
 /// If the graph is directed, or the user stops it.
@@ -63,7 +64,8 @@ pub fn connected_components(graph: &Graph, run: &Run) -> Result<Components, Erro
     Ok(Components::of(&labels(graph, run)?))
 }
 
-/// The components of a directed graph without regard to directions. NetworkX: `weakly_connected_components`, by Afforest. O(nodes + edges).
+/// The components of a directed graph without regard to directions. NetworkX: `weakly_connected_components`, by
+/// Afforest. O(nodes + edges).
 ///
 /// # Errors
 /// If the graph is undirected, or the user stops it.
@@ -130,7 +132,8 @@ pub(crate) fn labels(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
         compress(&labels);
     }
     let largest = sampled(&labels);
-    // The arcs within the largest component are most of all and are not read: those to other nodes stand in their rows too.
+    // The arcs within the largest component are most of all and are not read: those to other nodes stand in their rows
+    // too.
     out.ranges().into_par_iter().for_each(|range| {
         if (run.is_stopped)() {
             return;
@@ -201,10 +204,11 @@ fn sampled(labels: &[AtomicU32]) -> Option<u32> {
     sample.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map(|same| same[0])
 }
 
-/// The components of a directed graph in which every node reaches every other. NetworkX: `strongly_connected_components`.
+/// The components of a directed graph in which every node reaches every other. NetworkX:
+/// `strongly_connected_components`.
 ///
-/// O(nodes + edges): the component of the node with most arcs by two breadth-first searches on all threads, the rest by Tarjan's algorithm (1972) on
-/// one.
+/// O(nodes + edges): the component of the node with most arcs by two breadth-first searches on all threads, the rest by
+/// Tarjan's algorithm (1972) on one.
 ///
 /// # Errors
 /// If the graph is undirected, or the user stops it.

@@ -14,8 +14,8 @@ const LARGE: usize = 1 << 22;
 
 /// The largest k for which each node is in a part of the graph where all have k neighbours. NetworkX: `core_number`.
 ///
-/// Parallel edges count once. Of a directed graph, neighbours in and out count, both if an edge goes each way. O(nodes + edges): by buckets of degrees
-/// (Batagelj and Zaversnik 2003) on one thread, for large graphs in rounds on all.
+/// Parallel edges count once. Of a directed graph, neighbours in and out count, both if an edge goes each way. O(nodes
+/// + edges): by buckets of degrees (Batagelj and Zaversnik 2003) on one thread, for large graphs in rounds on all.
 ///
 /// # Errors
 /// If the graph has self-loops, or the user stops it.
@@ -115,8 +115,8 @@ fn in_rounds(rows: &[&Rows], run: &Run) -> Result<Vec<u32>, Error> {
     Ok(core)
 }
 
-/// The nodes whose core number is at least `k`, ascending: the largest part of the graph where all have `k` neighbours. `k` is the largest core
-/// number if `None`. NetworkX: `k_core`.
+/// The nodes whose core number is at least `k`, ascending: the largest part of the graph where all have `k` neighbours.
+/// `k` is the largest core number if `None`. NetworkX: `k_core`.
 ///
 /// # Errors
 /// As [`core_number`].

@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::run::Run;
 
-/// The nodes in generations: each edge leads to a later one, and each node stands in the first that can be. Ascending within a generation. NetworkX:
-/// `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
+/// The nodes in generations: each edge leads to a later one, and each node stands in the first that can be. Ascending
+/// within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
 ///
 /// # Errors
 /// If the graph is undirected or has a cycle, or the user stops it.
@@ -22,8 +22,8 @@ pub fn topological_generations(graph: &Graph, run: &Run) -> Result<Vec<Vec<u32>>
     }
 }
 
-/// The nodes in an order in which each edge leads to a later one: by generation, then by number. NetworkX: `topological_sort`, whose nodes of one
-/// generation come in the order of its edges.
+/// The nodes in an order in which each edge leads to a later one: by generation, then by number. NetworkX:
+/// `topological_sort`, whose nodes of one generation come in the order of its edges.
 ///
 /// # Errors
 /// If the graph is undirected or has a cycle, or the user stops it.

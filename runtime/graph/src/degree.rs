@@ -3,7 +3,8 @@
 use crate::graph::{Graph, loops_of};
 use crate::parallel;
 
-/// Number of edges at each node. A self-loop counts 2; of a directed graph, edges out and in. NetworkX: `Graph.degree`. O(nodes).
+/// Number of edges at each node. A self-loop counts 2; of a directed graph, edges out and in. NetworkX: `Graph.degree`.
+/// O(nodes).
 pub fn degree(graph: &Graph) -> Vec<u64> {
     let out = graph.out_rows();
     if graph.is_directed() {
@@ -24,7 +25,8 @@ pub fn in_degree(graph: &Graph) -> Vec<u64> {
     }
 }
 
-/// Number of edges out of each node of a directed graph; the degree of an undirected one. NetworkX: `DiGraph.out_degree`.
+/// Number of edges out of each node of a directed graph; the degree of an undirected one. NetworkX:
+/// `DiGraph.out_degree`.
 pub fn out_degree(graph: &Graph) -> Vec<u64> {
     match graph.is_directed() {
         true => parallel::fill(graph.nodes(), |v| graph.out_rows().len(v as u32) as u64),
@@ -32,7 +34,8 @@ pub fn out_degree(graph: &Graph) -> Vec<u64> {
     }
 }
 
-/// Degree / (n - 1): above 1 where there are loops or parallel edges, and 1 if there is one node. NetworkX: `degree_centrality`.
+/// Degree / (n - 1): above 1 where there are loops or parallel edges, and 1 if there is one node. NetworkX:
+/// `degree_centrality`.
 pub fn degree_centrality(graph: &Graph) -> Vec<f64> {
     centrality(&degree(graph))
 }
@@ -55,7 +58,8 @@ fn centrality(degrees: &[u64]) -> Vec<f64> {
     parallel::fill(degrees.len(), |v| degrees[v] as f64 * scale)
 }
 
-/// Edges / possible edges without loops: above 1 where there are loops or parallel edges, and 0 of less than two nodes. NetworkX: `density`.
+/// Edges / possible edges without loops: above 1 where there are loops or parallel edges, and 0 of less than two nodes.
+/// NetworkX: `density`.
 pub fn density(graph: &Graph) -> f64 {
     let (n, m) = (graph.nodes() as f64, graph.edges() as f64);
     if m == 0.0 || n <= 1.0 {

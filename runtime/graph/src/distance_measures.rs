@@ -124,8 +124,8 @@ fn check_nodes(graph: &Graph, name: &str) -> Result<(), Error> {
 
 /// The largest eccentricity. NetworkX: `diameter`.
 ///
-/// Of an undirected graph by bounds (Takes and Kosters 2011), some tens of searches where most graphs are concerned; of a directed one by
-/// [`eccentricity`].
+/// Of an undirected graph by bounds (Takes and Kosters 2011), some tens of searches where most graphs are concerned; of
+/// a directed one by [`eccentricity`].
 ///
 /// # Errors
 /// If there are no nodes, a node does not reach all others, or the user stops it.
@@ -141,7 +141,8 @@ pub fn diameter(graph: &Graph, run: &Run) -> Result<u32, Error> {
     let mut longest = 0;
     let mut searches = 0u64;
     while !open.is_empty() {
-        // In turn the node that may be farthest out and the one that may be innermost; ties go to the highest degree, then to the lowest node.
+        // In turn the node that may be farthest out and the one that may be innermost; ties go to the highest degree,
+        // then to the lowest node.
         let degree = |v: u32| rows.len(v);
         let pick = match searches % 2 {
             0 => open.iter().max_by_key(|v| (high[**v as usize], degree(**v), u32::MAX - **v)),

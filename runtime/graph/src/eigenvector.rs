@@ -22,11 +22,12 @@ impl Default for Eigenvector<'_> {
     }
 }
 
-/// The left eigenvector of the adjacency matrix at its largest eigenvalue, of length 1: a node counts as much as those that lead to it. NetworkX:
-/// `eigenvector_centrality`, by power iteration on A + I. O(nodes + edges) for each iteration.
+/// The left eigenvector of the adjacency matrix at its largest eigenvalue, of length 1: a node counts as much as those
+/// that lead to it. NetworkX: `eigenvector_centrality`, by power iteration on A + I. O(nodes + edges) for each
+/// iteration.
 ///
-/// # Errors
-/// If there are no nodes, a weight is negative, `nstart` has another length or only zeros, it does not converge, or the user stops it.
+/// # Errors If there are no nodes, a weight is negative, `nstart` has another length or only zeros, it does not
+/// converge, or the user stops it.
 pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
     if n == 0 {
@@ -87,7 +88,8 @@ impl Default for Katz<'_> {
     }
 }
 
-/// The sum over all walks into each node, `alpha` times less for each edge. NetworkX: `katz_centrality`. O(nodes + edges) for each iteration.
+/// The sum over all walks into each node, `alpha` times less for each edge. NetworkX: `katz_centrality`. O(nodes +
+/// edges) for each iteration.
 ///
 /// # Errors
 /// If a vector has another length, it does not converge, or the user stops it.

@@ -20,8 +20,9 @@ pub fn complete(n: u32) -> Ends {
     (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v))).unzip()
 }
 
-/// A random graph of `2^scale` nodes with `edge_factor` edges for each: R-MAT (Chakrabarti, Zhan and Faloutsos 2004) with the probabilities 0.57,
-/// 0.19, 0.19 and 0.05 of Graph500. Self-loops and parallel edges occur. `scale` is at most 31.
+/// A random graph of `2^scale` nodes with `edge_factor` edges for each: R-MAT (Chakrabarti, Zhan and Faloutsos 2004)
+/// with the probabilities 0.57, 0.19, 0.19 and 0.05 of Graph500. Self-loops and parallel edges occur. `scale` is at
+/// most 31.
 pub fn rmat(scale: u32, edge_factor: u32, seed: u64) -> Ends {
     let edges = (edge_factor as usize) << scale;
     let ends = |edge: usize| {

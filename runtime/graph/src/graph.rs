@@ -15,8 +15,8 @@ use crate::run::Run;
 
 /// Nodes `0..n` and the edges between them. A clone shares the rows.
 ///
-/// Parallel edges and self-loops are kept. An undirected edge between different nodes is an arc in the rows of both; an undirected self-loop is one
-/// arc of its row, as in NetworkX's adjacency. Weights belong to edges and are finite.
+/// Parallel edges and self-loops are kept. An undirected edge between different nodes is an arc in the rows of both; an
+/// undirected self-loop is one arc of its row, as in NetworkX's adjacency. Weights belong to edges and are finite.
 #[derive(Clone, Debug)]
 pub struct Graph {
     shape: Arc<Shape>,
@@ -142,8 +142,8 @@ impl Graph {
     ///
     /// Takes O(nodes + edges log(longest row)) time on all threads.
     ///
-    /// # Errors
-    /// If the columns differ in length, an end is not below `nodes`, a weight is not finite, or there are 2^32 - 1 edges or more.
+    /// # Errors If the columns differ in length, an end is not below `nodes`, a weight is not finite, or there are 2^32
+    /// - 1 edges or more.
     pub fn new(
         directed: bool,
         nodes: u32,
@@ -273,10 +273,11 @@ impl Graph {
         })
     }
 
-    /// One edge for each pair of nodes that has one, and no self-loops. Weights of parallel edges add up, in the order of the edges.
+    /// One edge for each pair of nodes that has one, and no self-loops. Weights of parallel edges add up, in the order
+    /// of the edges.
     ///
-    /// An edge keeps the number of the first of its parallel edges, so that edge numbers may be larger than [`Graph::edges`]. Directed graphs keep
-    /// their directions. Made once; the same graph if it is simple already.
+    /// An edge keeps the number of the first of its parallel edges, so that edge numbers may be larger than
+    /// [`Graph::edges`]. Directed graphs keep their directions. Made once; the same graph if it is simple already.
     pub fn simple(&self) -> Graph {
         let made = self.shape.simple.get_or_init(|| build::simple(&self.shape).map(Arc::new));
         let Some(shape) = made else { return self.clone() };

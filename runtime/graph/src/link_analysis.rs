@@ -29,11 +29,11 @@ impl Default for PageRank<'_> {
     }
 }
 
-/// The probability of being at each node of a walk that follows edges by their weights. NetworkX: `pagerank`, by power iteration. O(nodes + edges)
-/// for each iteration.
+/// The probability of being at each node of a walk that follows edges by their weights. NetworkX: `pagerank`, by power
+/// iteration. O(nodes + edges) for each iteration.
 ///
-/// # Errors
-/// If a parameter or a weight is negative, a vector has another length or the sum 0, the ranks do not converge, or the user stops it.
+/// # Errors If a parameter or a weight is negative, a vector has another length or the sum 0, the ranks do not
+/// converge, or the user stops it.
 pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
     graph.check_positive("pagerank")?;
@@ -186,13 +186,15 @@ impl Default for Hits<'_> {
     }
 }
 
-/// Hubs and authorities (Kleinberg 1999): the singular vectors of the adjacency matrix at its largest singular value. NetworkX: `hits`.
+/// Hubs and authorities (Kleinberg 1999): the singular vectors of the adjacency matrix at its largest singular value.
+/// NetworkX: `hits`.
 ///
-/// By the Lanczos iteration on A'A, restarted, with full orthogonalisation. Where several singular values are largest, the result is the projection
-/// of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges. O(nodes + edges) for each of at most 20 steps a restart.
+/// By the Lanczos iteration on A'A, restarted, with full orthogonalisation. Where several singular values are largest,
+/// the result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges.
+/// O(nodes + edges) for each of at most 20 steps a restart.
 ///
-/// # Errors
-/// If a weight is negative, `nstart` has another length or only zeros, the vectors do not converge, or the user stops it.
+/// # Errors If a weight is negative, `nstart` has another length or only zeros, the vectors do not converge, or the
+/// user stops it.
 pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let n = graph.nodes();
     graph.check_positive("hits")?;
@@ -234,8 +236,8 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
 /// Steps of a Lanczos iteration: each keeps a vector.
 const STEPS: usize = 20;
 
-/// The vector of length 1 that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its residual relative to the
-/// eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
+/// The vector of length 1 that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its
+/// residual relative to the eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
 fn lanczos(
     start: Vec<f64>,
     tol: f64,

@@ -1,7 +1,7 @@
 //! Breadth-first search: distances in hops, predecessors and layers.
 //!
-//! Direction-optimising (Beamer, Asanovic and Patterson 2012): a level is searched from its nodes outwards, or from the nodes that are left inwards.
-//! Distances do not depend on the direction; predecessors are chosen after the search.
+//! Direction-optimising (Beamer, Asanovic and Patterson 2012): a level is searched from its nodes outwards, or from the
+//! nodes that are left inwards. Distances do not depend on the direction; predecessors are chosen after the search.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -29,12 +29,14 @@ const SMALL: usize = 1 << 13;
 pub struct Bfs {
     /// Hops from the source. [`NONE`] if the node is not reached.
     pub distance: Vec<u32>,
-    /// The lowest node one hop nearer that has an edge to the node. [`NONE`] of the source and if the node is not reached.
+    /// The lowest node one hop nearer that has an edge to the node. [`NONE`] of the source and if the node is not
+    /// reached.
     pub predecessor: Vec<u32>,
 }
 
-/// Distances and predecessors of the nodes within `depth_limit` hops of `source`. NetworkX: `single_source_shortest_path_length`, `bfs_predecessors`,
-/// with the lowest predecessor instead of the first found. O(nodes + edges).
+/// Distances and predecessors of the nodes within `depth_limit` hops of `source`. NetworkX:
+/// `single_source_shortest_path_length`, `bfs_predecessors`, with the lowest predecessor instead of the first found.
+/// O(nodes + edges).
 ///
 /// # Errors
 /// If there is no such node, or the user stops it.
@@ -187,7 +189,8 @@ fn search_inwards(inwards: &Rows, seen: &mut Seen, depth: u32, run: &Run) -> usi
             if node >= n {
                 break;
             }
-            // All neighbours of nodes of earlier levels are reached: a reached neighbour of an unreached node is of the last level.
+            // All neighbours of nodes of earlier levels are reached: a reached neighbour of an unreached node is of the
+            // last level.
             let is_reached = |v: &u32| before[*v as usize >> 6].load(Relaxed) >> (v & 63) & 1 == 1;
             if inwards.row(node as u32).iter().any(is_reached) {
                 found |= 1 << bit;

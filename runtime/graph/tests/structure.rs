@@ -1,4 +1,5 @@
-//! Degrees, searches, components, cores, orders and distances against NetworkX 3.6.1 (`tests/graph/expect_structure.py`).
+//! Degrees, searches, components, cores, orders and distances against NetworkX 3.6.1
+//! (`tests/graph/expect_structure.py`).
 
 #[path = "support/expectations.rs"]
 mod expectations;

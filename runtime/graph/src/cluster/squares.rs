@@ -8,8 +8,8 @@ use crate::run::Run;
 /// Memory for the counts of all threads, in bytes.
 const COUNTS: usize = 4 << 30;
 
-/// The part of the pairs of neighbours that have a common neighbour besides the node, among all that could (Lind, González and Herrmann 2005; Zhang
-/// and others 2008). NetworkX: `square_clustering`.
+/// The part of the pairs of neighbours that have a common neighbour besides the node, among all that could (Lind,
+/// González and Herrmann 2005; Zhang and others 2008). NetworkX: `square_clustering`.
 ///
 /// O(sum of the squares of degrees).
 ///

@@ -1,7 +1,8 @@
 //! Rows from edges: a counting sort in two levels, and a sort within rows.
 //!
-//! Arcs are first sorted by ranges of rows, chunk by chunk of edges, then each range is sorted by row. Bounds of chunks and ranges depend on the
-//! sizes alone, and equal arcs stand in the order of edges, so the rows are the same on any number of threads.
+//! Arcs are first sorted by ranges of rows, chunk by chunk of edges, then each range is sorted by row. Bounds of chunks
+//! and ranges depend on the sizes alone, and equal arcs stand in the order of edges, so the rows are the same on any
+//! number of threads.
 
 use std::ops::Range;
 use std::sync::OnceLock;

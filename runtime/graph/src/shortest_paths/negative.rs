@@ -12,8 +12,8 @@ use crate::traversal::NONE;
 /// Distances by weights of any sign, and predecessors: on the path with the fewest edges, the lowest node. NetworkX:
 /// `single_source_bellman_ford`, whose ties go to the first found.
 ///
-/// With a queue (Moore 1959), and a look for cycles among predecessors after each O(nodes) steps (Cherkassky and Goldberg 1999).
-/// O(nodes edges) at most, on one thread. An undirected edge of negative weight is a cycle.
+/// With a queue (Moore 1959), and a look for cycles among predecessors after each O(nodes) steps (Cherkassky and
+/// Goldberg 1999). O(nodes edges) at most, on one thread. An undirected edge of negative weight is a cycle.
 ///
 /// # Errors
 /// If there is no such node, a cycle of negative weight is reached (code `negative_cycle`), or the user stops it.

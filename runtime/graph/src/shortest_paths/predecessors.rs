@@ -10,7 +10,8 @@ use crate::parallel;
 use crate::run::Run;
 use crate::traversal::NONE;
 
-/// The lowest nearer node on a shortest path, for each node; along edges of weight 0, the lowest of those that are the fewest such edges away.
+/// The lowest nearer node on a shortest path, for each node; along edges of weight 0, the lowest of those that are the
+/// fewest such edges away.
 pub fn of(graph: &Graph, distance: &[f64], sources: &[u32], run: &Run) -> Result<Vec<u32>, Error> {
     run.check(|| "the distances of shortest paths".to_string())?;
     let mut found = match graph.made_in_rows() {
@@ -67,8 +68,8 @@ fn pushed(graph: &Graph, distance: &[f64], run: &Run) -> Vec<u32> {
     lowest.into_iter().map(AtomicU32::into_inner).collect()
 }
 
-/// Predecessors of nodes whose neighbours on shortest paths are all as near: a breadth-first search, since any of these neighbours might close a
-/// cycle.
+/// Predecessors of nodes whose neighbours on shortest paths are all as near: a breadth-first search, since any of these
+/// neighbours might close a cycle.
 fn over_plateaus(graph: &Graph, distance: &[f64], is_source: &[bool], open: &[u32], found: &mut [u32]) {
     let (into, in_weights) = (graph.in_rows(), graph.in_weights());
     let is_tight = |u: u32, v: u32, weight: f64| distance[u as usize] + weight == distance[v as usize];
@@ -95,8 +96,8 @@ fn over_plateaus(graph: &Graph, distance: &[f64], is_source: &[bool], open: &[u3
     });
 }
 
-/// A breadth-first search along arcs of shortest paths, each level in ascending order. `visit` is told a node and the one before, and says whether to
-/// go on from it.
+/// A breadth-first search along arcs of shortest paths, each level in ascending order. `visit` is told a node and the
+/// one before, and says whether to go on from it.
 pub fn tight_levels(graph: &Graph, distance: &[f64], mut level: Vec<u32>, mut visit: impl FnMut(u32, u32) -> bool) {
     let (rows, weights) = (graph.out_rows(), graph.out_weights());
     while !level.is_empty() {
