@@ -66,7 +66,10 @@ fn main() -> Result<(), Error> {
     time("weakly_connected_components", || weakly_connected_components(&directed, &run));
     time("strongly_connected_components", || strongly_connected_components(&directed, &run));
     plain.simple();
-    time("core_number", || core_number(&without_loops(&plain, &s, &t), &run));
+    let (other_s, other_t): (Vec<u32>, Vec<u32>) = s.iter().zip(&t).filter(|(u, v)| u != v).unzip();
+    let without_loops = Graph::new(false, n, &other_s, &other_t, None)?;
+    without_loops.simple();
+    time("core_number", || core_number(&without_loops, &run));
     time("triangles", || triangles(&plain, &run));
     time("clustering weighted", || clustering(&weighted, true, &run));
     time("clustering directed", || clustering(&directed, false, &run));
@@ -81,16 +84,4 @@ fn main() -> Result<(), Error> {
         time("square_clustering", || square_clustering(&plain, &run));
     }
     Ok(())
-}
-
-/// The edges between different nodes.
-fn without_loops(graph: &Graph, s: &[u32], t: &[u32]) -> Graph {
-    static MADE: std::sync::OnceLock<Graph> = std::sync::OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        let (s, t): (Vec<u32>, Vec<u32>) = s.iter().zip(t).filter(|(u, v)| u != v).unzip();
-        let made = Graph::new(false, graph.nodes() as u32, &s, &t, None).unwrap_or_else(|_| graph.clone());
-        made.simple();
-        made
-    });
-    made.clone()
 }

@@ -232,7 +232,7 @@ impl Graph {
     /// Rows by target, made at the first call; of an undirected graph, [`Graph::out_rows`].
     pub fn in_rows(&self) -> &Rows {
         match self.shape.directed {
-            true => self.shape.into.get_or_init(|| build::transposed(&self.shape.out)),
+            true => once(&self.shape.into, || build::transposed(&self.shape.out)),
             false => &self.shape.out,
         }
     }
@@ -253,21 +253,21 @@ impl Graph {
     /// Weights in the order of the arcs of [`Graph::out_rows`]. `None` if the graph has none.
     pub fn out_weights(&self) -> Option<&[f64]> {
         let weights = self.weights.as_ref()?;
-        Some(weights.out.get_or_init(|| gather(&weights.edge, &self.shape.out)))
+        Some(once(&weights.out, || gather(&weights.edge, &self.shape.out)).as_slice())
     }
 
     /// Weights in the order of the arcs of [`Graph::in_rows`]. `None` if the graph has none.
     pub fn in_weights(&self) -> Option<&[f64]> {
         let weights = self.weights.as_ref()?;
         match self.shape.directed {
-            true => Some(weights.into.get_or_init(|| gather(&weights.edge, self.in_rows()))),
+            true => Some(once(&weights.into, || gather(&weights.edge, self.in_rows())).as_slice()),
             false => self.out_weights(),
         }
     }
 
     /// Number of edges from a node to itself. NetworkX: `number_of_selfloops`.
     pub fn number_of_selfloops(&self) -> usize {
-        *self.shape.loops.get_or_init(|| {
+        *once(&self.shape.loops, || {
             let out = &self.shape.out;
             out.ranges().into_par_iter().map(|range| range.map(|v| loops_of(out, v as u32)).sum::<usize>()).sum()
         })
@@ -279,11 +279,11 @@ impl Graph {
     /// An edge keeps the number of the first of its parallel edges, so that edge numbers may be larger than
     /// [`Graph::edges`]. Directed graphs keep their directions. Made once; the same graph if it is simple already.
     pub fn simple(&self) -> Graph {
-        let made = self.shape.simple.get_or_init(|| build::simple(&self.shape).map(Arc::new));
+        let made = once(&self.shape.simple, || build::simple(&self.shape).map(Arc::new));
         let Some(shape) = made else { return self.clone() };
         let weights = self.weights.as_ref().map(|w| {
             let added = || Arc::new(Weights::new(build::added_weights(&self.shape.out, &w.edge)));
-            Arc::clone(w.simple.get_or_init(added))
+            Arc::clone(once(&w.simple, added))
         });
         Graph { shape: Arc::clone(shape), weights }
     }
@@ -358,6 +358,20 @@ impl Graph {
 impl Weights {
     fn new(edge: Vec<f64>) -> Self {
         Weights { edge, out: OnceLock::new(), into: OnceLock::new(), simple: OnceLock::new() }
+    }
+}
+
+/// The value of a cell, made at the first call.
+///
+/// It is made outside of the cell's lock: work on all threads that holds a lock may take up a task that waits for it. Two
+/// callers at once may make it twice.
+fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(value) => value,
+        None => {
+            let value = make();
+            cell.get_or_init(|| value)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rows of a graph against their definition.
 
 use onrush_graph::{Graph, generate};
+use rayon::prelude::*;
 
 fn check(directed: bool, n: u32, sources: &[u32], targets: &[u32]) {
     let g = Graph::new(directed, n, sources, targets, None).unwrap();
@@ -71,6 +72,19 @@ fn rows_are_the_same_on_any_number_of_threads() {
         (g.out_rows().targets.clone(), g.out_rows().edges.clone(), g.in_rows().edges.clone())
     };
     assert!(rows(1) == rows(2) && rows(1) == rows(7));
+}
+
+#[test]
+fn rows_are_made_by_several_tasks_at_once() {
+    let (s, t) = generate::rmat(13, 16, 1);
+    let weights: Vec<f64> = (0..s.len()).map(|e| e as f64).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let sizes: Vec<usize> = pool.install(|| {
+        let g = Graph::new(true, 1 << 13, &s, &t, Some(weights)).unwrap();
+        let size = |_| g.in_rows().targets.len() + g.in_weights().unwrap().len() + g.simple().edges();
+        (0..64).into_par_iter().map(size).collect()
+    });
+    assert!(sizes.iter().all(|size| *size == sizes[0]));
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn large_graphs_have_the_distances_of_a_heap_on_any_number_of_threads() {
     let (s, t) = generate::rmat(14, 16, 3);
     let uniform: Vec<f64> = (0..s.len()).map(|e| generate::uniform(1, e as u64)).collect();
     let coarse: Vec<f64> = uniform.iter().map(|w| (w * 4.0).floor()).collect();
-    for (directed, weights) in [(false, uniform), (true, coarse)] {
+    let skewed: Vec<f64> = uniform.iter().map(|w| 10f64.powf(24.0 * w - 12.0)).collect();
+    let rounded: Vec<f64> = uniform.iter().map(|w| (w * 100.0).round() / 10.0).collect();
+    let cases = [(false, uniform), (true, coarse), (false, skewed), (true, rounded)];
+    for (directed, weights) in cases {
         let g = Graph::new(directed, 1 << 14, &s, &t, Some(weights)).unwrap();
         let (distance, predecessor) = on_threads("dijkstra", || {
             let paths = single_source_dijkstra(&g, 3, None, &run).unwrap();
