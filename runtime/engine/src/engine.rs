@@ -2,6 +2,7 @@
 //!
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod graphs;
 mod large;
 mod lending;
 mod models;
@@ -134,6 +135,8 @@ pub struct Engine {
     runtime: Option<tokio::runtime::Runtime>,
     /// Trained models by key, held weakly.
     trained: Mutex<HashMap<u128, Weak<TrainedModel>>>,
+    /// Graphs that were used last.
+    graphs: graphs::Indexes,
     /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
     learners: OnceLock<Option<rayon::ThreadPool>>,
 }
@@ -213,6 +216,7 @@ impl Engine {
             holders: RwLock::default(),
             runtime: Some(runtime),
             trained: Mutex::default(),
+            graphs: graphs::Indexes::default(),
             learners: OnceLock::new(),
         })
     }
@@ -360,6 +364,10 @@ impl Engine {
             Op::Split { input, split, part } => {
                 let key = key::step(op, &[self.frame(*input)?.key]);
                 self.split(*input, split, *part, key, task)
+            }
+            Op::Graph { input, graph, call } => {
+                let key = key::step(op, &[self.frame(*input)?.key]);
+                self.graph_step(*input, graph, call, (key, at), task)
             }
             _ => {
                 chains::check(op.exprs(), at)?;
@@ -605,6 +613,7 @@ impl Engine {
     /// Drops results that no frame pins.
     pub fn forget_results(&self) {
         self.results.clear();
+        self.graphs.clear();
     }
 
     /// Plans again what was planned before.

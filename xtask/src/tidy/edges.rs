@@ -53,6 +53,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-gpu",
             "onrush-io",
             "onrush-kernels",
+            "onrush-graph",
             "onrush-learn",
             "onrush-logical",
             "onrush-ops",
