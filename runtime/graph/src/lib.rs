@@ -4,6 +4,8 @@
 //! graph, its parameters and, where it is long, a [`Run`]. Each algorithm repeats bit for bit on any number of threads: float sums have a fixed order
 //! (`parallel.rs`), and ties go to the lowest number of a node. Knows no Arrow, no DataFusion and no session.
 
+pub mod betweenness;
+pub mod closeness;
 pub mod community;
 pub mod error;
 pub mod generate;
