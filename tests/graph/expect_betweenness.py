@@ -21,7 +21,7 @@ def positive(made):
 
 
 def rounded(values):
-    return [x if x != x else float(f"{x:.11g}") for x in values]
+    return [x if x != x else float(f"{x:.10g}") for x in values]
 
 
 def by_edge(values, g, made):

@@ -11,7 +11,12 @@ pub mod error;
 pub mod generate;
 pub mod graph;
 pub mod parallel;
+pub mod random;
 pub mod run;
+pub mod similarity;
+pub mod tree;
+pub mod truss;
+pub mod walks;
 
 pub use error::Error;
 pub use graph::{Graph, Rows};
