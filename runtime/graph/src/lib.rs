@@ -10,6 +10,7 @@ pub mod community;
 pub mod error;
 pub mod generate;
 pub mod graph;
+pub mod layout;
 pub mod parallel;
 pub mod random;
 pub mod run;
