@@ -45,10 +45,12 @@ impl Default for Options {
 /// The most numbers that groups of sources add up to, before groups become larger: 256 MB.
 const SUMS: usize = 1 << 25;
 
-/// The share of shortest paths between pairs of other nodes that lead through each node (Brandes 2001). NetworkX: `betweenness_centrality`.
+/// The share of shortest paths between pairs of other nodes that lead through each node (Brandes 2001). NetworkX:
+/// `betweenness_centrality`.
 ///
-/// Parallel edges are one way, the lightest, and self-loops none. Numbers of paths are f64. Sources are searched in groups whose number does not
-/// depend on threads, and the sums of groups are added in order. Takes O(sources * edges) time, with weights O(sources * edges log nodes).
+/// Parallel edges are one way, the lightest, and self-loops none. Numbers of paths are f64. Sources are searched in
+/// groups whose number does not depend on threads, and the sums of groups are added in order. Takes O(sources * edges)
+/// time, with weights O(sources * edges log nodes).
 ///
 /// # Errors
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.
@@ -80,10 +82,11 @@ pub fn betweenness_centrality(graph: &Graph, options: &Options, run: &Run) -> Re
     Ok(sums)
 }
 
-/// The share of shortest paths that lead over each edge (Brandes 2008), by number of edge. NetworkX: `edge_betweenness_centrality`.
+/// The share of shortest paths that lead over each edge (Brandes 2008), by number of edge. NetworkX:
+/// `edge_betweenness_centrality`.
 ///
-/// Parallel edges share the value of their pair if they are as light as the lightest; others and self-loops have 0. `endpoints` has no meaning. Time
-/// and order of sums are those of [`betweenness_centrality`].
+/// Parallel edges share the value of their pair if they are as light as the lightest; others and self-loops have 0.
+/// `endpoints` has no meaning. Time and order of sums are those of [`betweenness_centrality`].
 ///
 /// # Errors
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.

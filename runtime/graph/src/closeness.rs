@@ -17,11 +17,11 @@ const SUMS: usize = 1 << 25;
 /// Nodes between two questions whether the user stopped the work.
 const NODES: usize = 1 << 12;
 
-/// The number of nodes that reach a node, over the sum of their distances to it. NetworkX: `closeness_centrality`; `wf_improved` multiplies by the
-/// share of nodes that reach it (Wasserman and Faust 1994). 0 where no other node does.
+/// The number of nodes that reach a node, over the sum of their distances to it. NetworkX: `closeness_centrality`;
+/// `wf_improved` multiplies by the share of nodes that reach it (Wasserman and Faust 1994). 0 where no other node does.
 ///
-/// Distances are numbers of edges, or sums of weights if `weighted`. Without weights 64 sources are searched at once (Then et al. 2014), which takes
-/// O(nodes * edges / 64) time at best; with weights O(nodes * edges log nodes).
+/// Distances are numbers of edges, or sums of weights if `weighted`. Without weights 64 sources are searched at once
+/// (Then et al. 2014), which takes O(nodes * edges / 64) time at best; with weights O(nodes * edges log nodes).
 ///
 /// # Errors
 /// If a weight is negative where weights count, or the user stops it.
@@ -49,7 +49,8 @@ pub fn closeness_centrality(graph: &Graph, weighted: bool, wf_improved: bool, ru
     Ok(parallel::fill(n, closeness))
 }
 
-/// The sum of 1 / distance from all nodes that reach a node (Boldi and Vigna 2014). NetworkX: `harmonic_centrality`. Distances of 0 add nothing.
+/// The sum of 1 / distance from all nodes that reach a node (Boldi and Vigna 2014). NetworkX: `harmonic_centrality`.
+/// Distances of 0 add nothing.
 ///
 /// Distances and time are those of [`closeness_centrality`].
 ///

@@ -26,7 +26,8 @@ use moving::{Communities, Search};
 pub struct Options {
     /// Above 1, communities get smaller; below 1, larger. Not negative.
     pub resolution: f64,
-    /// The search ends after a level that adds no more than this to the modularity. [`leiden_communities`] has no use for it.
+    /// The search ends after a level that adds no more than this to the modularity. [`leiden_communities`] has no use
+    /// for it.
     pub threshold: f64,
     /// The most levels. `None`: until nothing is gained.
     pub max_level: Option<usize>,
@@ -40,13 +41,16 @@ impl Default for Options {
     }
 }
 
-/// Communities of high modularity by the Louvain method (Blondel, Guillaume, Lambiotte and Lefebvre 2008). NetworkX: `louvain_communities`.
+/// Communities of high modularity by the Louvain method (Blondel, Guillaume, Lambiotte and Lefebvre 2008). NetworkX:
+/// `louvain_communities`.
 ///
-/// Parallel edges add up, self-loops count for the degrees. Without edges, or if all weights are 0, each node is a community.
+/// Parallel edges add up, self-loops count for the degrees. Without edges, or if all weights are 0, each node is a
+/// community.
 ///
-/// Nodes move in classes that a hash gives; a class decides by one snapshot, and ties go to the community with the lowest number. Weights are
-/// integers (fixed point of 61 bits), so that the result is the same on any number of threads. NetworkX visits nodes one after another in a shuffled
-/// order: its communities differ, with about the same modularity. Takes O(edges) time for each of some 15 sweeps.
+/// Nodes move in classes that a hash gives; a class decides by one snapshot, and ties go to the community with the
+/// lowest number. Weights are integers (fixed point of 61 bits), so that the result is the same on any number of
+/// threads. NetworkX visits nodes one after another in a shuffled order: its communities differ, with about the same
+/// modularity. Takes O(edges) time for each of some 15 sweeps.
 ///
 /// # Errors
 /// If a parameter is out of range, a weight is negative, or the user stops it.
@@ -88,8 +92,8 @@ fn louvain(first: &Level<'_>, start: u64, options: &Options, run: &Run) -> Resul
     Ok(membership)
 }
 
-/// The partition of the highest modularity among those from several orders of the nodes: up to eight if the graph is small, one if it has 2^15 arcs or
-/// more. The result of one order varies most where there are few nodes.
+/// The partition of the highest modularity among those from several orders of the nodes: up to eight if the graph is
+/// small, one if it has 2^15 arcs or more. The result of one order varies most where there are few nodes.
 fn best_of_starts(
     graph: &Graph,
     level: &Level<'_>,
@@ -111,12 +115,12 @@ fn best_of_starts(
     Ok(by_size(&best))
 }
 
-/// Communities of high modularity, each of them connected, by the Leiden algorithm (Traag, Waltman and van Eck 2019). NetworkX:
-/// `leiden_communities`, whose metric is modularity here.
+/// Communities of high modularity, each of them connected, by the Leiden algorithm (Traag, Waltman and van Eck 2019).
+/// NetworkX: `leiden_communities`, whose metric is modularity here.
 ///
-/// Moves nodes as [`louvain_communities`] does, then refines: within each community nodes start alone and join well-connected parts once, the one of
-/// the highest gain. Levels are made of parts, and start from the communities. Two rounds, as in igraph. Takes some three times as long as
-/// [`louvain_communities`].
+/// Moves nodes as [`louvain_communities`] does, then refines: within each community nodes start alone and join
+/// well-connected parts once, the one of the highest gain. Levels are made of parts, and start from the communities.
+/// Two rounds, as in igraph. Takes some three times as long as [`louvain_communities`].
 ///
 /// # Errors
 /// If a parameter is out of range, a weight is negative, or the user stops it.
@@ -210,7 +214,8 @@ fn check(graph: &Graph, options: &Options, name: &str) -> Result<(), Error> {
     Err(Error::new("weight", message).help("leave edges with negative weights out"))
 }
 
-/// Communities numbered from 0 in order of falling size, ties by their lowest node. Labels are below the number of nodes.
+/// Communities numbered from 0 in order of falling size, ties by their lowest node. Labels are below the number of
+/// nodes.
 fn by_size(labels: &[u32]) -> Vec<u32> {
     let mut sizes = vec![0u32; labels.len()];
     labels.iter().for_each(|c| sizes[*c as usize] += 1);

@@ -17,8 +17,8 @@ pub use spring::{Spring, spring_layout};
 /// x and y of a node.
 pub type Point = [f64; 2];
 
-/// Nodes on a circle, counter-clockwise from the right, as far from its centre as `scale` says. NetworkX: `circular_layout`, which computes with 32
-/// bits.
+/// Nodes on a circle, counter-clockwise from the right, as far from its centre as `scale` says. NetworkX:
+/// `circular_layout`, which computes with 32 bits.
 pub fn circular_layout(nodes: usize, scale: f64, center: Point) -> Vec<Point> {
     if nodes == 1 {
         return vec![center];
@@ -31,7 +31,8 @@ pub fn circular_layout(nodes: usize, scale: f64, center: Point) -> Vec<Point> {
     positions
 }
 
-/// Moves the mean to `center`, and makes `scale` the largest distance from it along an axis. NetworkX: `rescale_layout`.
+/// Moves the mean to `center`, and makes `scale` the largest distance from it along an axis. NetworkX:
+/// `rescale_layout`.
 fn rescale(positions: &mut [Point], scale: f64, center: Point) {
     let n = positions.len();
     let mean = mean(positions);

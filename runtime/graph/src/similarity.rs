@@ -28,9 +28,9 @@ enum Measure {
 
 /// The number of neighbours that both nodes have. NetworkX: the length of `common_neighbors`.
 ///
-/// For this and the other measures of this module: self-loops and parallel edges do not count. `pairs: None` means all pairs at distance 2, the lower
-/// node first, ascending; other pairs without an edge share no neighbours. Takes O(shorter row * log(longer row)) time for a pair, and O(sum of
-/// squared degrees) for all pairs.
+/// For this and the other measures of this module: self-loops and parallel edges do not count. `pairs: None` means all
+/// pairs at distance 2, the lower node first, ascending; other pairs without an edge share no neighbours. Takes
+/// O(shorter row * log(longer row)) time for a pair, and O(sum of squared degrees) for all pairs.
 ///
 /// # Errors
 /// If the graph is directed, a node is none, or the user stops it.
@@ -38,7 +38,8 @@ pub fn common_neighbors(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) 
     scores(graph, pairs, Measure::CommonNeighbors, "common_neighbors", run)
 }
 
-/// Common neighbours over all neighbours of both (Jaccard 1901), 0 if there are none. NetworkX: `jaccard_coefficient`. See [`common_neighbors`].
+/// Common neighbours over all neighbours of both (Jaccard 1901), 0 if there are none. NetworkX: `jaccard_coefficient`.
+/// See [`common_neighbors`].
 ///
 /// # Errors
 /// If the graph is directed, a node is none, or the user stops it.
@@ -46,8 +47,8 @@ pub fn jaccard_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Ru
     scores(graph, pairs, Measure::Jaccard, "jaccard_coefficient", run)
 }
 
-/// The sum of 1 / log(degree) of common neighbours (Adamic and Adar 2003). NetworkX: `adamic_adar_index`. See [`common_neighbors`]. Infinite for a
-/// node and itself if it has a neighbour of degree 1.
+/// The sum of 1 / log(degree) of common neighbours (Adamic and Adar 2003). NetworkX: `adamic_adar_index`. See
+/// [`common_neighbors`]. Infinite for a node and itself if it has a neighbour of degree 1.
 ///
 /// # Errors
 /// If the graph is directed, a node is none, or the user stops it.
@@ -55,7 +56,8 @@ pub fn adamic_adar_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run)
     scores(graph, pairs, Measure::AdamicAdar, "adamic_adar_index", run)
 }
 
-/// The sum of 1 / degree of common neighbours (Zhou, Lu and Zhang 2009). NetworkX: `resource_allocation_index`. See [`common_neighbors`].
+/// The sum of 1 / degree of common neighbours (Zhou, Lu and Zhang 2009). NetworkX: `resource_allocation_index`. See
+/// [`common_neighbors`].
 ///
 /// # Errors
 /// If the graph is directed, a node is none, or the user stops it.
@@ -63,7 +65,8 @@ pub fn resource_allocation_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, ru
     scores(graph, pairs, Measure::ResourceAllocation, "resource_allocation_index", run)
 }
 
-/// The product of the degrees (Liben-Nowell and Kleinberg 2007). NetworkX: `preferential_attachment`. See [`common_neighbors`].
+/// The product of the degrees (Liben-Nowell and Kleinberg 2007). NetworkX: `preferential_attachment`. See
+/// [`common_neighbors`].
 ///
 /// # Errors
 /// If the graph is directed, a node is none, or the user stops it.

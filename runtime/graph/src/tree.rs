@@ -8,8 +8,9 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::run::Run;
 
-/// The edges of a spanning forest with the lowest sum of weights, ascending by weight: a tree for each component. Edges are their positions, and those
-/// of one weight are taken in that order. Without weights, all weigh 1. NetworkX: `minimum_spanning_edges`.
+/// The edges of a spanning forest with the lowest sum of weights, ascending by weight: a tree for each component. Edges
+/// are their positions, and those of one weight are taken in that order. Without weights, all weigh 1. NetworkX:
+/// `minimum_spanning_edges`.
 ///
 /// Kruskal's algorithm (1956), which takes O(edges log edges) time; edges are sorted on all threads.
 ///
@@ -19,7 +20,8 @@ pub fn minimum_spanning_edges(graph: &Graph, run: &Run) -> Result<Vec<u32>, Erro
     kruskal(graph, "minimum_spanning_edges", |a, b| a.total_cmp(&b), run)
 }
 
-/// As [`minimum_spanning_edges`], with the highest sum of weights, and descending by weight. NetworkX: `maximum_spanning_edges`.
+/// As [`minimum_spanning_edges`], with the highest sum of weights, and descending by weight. NetworkX:
+/// `maximum_spanning_edges`.
 ///
 /// # Errors
 /// If the graph is directed, or the user stops it.

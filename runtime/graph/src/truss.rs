@@ -14,11 +14,12 @@ const PRESENT: u8 = 0;
 const LEAVES: u8 = 1;
 const GONE: u8 = 2;
 
-/// The edges of the largest subgraph in which each edge is in `k - 2` triangles or more (Cohen 2005), ascending. NetworkX: `k_truss`, whose graph has
-/// the ends of these edges as its nodes.
+/// The edges of the largest subgraph in which each edge is in `k - 2` triangles or more (Cohen 2005), ascending.
+/// NetworkX: `k_truss`, whose graph has the ends of these edges as its nodes.
 ///
-/// Self-loops are left out, and of parallel edges only the first stays. Edges with too few triangles leave in rounds (Kabir and Madduri 2017). Takes
-/// O(sum over edges of the shorter row) time, with a logarithm where lengths differ much.
+/// Self-loops are left out, and of parallel edges only the first stays. Edges with too few triangles leave in rounds
+/// (Kabir and Madduri 2017). Takes O(sum over edges of the shorter row) time, with a logarithm where lengths differ
+/// much.
 ///
 /// # Errors
 /// If the graph is directed, or the user stops it.
@@ -30,7 +31,7 @@ pub fn k_truss(graph: &Graph, k: u32, run: &Run) -> Result<Vec<u32>, Error> {
     let least = k.saturating_sub(2);
     run.stage(format!("k_truss: triangles of {} edges", truss.ends.len()));
     let count = |i: usize| {
-        if i % 1024 == 0 {
+        if i.is_multiple_of(1024) {
             run.check(|| "some triangles of k_truss".into())?;
         }
         let (u, v) = truss.ends[i];
@@ -95,7 +96,8 @@ impl<'a> Truss<'a> {
         Truss { rows, ends, edges, number, state }
     }
 
-    /// Takes a triangle from the other edges of each triangle of edge `i`, once where two of its edges leave in one round.
+    /// Takes a triangle from the other edges of each triangle of edge `i`, once where two of its edges leave in one
+    /// round.
     fn leave(&self, i: u32, triangles: &[AtomicU32], least: u32, next: &mut Vec<u32>) {
         let (u, v) = self.ends[i as usize];
         let (first, second) = (self.rows.arcs(u).start, self.rows.arcs(v).start);

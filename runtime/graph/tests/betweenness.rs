@@ -103,7 +103,8 @@ fn values_do_not_depend_on_threads_or_the_order_of_edges() {
 
 #[test]
 fn nodes_of_paths_are_one_more_than_their_edges() {
-    // Large enough for levels that are searched from the unseen nodes. Nothing is scaled in a digraph that is not normalised.
+    // Large enough for levels that are searched from the unseen nodes. Nothing is scaled in a digraph that is not
+    // normalised.
     let (s, t) = generate::rmat(10, 8, 3);
     let graph = Graph::new(true, 1 << 10, &s, &t, None).unwrap().simple();
     let run = Run::silent();

@@ -14,7 +14,8 @@ type Search = fn(&Graph, &Options, &Run) -> Result<Vec<u32>, Error>;
 
 const SEARCHES: [(&str, Search); 2] = [("louvain", louvain_communities), ("leiden", leiden_communities)];
 
-/// Groups of `size` nodes with `inside` edges within and as many edges between random nodes as `outside` says, for each node.
+/// Groups of `size` nodes with `inside` edges within and as many edges between random nodes as `outside` says, for each
+/// node.
 fn planted(groups: u32, size: u32, inside: u32, outside: u32) -> Graph {
     let n = groups * size;
     let below = |counter: u64, n: u32| (generate::hash(3, counter) % u64::from(n)) as u32;

@@ -1,4 +1,5 @@
-//! Layouts against NetworkX from the same positions (`tests/graph/expect_layout.py`), and of larger graphs by properties.
+//! Layouts against NetworkX from the same positions (`tests/graph/expect_layout.py`), and of larger graphs by
+//! properties.
 
 #[path = "support/expectations.rs"]
 mod support;

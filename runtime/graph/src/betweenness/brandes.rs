@@ -26,7 +26,8 @@ pub(super) struct Search<'a> {
     /// Numbers of shortest paths.
     sigma: Vec<f64>,
     delta: Vec<f64>,
-    /// (1 + delta) / sigma of the nodes that a path may go on to, 0 elsewhere: sums over a row need no test. On the way out, sigma of the frontier.
+    /// (1 + delta) / sigma of the nodes that a path may go on to, 0 elsewhere: sums over a row need no test. On the way
+    /// out, sigma of the frontier.
     coefficient: Vec<f64>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
@@ -74,7 +75,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Breadth-first search. A level that has more arcs than all unseen nodes is found from their side (Beamer, Asanovic and Patterson 2012).
+    /// Breadth-first search. A level that has more arcs than all unseen nodes is found from their side (Beamer,
+    /// Asanovic and Patterson 2012).
     fn by_edges(&mut self, source: u32, check: &dyn Fn() -> Result<(), Error>) -> Result<(), Error> {
         let (rows, in_rows) = (self.rows, self.in_rows);
         let n = rows.nodes();
@@ -144,7 +146,7 @@ impl<'a> Search<'a> {
             }
             self.level[v as usize] = 0;
             self.order.push(v);
-            if self.order.len() % NODES == 0 {
+            if self.order.len().is_multiple_of(NODES) {
                 check()?;
             }
             let (length, paths) = (self.distance[v as usize], self.sigma[v as usize]);

@@ -10,11 +10,12 @@ use crate::error::Error;
 use crate::graph::{Graph, Rows};
 use crate::run::Run;
 
-/// Nodes take the label that most neighbours have, colour after colour of a greedy colouring, until all have such a label (Cordasco and Gargano 2010).
-/// NetworkX: `label_propagation_communities`, with the same communities.
+/// Nodes take the label that most neighbours have, colour after colour of a greedy colouring, until all have such a
+/// label (Cordasco and Gargano 2010). NetworkX: `label_propagation_communities`, with the same communities.
 ///
-/// Neighbours count once, however many edges lead to them, and weights do not count. If several labels are most frequent, a node keeps its own, else
-/// takes the largest. Takes O(nodes log nodes + edges) time and O(edges) for each round.
+/// Neighbours count once, however many edges lead to them, and weights do not count. If several labels are most
+/// frequent, a node keeps its own, else takes the largest. Takes O(nodes log nodes + edges) time and O(edges) for each
+/// round.
 ///
 /// # Errors
 /// If the graph is directed, or the user stops it.
@@ -67,7 +68,8 @@ fn label_of(rows: &Rows, labels: &[AtomicU32], node: u32, table: &mut Table) -> 
     }
 }
 
-/// The lowest colour that no neighbour has, in the order of falling degrees, then of numbers. NetworkX: `greedy_color`, `largest_first`.
+/// The lowest colour that no neighbour has, in the order of falling degrees, then of numbers. NetworkX: `greedy_color`,
+/// `largest_first`.
 fn greedy_color(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
     let rows = graph.out_rows();
     let n = graph.nodes();

@@ -14,7 +14,8 @@ pub(super) struct Level<'a> {
     pub offsets: Cow<'a, [usize]>,
     /// Self-loops may occur, and are skipped.
     pub targets: Cow<'a, [u32]>,
-    /// By arc. `None`: each arc weighs `unit`. Directed: arcs have the weight of an edge in the rows of both of its ends.
+    /// By arc. `None`: each arc weighs `unit`. Directed: arcs have the weight of an edge in the rows of both of its
+    /// ends.
     weights: Option<Vec<u64>>,
     unit: u64,
     /// Weight of a node's edges, or of those that leave it.
@@ -145,7 +146,8 @@ impl<'a> Level<'a> {
         inside - resolution * expected
     }
 
-    /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node. Labels are numbers of nodes.
+    /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node. Labels are
+    /// numbers of nodes.
     pub fn aggregate(&self, labels: &[u32]) -> (Level<'static>, Vec<u32>) {
         let n = self.nodes();
         let mut first = vec![0usize; n + 1];

@@ -13,7 +13,8 @@ use crate::generate::hash;
 use crate::parallel;
 use crate::run::Run;
 
-/// Levels with fewer arcs are searched node by node: a snapshot of a class of few nodes is too coarse, and threads have too little to do.
+/// Levels with fewer arcs are searched node by node: a snapshot of a class of few nodes is too coarse, and threads have
+/// too little to do.
 pub(super) const FEW_ARCS: usize = 1 << 16;
 
 /// Classes of nodes that decide by one snapshot. On an R-MAT graph of 2.1 M edges, 8 lose 1 % of the modularity of 16.
@@ -162,7 +163,8 @@ impl Search {
         (0..CLASSES as usize).map(list).collect()
     }
 
-    /// A queue, as in the fast local moving of Leiden: a node that moved puts its neighbours in other communities at the end.
+    /// A queue, as in the fast local moving of Leiden: a node that moved puts its neighbours in other communities at
+    /// the end.
     fn one_by_one(&self, level: &Level<'_>, communities: &Communities, run: &Run) -> Result<bool, Error> {
         let mut queue: VecDeque<u32> = self.order(level.nodes()).into();
         let mut waits = vec![true; level.nodes()];
@@ -185,7 +187,8 @@ impl Search {
         Ok(moved)
     }
 
-    /// Classes of nodes by hash: all of a class decide by one snapshot, then all move. A sweep takes the nodes that moves nearby have marked.
+    /// Classes of nodes by hash: all of a class decide by one snapshot, then all move. A sweep takes the nodes that
+    /// moves nearby have marked.
     fn by_classes(&self, level: &Level<'_>, communities: &Communities, run: &Run) -> Result<bool, Error> {
         let marked: Vec<AtomicBool> = (0..level.nodes()).map(|_| AtomicBool::new(true)).collect();
         let mut moved = false;
@@ -234,7 +237,8 @@ impl Search {
         Ok(moved)
     }
 
-    /// The neighbouring community that gains most over staying, and how much weight is gained. `None` if staying is best.
+    /// The neighbouring community that gains most over staying, and how much weight is gained. `None` if staying is
+    /// best.
     #[inline]
     fn best(
         &self,

@@ -6,8 +6,8 @@ use crate::parallel;
 
 use rayon::prelude::*;
 
-/// The share of the edges' weight inside of communities, less what is expected of random edges between nodes of the same degrees (Newman 2004).
-/// NetworkX: `modularity`. Weights may be negative. NaN if the weights add up to 0.
+/// The share of the edges' weight inside of communities, less what is expected of random edges between nodes of the
+/// same degrees (Newman 2004). NetworkX: `modularity`. Weights may be negative. NaN if the weights add up to 0.
 ///
 /// `communities` has a number below that of the nodes for each node. Takes O(nodes + edges) time.
 ///

@@ -64,14 +64,15 @@ struct Refinement<'a> {
     whole: Communities,
     /// A part is named by the node that began it, which never leaves it once another has joined.
     parts: Communities,
-    /// Weight between a part and the rest of its community: at least, since nodes that join in one class do not see each other.
+    /// Weight between a part and the rest of its community: at least, since nodes that join in one class do not see
+    /// each other.
     cut: Vec<AtomicU64>,
     resolution: f64,
 }
 
 impl Refinement<'_> {
-    /// The part that gains most if `node` is alone and well connected, and what it changes of the part's cut (wrapping). `is_moving` says whether the
-    /// node that began a part may move in this class.
+    /// The part that gains most if `node` is alone and well connected, and what it changes of the part's cut
+    /// (wrapping). `is_moving` says whether the node that began a part may move in this class.
     fn best(&self, node: u32, table: &mut Table, is_moving: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         let level = self.level;
         let community = self.labels[node as usize];
@@ -120,7 +121,8 @@ impl Refinement<'_> {
     }
 }
 
-/// Splits communities into their connected parts, which are named by their lowest nodes. Edges of a digraph connect both ways.
+/// Splits communities into their connected parts, which are named by their lowest nodes. Edges of a digraph connect
+/// both ways.
 pub(super) fn split_apart(graph: &Graph, membership: &mut [u32]) {
     let mut found = vec![u32::MAX; membership.len()];
     let mut stack = Vec::new();

@@ -45,10 +45,12 @@ impl Default for ForceAtlas2 {
     }
 }
 
-/// Positions by attraction along edges, repulsion of all pairs and gravity (Jacomy, Venturini, Heymann and Bastian 2014), step by step as
-/// `forceatlas2_layout` of NetworkX: mass is the degree + 1, and swing and traction compare positions with forces.
+/// Positions by attraction along edges, repulsion of all pairs and gravity (Jacomy, Venturini, Heymann and Bastian
+/// 2014), step by step as `forceatlas2_layout` of NetworkX: mass is the degree + 1, and swing and traction compare
+/// positions with forces.
 ///
-/// In digraphs an edge attracts its source. Forces between more than 2,048 nodes are approximate, and an iteration takes O(n log n + edges) time.
+/// In digraphs an edge attracts its source. Forces between more than 2,048 nodes are approximate, and an iteration
+/// takes O(n log n + edges) time.
 ///
 /// # Errors
 /// If a parameter is out of range, there is not one finite position for each node, or the user stops it.

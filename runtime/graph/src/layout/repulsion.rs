@@ -1,6 +1,7 @@
 //! Forces between all pairs of points: exact for few, by a tree of cells for many (Barnes and Hut 1986).
 //!
-//! In the plane, the sum of m / distance is a complex function, so that a cell far away is its mass and one more number (Greengard and Rokhlin 1987).
+//! In the plane, the sum of m / distance is a complex function, so that a cell far away is its mass and one more number
+//! (Greengard and Rokhlin 1987).
 
 use rayon::prelude::*;
 
@@ -26,8 +27,8 @@ const POINTS: usize = 128;
 
 /// For each point the sum over all others of mass * difference / distance^2, where a distance is at least `least`.
 ///
-/// Points that are equal push each other in a direction that a hash gives. The error of sums over more than [`EXACT`] points is below 1 % of the
-/// force, on average. Takes O(n^2), then O(n log n) time.
+/// Points that are equal push each other in a direction that a hash gives. The error of sums over more than [`EXACT`]
+/// points is below 1 % of the force, on average. Takes O(n^2), then O(n log n) time.
 pub(super) fn repulsion(points: &[Point], mass: &[f64], least: f64, run: &Run) -> Result<Vec<Point>, Error> {
     if points.len() > EXACT {
         return Tree::new(points, mass, least).forces(run);

@@ -13,14 +13,16 @@ const LEAST: f64 = 0.01;
 /// Parameters of [`spring_layout`]. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
 pub struct Spring {
-    /// The distance of nodes that the forces aim at. `None`: 1 / sqrt(nodes), times the largest coordinate if nodes are fixed.
+    /// The distance of nodes that the forces aim at. `None`: 1 / sqrt(nodes), times the largest coordinate if nodes are
+    /// fixed.
     pub k: Option<f64>,
     pub iterations: usize,
     /// Ends when the steps of an iteration are shorter: their Euclidean norm over the number of nodes.
     pub threshold: f64,
     /// Weights multiply attraction.
     pub weighted: bool,
-    /// Largest distance from `center` along an axis. `None`: positions stay as they come out. Has no meaning if nodes are fixed.
+    /// Largest distance from `center` along an axis. `None`: positions stay as they come out. Has no meaning if nodes
+    /// are fixed.
     pub scale: Option<f64>,
     pub center: Point,
     /// Nodes that keep their positions.
@@ -44,13 +46,16 @@ impl Default for Spring {
     }
 }
 
-/// Positions by springs along edges and repulsion of all pairs, with steps that get shorter (Fruchterman and Reingold 1991). NetworkX:
-/// `spring_layout` with `method="force"`, which is its default below 500 nodes; above it minimises an energy instead.
+/// Positions by springs along edges and repulsion of all pairs, with steps that get shorter (Fruchterman and Reingold
+/// 1991). NetworkX: `spring_layout` with `method="force"`, which is its default below 500 nodes; above it minimises an
+/// energy instead.
 ///
-/// In digraphs an edge attracts its source. Forces between more than 2,048 nodes are approximate, and an iteration takes O(n log n + edges) time.
+/// In digraphs an edge attracts its source. Forces between more than 2,048 nodes are approximate, and an iteration
+/// takes O(n log n + edges) time.
 ///
 /// # Errors
-/// If a parameter is out of range, nodes are fixed without positions, there is not one finite position for each node, or the user stops it.
+/// If a parameter is out of range, nodes are fixed without positions, there is not one finite position for each node,
+/// or the user stops it.
 pub fn spring_layout(graph: &Graph, options: &Spring, pos: Option<&[Point]>, run: &Run) -> Result<Vec<Point>, Error> {
     let n = graph.nodes();
     let mut positions = start(graph, pos, options.seed)?;
