@@ -26,7 +26,7 @@ pub enum Sources {
 
 /// What is counted, and how it is scaled. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BetweennessOptions {
     pub sources: Sources,
     /// Divides by the number of pairs of nodes.
     pub normalized: bool,
@@ -36,9 +36,9 @@ pub struct Options {
     pub weighted: bool,
 }
 
-impl Default for Options {
+impl Default for BetweennessOptions {
     fn default() -> Self {
-        Options { sources: Sources::All, normalized: true, endpoints: false, weighted: false }
+        BetweennessOptions { sources: Sources::All, normalized: true, endpoints: false, weighted: false }
     }
 }
 
@@ -54,7 +54,7 @@ const SUMS: usize = 1 << 25;
 ///
 /// # Errors
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.
-pub fn betweenness_centrality(graph: &Graph, options: &Options, run: &Run) -> Result<Vec<f64>, Error> {
+pub fn betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
     let sources = sources(graph, &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "betweenness_centrality")?;
@@ -90,7 +90,7 @@ pub fn betweenness_centrality(graph: &Graph, options: &Options, run: &Run) -> Re
 ///
 /// # Errors
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.
-pub fn edge_betweenness_centrality(graph: &Graph, options: &Options, run: &Run) -> Result<Vec<f64>, Error> {
+pub fn edge_betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: &Run) -> Result<Vec<f64>, Error> {
     let sources = sources(graph, &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "edge_betweenness_centrality")?;
     let edges = &paths.simple.out_rows().edges;

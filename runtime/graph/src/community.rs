@@ -23,7 +23,7 @@ use moving::{Communities, Search};
 
 /// How communities are searched. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CommunityOptions {
     /// Above 1, communities get smaller; below 1, larger. Not negative.
     pub resolution: f64,
     /// The search ends after a level that adds no more than this to the modularity. [`leiden_communities`] has no use
@@ -35,9 +35,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for CommunityOptions {
     fn default() -> Self {
-        Options { resolution: 1.0, threshold: 1e-7, max_level: None, seed: 0 }
+        CommunityOptions { resolution: 1.0, threshold: 1e-7, max_level: None, seed: 0 }
     }
 }
 
@@ -54,14 +54,14 @@ impl Default for Options {
 ///
 /// # Errors
 /// If a parameter is out of range, a weight is negative, or the user stops it.
-pub fn louvain_communities(graph: &Graph, options: &Options, run: &Run) -> Result<Vec<u32>, Error> {
+pub fn louvain_communities(graph: &Graph, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
     check(graph, options, "louvain_communities")?;
     let Some(level) = Level::of(graph) else { return Ok((0..graph.nodes() as u32).collect()) };
     best_of_starts(graph, &level, options, |start| louvain(&level, start, options, run))
 }
 
 /// The levels of Louvain. A community for each node.
-fn louvain(first: &Level<'_>, start: u64, options: &Options, run: &Run) -> Result<Vec<u32>, Error> {
+fn louvain(first: &Level<'_>, start: u64, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
     let mut membership: Vec<u32> = (0..first.nodes() as u32).collect();
     let mut quality = first.modularity(options.resolution);
     let mut owned: Option<Level<'static>> = None;
@@ -97,7 +97,7 @@ fn louvain(first: &Level<'_>, start: u64, options: &Options, run: &Run) -> Resul
 fn best_of_starts(
     graph: &Graph,
     level: &Level<'_>,
-    options: &Options,
+    options: &CommunityOptions,
     search: impl Fn(u64) -> Result<Vec<u32>, Error>,
 ) -> Result<Vec<u32>, Error> {
     let starts = (moving::FEW_ARCS / level.arcs().max(1)).clamp(1, 8);
@@ -124,7 +124,7 @@ fn best_of_starts(
 ///
 /// # Errors
 /// If a parameter is out of range, a weight is negative, or the user stops it.
-pub fn leiden_communities(graph: &Graph, options: &Options, run: &Run) -> Result<Vec<u32>, Error> {
+pub fn leiden_communities(graph: &Graph, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
     check(graph, options, "leiden_communities")?;
     let Some(level) = Level::of(graph) else { return Ok((0..graph.nodes() as u32).collect()) };
     best_of_starts(graph, &level, options, |start| {
@@ -146,7 +146,7 @@ fn leiden_round(
     first: &Level<'_>,
     membership: &mut [u32],
     [start_order, round]: [u64; 2],
-    options: &Options,
+    options: &CommunityOptions,
     run: &Run,
 ) -> Result<(), Error> {
     let mut start = membership.to_vec();
@@ -196,7 +196,7 @@ fn lowest_names(membership: &mut [u32]) {
     }
 }
 
-fn check(graph: &Graph, options: &Options, name: &str) -> Result<(), Error> {
+fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Error> {
     if !options.resolution.is_finite() || options.resolution < 0.0 {
         let message = format!("the resolution is {}, expected a finite number from 0", options.resolution);
         return Err(Error::parameter(message).help("1 is modularity; larger values give smaller communities"));

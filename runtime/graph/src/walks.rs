@@ -9,7 +9,7 @@ use crate::run::Run;
 
 /// How walks go on.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct WalkOptions {
     /// The most edges of a walk.
     pub length: usize,
     /// Walks from each start.
@@ -23,9 +23,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for WalkOptions {
     fn default() -> Self {
-        Options { length: 10, per_node: 1, p: 1.0, q: 1.0, weighted: true, seed: 0 }
+        WalkOptions { length: 10, per_node: 1, p: 1.0, q: 1.0, weighted: true, seed: 0 }
     }
 }
 
@@ -52,7 +52,7 @@ const WALKS: usize = 64;
 ///
 /// # Errors
 /// If p or q is not positive, a start is not a node, a weight is negative where weights count, or the user stops it.
-pub fn random_walks(graph: &Graph, starts: &[u32], options: &Options, run: &Run) -> Result<Walks, Error> {
+pub fn random_walks(graph: &Graph, starts: &[u32], options: &WalkOptions, run: &Run) -> Result<Walks, Error> {
     for (name, value) in [("p", options.p), ("q", options.q)] {
         if !value.is_finite() || value <= 0.0 {
             return Err(Error::parameter(format!("{name} is {value}, expected a finite number above 0")));
@@ -98,7 +98,7 @@ pub fn random_walks(graph: &Graph, starts: &[u32], options: &Options, run: &Run)
 struct Walker<'a> {
     graph: &'a Graph,
     sums: Option<&'a [f64]>,
-    options: &'a Options,
+    options: &'a WalkOptions,
     random: Philox,
 }
 
@@ -116,7 +116,7 @@ impl Walker<'_> {
 
     /// The next node. `drawn` is how many random numbers the walk has used.
     fn step(&self, node: u32, before: Option<u32>, walk: u64, drawn: &mut u64) -> Option<u32> {
-        let Options { p, q, .. } = *self.options;
+        let WalkOptions { p, q, .. } = *self.options;
         let mut draw = || {
             *drawn += 1;
             self.random.uniform(walk, *drawn)

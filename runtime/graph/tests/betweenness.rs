@@ -3,16 +3,16 @@
 #[path = "support/expectations.rs"]
 mod support;
 
-use onrush_graph::betweenness::{Options, Sources, betweenness_centrality, edge_betweenness_centrality};
+use onrush_graph::betweenness::{BetweennessOptions, Sources, betweenness_centrality, edge_betweenness_centrality};
 use onrush_graph::closeness::{closeness_centrality, harmonic_centrality};
 use onrush_graph::{Graph, Run, generate};
 use serde_json::Value;
 use support::{Edges, assert_close, bits, edges, expected, graphs, numbers, on_threads};
 
 /// The options of the expectations, in their order. NetworkX's last three take every third node as source.
-fn options(n: u32, i: usize) -> Options {
+fn options(n: u32, i: usize) -> BetweennessOptions {
     let sources = if i < 3 { Sources::All } else { Sources::Nodes((0..n / 3).map(|v| 3 * v).collect()) };
-    Options { sources, normalized: i % 3 != 1, endpoints: i % 3 == 2, weighted: false }
+    BetweennessOptions { sources, normalized: i % 3 != 1, endpoints: i % 3 == 2, weighted: false }
 }
 
 /// The same graph with 0.25 added to weights.
@@ -42,7 +42,7 @@ fn betweenness_is_that_of_networkx() {
         }
         if g.weights.is_some() {
             let graph = positive(&g);
-            let options = Options { weighted: true, ..Options::default() };
+            let options = BetweennessOptions { weighted: true, ..BetweennessOptions::default() };
             let found = || betweenness_centrality(&graph, &options, &run).unwrap();
             check(&format!("{} weighted nodes", g.name), &wanted["weighted_node"], found);
             let found = || edge_betweenness_centrality(&graph, &options, &run).unwrap();
@@ -78,10 +78,13 @@ fn values_do_not_depend_on_threads_or_the_order_of_edges() {
     let all = |edges: &Edges| {
         on_threads("rmat", || {
             let (graph, run) = (edges.graph(), Run::silent());
-            let weighted =
-                Options { weighted: true, sources: Sources::Sample { k: 100, seed: 4 }, ..Options::default() };
+            let weighted = BetweennessOptions {
+                weighted: true,
+                sources: Sources::Sample { k: 100, seed: 4 },
+                ..BetweennessOptions::default()
+            };
             [
-                bits(&betweenness_centrality(&graph, &Options::default(), &run).unwrap()),
+                bits(&betweenness_centrality(&graph, &BetweennessOptions::default(), &run).unwrap()),
                 bits(&betweenness_centrality(&graph, &weighted, &run).unwrap()),
                 bits(&closeness_centrality(&graph, true, true, &run).unwrap()),
                 bits(&harmonic_centrality(&graph, false, &run).unwrap()),
@@ -109,7 +112,7 @@ fn nodes_of_paths_are_one_more_than_their_edges() {
     let graph = Graph::new(true, 1 << 10, &s, &t, None).unwrap().simple();
     let run = Run::silent();
     let sum = |values: Vec<f64>| values.into_iter().sum::<f64>();
-    let with = |endpoints: bool| Options { normalized: false, endpoints, ..Options::default() };
+    let with = |endpoints: bool| BetweennessOptions { normalized: false, endpoints, ..BetweennessOptions::default() };
     let inner = sum(betweenness_centrality(&graph, &with(false), &run).unwrap());
     let nodes = sum(betweenness_centrality(&graph, &with(true), &run).unwrap());
     let edges = sum(edge_betweenness_centrality(&graph, &with(true), &run).unwrap());
@@ -121,16 +124,16 @@ fn nodes_of_paths_are_one_more_than_their_edges() {
 fn mistakes_are_named() {
     let graph = edges("weighted").graph();
     let run = Run::silent();
-    let weighted = Options { weighted: true, ..Options::default() };
+    let weighted = BetweennessOptions { weighted: true, ..BetweennessOptions::default() };
     let error = betweenness_centrality(&graph, &weighted, &run).unwrap_err();
     assert!(error.message.ends_with("is 0: betweenness_centrality needs weights above 0"), "{}", error.message);
-    let many = Options { sources: Sources::Sample { k: 51, seed: 0 }, ..Options::default() };
+    let many = BetweennessOptions { sources: Sources::Sample { k: 51, seed: 0 }, ..BetweennessOptions::default() };
     let error = betweenness_centrality(&graph, &many, &run).unwrap_err();
     assert_eq!(error.message, "k is 51, expected at most the 50 nodes of the graph");
-    let missing = Options { sources: Sources::Nodes(vec![50]), ..Options::default() };
+    let missing = BetweennessOptions { sources: Sources::Nodes(vec![50]), ..BetweennessOptions::default() };
     assert_eq!(edge_betweenness_centrality(&graph, &missing, &run).unwrap_err().code, "node");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(betweenness_centrality(&graph, &Options::default(), &stopped).unwrap_err().stopped);
+    assert!(betweenness_centrality(&graph, &BetweennessOptions::default(), &stopped).unwrap_err().stopped);
     assert!(closeness_centrality(&graph, false, true, &stopped).unwrap_err().stopped);
     assert!(harmonic_centrality(&graph, true, &stopped).unwrap_err().stopped);
 }
@@ -139,7 +142,7 @@ fn mistakes_are_named() {
 fn two_million_isolated_nodes_have_none() {
     let graph = Graph::new(false, 2_000_000, &[], &[], None).unwrap();
     let run = Run::silent();
-    assert!(betweenness_centrality(&graph, &Options::default(), &run).unwrap().iter().all(|b| *b == 0.0));
+    assert!(betweenness_centrality(&graph, &BetweennessOptions::default(), &run).unwrap().iter().all(|b| *b == 0.0));
     assert!(closeness_centrality(&graph, false, true, &run).unwrap().iter().all(|b| *b == 0.0));
     assert!(harmonic_centrality(&graph, false, &run).unwrap().iter().all(|b| *b == 0.0));
 }

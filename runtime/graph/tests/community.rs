@@ -4,13 +4,13 @@
 mod support;
 
 use onrush_graph::community::{
-    Options, label_propagation_communities, leiden_communities, louvain_communities, modularity,
+    CommunityOptions, label_propagation_communities, leiden_communities, louvain_communities, modularity,
 };
 use onrush_graph::{Error, Graph, Run, generate};
 use serde_json::Value;
 use support::{Edges, expected, graphs, integers, numbers, on_threads};
 
-type Search = fn(&Graph, &Options, &Run) -> Result<Vec<u32>, Error>;
+type Search = fn(&Graph, &CommunityOptions, &Run) -> Result<Vec<u32>, Error>;
 
 const SEARCHES: [(&str, Search); 2] = [("louvain", louvain_communities), ("leiden", leiden_communities)];
 
@@ -114,7 +114,9 @@ fn quality_is_that_of_igraph() {
             let wanted = wanted[name].as_f64().unwrap();
             let found: Vec<f64> = (0..3)
                 .map(|seed| {
-                    let labels = search(&graph, &Options { seed, ..Options::default() }, &Run::silent()).unwrap();
+                    let labels =
+                        search(&graph, &CommunityOptions { seed, ..CommunityOptions::default() }, &Run::silent())
+                            .unwrap();
                     modularity(&graph, &labels, 1.0).unwrap()
                 })
                 .collect();
@@ -129,7 +131,7 @@ fn planted_groups_are_found_with_classes() {
     // 240,000 arcs and more: nodes move in classes.
     let graph = planted(50, 200, 10, 3);
     for (name, search) in SEARCHES {
-        let labels = on_threads(name, || search(&graph, &Options::default(), &Run::silent()));
+        let labels = on_threads(name, || search(&graph, &CommunityOptions::default(), &Run::silent()));
         let labels = labels.unwrap();
         assert_numbered(&labels, name);
         let groups: std::collections::BTreeSet<(u32, u32)> =
@@ -157,7 +159,7 @@ fn communities_are_the_same_on_any_number_of_threads_and_order_of_edges() {
         for (name, search) in SEARCHES {
             let what = format!("{} {name}", edges.name);
             let labels = |edges: &Edges| {
-                on_threads(&what, || search(&edges.graph(), &Options::default(), &Run::silent())).unwrap()
+                on_threads(&what, || search(&edges.graph(), &CommunityOptions::default(), &Run::silent())).unwrap()
             };
             let found = labels(&edges);
             assert_numbered(&found, &what);
@@ -179,20 +181,20 @@ fn communities_are_the_same_on_any_number_of_threads_and_order_of_edges() {
 #[test]
 fn resolution_and_levels_have_their_meaning() {
     let graph = support::edges("les_miserables").graph();
-    let count = |options: &Options| {
+    let count = |options: &CommunityOptions| {
         louvain_communities(&graph, options, &Run::silent()).unwrap().into_iter().max().unwrap() + 1
     };
-    let with = |resolution: f64| count(&Options { resolution, ..Options::default() });
+    let with = |resolution: f64| count(&CommunityOptions { resolution, ..CommunityOptions::default() });
     assert!(with(0.3) < with(1.0) && with(1.0) < with(3.0));
     assert_eq!(with(0.0), 1, "nothing is expected: all connected nodes are together");
-    assert!(count(&Options { max_level: Some(1), ..Options::default() }) >= with(1.0));
-    let cut = Options { max_level: Some(0), ..Options::default() };
+    assert!(count(&CommunityOptions { max_level: Some(1), ..CommunityOptions::default() }) >= with(1.0));
+    let cut = CommunityOptions { max_level: Some(0), ..CommunityOptions::default() };
     assert_eq!(
         louvain_communities(&graph, &cut, &Run::silent()).unwrap_err().message,
         "max_level is 0, expected at least 1"
     );
     let negative = graph.with_weights(vec![-1.0; graph.edges()]).unwrap();
-    let error = leiden_communities(&negative, &Options::default(), &Run::silent()).unwrap_err();
+    let error = leiden_communities(&negative, &CommunityOptions::default(), &Run::silent()).unwrap_err();
     assert!(error.message.ends_with(" is -1: leiden_communities takes none below 0"), "{}", error.message);
 }
 
@@ -203,7 +205,7 @@ fn nodes_without_weight_are_alone() {
     {
         let graph = Graph::new(false, n, &edges, &edges, weights).unwrap();
         for (name, search) in SEARCHES {
-            let labels = search(&graph, &Options::default(), &Run::silent()).unwrap();
+            let labels = search(&graph, &CommunityOptions::default(), &Run::silent()).unwrap();
             assert!(labels.into_iter().eq(0..n), "{name}");
         }
         let labels = label_propagation_communities(&graph, &Run::silent()).unwrap();
@@ -216,7 +218,7 @@ fn a_stopped_search_ends() {
     let graph = planted(20, 100, 10, 3);
     let run = Run { is_stopped: &|| true, ..Run::silent() };
     for (name, search) in SEARCHES {
-        assert!(search(&graph, &Options::default(), &run).unwrap_err().stopped, "{name}");
+        assert!(search(&graph, &CommunityOptions::default(), &run).unwrap_err().stopped, "{name}");
     }
     assert!(label_propagation_communities(&graph, &run).unwrap_err().stopped);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::Options;
+use super::CommunityOptions;
 use super::level::Level;
 use super::table::Table;
 use crate::error::Error;
@@ -121,7 +121,7 @@ pub(super) fn strength(level: &Level<'_>, node: u32) -> (u64, u64) {
 
 impl Search {
     /// `salt` keeps the orders of starts and of levels apart.
-    pub fn new(name: &'static str, options: &Options, tolerance: f64, salt: [u64; 2]) -> Search {
+    pub fn new(name: &'static str, options: &CommunityOptions, tolerance: f64, salt: [u64; 2]) -> Search {
         let seed = hash(hash(options.seed, salt[0]), salt[1]);
         Search { name, resolution: options.resolution, tolerance, seed }
     }
