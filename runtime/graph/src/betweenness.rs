@@ -24,13 +24,13 @@ pub enum Sources {
     Nodes(Vec<u32>),
 }
 
-/// What is counted, and how it is scaled. The defaults are NetworkX's.
+/// Paths that are counted, and the scale of the result. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
 pub struct BetweennessOptions {
     pub sources: Sources,
     /// Divides by the number of pairs of nodes.
     pub normalized: bool,
-    /// A path counts for its ends too. Of nodes only.
+    /// A path counts for its ends too. Has no meaning for edges.
     pub endpoints: bool,
     /// Paths are short by the sum of weights. Without weights in the graph, by edges.
     pub weighted: bool,
@@ -146,7 +146,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Of nodes that are sources, and of others.
+    /// The factor of nodes that are sources, and that of others.
     fn factors(&self) -> (f64, f64) {
         let pairs = if self.ends { self.n } else { self.n.saturating_sub(1) } as f64;
         if pairs < 2.0 {

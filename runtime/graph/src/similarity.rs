@@ -16,7 +16,7 @@ pub struct Scores {
 /// Pairs between two questions whether the user stopped the work.
 const PAIRS: usize = 256;
 
-/// What two nodes are compared by.
+/// The measures of this module.
 #[derive(Clone, Copy)]
 enum Measure {
     CommonNeighbors,
@@ -75,7 +75,7 @@ pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run:
 }
 
 impl Measure {
-    /// What a common neighbour of a degree adds.
+    /// The term that a common neighbour of a degree adds.
     fn of_neighbor(self, degree: usize) -> f64 {
         match self {
             Measure::AdamicAdar => 1.0 / (degree as f64).ln(),

@@ -18,7 +18,7 @@ pub(super) struct Search<'a> {
     weights: Option<&'a [f64]>,
     /// Reached nodes, by falling nearness.
     order: Vec<u32>,
-    /// Where the levels of `order` end. Without weights.
+    /// Ends of the levels in `order`. Empty with weights.
     levels: Vec<usize>,
     /// Level of a node, or 0 if it is settled. `UNSEEN` otherwise.
     level: Vec<u32>,

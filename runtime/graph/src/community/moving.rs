@@ -218,6 +218,8 @@ impl Search {
                     moves
                 };
                 let moves: Vec<Vec<(u32, u32, f64)>> = list.par_chunks(512).map_init(Table::default, decide).collect();
+                // A stop leaves decisions out: they must not become a result.
+                run.check(|| format!("{sweep} sweeps of a level of {}", self.name))?;
                 moves.par_iter().flatten().for_each(|(v, to, _)| communities.change(level, *v, *to));
                 moves.par_iter().flatten().for_each(|(v, to, _)| {
                     for target in level.row(*v) {

@@ -53,7 +53,7 @@ impl Table {
         self.used.len()
     }
 
-    /// Where a key is, or an empty place for it.
+    /// The place of a key, or an empty one for it.
     #[inline]
     fn place(&self, key: u32) -> usize {
         let mut place = (key.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;

@@ -25,7 +25,7 @@ pub struct ForceAtlas2 {
     pub linlog: bool,
     /// Weights multiply attraction.
     pub weighted: bool,
-    /// Of the positions to begin with, where none are given.
+    /// Seed of the positions to begin with, if none are given.
     pub seed: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Spring {
     pub center: Point,
     /// Nodes that keep their positions.
     pub fixed: Vec<u32>,
-    /// Of the positions to begin with, where none are given.
+    /// Seed of the positions to begin with, if none are given.
     pub seed: u64,
 }
 
