@@ -146,6 +146,57 @@ macro_rules! graph_algorithms {
             transitivity Transitivity() {} -> Float;
             /// The largest k for which a node is in the k-core, in which each node has k neighbors.
             core_number CoreNumber() {} -> Frame;
+            /// Communities of high modularity by the method of Louvain: numbers from 0, the largest first.
+            louvain_communities LouvainCommunities() {
+                /// Above 1, communities get smaller; below 1, larger.
+                resolution: Float = "1.0";
+                /// Other seeds visit the nodes in another order.
+                seed: Int = "0";
+            } -> Frame;
+            /// Communities of high modularity that are connected, by the method of Leiden.
+            leiden_communities LeidenCommunities() {
+                /// Above 1, communities get smaller; below 1, larger.
+                resolution: Float = "1.0";
+                /// Other seeds visit the nodes in another order.
+                seed: Int = "0";
+            } -> Frame;
+            /// Communities whose nodes have the label of most of their neighbors.
+            label_propagation_communities LabelPropagationCommunities() {} -> Frame;
+            /// The share of shortest paths between pairs of other nodes that lead through each node.
+            betweenness_centrality BetweennessCentrality() {
+                /// Sources that are sampled: all nodes if there is none.
+                k: Int = "none";
+                /// Seed of the sample.
+                seed: Int = "0";
+            } -> Frame;
+            /// The inverse of the mean distance to each node from those that reach it.
+            closeness_centrality ClosenessCentrality() {} -> Frame;
+            /// The sum of the inverse distances to each node.
+            harmonic_centrality HarmonicCentrality() {} -> Frame;
+            /// Edges that connect all nodes of each component at the lowest sum of weights.
+            minimum_spanning_edges MinimumSpanningEdges() {} -> Frame;
+            /// The share of common neighbors of pairs of nodes at distance 2.
+            jaccard_coefficient JaccardCoefficient() {} -> Frame;
+            /// Positions on a circle.
+            circular_layout CircularLayout() {} -> Frame;
+            /// Positions by springs along edges and forces between all nodes (Fruchterman and Reingold 1991).
+            spring_layout SpringLayout() {
+                /// Iterations at most.
+                iterations: Int = "50";
+                /// Seed of the positions to begin with.
+                seed: Int = "0";
+            } -> Frame;
+            /// Positions that show communities: ForceAtlas2.
+            forceatlas2_layout ForceAtlas2Layout() {
+                /// Iterations at most.
+                max_iter: Int = "100";
+                /// Factor of the forces that push nodes apart.
+                scaling_ratio: Float = "2.0";
+                /// Factor of the forces to the middle.
+                gravity: Float = "1.0";
+                /// Seed of the positions to begin with.
+                seed: Int = "0";
+            } -> Frame;
             /// Nodes of a directed graph without cycles in an order in which each edge points forwards.
             topological_sort TopologicalSort() {} -> Frame;
             /// The largest number of hops between two nodes.

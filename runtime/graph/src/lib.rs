@@ -5,7 +5,10 @@
 //! bit on any number of threads: float sums have a fixed order (`parallel.rs`), and ties go to the lowest number of a
 //! node. Knows no Arrow, no DataFusion and no session.
 
+pub mod betweenness;
+pub mod closeness;
 pub mod cluster;
+pub mod community;
 pub mod components;
 pub mod cores;
 pub mod dag;
@@ -15,11 +18,17 @@ pub mod eigenvector;
 pub mod error;
 pub mod generate;
 pub mod graph;
+pub mod layout;
 pub mod link_analysis;
 pub mod parallel;
+pub mod random;
 pub mod run;
 pub mod shortest_paths;
+pub mod similarity;
 pub mod traversal;
+pub mod tree;
+pub mod truss;
+pub mod walks;
 
 pub use error::Error;
 pub use graph::{Graph, Rows};

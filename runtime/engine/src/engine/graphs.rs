@@ -14,8 +14,8 @@ use onrush_expr::check::{self, type_name};
 use onrush_expr::error::internal;
 use onrush_expr::types;
 use onrush_frame::{Table, TaskHandle};
-use onrush_graph::{Error, Run, cluster, components, cores, dag, degree, distance_measures, eigenvector};
-use onrush_graph::{link_analysis, shortest_paths, traversal};
+use onrush_graph::{Error, Run, betweenness, closeness, cluster, community, components, cores, dag, degree};
+use onrush_graph::{distance_measures, eigenvector, layout, link_analysis, shortest_paths, similarity, traversal, tree};
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
@@ -30,6 +30,8 @@ pub(super) struct Index {
     graph: onrush_graph::Graph,
     /// The id of each node, in ascending order.
     ids: ArrayRef,
+    /// The nodes at both ends of each edge.
+    ends: [Vec<u32>; 2],
 }
 
 /// Indexes that were used last, with their keys.
@@ -146,10 +148,11 @@ impl Engine {
             }
             _ => None,
         };
+        let ends = [pick(from), pick(to)];
         let graph = self
-            .on_learners(|| onrush_graph::Graph::new(spec.directed, ids.len() as u32, &pick(from), &pick(to), weight))
+            .on_learners(|| onrush_graph::Graph::new(spec.directed, ids.len() as u32, &ends[0], &ends[1], weight))
             .map_err(|e| diagnose(&e))?;
-        Ok(Index { graph, ids })
+        Ok(Index { graph, ids, ends })
     }
 }
 
@@ -381,6 +384,40 @@ fn columns(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Di
         }
         "transitivity" => Ok(vec![("transitivity", floats(vec![cluster::transitivity(graph, run).map_err(error)?]))]),
         "core_number" => one("core_number", counts(cores::core_number(graph, run).map_err(error)?)),
+        "louvain_communities" | "leiden_communities" => {
+            let options = community::CommunityOptions {
+                resolution: float("resolution", 1.0),
+                seed: count("seed", 0) as u64,
+                ..community::CommunityOptions::default()
+            };
+            let found = match name {
+                "louvain_communities" => community::louvain_communities(graph, &options, run),
+                _ => community::leiden_communities(graph, &options, run),
+            };
+            one("community", counts(found.map_err(error)?))
+        }
+        "label_propagation_communities" => {
+            one("community", counts(community::label_propagation_communities(graph, run).map_err(error)?))
+        }
+        "betweenness_centrality" => {
+            let sources = match call.param("k") {
+                Some(Value::Int(k)) => {
+                    let k = usize::try_from(*k).unwrap_or(0).min(graph.nodes());
+                    betweenness::Sources::Sample { k, seed: count("seed", 0) as u64 }
+                }
+                _ => betweenness::Sources::All,
+            };
+            let options = betweenness::BetweennessOptions { sources, ..betweenness::BetweennessOptions::default() };
+            let found = betweenness::betweenness_centrality(graph, &options, run).map_err(error)?;
+            one("betweenness_centrality", floats(found))
+        }
+        "closeness_centrality" => {
+            let found = closeness::closeness_centrality(graph, false, true, run).map_err(error)?;
+            one("closeness_centrality", floats(found))
+        }
+        "harmonic_centrality" => {
+            one("harmonic_centrality", floats(closeness::harmonic_centrality(graph, false, run).map_err(error)?))
+        }
         "topological_sort" => {
             let order = dag::topological_sort(graph, run).map_err(error)?;
             let steps = counts((0..order.len() as u64).collect::<Vec<u64>>());
@@ -389,6 +426,62 @@ fn columns(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Di
         "diameter" => {
             let found = distance_measures::diameter(graph, run).map_err(error)?;
             Ok(vec![("diameter", counts(vec![found]))])
+        }
+        _ => pairs_and_positions(index, call, run),
+    }
+}
+
+/// The columns of edges, of pairs of nodes and of layouts.
+fn pairs_and_positions(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Diagnostic> {
+    let graph = &index.graph;
+    let error = |e: Error| diagnose(&e);
+    let count = |name: &str, default: usize| match call.param(name) {
+        Some(Value::Int(value)) => usize::try_from(*value).unwrap_or(0),
+        _ => default,
+    };
+    let float = |name: &str, default: f64| match call.param(name) {
+        Some(Value::Float(value)) => *value,
+        _ => default,
+    };
+    let seed = count("seed", 0) as u64;
+    let placed = |points: Vec<[f64; 2]>| -> Result<Columns, Diagnostic> {
+        let axis = |k: usize| floats(points.iter().map(|point| point[k]).collect());
+        Ok(vec![("node", Arc::clone(&index.ids)), ("x", axis(0)), ("y", axis(1))])
+    };
+    match call.algorithm.as_str() {
+        "minimum_spanning_edges" => {
+            let edges = tree::minimum_spanning_edges(graph, run).map_err(error)?;
+            let end = |ends: &[u32]| ids_of(index, edges.iter().map(|edge| ends[*edge as usize]));
+            let mut columns = vec![("source", end(&index.ends[0])?), ("target", end(&index.ends[1])?)];
+            if let Some(weights) = graph.edge_weights() {
+                columns.push(("weight", floats(edges.iter().map(|edge| weights[*edge as usize]).collect())));
+            }
+            Ok(columns)
+        }
+        "jaccard_coefficient" => {
+            let found = similarity::jaccard_coefficient(graph, None, run).map_err(error)?;
+            Ok(vec![
+                ("node_1", ids_of(index, found.pairs.iter().map(|pair| pair.0))?),
+                ("node_2", ids_of(index, found.pairs.iter().map(|pair| pair.1))?),
+                ("jaccard_coefficient", floats(found.values)),
+            ])
+        }
+        "circular_layout" => placed(layout::circular_layout(graph.nodes(), 1.0, [0.0, 0.0])),
+        "spring_layout" => {
+            let default = layout::Spring::default();
+            let options = layout::Spring { iterations: count("iterations", default.iterations), seed, ..default };
+            placed(layout::spring_layout(graph, &options, None, run).map_err(error)?)
+        }
+        "forceatlas2_layout" => {
+            let default = layout::ForceAtlas2::default();
+            let options = layout::ForceAtlas2 {
+                max_iter: count("max_iter", default.max_iter),
+                scaling_ratio: float("scaling_ratio", default.scaling_ratio),
+                gravity: float("gravity", default.gravity),
+                seed,
+                ..default
+            };
+            placed(layout::forceatlas2_layout(graph, &options, None, run).map_err(error)?)
         }
         _ => paths(index, call, run),
     }
