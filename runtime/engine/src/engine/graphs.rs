@@ -34,6 +34,15 @@ pub(super) struct Index {
     ends: [Vec<u32>; 2],
 }
 
+impl Index {
+    /// About: rows in both directions, the distinct pairs, ends, weights and ids.
+    fn bytes(&self) -> u64 {
+        let edges = self.graph.edges() as u64;
+        let weights = if self.graph.is_weighted() { 3 * 8 * edges } else { 0 };
+        48 * edges + weights + 32 * self.graph.nodes() as u64 + self.ids.get_array_memory_size() as u64
+    }
+}
+
 /// Indexes that were used last, with their keys.
 #[derive(Default)]
 pub(super) struct Indexes(Mutex<Vec<(u128, Arc<Index>)>>);
@@ -50,12 +59,21 @@ impl Indexes {
         Some(found.1)
     }
 
-    fn put(&self, key: u128, index: &Arc<Index>) {
+    /// Keeps an index, and as many of the others as fit into `most` bytes with it.
+    fn put(&self, key: u128, index: &Arc<Index>, most: u64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= KEPT {
+        all.retain(|(known, _)| *known != key);
+        all.push((key, Arc::clone(index)));
+        let bytes = |all: &[(u128, Arc<Index>)]| all.iter().map(|(_, index)| index.bytes()).sum::<u64>();
+        while !all.is_empty() && (all.len() > KEPT || bytes(&all) > most) {
             all.remove(0);
         }
-        all.push((key, Arc::clone(index)));
+    }
+
+    /// Bytes of all indexes that are kept.
+    pub(super) fn bytes(&self) -> u64 {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(_, index)| index.bytes()).sum()
     }
 
     pub(super) fn clear(&self) {
@@ -84,7 +102,7 @@ impl Engine {
                 Some(index) => index,
                 None => {
                     let index = Arc::new(self.index(input, spec, task)?);
-                    self.graphs.put(index_key, &index);
+                    self.graphs.put(index_key, &index, self.memory_limit() / 8);
                     index
                 }
             };
@@ -93,10 +111,11 @@ impl Engine {
             let stage = |text: String| task.stage(text);
             let steps = |done: u64, of: u64| task.set_steps(done, of);
             let run = Run { is_stopped: &stopped, stage: &stage, steps: &steps };
-            let columns = self.on_learners(|| columns(&index, call, &run))?;
+            let columns = self.on_learners(|| columns(&index, call, &run));
             if task.cancelled() {
                 return Err(onrush_frame::Cancelled.into());
             }
+            let columns = columns?;
             let fields: Vec<Field> =
                 columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
             let schema = Arc::new(Schema::new(fields));
@@ -132,23 +151,40 @@ impl Engine {
             Some(name) => Some(weights(name, &whole(2)?)?),
             None => None,
         };
-        let (codes, ids) = numbered(&concat(&[source.as_ref(), target.as_ref()]).map_err(|e| internal(&e.to_string()))?)?;
-        let (from, to) = codes.split_at(source.len());
-        let kept: Vec<usize> = (0..from.len()).filter(|edge| from[*edge] != MISSING && to[*edge] != MISSING).collect();
-        let pick = |codes: &[u32]| kept.iter().map(|edge| codes[*edge]).collect::<Vec<u32>>();
+        // Rows with both ends: an id that occurs in no such row is no node.
+        let kept: Vec<usize> =
+            (0..source.len()).filter(|row| source.is_valid(*row) && target.is_valid(*row)).collect();
+        let rows = UInt32Array::from_iter_values(kept.iter().map(|row| *row as u32));
+        let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
+        let ends = match kept.len() == source.len() {
+            true => concat(&[source.as_ref(), target.as_ref()]).map_err(broken)?,
+            false => {
+                let (from, to) = (take(&source, &rows, None).map_err(broken)?, take(&target, &rows, None).map_err(broken)?);
+                concat(&[from.as_ref(), to.as_ref()]).map_err(broken)?
+            }
+        };
+        if task.cancelled() {
+            return Err(onrush_frame::Cancelled.into());
+        }
+        let (codes, ids) = self.on_learners(|| numbered(&ends))?;
+        let (from, to) = codes.split_at(kept.len());
         let weight = match (weight, &spec.weight) {
             (Some(values), Some(name)) => {
                 let values: Vec<f64> = kept.iter().map(|edge| values[*edge]).collect();
-                if let Some(edge) = values.iter().position(|value| !value.is_finite()) {
-                    let found = if values[edge].is_nan() { "null" } else { "infinite" };
+                if let Some(edge) = values.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
+                    let found = match values[edge] {
+                        value if value.is_nan() => "null".to_string(),
+                        value => value.to_string(),
+                    };
                     let message = format!("the weight `{name}` is {found} in row {}", kept[edge]);
-                    return Err(check::plan_error("weight", message).help("`drop_nulls_in` leaves such edges out"));
+                    return Err(check::plan_error("weight", format!("{message}: expected finite numbers of at least 0"))
+                        .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
                 }
                 Some(values)
             }
             _ => None,
         };
-        let ends = [pick(from), pick(to)];
+        let ends = [from.to_vec(), to.to_vec()];
         let graph = self
             .on_learners(|| onrush_graph::Graph::new(spec.directed, ids.len() as u32, &ends[0], &ends[1], weight))
             .map_err(|e| diagnose(&e))?;
@@ -252,8 +288,13 @@ fn node(index: &Index, call: &GraphCall, name: &str) -> Result<u32, Diagnostic> 
         Value::Text(text) => text.clone(),
         other => other.to_string(),
     };
-    let wanted = onrush_frame::array_from_value(value)
-        .and_then(|array| cast(&array, index.ids.data_type()).map_err(|e| internal(&e.to_string())));
+    // A number that the type of the ids cannot hold is no node.
+    let wanted = onrush_frame::array_from_value(value).and_then(|array| {
+        let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
+        let wanted = cast(&array, index.ids.data_type()).map_err(broken)?;
+        let back = cast(&wanted, array.data_type()).map_err(broken)?;
+        if back == array { Ok(wanted) } else { Err(internal("another value")) }
+    });
     let converter = RowConverter::new(vec![SortField::new(index.ids.data_type().clone())]);
     let found = match (wanted, converter) {
         (Ok(wanted), Ok(converter)) if wanted.is_valid(0) => {
