@@ -18,6 +18,7 @@ TOUR = "01-tour.ipynb"
 PANDAS = "02-for-pandas-users.ipynb"
 LOOKING = "03-looking-at-data.ipynb"
 MODELS = "04-models.ipynb"
+GRAPHS = "05-graphs.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
 PATIENCE = 300
 
@@ -97,7 +98,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, CUDA])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, GRAPHS, CUDA])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)
@@ -136,6 +137,20 @@ def test_models_have_the_scores_of_scikit_learn(executed):
     streams = [o.text for cell in code_cells(notebook) if cell.id == "pca" for o in cell.outputs if o.output_type == "stream"]
     assert streams == ["29 of 64 components keep 95 % of the variance\n"]
     assert plain_text(notebook, "save") == "true"
+
+
+def test_graphs_have_the_results_of_networkx(executed):
+    """Figures of NetworkX 3.6.1: `pagerank`, `core_number` and `transitivity` of the routes, and paths."""
+    notebook = executed(GRAPHS)
+    ranks = plain_text(notebook, "pagerank")
+    assert ranks.index("ATL") < ranks.index("ORD") < ranks.index("DFW") and "0.0597" in ranks
+    streams = {
+        cell.id: "".join(o.text for o in cell.outputs if o.output_type == "stream") for cell in code_cells(notebook)
+    }
+    assert "305 nodes, 5366 edges" in streams["read"]
+    assert streams["cores"] == "transitivity 0.388, connected: true\n"
+    assert streams["dijkstra"] == "4980 miles\n"
+    assert "no node `JFX`" in streams["unknown"]
 
 
 def test_rich_outputs_have_static_forms(executed):

@@ -170,6 +170,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-io",
         "onrush-dense",
         "onrush-learn",
+        "onrush-graph",
         "onrush-ops",
         "onrush-expr",
         "onrush-logical",

@@ -1,7 +1,7 @@
 //! What every cell imports.
 
 pub use crate::{
-    Buffer, Button, Checkbox, Choice, Choices, Column, ControlBox, DataType, Error, Expr, Exprs, Frame, Keep, Matrix,
+    Buffer, Button, Checkbox, Choice, Choices, Column, ControlBox, DataType, Error, Expr, Exprs, Frame, Graph, Keep, Matrix,
     NumberField, Plot, ProgressBar, RangeSlider, Schema, Slider, TextField, TextLabel, TimeUnit, Value, all, area, asc,
     asof, attempt, bar, box_plot, button, checkbox, clear_output, coalesce, col, concat, concat_diagonal,
     concat_horizontal, concat_str, csv, density, desc, dropdown, frame, from_batch, get, hbox, heatmap, hist, html,

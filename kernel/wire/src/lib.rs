@@ -9,6 +9,7 @@ pub mod diagnostic;
 pub mod display;
 pub mod explore;
 pub mod expr;
+pub mod graph;
 pub mod host;
 pub mod learn;
 pub mod limits;
@@ -33,7 +34,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 15;
+pub const PROTOCOL: u32 = 16;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
 /// reused within the life of a supervisor.

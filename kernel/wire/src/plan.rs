@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::expr::{Expr, SortKey};
+use crate::graph::{GraphCall, GraphSpec};
 use crate::learn::{Size, Splitter};
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
@@ -147,6 +148,12 @@ pub enum Op {
         input: FrameId,
         split: Split,
         part: SplitPart,
+    },
+    /// The result of an algorithm on a graph over a frame of edges. Computed at once.
+    Graph {
+        input: FrameId,
+        graph: GraphSpec,
+        call: GraphCall,
     },
 }
 

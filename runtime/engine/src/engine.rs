@@ -2,6 +2,7 @@
 //!
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod graphs;
 mod large;
 mod lending;
 mod models;
@@ -134,6 +135,8 @@ pub struct Engine {
     runtime: Option<tokio::runtime::Runtime>,
     /// Trained models by key, held weakly.
     trained: Mutex<HashMap<u128, Weak<TrainedModel>>>,
+    /// Graphs that were used last.
+    graphs: graphs::Indexes,
     /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
     learners: OnceLock<Option<rayon::ThreadPool>>,
 }
@@ -213,6 +216,7 @@ impl Engine {
             holders: RwLock::default(),
             runtime: Some(runtime),
             trained: Mutex::default(),
+            graphs: graphs::Indexes::default(),
             learners: OnceLock::new(),
         })
     }
@@ -360,6 +364,10 @@ impl Engine {
             Op::Split { input, split, part } => {
                 let key = key::step(op, &[self.frame(*input)?.key]);
                 self.split(*input, split, *part, key, task)
+            }
+            Op::Graph { input, graph, call } => {
+                let key = key::step(op, &[self.frame(*input)?.key]);
+                self.graph_step(*input, graph, call, (key, at), task)
             }
             _ => {
                 chains::check(op.exprs(), at)?;
@@ -586,7 +594,7 @@ impl Engine {
     /// Bytes of resident frames in memory, of models and of kept results; a buffer that two of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
-        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models
+        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models + self.graphs.bytes()
     }
 
     /// What frames hold, each once.
@@ -605,6 +613,7 @@ impl Engine {
     /// Drops results that no frame pins.
     pub fn forget_results(&self) {
         self.results.clear();
+        self.graphs.clear();
     }
 
     /// Plans again what was planned before.

@@ -33,7 +33,8 @@ macro_rules! inputs {
             | Op::Unpivot { input, .. }
             | Op::WithRowIndex { input, .. }
             | Op::Explode { input, .. }
-            | Op::Split { input, .. } => vec![input],
+            | Op::Split { input, .. }
+            | Op::Graph { input, .. } => vec![input],
         }
     };
 }
@@ -68,7 +69,8 @@ macro_rules! exprs {
             | Op::Unpivot { .. }
             | Op::WithRowIndex { .. }
             | Op::Explode { .. }
-            | Op::Split { .. } => Vec::new(),
+            | Op::Split { .. }
+            | Op::Graph { .. } => Vec::new(),
         }
     };
 }
@@ -103,6 +105,7 @@ impl Op {
             Op::WithRowIndex { .. } => "with_row_index",
             Op::Explode { .. } => "explode",
             Op::Split { .. } => "split",
+            Op::Graph { .. } => "graph",
         }
     }
 

@@ -1,0 +1,235 @@
+//! Graphs over frames of edges: which columns are a graph, and the table of algorithms. A call of an algorithm is a step of a plan.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::Value;
+
+/// Columns of a frame of edges as a graph. Every row is an edge; rows with a null at an end are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphSpec {
+    /// The columns of the two ends.
+    pub source: String,
+    pub target: String,
+    pub directed: bool,
+    /// The column of the weights.
+    pub weight: Option<String>,
+}
+
+/// An algorithm with the parameters that were set. Nodes are given as values of the user's ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphCall {
+    pub algorithm: String,
+    pub params: Vec<(String, Value)>,
+}
+
+impl GraphCall {
+    pub fn param(&self, name: &str) -> Option<&Value> {
+        self.params.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+/// What an algorithm gives: a frame, or the only value of a frame of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphResult {
+    Frame,
+    Float,
+    Int,
+    Bool,
+}
+
+/// A parameter of an algorithm: its name, what it is, and its default; none if it must be given.
+#[derive(Clone, Copy, Debug)]
+pub struct GraphParam {
+    pub name: &'static str,
+    pub kind: &'static str,
+    pub default: &'static str,
+    pub doc: &'static str,
+}
+
+/// An algorithm of the table.
+#[derive(Clone, Debug)]
+pub struct GraphAlgorithm {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub params: Vec<GraphParam>,
+    pub result: GraphResult,
+}
+
+/// The table of algorithms, handed to a macro: names and defaults are NetworkX's.
+#[macro_export]
+macro_rules! graph_algorithms {
+    ($then:ident) => {
+        $then! {
+            /// All nodes in the order of their ids, with their degree.
+            nodes Nodes() {} -> Frame;
+            /// The number of edges at each node. A self-loop counts twice.
+            degree Degree() {} -> Frame;
+            /// The number of edges that lead to each node.
+            in_degree InDegree() {} -> Frame;
+            /// The number of edges that start at each node.
+            out_degree OutDegree() {} -> Frame;
+            /// The degree of each node divided by the number of other nodes.
+            degree_centrality DegreeCentrality() {} -> Frame;
+            /// The share of possible edges that there are.
+            density Density() {} -> Float;
+            /// The probability of being at each node of a random walk that follows edges by their weights.
+            pagerank PageRank() {
+                /// The probability of following an edge.
+                alpha: Float = "0.85";
+                /// Iterations at most.
+                max_iter: Int = "100";
+                /// Ranks have converged if they change by less than this times the number of nodes, in all.
+                tol: Float = "1e-6";
+            } -> Frame;
+            /// Hubs point to many authorities, and authorities are pointed to by many hubs.
+            hits Hits() {
+                /// Iterations at most.
+                max_iter: Int = "100";
+                /// Values have converged if they change by less than this in all.
+                tol: Float = "1e-8";
+            } -> Frame;
+            /// The centrality of a node is in proportion to the sum of those of its neighbors.
+            eigenvector_centrality EigenvectorCentrality() {
+                /// Iterations at most.
+                max_iter: Int = "100";
+                /// Values have converged if they change by less than this times the number of nodes, in all.
+                tol: Float = "1e-6";
+            } -> Frame;
+            /// Centrality by the number of walks to a node, where longer ones count less.
+            katz_centrality KatzCentrality() {
+                /// The factor for each step of a walk.
+                alpha: Float = "0.1";
+                /// What each node has by itself.
+                beta: Float = "1.0";
+                /// Iterations at most.
+                max_iter: Int = "1000";
+                /// Values have converged if they change by less than this times the number of nodes, in all.
+                tol: Float = "1e-6";
+            } -> Frame;
+            /// Nodes that can be reached from `source`: hops, and the node before on a shortest path.
+            bfs Bfs(source) {
+                /// Hops at most.
+                depth_limit: Int = "none";
+            } -> Frame;
+            /// The nodes of a shortest path by hops, step by step.
+            shortest_path ShortestPath(source, target) {} -> Frame;
+            /// The number of hops of a shortest path.
+            shortest_path_length ShortestPathLength(source, target) {} -> Int;
+            /// Whether there is a path.
+            has_path HasPath(source, target) {} -> Bool;
+            /// Nodes that can be reached from `source`: the sum of weights, and the node before on a shortest path.
+            single_source_dijkstra SingleSourceDijkstra(source) {
+                /// The largest distance.
+                cutoff: Float = "none";
+            } -> Frame;
+            /// The nodes of a shortest path by weights, with their distances from the source.
+            dijkstra_path DijkstraPath(source, target) {} -> Frame;
+            /// The sum of the weights of a shortest path.
+            dijkstra_path_length DijkstraPathLength(source, target) {} -> Float;
+            /// The component of each node: numbers from 0, in the order of size, then of the smallest id.
+            connected_components ConnectedComponents() {} -> Frame;
+            /// The number of components.
+            number_connected_components NumberConnectedComponents() {} -> Int;
+            /// Whether there is a path between any two nodes.
+            is_connected IsConnected() {} -> Bool;
+            /// The component of each node of a directed graph, whatever the directions of its edges.
+            weakly_connected_components WeaklyConnectedComponents() {} -> Frame;
+            /// The component of each node of a directed graph: in it each node can be reached from each other one.
+            strongly_connected_components StronglyConnectedComponents() {} -> Frame;
+            /// The number of triangles at each node.
+            triangles Triangles() {} -> Frame;
+            /// The share of pairs of neighbors that are neighbors themselves.
+            clustering Clustering() {} -> Frame;
+            /// The mean clustering coefficient of all nodes.
+            average_clustering AverageClustering() {} -> Float;
+            /// The share of paths of two edges that are closed by a third one.
+            transitivity Transitivity() {} -> Float;
+            /// The largest k for which a node is in the k-core, in which each node has k neighbors.
+            core_number CoreNumber() {} -> Frame;
+            /// Communities of high modularity by the method of Louvain: numbers from 0, the largest first.
+            louvain_communities LouvainCommunities() {
+                /// Above 1, communities get smaller; below 1, larger.
+                resolution: Float = "1.0";
+                /// Other seeds visit the nodes in another order.
+                seed: Int = "0";
+            } -> Frame;
+            /// Communities of high modularity that are connected, by the method of Leiden.
+            leiden_communities LeidenCommunities() {
+                /// Above 1, communities get smaller; below 1, larger.
+                resolution: Float = "1.0";
+                /// Other seeds visit the nodes in another order.
+                seed: Int = "0";
+            } -> Frame;
+            /// Communities whose nodes have the label of most of their neighbors.
+            label_propagation_communities LabelPropagationCommunities() {} -> Frame;
+            /// The share of shortest paths between pairs of other nodes that lead through each node.
+            betweenness_centrality BetweennessCentrality() {
+                /// Sources that are sampled: all nodes if there is none.
+                k: Int = "none";
+                /// Seed of the sample.
+                seed: Int = "0";
+            } -> Frame;
+            /// The inverse of the mean distance to each node from those that reach it.
+            closeness_centrality ClosenessCentrality() {} -> Frame;
+            /// The sum of the inverse distances to each node.
+            harmonic_centrality HarmonicCentrality() {} -> Frame;
+            /// Edges that connect all nodes of each component at the lowest sum of weights.
+            minimum_spanning_edges MinimumSpanningEdges() {} -> Frame;
+            /// The share of common neighbors of pairs of nodes at distance 2.
+            jaccard_coefficient JaccardCoefficient() {} -> Frame;
+            /// Positions on a circle.
+            circular_layout CircularLayout() {} -> Frame;
+            /// Positions by springs along edges and forces between all nodes (Fruchterman and Reingold 1991).
+            spring_layout SpringLayout() {
+                /// Iterations at most.
+                iterations: Int = "50";
+                /// Seed of the positions to begin with.
+                seed: Int = "0";
+            } -> Frame;
+            /// Positions that show communities: ForceAtlas2.
+            forceatlas2_layout ForceAtlas2Layout() {
+                /// Iterations at most.
+                max_iter: Int = "100";
+                /// Factor of the forces that push nodes apart.
+                scaling_ratio: Float = "2.0";
+                /// Factor of the forces to the middle.
+                gravity: Float = "1.0";
+                /// Seed of the positions to begin with.
+                seed: Int = "0";
+            } -> Frame;
+            /// Nodes of a directed graph without cycles in an order in which each edge points forwards.
+            topological_sort TopologicalSort() {} -> Frame;
+            /// The largest number of hops between two nodes.
+            diameter Diameter() {} -> Int;
+        }
+    };
+}
+
+macro_rules! rows_of_table {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident $type:ident ($($node:ident),*) {
+            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
+        } -> $result:ident;
+    )*) => {
+        vec![$(GraphAlgorithm {
+            name: stringify!($name),
+            doc: concat!($($doc, "\n"),*),
+            params: vec![
+                $(GraphParam { name: stringify!($node), kind: "node", default: "", doc: "" },)*
+                $(GraphParam {
+                    name: stringify!($param),
+                    kind: stringify!($kind),
+                    default: $default,
+                    doc: concat!($($param_doc, "\n"),*),
+                }),*
+            ],
+            result: GraphResult::$result,
+        }),*]
+    };
+}
+
+/// All algorithms.
+pub fn table() -> Vec<GraphAlgorithm> {
+    crate::graph_algorithms!(rows_of_table)
+}

@@ -1,0 +1,56 @@
+//! `docs/graphs.md` is written from the table of algorithms. `ONRUSH_WRITE=1 cargo test -p onrush-wire --test graphs_page` writes it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use onrush_wire::graph::{GraphResult, table};
+
+fn page() -> String {
+    let mut out = include_str!("../../../docs/graphs-intro.md").to_string();
+    out.push_str("\n## Algorithms\n");
+    for algorithm in table() {
+        let arguments: Vec<&str> = algorithm.params.iter().filter(|p| p.kind == "node").map(|p| p.name).collect();
+        let result = match algorithm.result {
+            GraphResult::Frame => "a frame",
+            GraphResult::Float | GraphResult::Int => "a number",
+            GraphResult::Bool => "true or false",
+        };
+        let _ = write!(out, "\n### {}({})\n{}. Gives {result}.\n", algorithm.name, arguments.join(", "), sentence(algorithm.doc));
+        let options: Vec<_> = algorithm.params.iter().filter(|p| p.kind != "node").collect();
+        if !options.is_empty() {
+            out.push('\n');
+        }
+        for option in options {
+            let _ = writeln!(out, "- `{}` (default {}): {}.", option.name, option.default, sentence(option.doc));
+        }
+    }
+    out
+}
+
+fn sentence(doc: &str) -> &str {
+    doc.trim().trim_end_matches('.')
+}
+
+#[test]
+fn the_page_of_graphs_is_that_of_the_table() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/graphs.md");
+    let wanted = page();
+    if std::env::var_os("ONRUSH_WRITE").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "docs/graphs.md differs from the table: ONRUSH_WRITE=1 writes it");
+    assert!(wanted.lines().all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn every_algorithm_is_documented_once() {
+    let mut names: Vec<&str> = table().iter().map(|a| a.name).collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name occurs twice");
+    for algorithm in table() {
+        assert!(!algorithm.doc.trim().is_empty(), "{}", algorithm.name);
+    }
+}

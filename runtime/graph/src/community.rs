@@ -1,0 +1,230 @@
+//! Communities: nodes with more edges between them than between random nodes of their degrees.
+//!
+//! A partition is a number for each node: 0 is the largest community, ties go to the one with the lowest node.
+
+mod labels;
+mod level;
+mod moving;
+mod quality;
+mod refine;
+mod table;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::run::Run;
+
+pub use labels::label_propagation_communities;
+pub use quality::modularity;
+
+use level::Level;
+use moving::{Communities, Search};
+
+/// How communities are searched. The defaults are NetworkX's.
+#[derive(Clone, Debug)]
+pub struct CommunityOptions {
+    /// Above 1, communities get smaller; below 1, larger. Not negative.
+    pub resolution: f64,
+    /// The search ends after a level that adds no more than this to the modularity. [`leiden_communities`] has no use
+    /// for it.
+    pub threshold: f64,
+    /// The most levels. `None`: until nothing is gained.
+    pub max_level: Option<usize>,
+    /// Other seeds visit the nodes in another order.
+    pub seed: u64,
+}
+
+impl Default for CommunityOptions {
+    fn default() -> Self {
+        CommunityOptions { resolution: 1.0, threshold: 1e-7, max_level: None, seed: 0 }
+    }
+}
+
+/// Communities of high modularity by the Louvain method (Blondel, Guillaume, Lambiotte and Lefebvre 2008). NetworkX:
+/// `louvain_communities`.
+///
+/// Parallel edges add up, self-loops count for the degrees. Without edges, or if all weights are 0, each node is a
+/// community.
+///
+/// Nodes move in classes that a hash gives; a class decides by one snapshot, and ties go to the community with the
+/// lowest number. Weights are integers (fixed point of 61 bits), so that the result is the same on any number of
+/// threads. NetworkX visits nodes one after another in a shuffled order: its communities differ, with about the same
+/// modularity. Takes O(edges) time for each of some 15 sweeps.
+///
+/// # Errors
+/// If a parameter is out of range, a weight is negative, or the user stops it.
+pub fn louvain_communities(graph: &Graph, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
+    check(graph, options, "louvain_communities")?;
+    let Some(level) = Level::of(graph) else { return Ok((0..graph.nodes() as u32).collect()) };
+    best_of_starts(graph, &level, options, |start| louvain(&level, start, options, run))
+}
+
+/// The levels of Louvain. A community for each node.
+fn louvain(first: &Level<'_>, start: u64, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
+    let mut membership: Vec<u32> = (0..first.nodes() as u32).collect();
+    let mut quality = first.modularity(options.resolution);
+    let mut owned: Option<Level<'static>> = None;
+    let mut tolerance = 1e-3;
+    for pass in 0..options.max_level.unwrap_or(usize::MAX) {
+        let level = owned.as_ref().unwrap_or(first);
+        run.stage(format!("louvain_communities: level {}, modularity {quality:.5}", pass + 1));
+        let communities = Communities::alone(level);
+        let search = Search::new("louvain_communities", options, tolerance, [start, pass as u64]);
+        if !search.run(level, &communities, run)? {
+            break;
+        }
+        let (next, number) = level.aggregate(&communities.labels());
+        let found = next.modularity(options.resolution);
+        if found < quality {
+            break;
+        }
+        membership.iter_mut().for_each(|c| *c = number[*c as usize]);
+        let gained = found - quality;
+        owned = Some(next);
+        quality = found;
+        // A coarse first pass leaves more to the next ones: only a pass with the final tolerance may end the search.
+        if gained <= options.threshold && tolerance <= options.threshold.max(1e-6) {
+            break;
+        }
+        tolerance = (tolerance / 10.0).max(options.threshold.max(1e-6));
+    }
+    Ok(membership)
+}
+
+/// The partition of the highest modularity among those from several orders of the nodes: up to eight if the graph is
+/// small, one if it has 2^15 arcs or more. The result of one order varies most where there are few nodes.
+fn best_of_starts(
+    graph: &Graph,
+    level: &Level<'_>,
+    options: &CommunityOptions,
+    search: impl Fn(u64) -> Result<Vec<u32>, Error>,
+) -> Result<Vec<u32>, Error> {
+    let starts = (moving::FEW_ARCS / level.arcs().max(1)).clamp(1, 8);
+    let mut best = search(0)?;
+    if starts > 1 {
+        let mut most = modularity(graph, &best, options.resolution)?;
+        for start in 1..starts as u64 {
+            let found = search(start)?;
+            let quality = modularity(graph, &found, options.resolution)?;
+            if quality > most {
+                (best, most) = (found, quality);
+            }
+        }
+    }
+    Ok(by_size(&best))
+}
+
+/// Communities of high modularity, each of them connected, by the Leiden algorithm (Traag, Waltman and van Eck 2019).
+/// NetworkX: `leiden_communities`, whose metric is modularity here.
+///
+/// Moves nodes as [`louvain_communities`] does, then refines: within each community nodes start alone and join
+/// well-connected parts once, the one of the highest gain. Levels are made of parts, and start from the communities.
+/// Two rounds, as in igraph. Takes some three times as long as [`louvain_communities`].
+///
+/// # Errors
+/// If a parameter is out of range, a weight is negative, or the user stops it.
+pub fn leiden_communities(graph: &Graph, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
+    check(graph, options, "leiden_communities")?;
+    let Some(level) = Level::of(graph) else { return Ok((0..graph.nodes() as u32).collect()) };
+    best_of_starts(graph, &level, options, |start| {
+        let mut membership: Vec<u32> = (0..graph.nodes() as u32).collect();
+        for round in 0..2 {
+            let before = membership.clone();
+            leiden_round(&level, &mut membership, [start, round], options, run)?;
+            if membership == before {
+                break;
+            }
+        }
+        refine::split_apart(graph, &mut membership);
+        Ok(membership)
+    })
+}
+
+/// One round of all levels from `membership`, a community for each node of `first`. Communities are numbers of nodes.
+fn leiden_round(
+    first: &Level<'_>,
+    membership: &mut [u32],
+    [start_order, round]: [u64; 2],
+    options: &CommunityOptions,
+    run: &Run,
+) -> Result<(), Error> {
+    let mut start = membership.to_vec();
+    let mut node: Vec<u32> = (0..membership.len() as u32).collect();
+    let mut owned: Option<Level<'static>> = None;
+    let mut tolerance = 1e-3;
+    for pass in 0..options.max_level.unwrap_or(usize::MAX) {
+        let level = owned.as_ref().unwrap_or(first);
+        run.stage(format!("leiden_communities: round {}, level {}, {} nodes", round + 1, pass + 1, level.nodes()));
+        let communities = Communities::new(level, &start);
+        let salt = [start_order, 1000 * (round + 1) + pass as u64];
+        let search = Search::new("leiden_communities", options, tolerance, salt);
+        search.run(level, &communities, run)?;
+        tolerance = (tolerance / 10.0).max(1e-6);
+        let labels = communities.labels();
+        membership.iter_mut().zip(&node).for_each(|(c, v)| *c = labels[*v as usize]);
+        if communities.sizes.iter().all(|size| size.load(Relaxed) <= 1) {
+            break;
+        }
+        let parts = refine::refine(level, &labels, &search, run)?;
+        let (next, number) = level.aggregate(&parts);
+        if next.nodes() == level.nodes() {
+            break;
+        }
+        node.iter_mut().for_each(|v| *v = number[*v as usize]);
+        // A community is named by the lowest of its parts.
+        let mut name = vec![u32::MAX; level.nodes()];
+        start = vec![0; next.nodes()];
+        for (v, part) in number.iter().enumerate() {
+            let name = &mut name[labels[v] as usize];
+            *name = (*name).min(*part);
+        }
+        number.iter().enumerate().for_each(|(v, part)| start[*part as usize] = name[labels[v] as usize]);
+        owned = Some(next);
+    }
+    lowest_names(membership);
+    Ok(())
+}
+
+/// Names each community by its lowest node.
+fn lowest_names(membership: &mut [u32]) {
+    let mut name = vec![u32::MAX; membership.len()];
+    for (v, c) in membership.iter_mut().enumerate() {
+        let name = &mut name[*c as usize];
+        *name = (*name).min(v as u32);
+        *c = *name;
+    }
+}
+
+fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Error> {
+    if !options.resolution.is_finite() || options.resolution < 0.0 {
+        let message = format!("the resolution is {}, expected a finite number from 0", options.resolution);
+        return Err(Error::parameter(message).help("1 is modularity; larger values give smaller communities"));
+    }
+    if options.threshold.is_nan() || options.threshold < 0.0 {
+        return Err(Error::parameter(format!("the threshold is {}, expected a number from 0", options.threshold)));
+    }
+    if options.max_level == Some(0) {
+        return Err(Error::parameter("max_level is 0, expected at least 1").help("leave it out for as many as needed"));
+    }
+    let negative = graph.out_weights().and_then(|w| w.iter().position(|w| *w < 0.0));
+    let Some(arc) = negative else { return Ok(()) };
+    let (edge, weight) = (graph.out_rows().edges[arc], graph.out_weights().map_or(0.0, |w| w[arc]));
+    let message = format!("the weight of edge {edge} is {weight}: {name} takes none below 0");
+    Err(Error::new("weight", message).help("leave edges with negative weights out"))
+}
+
+/// Communities numbered from 0 in order of falling size, ties by their lowest node. Labels are below the number of
+/// nodes.
+fn by_size(labels: &[u32]) -> Vec<u32> {
+    let mut sizes = vec![0u32; labels.len()];
+    labels.iter().for_each(|c| sizes[*c as usize] += 1);
+    let mut seen = vec![false; labels.len()];
+    // In the order of their lowest nodes; the sort by size is stable.
+    let mut order: Vec<u32> =
+        labels.iter().copied().filter(|c| !std::mem::replace(&mut seen[*c as usize], true)).collect();
+    order.sort_by_key(|c| std::cmp::Reverse(sizes[*c as usize]));
+    let mut number = vec![0u32; labels.len()];
+    order.iter().enumerate().for_each(|(i, c)| number[*c as usize] = i as u32);
+    labels.iter().map(|c| number[*c as usize]).collect()
+}

@@ -1,0 +1,71 @@
+//! Directed graphs without cycles: topological orders.
+
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::run::Run;
+
+/// The nodes in generations: each edge leads to a later one, and each node stands in the first that can be. Ascending
+/// within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
+///
+/// # Errors
+/// If the graph is undirected or has a cycle, or the user stops it.
+pub fn topological_generations(graph: &Graph, run: &Run) -> Result<Vec<Vec<u32>>, Error> {
+    graph.check_directed("topological_generations")?;
+    let (generations, placed) = generations(graph, run)?;
+    match placed == graph.nodes() {
+        true => Ok(generations),
+        false => {
+            let message =
+                format!("the graph has a cycle: {} of {} nodes have no order", graph.nodes() - placed, graph.nodes());
+            Err(Error::new("cycle", message).help("strongly_connected_components shows the nodes of cycles"))
+        }
+    }
+}
+
+/// The nodes in an order in which each edge leads to a later one: by generation, then by number. NetworkX:
+/// `topological_sort`, whose nodes of one generation come in the order of its edges.
+///
+/// # Errors
+/// If the graph is undirected or has a cycle, or the user stops it.
+pub fn topological_sort(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
+    Ok(topological_generations(graph, run)?.into_iter().flatten().collect())
+}
+
+/// Whether the graph is directed and has no cycle. NetworkX: `is_directed_acyclic_graph`.
+///
+/// # Errors
+/// If the user stops it.
+pub fn is_directed_acyclic_graph(graph: &Graph, run: &Run) -> Result<bool, Error> {
+    Ok(graph.is_directed() && generations(graph, run)?.1 == graph.nodes())
+}
+
+/// The generations, and how many nodes stand in them: less than all if there is a cycle.
+fn generations(graph: &Graph, run: &Run) -> Result<(Vec<Vec<u32>>, usize), Error> {
+    let rows = graph.out_rows();
+    let n = graph.nodes();
+    let mut left = vec![0u32; n];
+    rows.targets.iter().for_each(|v| left[*v as usize] += 1);
+    let mut level: Vec<u32> = (0..n as u32).filter(|v| left[*v as usize] == 0).collect();
+    let (mut generations, mut placed) = (Vec::new(), 0);
+    let mut arcs = 0;
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for v in &level {
+            for u in rows.row(*v) {
+                left[*u as usize] -= 1;
+                if left[*u as usize] == 0 {
+                    next.push(*u);
+                }
+            }
+            arcs += rows.len(*v) + 1;
+            if arcs > 1 << 20 {
+                arcs = 0;
+                run.check(|| format!("{placed} of {n} nodes in topological order"))?;
+            }
+        }
+        next.sort_unstable();
+        placed += level.len();
+        generations.push(std::mem::replace(&mut level, next));
+    }
+    Ok((generations, placed))
+}

@@ -1,0 +1,140 @@
+//! Layouts against NetworkX from the same positions (`tests/graph/expect_layout.py`), and of larger graphs by
+//! properties.
+
+#[path = "support/expectations.rs"]
+mod support;
+
+use onrush_graph::layout::{ForceAtlas2, Point, Spring, circular_layout, forceatlas2_layout, spring_layout};
+use onrush_graph::{Graph, Run, generate};
+use serde_json::Value;
+use support::{assert_close, bits, edges, expected, numbers, on_threads};
+
+fn points(value: &Value) -> Vec<Point> {
+    numbers(value).chunks(2).map(|p| [p[0], p[1]]).collect()
+}
+
+fn check(what: &str, found: impl Fn() -> Vec<Point> + Sync, wanted: &Value) {
+    let found = on_threads(what, || bits(found().as_flattened()));
+    let found: Vec<f64> = found.into_iter().map(f64::from_bits).collect();
+    assert_close(&found, &numbers(wanted), 1e-7, what);
+}
+
+#[test]
+fn forceatlas2_is_that_of_networkx() {
+    let plain = |max_iter: usize| ForceAtlas2 { max_iter, ..ForceAtlas2::default() };
+    let options = [
+        plain(1),
+        plain(8),
+        ForceAtlas2 { linlog: true, strong_gravity: true, ..plain(4) },
+        ForceAtlas2 { distributed_action: true, scaling_ratio: 5.0, gravity: 0.3, jitter_tolerance: 2.0, ..plain(4) },
+        ForceAtlas2 { weighted: true, ..plain(4) },
+    ];
+    for (name, wanted) in expected("layout.json")["graphs"].as_object().unwrap() {
+        let (graph, start) = (edges(name).graph(), points(&wanted["start"]));
+        for (i, options) in options.iter().enumerate() {
+            let found = || forceatlas2_layout(&graph, options, Some(&start), &Run::silent()).unwrap();
+            check(&format!("{name} {i}"), found, &wanted["forceatlas2"][i]);
+        }
+    }
+}
+
+#[test]
+fn spring_is_that_of_networkx() {
+    let plain = |iterations: usize| Spring { iterations, ..Spring::default() };
+    let options = [
+        plain(1),
+        plain(10),
+        Spring { k: Some(0.5), scale: Some(3.0), center: [2.0, -1.0], weighted: false, ..plain(5) },
+        Spring { fixed: vec![0, 1], ..plain(5) },
+    ];
+    for (name, wanted) in expected("layout.json")["graphs"].as_object().unwrap() {
+        let (graph, start) = (edges(name).graph(), points(&wanted["start"]));
+        for (i, options) in options.iter().enumerate() {
+            let found = || spring_layout(&graph, options, Some(&start), &Run::silent()).unwrap();
+            check(&format!("{name} {i}"), found, &wanted["spring"][i]);
+        }
+    }
+}
+
+#[test]
+fn circles_are_those_of_networkx() {
+    for (n, wanted) in [0, 1, 2, 3, 8, 31].into_iter().zip(expected("layout.json")["circular"].as_array().unwrap()) {
+        // NetworkX computes with 32 bits.
+        assert_close(circular_layout(n, 2.0, [1.0, 3.0]).as_flattened(), &numbers(wanted), 1e-6, "circle");
+    }
+}
+
+/// Groups of 100 nodes.
+fn groups(count: u32) -> Graph {
+    let n = 100 * count;
+    let below = |counter: u64, n: u32| (generate::hash(8, counter) % u64::from(n)) as u32;
+    let ends = (0..10 * n).map(|e| {
+        let v = e / 10;
+        let inside = v / 100 * 100 + below(u64::from(e), 100);
+        (v, if e % 10 == 9 { below(u64::from(e), n) } else { inside })
+    });
+    let (s, t): (Vec<u32>, Vec<u32>) = ends.unzip();
+    Graph::new(false, n, &s, &t, None).unwrap()
+}
+
+#[test]
+fn large_layouts_repeat_and_keep_groups_together() {
+    let graph = groups(24);
+    let n = graph.nodes();
+    let force_atlas = |seed: u64| {
+        let options = ForceAtlas2 { max_iter: 150, seed, ..ForceAtlas2::default() };
+        move |graph: &Graph| forceatlas2_layout(graph, &options, None, &Run::silent()).unwrap()
+    };
+    let layouts: [(&str, Vec<Point>, Vec<Point>); 2] = [
+        ("forceatlas2", on_threads("forceatlas2", || force_atlas(1)(&graph)), force_atlas(2)(&graph)),
+        (
+            "spring",
+            on_threads("spring", || spring_layout(&graph, &Spring::default(), None, &Run::silent()).unwrap()),
+            spring_layout(&graph, &Spring { seed: 2, ..Spring::default() }, None, &Run::silent()).unwrap(),
+        ),
+    ];
+    for (name, found, other) in layouts {
+        assert!(found != other && found.as_flattened().iter().all(|x| x.is_finite()), "{name}");
+        // Mean distance within a group, and between random nodes.
+        let distance = |u: usize, v: usize| (found[u][0] - found[v][0]).hypot(found[u][1] - found[v][1]);
+        let within: f64 = (0..n).map(|v| distance(v, v / 100 * 100 + (v * 7 + 1) % 100)).sum();
+        let between: f64 = (0..n).map(|v| distance(v, (v * 1013 + 1) % n)).sum();
+        println!("{name}: {within} {between}");
+        assert!(within < 0.9 * between, "{name}: {within} {between}");
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let graph = edges("karate").graph();
+    let run = Run::silent();
+    let error = forceatlas2_layout(&graph, &ForceAtlas2::default(), Some(&[[0.0, 0.0]]), &run).unwrap_err();
+    assert_eq!(error.message, "1 positions for 34 nodes: a node has one");
+    let options = ForceAtlas2 { scaling_ratio: 0.0, ..ForceAtlas2::default() };
+    let error = forceatlas2_layout(&graph, &options, None, &run).unwrap_err();
+    assert_eq!(error.message, "scaling_ratio is 0, expected a finite number above 0");
+    let error = spring_layout(&graph, &Spring { fixed: vec![3], ..Spring::default() }, None, &run).unwrap_err();
+    assert_eq!(error.message, "1 nodes are fixed, and there are no positions");
+    let nan = spring_layout(&graph, &Spring::default(), Some(&[[f64::NAN, 0.0]; 34]), &run).unwrap_err();
+    assert_eq!(nan.message, "the position of node 0 is [NaN, 0.0], expected finite numbers");
+    let stopped = Run { is_stopped: &|| true, ..Run::silent() };
+    assert!(forceatlas2_layout(&graph, &ForceAtlas2::default(), None, &stopped).unwrap_err().stopped);
+    assert!(spring_layout(&graph, &Spring::default(), None, &stopped).unwrap_err().stopped);
+}
+
+#[test]
+fn graphs_without_edges_have_positions() {
+    for n in [0, 1, 2, 200_000] {
+        let graph = Graph::new(false, n, &[], &[], None).unwrap();
+        let (atlas, spring) =
+            (ForceAtlas2 { max_iter: 1, ..ForceAtlas2::default() }, Spring { iterations: 1, ..Spring::default() });
+        let layouts = [
+            forceatlas2_layout(&graph, &atlas, None, &Run::silent()).unwrap(),
+            spring_layout(&graph, &spring, None, &Run::silent()).unwrap(),
+        ];
+        for found in layouts {
+            assert_eq!(found.len(), n as usize);
+            assert!(found.as_flattened().iter().all(|x| x.is_finite()));
+        }
+    }
+}
