@@ -15,7 +15,13 @@ fn page() -> String {
             GraphResult::Float | GraphResult::Int => "a number",
             GraphResult::Bool => "true or false",
         };
-        let _ = write!(out, "\n### {}({})\n{}. Gives {result}.\n", algorithm.name, arguments.join(", "), sentence(algorithm.doc));
+        let _ = write!(
+            out,
+            "\n### {}({})\n{}. Gives {result}.\n",
+            algorithm.name,
+            arguments.join(", "),
+            sentence(algorithm.doc)
+        );
         let options: Vec<_> = algorithm.params.iter().filter(|p| p.kind != "node").collect();
         if !options.is_empty() {
             out.push('\n');

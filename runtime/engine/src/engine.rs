@@ -594,7 +594,10 @@ impl Engine {
     /// Bytes of resident frames in memory, of models and of kept results; a buffer that two of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
-        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>() + self.results.bytes() + models + self.graphs.bytes()
+        self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>()
+            + self.results.bytes()
+            + models
+            + self.graphs.bytes()
     }
 
     /// What frames hold, each once.

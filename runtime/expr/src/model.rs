@@ -177,7 +177,10 @@ pub fn formula(function: &ScalarFunctionExpr) -> Option<Arc<dyn PhysicalExpr>> {
     let (model, features, position) = called(function)?;
     let form = model.linear()?;
     let size = form.coef.len() * features.len();
-    if size > MOST_TERMS || form.shift.len() != features.len() || form.coef.iter().any(|coef| coef.len() != features.len()) {
+    if size > MOST_TERMS
+        || form.shift.len() != features.len()
+        || form.coef.iter().any(|coef| coef.len() != features.len())
+    {
         return None;
     }
     linear_formula::output(&form, features, position)

@@ -9,8 +9,8 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Operator, Projection, SkipType, FetchType};
 use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, FetchType, Join, JoinType, LogicalPlan, Operator, Projection, SkipType};
 use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::Held;
 

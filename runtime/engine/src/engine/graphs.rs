@@ -15,7 +15,9 @@ use onrush_expr::error::internal;
 use onrush_expr::types;
 use onrush_frame::{Table, TaskHandle};
 use onrush_graph::{Error, Run, betweenness, closeness, cluster, community, components, cores, dag, degree};
-use onrush_graph::{distance_measures, eigenvector, layout, link_analysis, shortest_paths, similarity, traversal, tree};
+use onrush_graph::{
+    distance_measures, eigenvector, layout, link_analysis, shortest_paths, similarity, traversal, tree,
+};
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
@@ -117,7 +119,7 @@ impl Engine {
             }
             let columns = columns?;
             let fields: Vec<Field> =
-                columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
+                columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
             let schema = Arc::new(Schema::new(fields));
             let arrays = columns.into_iter().map(|(_, array)| array).collect();
             let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(|e| internal(&e.to_string()))?;
@@ -144,7 +146,10 @@ impl Engine {
         let (source, target) = (ids(&whole(0)?)?, ids(&whole(1)?)?);
         if source.data_type() != target.data_type() {
             let (a, b) = (type_name(source.data_type()), type_name(target.data_type()));
-            let message = format!("`{}` is `{a}` and `{}` is `{b}`: both ends of an edge need one type", spec.source, spec.target);
+            let message = format!(
+                "`{}` is `{a}` and `{}` is `{b}`: both ends of an edge need one type",
+                spec.source, spec.target
+            );
             return Err(check::plan_error("type-mismatch", message).help("`cast` one of the columns"));
         }
         let weight = match &spec.weight {
@@ -152,14 +157,14 @@ impl Engine {
             None => None,
         };
         // Rows with both ends: an id that occurs in no such row is no node.
-        let kept: Vec<usize> =
-            (0..source.len()).filter(|row| source.is_valid(*row) && target.is_valid(*row)).collect();
+        let kept: Vec<usize> = (0..source.len()).filter(|row| source.is_valid(*row) && target.is_valid(*row)).collect();
         let rows = UInt32Array::from_iter_values(kept.iter().map(|row| *row as u32));
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
         let ends = match kept.len() == source.len() {
             true => concat(&[source.as_ref(), target.as_ref()]).map_err(broken)?,
             false => {
-                let (from, to) = (take(&source, &rows, None).map_err(broken)?, take(&target, &rows, None).map_err(broken)?);
+                let (from, to) =
+                    (take(&source, &rows, None).map_err(broken)?, take(&target, &rows, None).map_err(broken)?);
                 concat(&[from.as_ref(), to.as_ref()]).map_err(broken)?
             }
         };
@@ -177,8 +182,11 @@ impl Engine {
                         value => value.to_string(),
                     };
                     let message = format!("the weight `{name}` is {found} in row {}", kept[edge]);
-                    return Err(check::plan_error("weight", format!("{message}: expected finite numbers of at least 0"))
-                        .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
+                    return Err(check::plan_error(
+                        "weight",
+                        format!("{message}: expected finite numbers of at least 0"),
+                    )
+                    .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
                 }
                 Some(values)
             }
@@ -219,9 +227,7 @@ fn weights(name: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
 /// The number of each id, in ascending order of the ids, and the ids. Nulls have none.
 fn numbered(array: &ArrayRef) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
     let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
-    let too_many = || {
-        Diagnostic::error(Class::Resources, "size", "a graph has at most 4,294,967,294 nodes")
-    };
+    let too_many = || Diagnostic::error(Class::Resources, "size", "a graph has at most 4,294,967,294 nodes");
     if array.data_type() == &DataType::Int64 {
         let values = array.as_primitive::<Int64Type>();
         let mut sorted: Vec<i64> = values.iter().flatten().collect();
@@ -264,7 +270,8 @@ fn numbered(array: &ArrayRef) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
         });
     }
     let mut order: Vec<u32> = (0..first.len() as u32).collect();
-    order.par_sort_unstable_by(|a, b| rows.row(first[*a as usize] as usize).cmp(&rows.row(first[*b as usize] as usize)));
+    order
+        .par_sort_unstable_by(|a, b| rows.row(first[*a as usize] as usize).cmp(&rows.row(first[*b as usize] as usize)));
     let mut rank = vec![0; first.len()];
     order.iter().enumerate().for_each(|(position, code)| rank[*code as usize] = position as u32);
     codes.iter_mut().filter(|code| **code != MISSING).for_each(|code| *code = rank[*code as usize]);
@@ -281,13 +288,17 @@ fn diagnose(error: &Error) -> Diagnostic {
     diagnostic
 }
 
+/// An id as it is shown in messages.
+fn shown(value: &Value) -> String {
+    let text = onrush_frame::array_from_value(value)
+        .ok()
+        .and_then(|array| arrow::util::display::array_value_to_string(&array, 0).ok());
+    text.unwrap_or_default()
+}
+
 /// The number of the node that a parameter names.
 fn node(index: &Index, call: &GraphCall, name: &str) -> Result<u32, Diagnostic> {
     let value = call.param(name).ok_or_else(|| internal("a node is missing"))?;
-    let shown = |value: &Value| match value {
-        Value::Text(text) => text.clone(),
-        other => other.to_string(),
-    };
     // A number that the type of the ids cannot hold is no node.
     let wanted = onrush_frame::array_from_value(value).and_then(|array| {
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
@@ -311,9 +322,8 @@ fn node(index: &Index, call: &GraphCall, name: &str) -> Result<u32, Diagnostic> 
     };
     found.ok_or_else(|| {
         let error = check::plan_error("unknown-node", format!("no node `{}`", shown(value)));
-        let names: Vec<String> = (0..index.ids.len().min(100_000))
-            .map(|row| shown(&onrush_frame::value_at(&index.ids, row)))
-            .collect();
+        let names: Vec<String> =
+            (0..index.ids.len().min(100_000)).map(|row| shown(&onrush_frame::value_at(&index.ids, row))).collect();
         match check::nearest(&shown(value), names.iter().map(String::as_str)) {
             Some(near) => error.help(format!("near it: `{near}`")),
             None => error.note(format!("the graph has {} nodes", index.ids.len())),
@@ -535,7 +545,8 @@ fn paths(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Diag
     let named = |name: &str| node(index, call, name);
     let path = |weighted: bool| {
         let (source, target) = (named("source")?, named("target")?);
-        shortest_paths::shortest_path(graph, source, target, weighted, run).map_err(|e| no_path(index, e, source, target))
+        shortest_paths::shortest_path(graph, source, target, weighted, run)
+            .map_err(|e| no_path(index, e, source, target))
     };
     let steps = |nodes: &[u32]| counts((0..nodes.len() as u64).collect::<Vec<u64>>());
     Ok(match call.algorithm.as_str() {
@@ -597,10 +608,7 @@ fn no_path(index: &Index, error: Error, source: u32, target: u32) -> Diagnostic 
     if error.code != "no_path" {
         return diagnose(&error);
     }
-    let name = |node: u32| match onrush_frame::value_at(&index.ids, node as usize) {
-        Value::Text(text) => text,
-        other => other.to_string(),
-    };
+    let name = |node: u32| shown(&onrush_frame::value_at(&index.ids, node as usize));
     let mut diagnostic = diagnose(&error);
     diagnostic.message = format!("no path leads from `{}` to `{}`", name(source), name(target));
     diagnostic

@@ -53,7 +53,8 @@ fn sum(terms: &[Physical]) -> Physical {
 /// A score, or a division by zero where it is null or not finite.
 fn score(coef: &[f64], intercept: f64, shift: &[f64], features: &[Physical]) -> Option<Physical> {
     let term = |((feature, coef), shift): ((&Physical, &f64), &f64)| {
-        let centred = if *shift == 0.0 { Arc::clone(feature) } else { binary(feature, Operator::Minus, &number(*shift)) };
+        let centred =
+            if *shift == 0.0 { Arc::clone(feature) } else { binary(feature, Operator::Minus, &number(*shift)) };
         binary(&centred, Operator::Multiply, &number(*coef))
     };
     let terms: Vec<Physical> = features.iter().zip(coef).zip(shift).map(term).collect();
