@@ -32,9 +32,9 @@ def test_ranks_paths_and_components_of_airports(kernel):
     kernel.ok('let top = g.pagerank().sort([desc("pagerank")]).head(3);')
     assert kernel.value('top.column::<String>("node").to_vec()') == '["ATL", "ORD", "DFW"]'
     close(kernel.value('top.column::<f64>("pagerank")[0]'), 0.059698598502203305, 1e-5)
-    plain = 'g.clone().unweighted().pagerank().filter(x!(node == "ATL")).value::<f64>(x!(pagerank.sum()))'
+    plain = 'g.unweighted().pagerank().filter(x!(node == "ATL")).value::<f64>(x!(pagerank.sum()))'
     close(kernel.value(plain), 0.03594149733463215, 1e-5)
-    kernel.ok("let u = g.clone().to_undirected();")
+    kernel.ok("let u = g.to_undirected();")
     close(kernel.value("u.transitivity()"), 0.3876760438048005, 1e-12)
     close(kernel.value("u.average_clustering()"), 0.6570936775036302, 1e-12)
     assert kernel.value("u.core_number().value::<i64>(x!(core_number.max()))") == "31"
@@ -42,8 +42,9 @@ def test_ranks_paths_and_components_of_airports(kernel):
     assert kernel.value("u.number_connected_components()") == "1"
     assert kernel.value("u.is_connected()") == "true"
     assert kernel.value('g.shortest_path_length("ABE", "HNL")') == "2"
+    # No route occurs twice.
     assert kernel.value('g.bfs("ABE").depth_limit(1).height()') == kernel.value(
-        'g.edges().filter(x!(origin == "ABE")).unique(["destination"]).height() + 1'
+        'g.edges().filter(x!(origin == "ABE")).height() + 1'
     )
 
 
@@ -63,7 +64,7 @@ def test_ids_of_other_types_and_rows_without_an_end(kernel):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ('g.bfs("JFX").height()', ["no node `JFX`", "near it", "JFK"]),
+        ('g.bfs("JFX").height()', ["no node `JFX`", "near it: `JAX`"]),
         ('f.graph("a", "c")', ["no column `c`", "a, b, w, s"]),
         ('f.graph("a", "s").degree().height()', ["`s` is `str`", "both ends of an edge need one type"]),
         ('f.graph("a", "b").weight("s").pagerank().height()', ["the weight `s` is `str`", "expected numbers"]),

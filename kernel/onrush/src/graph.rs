@@ -59,28 +59,31 @@ impl Graph {
 
     /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight.
     #[track_caller]
-    pub fn weight(mut self, column: impl Into<String>) -> Graph {
-        self.spec.weight = Some(column.into());
-        self.check(&here("weight"));
-        self
+    pub fn weight(&self, column: impl Into<String>) -> Graph {
+        let graph = self.with(|spec| spec.weight = Some(column.into()));
+        graph.check(&here("weight"));
+        graph
+    }
+
+    fn with(&self, change: impl FnOnce(&mut GraphSpec)) -> Graph {
+        let mut graph = self.clone();
+        change(&mut graph.spec);
+        graph
     }
 
     /// The same graph without weights.
-    pub fn unweighted(mut self) -> Graph {
-        self.spec.weight = None;
-        self
+    pub fn unweighted(&self) -> Graph {
+        self.with(|spec| spec.weight = None)
     }
 
     /// The same edges without directions.
-    pub fn to_undirected(mut self) -> Graph {
-        self.spec.directed = false;
-        self
+    pub fn to_undirected(&self) -> Graph {
+        self.with(|spec| spec.directed = false)
     }
 
     /// The same edges the other way round.
-    pub fn reverse(mut self) -> Graph {
-        std::mem::swap(&mut self.spec.source, &mut self.spec.target);
-        self
+    pub fn reverse(&self) -> Graph {
+        self.with(|spec| std::mem::swap(&mut spec.source, &mut spec.target))
     }
 
     /// The frame of the edges.
@@ -151,8 +154,8 @@ impl Call {
 /// The value of a literal that names a node.
 #[inline(never)]
 fn node(expr: onrush_wire::Expr, at: &Span) -> Value {
-    match expr.kind {
-        ExprKind::Literal(value) => value,
+    match &expr.kind {
+        ExprKind::Literal(value) => value.clone(),
         _ => raise(
             Diagnostic::error(Class::Plan, "argument", "a node is given by its id, and this is an expression")
                 .at(at.clone(), ""),

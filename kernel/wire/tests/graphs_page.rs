@@ -15,22 +15,36 @@ fn page() -> String {
             GraphResult::Float | GraphResult::Int => "a number",
             GraphResult::Bool => "true or false",
         };
-        let _ = write!(
-            out,
-            "\n### {}({})\n{}. Gives {result}.\n",
-            algorithm.name,
-            arguments.join(", "),
-            sentence(algorithm.doc)
-        );
+        let _ = write!(out, "\n### {}({})\n", algorithm.name, arguments.join(", "));
+        out.push_str(&wrapped(&format!("{}. Gives {result}.", sentence(algorithm.doc)), ""));
         let options: Vec<_> = algorithm.params.iter().filter(|p| p.kind != "node").collect();
         if !options.is_empty() {
             out.push('\n');
         }
         for option in options {
-            let _ = writeln!(out, "- `{}` (default {}): {}.", option.name, option.default, sentence(option.doc));
+            let line = format!("- `{}` (default {}): {}.", option.name, option.default, sentence(option.doc));
+            out.push_str(&wrapped(&line, "  "));
         }
     }
     out
+}
+
+/// Lines of at most 120 characters, further ones indented.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() && lines[last].chars().count() + 1 + word.chars().count() > 120 {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            let line = &mut lines[last];
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn sentence(doc: &str) -> &str {

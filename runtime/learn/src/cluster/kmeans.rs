@@ -238,7 +238,7 @@ impl Init {
 }
 
 /// Cumulative sums of the weights, divided by their total: what `RandomState.choice` searches in.
-pub fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+fn cumulative(weights: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut total = 0.0;
     let mut sums: Vec<f64> = weights
         .map(|w| {

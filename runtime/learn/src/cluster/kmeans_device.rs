@@ -1,6 +1,6 @@
 //! k-means whose rows are on a device: the same iterations and first centres, with sums that the device adds up.
 
-use super::kmeans::{Init, Training, cumulative, distinct_rows};
+use super::kmeans::{Init, Training, distinct_rows};
 use crate::device::{DevicePasses, DeviceRows, host_needed};
 use crate::error::Error;
 use crate::random::Mt19937;
@@ -53,9 +53,7 @@ impl<'a> Rows<'a> {
     /// draw falls.
     fn plus_plus(&self, clusters: usize, random: &mut Mt19937, run: &Run<'_>) -> Result<Vec<usize>, Error> {
         let trials = 2 + (clusters as f64).ln() as usize;
-        let sums = cumulative((0..self.rows).map(|_| 1.0));
-        let draw = random.uniform();
-        let mut picked = vec![sums.partition_point(|s| *s <= draw).min(self.rows - 1)];
+        let mut picked = vec![first_row(random.uniform(), self.rows)];
         let point = |row: usize| self.device.rows_at(&[row]);
         let mut chunks = self.device.nearer(&point(picked[0])?, true)?;
         while picked.len() < clusters {
@@ -119,6 +117,19 @@ impl<'a> Rows<'a> {
         let inertia = self.device.assign(&centers)?.inertia;
         Ok(Training { centers, labels: self.device.labels()?, inertia, n_iter, converged })
     }
+}
+
+/// The first row up to which a share of all rows above `draw` lies: what a search in the shares finds.
+fn first_row(draw: f64, rows: usize) -> usize {
+    let share = |row: usize| (row + 1) as f64 / rows as f64;
+    let mut row = ((draw * rows as f64) as usize).min(rows - 1);
+    while row > 0 && share(row - 1) > draw {
+        row -= 1;
+    }
+    while row + 1 < rows && share(row) <= draw {
+        row += 1;
+    }
+    row
 }
 
 fn init_minus(values: &[f64], mean: &[f64]) -> Vec<f64> {

@@ -248,7 +248,9 @@ impl DevicePasses for Passes {
         let made = self.pass(|context| {
             let labels = context.allocate(4 * rows)?;
             labels.fill(0xff, &context.stream)?;
-            let closest = context.upload(&vec![f64::INFINITY; rows as usize])?;
+            // Bytes that make a number of 1e306: farther than any row.
+            let closest = context.allocate(8 * rows)?;
+            closest.fill(0x7f, &context.stream)?;
             context.stream.synchronize()?;
             Ok(Clusters { shift: shift.to_vec(), labels, closest })
         })?;
