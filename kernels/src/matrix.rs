@@ -81,7 +81,7 @@ pub struct ColumnMatrix {
 }
 
 /// A [`ColumnMatrix`] whose values are seen as `(value - shift) * scale`.
-pub struct Scaled<'a> {
+pub struct ScaledMatrix<'a> {
     matrix: &'a ColumnMatrix,
     table: Buffer,
 }
@@ -183,18 +183,18 @@ impl ColumnMatrix {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn scaled(&self, context: &Context, shift: &[f64], scale: &[f64]) -> Result<Scaled<'_>> {
+    pub fn scaled(&self, context: &Context, shift: &[f64], scale: &[f64]) -> Result<ScaledMatrix<'_>> {
         let mut table: Vec<u64> = Vec::with_capacity(4 * (self.columns.len() + 1));
         for (c, (address, dtype)) in self.columns.iter().enumerate() {
             table.extend([*address, *dtype, shift[c].to_bits(), scale[c].to_bits()]);
         }
         // The kernels read the entry behind the features also where there is no target.
         table.extend([0; 4]);
-        Ok(Scaled { matrix: self, table: context.upload(&table)? })
+        Ok(ScaledMatrix { matrix: self, table: context.upload(&table)? })
     }
 }
 
-impl Scaled<'_> {
+impl ScaledMatrix<'_> {
     /// Sums of products of all columns, with a column of ones between the features and the target: a symmetric matrix, column after
     /// column.
     ///
@@ -372,7 +372,7 @@ impl Scaled<'_> {
     }
 }
 
-/// Rows of a chunk of [`Scaled::nearer`], and how many there are.
+/// Rows of a chunk of [`ScaledMatrix::nearer`], and how many there are.
 pub fn chunks_of_nearer(rows: u64) -> (u64, u64) {
     chunks(rows, 512, 64)
 }

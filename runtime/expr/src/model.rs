@@ -157,7 +157,7 @@ fn value(
     })
 }
 
-/// The model and the features of a call, and which output is wanted; `None` if a function is no call of a model.
+/// The model and the features of a call, and which output is wanted; `None` if a function does not call a model.
 fn called(function: &ScalarFunctionExpr) -> Option<(&Arc<dyn Predictor>, &[Arc<dyn PhysicalExpr>], usize)> {
     let inner: &dyn Any = function.fun().inner().as_ref();
     if let Some(call) = inner.downcast_ref::<ModelCall>() {

@@ -16,7 +16,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
-pub use grouped::{Counted, GroupedCounts, GroupedValues};
+pub use grouped::{GroupCounter, GroupedCounts, GroupedValues};
 
 /// Which of the two neighbours a quantile between two values takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ impl AggregateUDFImpl for Quantile {
     fn create_groups_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
         let (q, interpolation) = (self.q, self.interpolation);
         let quantile = move |values: &mut [f64]| Ok(ScalarValue::Float64(of(values, q, interpolation)));
-        Ok(Box::new(Counted::new(GroupedValues::<Float64Type, _>::new(quantile, DataType::Float64))))
+        Ok(Box::new(GroupCounter::new(GroupedValues::<Float64Type, _>::new(quantile, DataType::Float64))))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -400,7 +400,7 @@ impl AggregateUDFImpl for Mode {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Counted::new(GroupedCounts::new(args.return_field.data_type())?)))
+        Ok(Box::new(GroupCounter::new(GroupedCounts::new(args.return_field.data_type())?)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
-use super::quantile::{Counted, GroupedValues, Values, state_of};
+use super::quantile::{GroupCounter, GroupedValues, Values, state_of};
 use crate::error::external;
 use crate::{check, types};
 
@@ -77,7 +77,7 @@ impl AggregateUDFImpl for Ticks {
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
         let dtype = args.return_field.data_type();
-        Ok(Box::new(Counted::new(GroupedValues::<Int64Type, _>::new(self.made(dtype), dtype.clone()))))
+        Ok(Box::new(GroupCounter::new(GroupedValues::<Int64Type, _>::new(self.made(dtype), dtype.clone()))))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

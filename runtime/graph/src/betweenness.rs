@@ -11,7 +11,7 @@ use crate::generate::hash;
 use crate::graph::{Graph, Rows};
 use crate::run::Run;
 
-use brandes::Search;
+use brandes::PathSearch;
 
 /// The nodes from which paths are counted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +58,7 @@ pub fn betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: 
     let n = graph.nodes();
     let sources = sources(graph, &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "betweenness_centrality")?;
-    let count = |search: &mut Search<'_>, source: u32, sums: &mut [f64]| {
+    let count = |search: &mut PathSearch<'_>, source: u32, sums: &mut [f64]| {
         search.accumulate(|_, _| {});
         let reached = search.reached();
         for v in reached.iter().filter(|v| **v != source) {
@@ -94,7 +94,7 @@ pub fn edge_betweenness_centrality(graph: &Graph, options: &BetweennessOptions, 
     let sources = sources(graph, &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "edge_betweenness_centrality")?;
     let edges = &paths.simple.out_rows().edges;
-    let count = |search: &mut Search<'_>, _: u32, sums: &mut [f64]| {
+    let count = |search: &mut PathSearch<'_>, _: u32, sums: &mut [f64]| {
         search.accumulate(|arc, paths| sums[edges[arc] as usize] += paths);
     };
     // A graph of `Graph::simple` has larger numbers of edges than edges.
@@ -194,14 +194,14 @@ impl Paths {
         name: &str,
         sources: &[u32],
         len: usize,
-        count: impl Fn(&mut Search<'_>, u32, &mut [f64]) + Sync,
+        count: impl Fn(&mut PathSearch<'_>, u32, &mut [f64]) + Sync,
         run: &Run,
     ) -> Result<Vec<f64>, Error> {
         let groups = (SUMS / (len + 1)).clamp(8, 64);
         let done = AtomicU64::new(0);
         run.stage(format!("{name}: {} sources", sources.len()));
         let group = |sources: &[u32]| {
-            let mut search = Search::new(&self.simple, self.weights.as_deref());
+            let mut search = PathSearch::new(&self.simple, self.weights.as_deref());
             let mut sums = vec![0.0; len];
             for source in sources {
                 let so_far = done.load(Relaxed);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::parallel;
 use crate::run::Run;
-use oriented::Oriented;
+use oriented::OrientedGraph;
 
 pub use squares::square_clustering;
 
@@ -21,7 +21,7 @@ pub use squares::square_clustering;
 /// If the graph is directed, or the user stops it.
 pub fn triangles(graph: &Graph, run: &Run) -> Result<Vec<u64>, Error> {
     graph.check_undirected("triangles")?;
-    Oriented::of(&graph.simple()).triangles(run)
+    OrientedGraph::of(&graph.simple()).triangles(run)
 }
 
 /// The part of the pairs of neighbours that are neighbours of each other. NetworkX: `clustering`.
@@ -37,7 +37,7 @@ pub fn clustering(graph: &Graph, weighted: bool, run: &Run) -> Result<Vec<f64>, 
     let is_weighted = weighted && graph.is_weighted() && graph.edges() > 0;
     let (out, into) = (simple.out_rows(), graph.is_directed().then(|| simple.in_rows()));
     if !is_weighted && into.is_none() {
-        let triangles = Oriented::of(&simple).triangles(run)?;
+        let triangles = OrientedGraph::of(&simple).triangles(run)?;
         return Ok(parallel::fill(n, |v| {
             let d = out.len(v as u32) as f64;
             if triangles[v] == 0 { 0.0 } else { 2.0 * triangles[v] as f64 / (d * (d - 1.0)) }
@@ -45,14 +45,14 @@ pub fn clustering(graph: &Graph, weighted: bool, run: &Run) -> Result<Vec<f64>, 
     }
     let values = if is_weighted { Some(roots(graph, &simple)?) } else { None };
     let Some(into) = into else {
-        let sums = Oriented::of(&simple).sums(values.as_deref().unwrap_or_default(), run)?;
+        let sums = OrientedGraph::of(&simple).sums(values.as_deref().unwrap_or_default(), run)?;
         return Ok(parallel::fill(n, |v| {
             let d = out.len(v as u32) as f64;
             if sums[v] == 0.0 { 0.0 } else { 2.0 * sums[v] / (d * (d - 1.0)) }
         }));
     };
     let both = symmetric(&simple, values)?;
-    let sums = Oriented::of(&both).sums(both.edge_weights().unwrap_or_default(), run)?;
+    let sums = OrientedGraph::of(&both).sums(both.edge_weights().unwrap_or_default(), run)?;
     Ok(parallel::fill(n, |v| {
         let v = v as u32;
         let total = (out.len(v) + into.len(v)) as f64;
@@ -112,7 +112,7 @@ pub fn average_clustering(graph: &Graph, weighted: bool, count_zeros: bool, run:
 pub fn transitivity(graph: &Graph, run: &Run) -> Result<f64, Error> {
     graph.check_undirected("transitivity")?;
     let simple = graph.simple();
-    let corners: u64 = Oriented::of(&simple).triangles(run)?.iter().sum();
+    let corners: u64 = OrientedGraph::of(&simple).triangles(run)?.iter().sum();
     let rows = simple.out_rows();
     let pairs: u128 = rows.each(|v| rows.len(v) as u128 * (rows.len(v) as u128).saturating_sub(1)).into_iter().sum();
     Ok(if corners == 0 { 0.0 } else { 2.0 * corners as f64 / pairs as f64 })

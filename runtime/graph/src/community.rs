@@ -19,7 +19,7 @@ pub use labels::label_propagation_communities;
 pub use quality::modularity;
 
 use level::Level;
-use moving::{Communities, Search};
+use moving::{Communities, ModularitySearch};
 
 /// How communities are searched. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ fn louvain(first: &Level<'_>, start: u64, options: &CommunityOptions, run: &Run)
         let level = owned.as_ref().unwrap_or(first);
         run.stage(format!("louvain_communities: level {}, modularity {quality:.5}", pass + 1));
         let communities = Communities::alone(level);
-        let search = Search::new("louvain_communities", options, tolerance, [start, pass as u64]);
+        let search = ModularitySearch::new("louvain_communities", options, tolerance, [start, pass as u64]);
         if !search.run(level, &communities, run)? {
             break;
         }
@@ -158,7 +158,7 @@ fn leiden_round(
         run.stage(format!("leiden_communities: round {}, level {}, {} nodes", round + 1, pass + 1, level.nodes()));
         let communities = Communities::new(level, &start);
         let salt = [start_order, 1000 * (round + 1) + pass as u64];
-        let search = Search::new("leiden_communities", options, tolerance, salt);
+        let search = ModularitySearch::new("leiden_communities", options, tolerance, salt);
         search.run(level, &communities, run)?;
         tolerance = (tolerance / 10.0).max(1e-6);
         let labels = communities.labels();

@@ -29,7 +29,7 @@ pub fn spec(spec: &Spec) -> Result<(), Error> {
     inside.map(|part| &part.spec).try_for_each(self::spec)
 }
 
-/// Checks that steps have no columns of their own that nothing would look at.
+/// Checks that steps have no weight, features or groups: nothing would look at them.
 fn parts(spec: &Spec) -> Result<(), Error> {
     if !matches!(spec.estimator.as_str(), "Pipeline" | "ColumnTransformer" | "FeatureUnion") {
         return Ok(());

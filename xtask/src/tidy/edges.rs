@@ -71,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-expr",
             "onrush-frame",
             "onrush-io",
+            "onrush-learn",
             "onrush-logical",
             "onrush-ops",
             "onrush-stats",

@@ -97,14 +97,14 @@ impl<T: ArrowPrimitiveType, F> GroupedValues<T, F> {
 
 /// An accumulator that remembers how many groups there are.
 #[derive(Debug)]
-pub struct Counted<A> {
+pub struct GroupCounter<A> {
     inner: A,
     groups: usize,
 }
 
-impl<A> Counted<A> {
+impl<A> GroupCounter<A> {
     pub fn new(inner: A) -> Self {
-        Counted { inner, groups: 0 }
+        GroupCounter { inner, groups: 0 }
     }
 
     fn emitted(&mut self, emit: EmitTo) -> usize {
@@ -117,7 +117,7 @@ impl<A> Counted<A> {
     }
 }
 
-impl<T, F> GroupsAccumulator for Counted<GroupedValues<T, F>>
+impl<T, F> GroupsAccumulator for GroupCounter<GroupedValues<T, F>>
 where
     T: ArrowPrimitiveType + Send,
     F: Fn(&mut [T::Native]) -> Result<ScalarValue> + Send + Sync + 'static,
@@ -274,7 +274,7 @@ impl GroupedCounts {
     }
 }
 
-impl GroupsAccumulator for Counted<GroupedCounts> {
+impl GroupsAccumulator for GroupCounter<GroupedCounts> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -333,7 +333,7 @@ impl GroupsAccumulator for Counted<GroupedCounts> {
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let mut alone = Counted::new(GroupedCounts::new(&self.inner.dtype)?);
+        let mut alone = GroupCounter::new(GroupedCounts::new(&self.inner.dtype)?);
         let rows: Vec<usize> = (0..values[0].len()).collect();
         alone.update_batch(values, &rows, filter, rows.len())?;
         alone.state(EmitTo::All)
@@ -351,10 +351,10 @@ mod tests {
 
     use super::*;
 
-    fn sums() -> Counted<GroupedValues<Float64Type, impl Fn(&mut [f64]) -> Result<ScalarValue>>> {
+    fn sums() -> GroupCounter<GroupedValues<Float64Type, impl Fn(&mut [f64]) -> Result<ScalarValue>>> {
         // Not the same for other orders of values.
         let made = |values: &mut [f64]| Ok(ScalarValue::Float64(values.iter().copied().reduce(|a, b| 10.0 * a + b)));
-        Counted::new(GroupedValues::new(made, DataType::Float64))
+        GroupCounter::new(GroupedValues::new(made, DataType::Float64))
     }
 
     fn floats(values: &[Option<f64>]) -> ArrayRef {
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn modes_are_the_most_frequent_values_and_the_smallest_of_several() {
         let strings = |values: &[Option<&str>]| Arc::new(StringViewArray::from(values.to_vec())) as ArrayRef;
-        let new = || Counted::new(GroupedCounts::new(&DataType::Utf8View).unwrap());
+        let new = || GroupCounter::new(GroupedCounts::new(&DataType::Utf8View).unwrap());
         let mut all = new();
         let values = strings(&[Some("b"), Some("a"), Some("b"), None, Some("c"), Some("c"), Some("d")]);
         all.update_batch(&[values], &[0, 0, 0, 1, 2, 2, 2], None, 4).unwrap();

@@ -12,7 +12,7 @@ const UNSEEN: u32 = u32::MAX;
 const NODES: usize = 1 << 12;
 
 /// The state of searches from one source after another.
-pub(super) struct Search<'a> {
+pub(super) struct PathSearch<'a> {
     rows: &'a Rows,
     in_rows: &'a Rows,
     weights: Option<&'a [f64]>,
@@ -32,10 +32,10 @@ pub(super) struct Search<'a> {
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     pub fn new(simple: &'a Graph, weights: Option<&'a [f64]>) -> Self {
         let n = simple.nodes();
-        Search {
+        PathSearch {
             rows: simple.out_rows(),
             in_rows: simple.in_rows(),
             weights,

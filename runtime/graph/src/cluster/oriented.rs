@@ -17,7 +17,7 @@ const COUNTS: usize = 4 << 30;
 ///
 /// Lists of lower numbers are short (sqrt(2 edges) at most), and the numbers in them are small: marks of them stay in
 /// the cache.
-pub struct Oriented {
+pub struct OrientedGraph {
     /// The number of each node.
     rank: Vec<u32>,
     /// Neighbours of lower number, and the edges to them, in the order of nodes.
@@ -26,8 +26,8 @@ pub struct Oriented {
     higher: Rows,
 }
 
-impl Oriented {
-    pub fn of(simple: &Graph) -> Oriented {
+impl OrientedGraph {
+    pub fn of(simple: &Graph) -> OrientedGraph {
         let rows = simple.out_rows();
         let n = rows.nodes();
         let mut order: Vec<u32> = (0..n as u32).collect();
@@ -41,7 +41,7 @@ impl Oriented {
         });
         let lower = side(rows, &order, &rank, |i| counts[i], is_lower);
         let higher = side(rows, &order, &rank, |i| rows.len(order[i]) - counts[i], |v, u| !is_lower(v, u));
-        Oriented { rank, lower, higher }
+        OrientedGraph { rank, lower, higher }
     }
 
     /// The neighbours of `x` whose list of lower numbers is shorter than that of `x`, or as long and of a lower node:

@@ -33,7 +33,7 @@ pub(super) struct Communities {
 }
 
 /// How one level is searched.
-pub(super) struct Search {
+pub(super) struct ModularitySearch {
     pub name: &'static str,
     pub resolution: f64,
     /// Sweeps end when one gains less modularity.
@@ -119,11 +119,11 @@ pub(super) fn strength(level: &Level<'_>, node: u32) -> (u64, u64) {
     (level.out[node as usize], level.into.get(node as usize).copied().unwrap_or(0))
 }
 
-impl Search {
+impl ModularitySearch {
     /// `salt` keeps the orders of starts and of levels apart.
-    pub fn new(name: &'static str, options: &CommunityOptions, tolerance: f64, salt: [u64; 2]) -> Search {
+    pub fn new(name: &'static str, options: &CommunityOptions, tolerance: f64, salt: [u64; 2]) -> ModularitySearch {
         let seed = hash(hash(options.seed, salt[0]), salt[1]);
-        Search { name, resolution: options.resolution, tolerance, seed }
+        ModularitySearch { name, resolution: options.resolution, tolerance, seed }
     }
 
     /// Moves nodes until little is gained. Whether one moved.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::level::Level;
-use super::moving::{Communities, FEW_ARCS, Search, expected, strength};
+use super::moving::{Communities, FEW_ARCS, ModularitySearch, expected, strength};
 use super::table::Table;
 use crate::error::Error;
 use crate::graph::Graph;
@@ -16,7 +16,12 @@ use crate::run::Run;
 const SWEEPS: usize = 2;
 
 /// Parts of the communities `labels`. A part is a number of a node, and its nodes are connected.
-pub(super) fn refine(level: &Level<'_>, labels: &[u32], search: &Search, run: &Run) -> Result<Vec<u32>, Error> {
+pub(super) fn refine(
+    level: &Level<'_>,
+    labels: &[u32],
+    search: &ModularitySearch,
+    run: &Run,
+) -> Result<Vec<u32>, Error> {
     let whole = Communities::new(level, labels);
     let parts = Communities::alone(level);
     let cut = parallel::fill(level.nodes(), |v| {

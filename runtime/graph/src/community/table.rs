@@ -13,7 +13,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Empties the table, and makes room for `entries` keys.
+    /// Empties the table, and enlarges it for `entries` keys.
     pub fn clear(&mut self, entries: usize) {
         for place in self.used.drain(..) {
             self.keys[place as usize] = EMPTY;

@@ -20,8 +20,8 @@ use crate::traversal::NONE;
 pub fn bellman_ford(graph: &Graph, source: u32, run: &Run) -> Result<Paths, Error> {
     graph.check_node(source)?;
     let distance = match relaxed(graph, &[source], run)? {
-        Relaxed::Distances(distance) => distance,
-        Relaxed::Cycle(cycle) => {
+        Relaxation::Distances(distance) => distance,
+        Relaxation::Cycle(cycle) => {
             let mut names: Vec<String> = cycle.iter().take(10).map(u32::to_string).collect();
             if cycle.len() > 10 {
                 names.push("...".to_string());
@@ -51,16 +51,16 @@ pub fn bellman_ford(graph: &Graph, source: u32, run: &Run) -> Result<Paths, Erro
 /// If the user stops it.
 pub fn negative_edge_cycle(graph: &Graph, run: &Run) -> Result<bool, Error> {
     let all: Vec<u32> = (0..graph.nodes() as u32).collect();
-    Ok(matches!(relaxed(graph, &all, run)?, Relaxed::Cycle(_)))
+    Ok(matches!(relaxed(graph, &all, run)?, Relaxation::Cycle(_)))
 }
 
-enum Relaxed {
+enum Relaxation {
     Distances(Vec<f64>),
     /// The nodes of a cycle, in the order of its edges, the lowest first.
     Cycle(Vec<u32>),
 }
 
-fn relaxed(graph: &Graph, sources: &[u32], run: &Run) -> Result<Relaxed, Error> {
+fn relaxed(graph: &Graph, sources: &[u32], run: &Run) -> Result<Relaxation, Error> {
     let (rows, weights) = (graph.out_rows(), graph.out_weights());
     let n = rows.nodes();
     let mut distance = vec![f64::INFINITY; n];
@@ -95,13 +95,13 @@ fn relaxed(graph: &Graph, sources: &[u32], run: &Run) -> Result<Relaxed, Error> 
         if changes > n {
             changes = 0;
             if let Some(cycle) = cycle(&before) {
-                return Ok(Relaxed::Cycle(cycle));
+                return Ok(Relaxation::Cycle(cycle));
             }
         }
     }
     Ok(match cycle(&before) {
-        Some(cycle) => Relaxed::Cycle(cycle),
-        None => Relaxed::Distances(distance),
+        Some(cycle) => Relaxation::Cycle(cycle),
+        None => Relaxation::Distances(distance),
     })
 }
 

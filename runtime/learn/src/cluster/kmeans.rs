@@ -95,7 +95,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     };
     let mut train: Box<dyn FnMut() -> Result<Training, Error>> = match &data.device {
         Some(device) => {
-            let rows = kmeans_device::Rows::new(device, data.rows, &mean)?;
+            let rows = kmeans_device::ClusterRows::new(device, data.rows, &mean)?;
             let tol = tol * rows.mean_square()?;
             let (init, mut random) = (&init, random);
             Box::new(move || {

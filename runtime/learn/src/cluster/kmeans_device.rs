@@ -7,18 +7,18 @@ use crate::random::Mt19937;
 use crate::run::Run;
 
 /// Rows on a device, minus the mean of each feature.
-pub struct Rows<'a> {
+pub struct ClusterRows<'a> {
     device: &'a dyn DevicePasses,
     rows: usize,
     mean: &'a [f64],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ClusterRows<'a> {
     /// # Errors
     /// If the device fails.
     pub fn new(device: &'a DeviceRows, rows: usize, mean: &'a [f64]) -> Result<Self, Error> {
         device.0.begin_clusters(mean)?;
-        Ok(Rows { device: device.0.as_ref(), rows, mean })
+        Ok(ClusterRows { device: device.0.as_ref(), rows, mean })
     }
 
     /// The mean of the squared values: the mean variance of the features, because their means are 0.

@@ -429,12 +429,11 @@ impl<'a> Problem<'a> {
         Ok(sum)
     }
 
-    /// Two classes.
+    /// Two classes, 0 and 1.
     fn pass_on_device(&self, device: &DeviceRows, params: &[f64], run: &Run<'_>) -> Result<Sums, Error> {
         run.check(|| "a pass over the rows".to_string())?;
         let design = &self.design;
         let (width, size) = (self.width(), params.len());
-        // The target is 0 and 1.
         let with = |values: &[f64], last: f64| values[..width].iter().copied().chain([last]).collect::<Vec<f64>>();
         let own = if self.centre { params[width] } else { 0.0 };
         let (shift, scale) = (with(&design.mean, 0.0), with(&design.scale, 1.0));
@@ -443,8 +442,7 @@ impl<'a> Problem<'a> {
         for j in 0..size {
             (0..size).for_each(|i| hessian.set(i, j, found.hessian[j * (width + 1) + i]));
         }
-        let gradient = found.gradient[..size].to_vec();
-        Ok(Sums { loss: found.squares, gradient, hessian: Hessian::Full(hessian) })
+        Ok(Sums { loss: found.squares, gradient: found.gradient[..size].to_vec(), hessian: Hessian::Full(hessian) })
     }
 
     /// Adds a block of rows to the sums. Of second derivatives only the lower triangles are filled.
@@ -747,8 +745,8 @@ impl Model for Logistic {
     fn linear(&self) -> Option<LinearScores> {
         let coef: Vec<Vec<f64>> = (0..self.coef.shape[0]).map(|k| self.coef.row(k).to_vec()).collect();
         let link = if coef.len() == 1 { Link::Logistic } else { Link::Softmax };
-        let shift = vec![0.0; self.coef.shape[1]];
-        Some(LinearScores { coef, intercept: self.intercept.data.clone(), shift, link })
+        let (intercept, shift) = (self.intercept.data.clone(), vec![0.0; self.coef.shape[1]]);
+        Some(LinearScores { coef, intercept, shift, link })
     }
 
     fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {

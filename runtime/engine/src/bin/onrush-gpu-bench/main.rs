@@ -9,6 +9,7 @@ mod beside;
 mod host;
 mod later;
 mod models;
+mod random;
 mod room;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use onrush_engine::{Engine, EngineChoice, EngineConfig, Tuning};
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
+use random::{Random, scattered};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
 #[global_allocator]
@@ -96,33 +98,6 @@ fn options() -> Result<Options, String> {
         }
     }
     Ok(options)
-}
-
-/// xorshift64*: fast, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
-    }
-
-    fn float(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// splitmix64's finaliser: keys that lie anywhere.
-fn scattered(x: u64) -> i64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)) as i64
 }
 
 /// Values by several threads, the same ones each time.

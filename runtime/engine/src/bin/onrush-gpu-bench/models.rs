@@ -1,4 +1,4 @@
-//! Times trainings whose columns are on the device: whole calls of the engine, beside those of the CPU engine on the same machine.
+//! Times trainings whose columns are on the device: whole calls of the engine, next to those of the CPU engine on the same machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use onrush_frame::TaskHandle;
 use onrush_wire::learn::{Fit, ModelId, Spec};
 use onrush_wire::{Expr, ExprKind, FrameId};
 
-use crate::{Columns, Random, frame, generate, id, median};
+use crate::random::Random;
+use crate::{Columns, frame, generate, id, median};
 
 const FEATURES: usize = 50;
 

@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 use onrush_device::Buffer;
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, Policy};
-use onrush_kernels::matrix::{ColumnMatrix, Gradient, Scaled, chunks_of_nearer};
+use onrush_kernels::matrix::{ColumnMatrix, Gradient, ScaledMatrix, chunks_of_nearer};
 use onrush_kernels::{Column as KernelColumn, Context, Scalar};
 use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRows, PassSums, host_needed, takes};
 use onrush_learn::{Column, Data, Error};
@@ -194,7 +194,7 @@ impl Passes {
         &self,
         shift: &[f64],
         scale: &[f64],
-        work: impl Fn(&Context, &Scaled<'_>) -> onrush_kernels::Result<T>,
+        work: impl Fn(&Context, &ScaledMatrix<'_>) -> onrush_kernels::Result<T>,
     ) -> Result<T, Error> {
         self.pass(|context| Ok(work(context, &self.matrix.scaled(context, shift, scale)?)?))
     }
@@ -202,7 +202,7 @@ impl Passes {
     /// A pass of a k-means that has begun.
     fn of_clusters<T>(
         &self,
-        work: impl Fn(&Context, &Scaled<'_>, &Clusters) -> onrush_kernels::Result<T>,
+        work: impl Fn(&Context, &ScaledMatrix<'_>, &Clusters) -> onrush_kernels::Result<T>,
     ) -> Result<T, Error> {
         let clusters = lock(&self.clusters);
         let clusters = clusters.as_ref().ok_or_else(|| Error::new("gpu", "no k-means has begun"))?;
