@@ -16,7 +16,7 @@ pub const MOST_FEATURES: usize = 240;
 /// Values of all centres of k-means at most: they and their sums are in shared memory.
 pub const MOST_CENTERS: usize = 1024;
 
-/// Points at most whose distances one pass of [`ColumnMatrix::nearer`] finds.
+/// Points at most whose distances one pass of [`ScaledMatrix::nearer`] finds.
 pub const MOST_POINTS: usize = 8;
 
 const THREADS: u32 = 256;

@@ -65,7 +65,7 @@ fn may_swap(join: &Join) -> bool {
         JoinType::RightAnti,
     ];
     let hidden = |column: &&Column| column.name.starts_with(HIDDEN);
-    let of_frames = |expr: &Expr| expr.column_refs().iter().any(|column| hidden(column));
+    let of_frames = |expr: &Expr| expr.column_refs().iter().any(hidden);
     kinds.contains(&join.join_type)
         && !join.on.is_empty()
         && !join.null_aware
