@@ -159,7 +159,7 @@ __device__ __forceinline__ void matrix_pass(const MatrixColumn* columns, u32 fea
 #pragma unroll 1
                     for (u32 c = lane_id(); c <= features; c += WARP) tile[k * pitch + c] *= root[k];
                 }
-                // The target is no part of the products.
+                // The second derivatives do not include the target.
 #pragma unroll 1
                 for (u32 k = t; k < TILE; k += MATRIX_THREADS) tile[k * pitch + features + 1] = 0;
                 __syncthreads();

@@ -188,7 +188,7 @@ impl ColumnMatrix {
         for (c, (address, dtype)) in self.columns.iter().enumerate() {
             table.extend([*address, *dtype, shift[c].to_bits(), scale[c].to_bits()]);
         }
-        // The kernels read the entry behind the features also where there is no target.
+        // The kernels always read one entry after those of the features, even without a target.
         table.extend([0; 4]);
         Ok(ScaledMatrix { matrix: self, table: context.upload(&table)? })
     }

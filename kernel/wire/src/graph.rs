@@ -26,6 +26,22 @@ impl GraphCall {
     pub fn param(&self, name: &str) -> Option<&Value> {
         self.params.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+
+    /// A parameter that is a float, if it was set.
+    pub fn float(&self, name: &str) -> Option<f64> {
+        match self.param(name)? {
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A parameter that is a count, if it was set.
+    pub fn count(&self, name: &str) -> Option<usize> {
+        match self.param(name)? {
+            Value::Int(value) => Some(usize::try_from(*value).unwrap_or(0)),
+            _ => None,
+        }
+    }
 }
 
 /// What an algorithm gives: a frame, or the only value of a frame of one row.
@@ -37,7 +53,7 @@ pub enum GraphResult {
     Bool,
 }
 
-/// A parameter of an algorithm: its name, what it is, and its default; none if it must be given.
+/// A parameter of an algorithm. `default` is empty for a node, which must be given, and `none` if there is no default.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphParam {
     pub name: &'static str,
@@ -76,39 +92,39 @@ macro_rules! graph_algorithms {
             pagerank PageRank() {
                 /// The probability of following an edge.
                 alpha: Float = "0.85";
-                /// Iterations at most.
+                /// Maximum number of iterations.
                 max_iter: Int = "100";
-                /// Ranks have converged if they change by less than this times the number of nodes, in all.
+                /// Converged if the L1 norm of the change is below this times the number of nodes.
                 tol: Float = "1e-6";
             } -> Frame;
             /// Hubs point to many authorities, and authorities are pointed to by many hubs.
             hits Hits() {
-                /// Iterations at most.
+                /// Maximum number of restarts of the Lanczos iteration.
                 max_iter: Int = "100";
-                /// Values have converged if they change by less than this in all.
+                /// Converged if the residual of the singular vector, relative to the singular value, is at most this.
                 tol: Float = "1e-8";
             } -> Frame;
-            /// The centrality of a node is in proportion to the sum of those of its neighbors.
+            /// The centrality of a node is proportional to the sum of the centralities of its neighbors.
             eigenvector_centrality EigenvectorCentrality() {
-                /// Iterations at most.
+                /// Maximum number of iterations.
                 max_iter: Int = "100";
-                /// Values have converged if they change by less than this times the number of nodes, in all.
+                /// Converged if the L1 norm of the change is below this times the number of nodes.
                 tol: Float = "1e-6";
             } -> Frame;
             /// Centrality by the number of walks to a node, where longer ones count less.
             katz_centrality KatzCentrality() {
-                /// The factor for each step of a walk.
+                /// Attenuation factor; below 1 / largest eigenvalue.
                 alpha: Float = "0.1";
-                /// What each node has by itself.
+                /// Weight of each node's initial centrality.
                 beta: Float = "1.0";
-                /// Iterations at most.
+                /// Maximum number of iterations.
                 max_iter: Int = "1000";
-                /// Values have converged if they change by less than this times the number of nodes, in all.
+                /// Converged if the L1 norm of the change is below this times the number of nodes.
                 tol: Float = "1e-6";
             } -> Frame;
-            /// Nodes that can be reached from `source`: hops, and the node before on a shortest path.
+            /// Nodes that can be reached from `source`: distance in hops, and predecessor on a shortest path.
             bfs Bfs(source) {
-                /// Hops at most.
+                /// Maximum number of hops.
                 depth_limit: Int = "none";
             } -> Frame;
             /// The nodes of a shortest path by hops, step by step.
@@ -117,7 +133,7 @@ macro_rules! graph_algorithms {
             shortest_path_length ShortestPathLength(source, target) {} -> Int;
             /// Whether there is a path.
             has_path HasPath(source, target) {} -> Bool;
-            /// Nodes that can be reached from `source`: the sum of weights, and the node before on a shortest path.
+            /// Nodes that can be reached from `source`: distance by weight, and predecessor on a shortest path.
             single_source_dijkstra SingleSourceDijkstra(source) {
                 /// The largest distance.
                 cutoff: Float = "none";
@@ -132,9 +148,9 @@ macro_rules! graph_algorithms {
             number_connected_components NumberConnectedComponents() {} -> Int;
             /// Whether there is a path between any two nodes.
             is_connected IsConnected() {} -> Bool;
-            /// The component of each node of a directed graph, whatever the directions of its edges.
+            /// The component of each node of a directed graph, ignoring edge directions.
             weakly_connected_components WeaklyConnectedComponents() {} -> Frame;
-            /// The component of each node of a directed graph: in it each node can be reached from each other one.
+            /// The component of each node of a directed graph: every node of it can reach every other.
             strongly_connected_components StronglyConnectedComponents() {} -> Frame;
             /// The number of triangles at each node.
             triangles Triangles() {} -> Frame;
@@ -146,25 +162,25 @@ macro_rules! graph_algorithms {
             transitivity Transitivity() {} -> Float;
             /// The largest k for which a node is in the k-core, in which each node has k neighbors.
             core_number CoreNumber() {} -> Frame;
-            /// Communities of high modularity by the method of Louvain: numbers from 0, the largest first.
+            /// Communities of high modularity by the Louvain method: numbers from 0, the largest first.
             louvain_communities LouvainCommunities() {
                 /// Above 1, communities get smaller; below 1, larger.
                 resolution: Float = "1.0";
-                /// Other seeds visit the nodes in another order.
+                /// Seed of the node order.
                 seed: Int = "0";
             } -> Frame;
-            /// Communities of high modularity that are connected, by the method of Leiden.
+            /// Communities of high modularity that are connected, by the Leiden algorithm.
             leiden_communities LeidenCommunities() {
                 /// Above 1, communities get smaller; below 1, larger.
                 resolution: Float = "1.0";
-                /// Other seeds visit the nodes in another order.
+                /// Seed of the node order.
                 seed: Int = "0";
             } -> Frame;
             /// Communities whose nodes have the label of most of their neighbors.
             label_propagation_communities LabelPropagationCommunities() {} -> Frame;
             /// The share of shortest paths between pairs of other nodes that lead through each node.
             betweenness_centrality BetweennessCentrality() {
-                /// Sources that are sampled: all nodes if there is none.
+                /// Number of source nodes to sample. Without it, all nodes.
                 k: Int = "none";
                 /// Seed of the sample.
                 seed: Int = "0";
@@ -181,14 +197,14 @@ macro_rules! graph_algorithms {
             circular_layout CircularLayout() {} -> Frame;
             /// Positions by springs along edges and forces between all nodes (Fruchterman and Reingold 1991).
             spring_layout SpringLayout() {
-                /// Iterations at most.
+                /// Maximum number of iterations.
                 iterations: Int = "50";
                 /// Seed of the positions to begin with.
                 seed: Int = "0";
             } -> Frame;
             /// Positions that show communities: ForceAtlas2.
             forceatlas2_layout ForceAtlas2Layout() {
-                /// Iterations at most.
+                /// Maximum number of iterations.
                 max_iter: Int = "100";
                 /// Factor of the forces that push nodes apart.
                 scaling_ratio: Float = "2.0";

@@ -211,7 +211,7 @@ pub struct Card {
     pub estimator: String,
     pub rows: u64,
     pub features: u64,
-    /// Where it was trained: `cpu`, `gpu` or `emulated`.
+    /// The device of the training: `cpu`, `gpu` or `emulated`.
     pub place: String,
     pub seconds: f64,
     /// Parameters: name, value, and whether it is the default.

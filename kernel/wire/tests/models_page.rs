@@ -77,7 +77,7 @@ fn page() -> String {
         for estimator in of_kind {
             let _ = write!(out, "\n### {}\n{}", estimator.name, wrapped(estimator.doc));
             if estimator.device {
-                out.push_str("Trained on the GPU where there is one.\n");
+                out.push_str("Can be trained on a GPU: see \"Where it runs\".\n");
             }
             let takes: Vec<&str> = [(estimator.missing, "missing values"), (estimator.categories, "categories")]
                 .into_iter()

@@ -173,7 +173,8 @@ impl Engine {
         let session = SessionConfig::new()
             .with_target_partitions(1)
             .with_information_schema(false)
-            // The join's sides are chosen by `runtime/logical/src/ops/join.rs` for their order.
+            // Joins of frames have the sides that keep their order (`runtime/logical/src/ops/join.rs`), joins of SQL the smaller build side
+            // (`runtime/optimizer/src/sides.rs`).
             .set_bool("datafusion.optimizer.join_reordering", false)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
@@ -591,7 +592,8 @@ impl Engine {
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
-    /// Bytes of resident frames in memory, of models and of kept results; a buffer that two of them share counts twice.
+    /// Bytes of resident frames in memory, of models, of kept results and of kept indexes of graphs. A buffer that two of them share
+    /// counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
         self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>()

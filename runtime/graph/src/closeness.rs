@@ -14,7 +14,7 @@ use crate::run::Run;
 /// The most numbers that groups of sources add up to, before groups become larger.
 const SUMS: usize = 1 << 25;
 
-/// Nodes between two questions whether the user stopped the work.
+/// Nodes between checks for cancellation.
 const NODES: usize = 1 << 12;
 
 /// The number of nodes that reach a node, over the sum of their distances to it. NetworkX: `closeness_centrality`;

@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::run::Run;
 
-/// The nodes in generations: each edge leads to a later one, and each node stands in the first that can be. Ascending
-/// within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
+/// The nodes in generations: every edge goes to a later generation, and every node is in the earliest possible one.
+/// Ascending within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
 ///
 /// # Errors
 /// If the graph is undirected or has a cycle, or the user stops it.
@@ -39,7 +39,7 @@ pub fn is_directed_acyclic_graph(graph: &Graph, run: &Run) -> Result<bool, Error
     Ok(graph.is_directed() && generations(graph, run)?.1 == graph.nodes())
 }
 
-/// The generations, and how many nodes stand in them: less than all if there is a cycle.
+/// The generations, and the number of nodes in them: less than all if there is a cycle.
 fn generations(graph: &Graph, run: &Run) -> Result<(Vec<Vec<u32>>, usize), Error> {
     let rows = graph.out_rows();
     let n = graph.nodes();

@@ -10,7 +10,7 @@ use crate::run::Run;
 #[derive(Clone, Copy, Debug)]
 pub struct Eigenvector<'a> {
     pub max_iter: usize,
-    /// The vector has converged if it changes by less than this times the number of nodes, in all.
+    /// Converged if the L1 norm of the change is below this times the number of nodes.
     pub tol: f64,
     /// The vector to start with, by node: 1 each if `None`.
     pub nstart: Option<&'a [f64]>,
@@ -26,7 +26,8 @@ impl Default for Eigenvector<'_> {
 /// that lead to it. NetworkX: `eigenvector_centrality`, by power iteration on A + I. O(nodes + edges) for each
 /// iteration.
 ///
-/// # Errors If there are no nodes, a weight is negative, `nstart` has another length or only zeros, it does not
+/// # Errors
+/// If there are no nodes, a weight is negative, `nstart` has another length or only zeros, it does not
 /// converge, or the user stops it.
 pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
@@ -38,7 +39,7 @@ pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -
         Some(start) => {
             check_length("nstart", start, n)?;
             let sum = parallel::sum(n, |v| start[v]);
-            if start.iter().all(|v| *v == 0.0) || sum == 0.0 {
+            if sum == 0.0 {
                 return Err(Error::parameter("`nstart` adds up to 0, expected a sum that is not 0"));
             }
             start.iter().map(|v| v / sum).collect()
@@ -67,14 +68,14 @@ pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -
 /// The parameters of [`katz_centrality`] with NetworkX's defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Katz<'a> {
-    /// What a walk loses at each edge: less than 1 / largest eigenvalue.
+    /// Attenuation factor for each edge of a walk; below 1 / largest eigenvalue.
     pub alpha: f64,
-    /// What each node has by itself.
+    /// Weight of each node's initial centrality.
     pub beta: f64,
     /// In place of `beta`, by node.
     pub betas: Option<&'a [f64]>,
     pub max_iter: usize,
-    /// The vector has converged if it changes by less than this times the number of nodes, in all.
+    /// Converged if the L1 norm of the change is below this times the number of nodes.
     pub tol: f64,
     /// The vector to start with, by node: 0 each if `None`.
     pub nstart: Option<&'a [f64]>,

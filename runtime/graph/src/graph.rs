@@ -1,6 +1,6 @@
 //! A graph as compressed sparse rows.
 //!
-//! Not a container to change: other edges are another graph.
+//! Immutable: changing edges makes a new graph.
 
 mod build;
 
@@ -142,7 +142,8 @@ impl Graph {
     ///
     /// Takes O(nodes + edges log(longest row)) time on all threads.
     ///
-    /// # Errors If the columns differ in length, an end is not below `nodes`, a weight is not finite, or there are 2^32
+    /// # Errors
+    /// If the columns differ in length, an end is not below `nodes`, a weight is not finite, or there are 2^32
     /// - 1 edges or more.
     pub fn new(
         directed: bool,
@@ -237,7 +238,7 @@ impl Graph {
         }
     }
 
-    /// [`Graph::in_rows`] if there is no work to make them.
+    /// [`Graph::in_rows`] if they are already computed.
     pub fn made_in_rows(&self) -> Option<&Rows> {
         match self.shape.directed {
             true => self.shape.into.get(),
@@ -288,7 +289,7 @@ impl Graph {
         Graph { shape: Arc::clone(shape), weights }
     }
 
-    /// All edges turned round. An undirected graph is its own reverse.
+    /// The graph with all edges reversed. An undirected graph is its own reverse.
     pub fn reverse(&self) -> Graph {
         if !self.shape.directed {
             return self.clone();
@@ -327,7 +328,7 @@ impl Graph {
         };
         let edge = self.out_rows().edges[arc];
         let message = format!("the weight of edge {edge} is {}: {algorithm} takes none below 0", weights[arc]);
-        Err(Error::new("weight", message).help("bellman_ford takes negative weights"))
+        Err(Error::new("weight", message))
     }
 
     /// The error if the graph is directed.

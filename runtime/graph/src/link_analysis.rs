@@ -15,7 +15,7 @@ pub struct PageRank<'a> {
     /// Where a jump goes, up to a factor: to all nodes alike if `None`.
     pub personalization: Option<&'a [f64]>,
     pub max_iter: usize,
-    /// The ranks have converged if they change by less than this times the number of nodes, in all.
+    /// Converged if the L1 norm of the change is below this times the number of nodes.
     pub tol: f64,
     /// The ranks to start with, up to a factor.
     pub nstart: Option<&'a [f64]>,
@@ -32,7 +32,8 @@ impl Default for PageRank<'_> {
 /// The probability of being at each node of a walk that follows edges by their weights. NetworkX: `pagerank`, by power
 /// iteration. O(nodes + edges) for each iteration.
 ///
-/// # Errors If a parameter or a weight is negative, a vector has another length or the sum 0, the ranks do not
+/// # Errors
+/// If a parameter or a weight is negative, a vector has another length or the sum 0, the ranks do not
 /// converge, or the user stops it.
 pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
@@ -170,7 +171,7 @@ fn product(rows: &Rows, weights: Option<&[f64]>, values: &[f64], run: &Run) -> R
 /// The parameters of [`hits`] with NetworkX's defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Hits<'a> {
-    /// Restarts of the Lanczos iteration at most.
+    /// Maximum number of restarts of the Lanczos iteration.
     pub max_iter: usize,
     /// Residual of the singular vector, relative to the singular value.
     pub tol: f64,
@@ -193,7 +194,8 @@ impl Default for Hits<'_> {
 /// the result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges.
 /// O(nodes + edges) for each of at most 20 steps a restart.
 ///
-/// # Errors If a weight is negative, `nstart` has another length or only zeros, the vectors do not converge, or the
+/// # Errors
+/// If a weight is negative, `nstart` has another length or only zeros, the vectors do not converge, or the
 /// user stops it.
 pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let n = graph.nodes();

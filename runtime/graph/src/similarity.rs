@@ -13,7 +13,7 @@ pub struct Scores {
     pub values: Vec<f64>,
 }
 
-/// Pairs between two questions whether the user stopped the work.
+/// Pairs between checks for cancellation.
 const PAIRS: usize = 256;
 
 /// The measures of this module.
@@ -33,7 +33,7 @@ enum Measure {
 /// O(shorter row * log(longer row)) time for a pair, and O(sum of squared degrees) for all pairs.
 ///
 /// # Errors
-/// If the graph is directed, a node is none, or the user stops it.
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn common_neighbors(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
     scores(graph, pairs, Measure::CommonNeighbors, "common_neighbors", run)
 }
@@ -42,7 +42,7 @@ pub fn common_neighbors(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) 
 /// See [`common_neighbors`].
 ///
 /// # Errors
-/// If the graph is directed, a node is none, or the user stops it.
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn jaccard_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
     scores(graph, pairs, Measure::Jaccard, "jaccard_coefficient", run)
 }
@@ -51,7 +51,7 @@ pub fn jaccard_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Ru
 /// [`common_neighbors`]. Infinite for a node and itself if it has a neighbour of degree 1.
 ///
 /// # Errors
-/// If the graph is directed, a node is none, or the user stops it.
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn adamic_adar_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
     scores(graph, pairs, Measure::AdamicAdar, "adamic_adar_index", run)
 }
@@ -60,7 +60,7 @@ pub fn adamic_adar_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run)
 /// [`common_neighbors`].
 ///
 /// # Errors
-/// If the graph is directed, a node is none, or the user stops it.
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn resource_allocation_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
     scores(graph, pairs, Measure::ResourceAllocation, "resource_allocation_index", run)
 }
@@ -69,7 +69,7 @@ pub fn resource_allocation_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, ru
 /// [`common_neighbors`].
 ///
 /// # Errors
-/// If the graph is directed, a node is none, or the user stops it.
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
     scores(graph, pairs, Measure::PreferentialAttachment, "preferential_attachment", run)
 }

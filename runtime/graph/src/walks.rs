@@ -39,7 +39,7 @@ pub struct Walks {
 /// Attempts by rejection before the probabilities of all neighbours are added up.
 const ATTEMPTS: usize = 64;
 
-/// Walks between two questions whether the user stopped the work.
+/// Walks between checks for cancellation.
 const WALKS: usize = 64;
 
 /// Random walks from each of `starts`, `per_node` after one another (Grover and Leskovec 2016). A walk ends early at a

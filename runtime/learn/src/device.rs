@@ -13,7 +13,7 @@ use onrush_wire::learn::Spec;
 use crate::data::{Data, Kind};
 use crate::error::Error;
 
-/// What is known of a column.
+/// Statistics of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnStatistics {
     /// Of the finite values.
@@ -24,7 +24,7 @@ pub struct ColumnStatistics {
     pub not_finite: u64,
 }
 
-/// What a pass of a linear model finds, over the features and a column of ones.
+/// Sums of one pass of a linear model, over the features and a column of ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PassSums {
     /// The columns times the residuals; of a logistic regression the derivatives of the loss.
@@ -76,7 +76,7 @@ pub trait DevicePasses: Send + Sync {
     fn rows_at(&self, rows: &[usize]) -> Result<Vec<f64>, Error>;
 
     /// Squared distances to some points, or to the nearest point that was kept before if that is less: sums by chunks of rows, chunk
-    /// after chunk, a value for each point. `keep`: the only point is one of those that were kept from now on.
+    /// after chunk, a value for each point. `keep`: adds the single point to the kept points.
     fn nearer(&self, points: &[f64], keep: bool) -> Result<Vec<f64>, Error>;
 
     /// Rows of a chunk of [`DevicePasses::nearer`].
@@ -120,9 +120,11 @@ impl Error {
     }
 }
 
-/// Features that a device takes, and values of the centres of k-means.
-const MOST_FEATURES: usize = 240;
-const MOST_CENTERS: usize = 1024;
+/// Maximum number of features.
+pub const MOST_FEATURES: usize = 240;
+
+/// Maximum of `n_clusters` times features.
+pub const MOST_CENTERS: usize = 1024;
 
 /// Whether the passes of a training can run on a device. `data` needs no values.
 pub fn takes(spec: &Spec, data: &Data) -> bool {
@@ -157,7 +159,7 @@ pub(crate) fn mean(column: &ColumnStatistics, rows: usize) -> f64 {
 }
 
 /// Sums of products of some columns of a device, and of a column of ones as the last one. `places` are positions among the features and
-/// the target behind them.
+/// then the target.
 pub(crate) fn products(
     device: &DeviceRows,
     features: usize,
@@ -178,7 +180,7 @@ pub(crate) fn products(
     Ok(out)
 }
 
-/// Values of some columns as those of all; 0 for the others.
+/// Scatters values of some columns into a vector for all columns, filled with 0.
 pub(crate) fn spread(values: &[f64], places: &[usize], features: usize) -> Vec<f64> {
     let mut all = vec![0.0; features + 1];
     places.iter().zip(values).for_each(|(place, value)| all[*place] = *value);

@@ -32,7 +32,7 @@ fn centers(data: &Data, rows: &[usize]) -> Vec<f64> {
 
 /// The columns of numbers of an attribute, row after row.
 fn matrix(fitted: &FittedModel, name: &str) -> Vec<f64> {
-    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
+    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is not a frame") };
     let columns: Vec<Vec<f64>> = columns
         .into_iter()
         .filter_map(|(_, values)| match values {

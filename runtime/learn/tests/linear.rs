@@ -43,7 +43,7 @@ fn strided(values: &[f64], most: usize) -> Vec<f64> {
 
 /// The values of a column of an attribute.
 fn column(fitted: &FittedModel, name: &str, column: &str) -> Vec<f64> {
-    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
+    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is not a frame") };
     match columns.into_iter().find(|(known, _)| known == column) {
         Some((_, Values::Floats(values))) => values,
         other => panic!("{name} has no numbers {column}: {other:?}"),

@@ -151,7 +151,7 @@ fn the_estimator_decides_whether_folds_are_stratified() {
     cross_validate(&search, &f, "name", how());
     assert_eq!(splits(), [(stratified.clone(), Some("name".to_string()), Some("day".to_string()))]);
     STEPS.lock().unwrap().clear();
-    // An expression and floats are split by a column of their own, which the training does not see.
+    // A float target and a computed target are stratified by a temporary column, which is dropped before the training.
     for target in [x!(big = a > 1), x!(b)] {
         cross_validate(&GaussianNB::new(), &f, target, how());
         assert_eq!(splits(), [(stratified.clone(), Some("__onrush_classes".to_string()), None)]);

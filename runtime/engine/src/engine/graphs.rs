@@ -136,13 +136,7 @@ impl Engine {
         let exprs = named.map(|(column, name)| Expr::column(column.as_str()).alias(name)).collect();
         let table = self.run_op(&Op::Select { input, exprs }, task)?;
         task.stage("number the nodes");
-        let whole = |position: usize| -> Result<ArrayRef, Diagnostic> {
-            let parts: Vec<&dyn Array> = table.batches().iter().map(|batch| batch.column(position).as_ref()).collect();
-            match parts.as_slice() {
-                [] => Ok(arrow::array::new_empty_array(table.schema().field(position).data_type())),
-                parts => concat(parts).map_err(|e| internal(&e.to_string())),
-            }
-        };
+        let whole = |position: usize| table.column(position).map_err(|e| internal(&e.to_string()));
         let (source, target) = (ids(&whole(0)?)?, ids(&whole(1)?)?);
         if source.data_type() != target.data_type() {
             let (a, b) = (type_name(source.data_type()), type_name(target.data_type()));
@@ -156,7 +150,7 @@ impl Engine {
             Some(name) => Some(weights(name, &whole(2)?)?),
             None => None,
         };
-        // Rows with both ends: an id that occurs in no such row is no node.
+        // Only rows with both ends are edges. An id that occurs in none of them does not become a node.
         let kept: Vec<usize> = (0..source.len()).filter(|row| source.is_valid(*row) && target.is_valid(*row)).collect();
         let rows = UInt32Array::from_iter_values(kept.iter().map(|row| *row as u32));
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
@@ -200,7 +194,8 @@ impl Engine {
     }
 }
 
-const MISSING: u32 = u32::MAX;
+/// The number of an id that is null, and of a node that was not reached.
+const MISSING: u32 = traversal::NONE;
 
 /// Ids in a type that can be compared: integers as 64 bits, strings as views.
 fn ids(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
@@ -299,7 +294,7 @@ fn shown(value: &Value) -> String {
 /// The number of the node that a parameter names.
 fn node(index: &Index, call: &GraphCall, name: &str) -> Result<u32, Diagnostic> {
     let value = call.param(name).ok_or_else(|| internal("a node is missing"))?;
-    // A number that the type of the ids cannot hold is no node.
+    // A number that the type of the ids cannot represent exactly cannot be an id.
     let wanted = onrush_frame::array_from_value(value).and_then(|array| {
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
         let wanted = cast(&array, index.ids.data_type()).map_err(broken)?;
@@ -325,7 +320,7 @@ fn node(index: &Index, call: &GraphCall, name: &str) -> Result<u32, Diagnostic> 
         let names: Vec<String> =
             (0..index.ids.len().min(100_000)).map(|row| shown(&onrush_frame::value_at(&index.ids, row))).collect();
         match check::nearest(&shown(value), names.iter().map(String::as_str)) {
-            Some(near) => error.help(format!("near it: `{near}`")),
+            Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.note(format!("the graph has {} nodes", index.ids.len())),
         }
     })
@@ -352,21 +347,14 @@ fn columns(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Di
     let graph = &index.graph;
     let name = call.algorithm.as_str();
     let error = |e: Error| diagnose(&e);
-    let float = |name: &str, default: f64| match call.param(name) {
-        Some(Value::Float(value)) => *value,
-        _ => default,
-    };
-    let count = |name: &str, default: usize| match call.param(name) {
-        Some(Value::Int(value)) => usize::try_from(*value).unwrap_or(0),
-        _ => default,
-    };
+    let float = |name: &str, default: f64| call.float(name).unwrap_or(default);
+    let count = |name: &str, default: usize| call.count(name).unwrap_or(default);
     let by_node = |columns: Columns| -> Result<Columns, Diagnostic> {
         Ok(std::iter::once(("node", Arc::clone(&index.ids))).chain(columns).collect())
     };
     let one = |name: &'static str, values: ArrayRef| by_node(vec![(name, values)]);
     match name {
-        "nodes" => one("degree", counts(degree::degree(graph))),
-        "degree" => one("degree", counts(degree::degree(graph))),
+        "nodes" | "degree" => one("degree", counts(degree::degree(graph))),
         "in_degree" => one("in_degree", counts(degree::in_degree(graph))),
         "out_degree" => one("out_degree", counts(degree::out_degree(graph))),
         "degree_centrality" => one("degree_centrality", floats(degree::degree_centrality(graph))),
@@ -451,12 +439,9 @@ fn columns(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Di
             one("community", counts(community::label_propagation_communities(graph, run).map_err(error)?))
         }
         "betweenness_centrality" => {
-            let sources = match call.param("k") {
-                Some(Value::Int(k)) => {
-                    let k = usize::try_from(*k).unwrap_or(0).min(graph.nodes());
-                    betweenness::Sources::Sample { k, seed: count("seed", 0) as u64 }
-                }
-                _ => betweenness::Sources::All,
+            let sources = match call.count("k") {
+                Some(k) => betweenness::Sources::Sample { k: k.min(graph.nodes()), seed: count("seed", 0) as u64 },
+                None => betweenness::Sources::All,
             };
             let options = betweenness::BetweennessOptions { sources, ..betweenness::BetweennessOptions::default() };
             let found = betweenness::betweenness_centrality(graph, &options, run).map_err(error)?;
@@ -486,14 +471,8 @@ fn columns(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Di
 fn pairs_and_positions(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Diagnostic> {
     let graph = &index.graph;
     let error = |e: Error| diagnose(&e);
-    let count = |name: &str, default: usize| match call.param(name) {
-        Some(Value::Int(value)) => usize::try_from(*value).unwrap_or(0),
-        _ => default,
-    };
-    let float = |name: &str, default: f64| match call.param(name) {
-        Some(Value::Float(value)) => *value,
-        _ => default,
-    };
+    let count = |name: &str, default: usize| call.count(name).unwrap_or(default);
+    let float = |name: &str, default: f64| call.float(name).unwrap_or(default);
     let seed = count("seed", 0) as u64;
     let placed = |points: Vec<[f64; 2]>| -> Result<Columns, Diagnostic> {
         let axis = |k: usize| floats(points.iter().map(|point| point[k]).collect());
@@ -551,10 +530,7 @@ fn paths(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Diag
     let steps = |nodes: &[u32]| counts((0..nodes.len() as u64).collect::<Vec<u64>>());
     Ok(match call.algorithm.as_str() {
         "bfs" => {
-            let limit = match call.param("depth_limit") {
-                Some(Value::Int(value)) => u32::try_from(*value).ok(),
-                _ => None,
-            };
+            let limit = call.count("depth_limit").and_then(|limit| u32::try_from(limit).ok());
             let found = traversal::bfs(graph, named("source")?, limit, run).map_err(error)?;
             let reached = (0..graph.nodes() as u32).filter(|v| found.distance[*v as usize] != MISSING);
             let reached: Vec<u32> = reached.collect();
@@ -567,10 +543,7 @@ fn paths(index: &Index, call: &GraphCall, run: &Run<'_>) -> Result<Columns, Diag
             ]
         }
         "single_source_dijkstra" => {
-            let cutoff = match call.param("cutoff") {
-                Some(Value::Float(value)) => Some(*value),
-                _ => None,
-            };
+            let cutoff = call.float("cutoff");
             let found = shortest_paths::single_source_dijkstra(graph, named("source")?, cutoff, run).map_err(error)?;
             let reached = (0..graph.nodes() as u32).filter(|v| found.distance[*v as usize].is_finite());
             let reached: Vec<u32> = reached.collect();

@@ -59,7 +59,7 @@ fn host(b: &Bench, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, Fit
 }
 
 fn column(fitted: &FittedModel, name: &str, column: &str) -> Vec<f64> {
-    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
+    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is not a frame") };
     match columns.into_iter().find(|(known, _)| known == column) {
         Some((_, Values::Floats(values))) => values,
         other => panic!("{name} has no numbers {column}: {other:?}"),
@@ -68,7 +68,7 @@ fn column(fitted: &FittedModel, name: &str, column: &str) -> Vec<f64> {
 
 /// Row after row.
 fn matrix(fitted: &FittedModel, name: &str) -> Vec<f64> {
-    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is no frame") };
+    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is not a frame") };
     let columns: Vec<Vec<f64>> = columns
         .into_iter()
         .filter_map(|(_, values)| if let Values::Floats(values) = values { Some(values) } else { None })

@@ -8,7 +8,7 @@ use crate::graph::{Graph, Rows};
 
 const UNSEEN: u32 = u32::MAX;
 
-/// Nodes between two questions whether the user stopped the work.
+/// Nodes between checks for cancellation.
 const NODES: usize = 1 << 12;
 
 /// The state of searches from one source after another.

@@ -47,7 +47,7 @@ impl Edges {
 
 /// All graphs of `graphs.json`, by name.
 pub fn graphs() -> Vec<Edges> {
-    let Value::Object(all) = expected("graphs.json") else { panic!("graphs.json is no object") };
+    let Value::Object(all) = expected("graphs.json") else { panic!("graphs.json is not an object") };
     let ends = |g: &Value, end: usize| {
         g["edges"].as_array().unwrap().iter().map(|e| e[end].as_u64().unwrap() as u32).collect::<Vec<u32>>()
     };
@@ -73,7 +73,7 @@ pub fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(values) => values.iter().flat_map(numbers).collect(),
         Value::Null => vec![f64::NAN],
-        value => vec![value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))],
+        value => vec![value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))],
     }
 }
 

@@ -62,7 +62,7 @@ pub fn solve(gram: &Matrix, q: &[f64], run: &Run<'_>) -> Result<(Vec<f64>, bool)
         let slope = gradient(&x);
         let candidates = (0..d).filter(|j| !free[*j] && !barred[*j] && slope[*j] > tolerance);
         let Some(enter) = candidates.max_by(|a, b| slope[*a].total_cmp(&slope[*b])) else {
-            // A barred column on which the objective still falls is no optimum.
+            // Not optimal: the objective still decreases along an excluded column.
             return Ok((x, (0..d).all(|j| !barred[j] || slope[j] <= tolerance)));
         };
         free[enter] = true;

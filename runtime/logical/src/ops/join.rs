@@ -1,7 +1,7 @@
 //! Joins, with Polars' columns and order.
 //!
 //! The rows of the left frame keep their order (those of the right one in a right join). DataFusion's hash join keeps the
-//! order of the side that it probes with, so that side is the second input here, and the engine's setting forbids swapping;
+//! order of the side that it probes with, so that side is the second input here, and no rule swaps the sides;
 //! outer joins are sorted by row numbers on top.
 
 use datafusion::common::JoinType;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow::compute::{CastOptions, cast_with_options, concat, take_record_batch};
+use arrow::compute::{CastOptions, cast_with_options, take_record_batch};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Schema};
 use onrush_expr::check::{self, type_name};
 use onrush_expr::error::internal;
@@ -362,18 +362,9 @@ fn columns_of(spec: &Spec) -> Option<Vec<String>> {
     }
 }
 
-/// A column in one piece.
-fn whole(table: &Table, position: usize) -> Result<ArrayRef, Diagnostic> {
-    let pieces: Vec<&dyn Array> = table.batches().iter().map(|b| b.column(position).as_ref()).collect();
-    match pieces.as_slice() {
-        [] => Ok(arrow::array::new_empty_array(table.schema().field(position).data_type())),
-        pieces => concat(pieces).map_err(|e| internal(&e.to_string())),
-    }
-}
-
-/// A column in one piece, if it is wanted.
-pub fn whole_if(table: &Table, position: usize, wanted: bool) -> Result<Option<ArrayRef>, Diagnostic> {
-    wanted.then(|| whole(table, position)).transpose()
+/// A column as one array.
+pub fn whole(table: &Table, position: usize) -> Result<ArrayRef, Diagnostic> {
+    table.column(position).map_err(|e| internal(&e.to_string()))
 }
 
 /// A feature of a table.

@@ -10,15 +10,20 @@ use onrush_gpu::{Accelerator, Policy};
 use onrush_kernels::matrix::{ColumnMatrix, Gradient, ScaledMatrix, chunks_of_nearer};
 use onrush_kernels::{Column as KernelColumn, Context, Scalar};
 use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRows, PassSums, host_needed, takes};
+use onrush_learn::device::{MOST_CENTERS, MOST_FEATURES};
 use onrush_learn::{Column, Data, Error};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
 use onrush_wire::learn::{Fit, info as estimator};
 use onrush_wire::{Diagnostic, Field};
 
-use super::data::{TARGET, Training, fill_target, name_of, sampled};
+use super::data::{TARGET, Training, fill_target, name_of, sampled, whole};
 use super::{Task, results, task_of};
 use crate::engine::Engine;
+
+// What the estimators allow, the kernels take.
+const _: () = assert!(MOST_FEATURES <= onrush_kernels::matrix::MOST_FEATURES);
+const _: () = assert!(MOST_CENTERS <= onrush_kernels::matrix::MOST_CENTERS);
 
 /// Columns on a device.
 pub struct Passes {
@@ -72,7 +77,7 @@ impl Engine {
         let mut data = Data { rows: table.rows(), ..Data::new(columns) };
         let (mut classes, mut target_field) = (None, None);
         if let (Some(target), Some(position)) = (&target, position_of_target) {
-            let array = super::data::whole_if(&table, position, is_class)?;
+            let array = is_class.then(|| whole(&table, position)).transpose()?;
             let name = name_of(target);
             if let Some(array) = &array {
                 classes = self.on_learners(|| fill_target(&mut data, &name, array, Task::Classification))?;
