@@ -307,8 +307,7 @@ template <int TILE>
 __device__ __forceinline__ void matrix_nearer(const MatrixColumn* columns, u32 features, const f64* points, u32 count, u32 keep, u64 rows,
                                               u64 chunk_rows, f64* closest, f64* partials) {
     DYNAMIC_SHARED(memory);
-    // Odd, so that the threads of a warp, which read one column of many rows, use all banks.
-    u32 pitch = (features + 1) | 1;
+    u32 pitch = matrix_pitch(features + 1);
     f64* tile = (f64*)memory;
     f64* point = tile + TILE * pitch;
     f64* distance = point + count * features;
@@ -356,7 +355,7 @@ __device__ __forceinline__ void matrix_assign(const MatrixColumn* columns, u32 f
                                               u64 chunk_rows, u32* labels, f64* partials, u64 stride) {
     DYNAMIC_SHARED(memory);
     u32 width = features + 1;
-    u32 pitch = width | 1;
+    u32 pitch = matrix_pitch(width);
     f64* tile = (f64*)memory;
     f64* center = tile + TILE * pitch;
     f64* sums = center + count * features;
