@@ -176,6 +176,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-logical",
         "onrush-sql",
         "onrush-optimizer",
+        "onrush-parallel",
         "onrush-gpu",
         "onrush-engine",
         "onrush-explore",

@@ -39,6 +39,7 @@ use onrush_logical::ops::{self, Inputs};
 use onrush_logical::resident::Resident;
 use onrush_logical::states::States;
 use onrush_logical::table::{self, Frame};
+use onrush_parallel::Cores;
 use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, ObjectId, Schema, Span, Value, codec};
@@ -92,8 +93,18 @@ pub struct EngineConfig {
     pub disk: Option<PathBuf>,
     /// Threads that run plans.
     pub threads: usize,
+    /// For tests: rows of a partition of the CPU engine, and whether partitions are delayed by random times.
+    pub chunk_rows: Option<usize>,
+    pub jitter: bool,
     /// Settings of DataFusion by name, over ours: for tests that compare configurations.
     pub settings: Vec<(String, String)>,
+}
+
+impl EngineConfig {
+    fn cores(&self) -> Cores {
+        let chunk = self.chunk_rows.unwrap_or(onrush_parallel::CHUNK);
+        Cores { chunk, jitter: self.jitter, ..Cores::new(self.threads) }
+    }
 }
 
 impl Default for EngineConfig {
@@ -110,6 +121,8 @@ impl Default for EngineConfig {
             memory_limit: 4 << 30,
             disk: None,
             threads,
+            chunk_rows: None,
+            jitter: false,
             settings: Vec::new(),
         }
     }
@@ -169,7 +182,8 @@ impl Engine {
         let pool = Arc::new(Pool::new(running));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::<Pool>::clone(&pool));
         let environment = environment.build_arc().map_err(diagnose)?;
-        // One partition: rows keep their order through every operator, and sums come out the same each time.
+        // Plans are made for one partition, in which rows keep their order through every operator; `runtime/parallel` spreads them over
+        // cores so that they still do.
         let session = SessionConfig::new()
             .with_target_partitions(1)
             .with_information_schema(false)

@@ -30,7 +30,7 @@ fn purpose(name: &str) -> &'static str {
         "the table of a join"
     } else if starts("NestedLoopJoin") || starts("CrossJoin") {
         "a side of a join without keys"
-    } else if starts("ExternalSorter") || starts("SortPreservingMerge") {
+    } else if starts("ExternalSorter") || starts("SortPreservingMerge") || starts("OrderedSort") {
         "a sort"
     } else if starts("TopK") || starts("PartitionedTopK") {
         "a top-k"
@@ -38,7 +38,7 @@ fn purpose(name: &str) -> &'static str {
         "the grouping of rows"
     } else if starts("RecursiveQuery") {
         "a recursive query"
-    } else if name == "parts" {
+    } else if name == "parts" || starts("Exchange") {
         "the rows that parts of a query gave"
     } else {
         "a step of a query"

@@ -27,6 +27,9 @@ use datafusion::physical_plan::projection::{all_alias_free_columns, new_projecti
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, Partitioning};
 use onrush_frame::Table;
 
+/// Rows of a batch of which an operator's intermediate columns stay in a core's cache.
+const CACHED: usize = 16_384;
+
 /// A table as something to scan.
 #[derive(Debug)]
 pub struct Held(pub Arc<Table>);
@@ -49,12 +52,13 @@ impl TableProvider for Held {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = project_schema(self.0.schema(), projection)?;
-        let rows = HeldRows { table: Arc::clone(&self.0), projection: projection.cloned(), schema, fetch: None };
+        let table = Arc::clone(&self.0);
+        let rows = HeldRows { table, projection: projection.cloned(), schema, fetch: None, chunk: None };
         Ok(DataSourceExec::from_data_source(rows))
     }
 }
 
-/// The rows of a table, in one partition and in their order.
+/// The rows of a table in their order: in one partition, or in partitions of so many rows.
 #[derive(Clone, Debug)]
 pub struct HeldRows {
     table: Arc<Table>,
@@ -62,9 +66,21 @@ pub struct HeldRows {
     /// Of the columns that are read.
     schema: SchemaRef,
     fetch: Option<usize>,
+    /// Rows of each partition; the last one may have fewer.
+    chunk: Option<usize>,
 }
 
 impl HeldRows {
+    /// The same rows in partitions of `chunk` rows. A row's partition depends on its number alone.
+    pub fn in_chunks(&self, chunk: usize) -> HeldRows {
+        HeldRows { chunk: Some(chunk.max(1)), ..self.clone() }
+    }
+
+    /// Rows of each partition, if there are several.
+    pub fn chunk(&self) -> Option<usize> {
+        self.chunk
+    }
+
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -75,15 +91,37 @@ impl HeldRows {
     }
 }
 
+/// Batches of at most [`CACHED`] rows.
+fn cut(batches: &[RecordBatch]) -> Vec<RecordBatch> {
+    let mut pieces = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let rows = batch.num_rows();
+        // A piece of a few rows costs as many calls as a whole one.
+        let count = (rows + CACHED / 2) / CACHED;
+        match count {
+            0 | 1 => pieces.push(batch.clone()),
+            _ => {
+                let start = |piece: usize| if piece == count { rows } else { piece * CACHED };
+                pieces.extend((0..count).map(|piece| batch.slice(start(piece), start(piece + 1) - start(piece))));
+            }
+        }
+    }
+    pieces
+}
+
 impl DataSource for HeldRows {
-    fn open(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let batches: Vec<RecordBatch> = self.table.batches().to_vec();
+    fn open(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let batches: Vec<RecordBatch> = match self.chunk {
+            Some(chunk) => cut(self.table.slice(partition * chunk, chunk).batches()),
+            None => self.table.batches().to_vec(),
+        };
         let stream = MemoryStream::try_new(batches, Arc::clone(&self.schema), self.projection.clone())?;
         Ok(Box::pin(cooperative(stream.with_fetch(self.fetch))))
     }
 
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "rows={}", self.table.rows())?;
+        self.chunk.map_or(Ok(()), |rows| write!(f, ", chunk={rows}"))?;
         self.fetch.map_or(Ok(()), |rows| write!(f, ", fetch={rows}"))
     }
 
@@ -99,7 +137,8 @@ impl DataSource for HeldRows {
     }
 
     fn output_partitioning(&self) -> Partitioning {
-        Partitioning::UnknownPartitioning(1)
+        let partitions = self.chunk.map_or(1, |chunk| self.table.rows().div_ceil(chunk).max(1));
+        Partitioning::UnknownPartitioning(partitions)
     }
 
     fn eq_properties(&self) -> EquivalenceProperties {
@@ -110,6 +149,7 @@ impl DataSource for HeldRows {
         SchedulingType::Cooperative
     }
 
+    /// Of all rows: nothing asks for those of a partition.
     fn partition_statistics(&self, _: Option<usize>) -> Result<Arc<Statistics>> {
         let columns = self.columns();
         let sizes = self.table.column_sizes();

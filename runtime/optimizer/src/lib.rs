@@ -3,7 +3,6 @@
 //! DataFusion runs every rule over every plan until nothing changes, which was most of the planning time (docs/measurements). One pass
 //! over the plan finds its joins, subqueries and limits, and with them the rules that can apply. Knows no SQL and no devices.
 
-mod columnwise;
 mod filters;
 mod guards;
 mod sides;
@@ -39,7 +38,6 @@ use onrush_logical::rows::HeldRows;
 
 use crate::filters::FilterFirst;
 use crate::windows::WindowFilters;
-pub use columnwise::spread;
 use walk::Rule;
 
 /// Of logical plans: all passes that are needed.

@@ -22,6 +22,31 @@ pub struct Spec {
 /// A new engine is a line here.
 pub const ENGINES: &[Spec] = &[
     Spec { name: "cpu", what: "DataFusion, as notebooks use it", keeps_order: true, open: cpu },
+    Spec { name: "cpu-1", what: "the same on one thread", keeps_order: true, open: |_| cpu_with(1, None, false) },
+    Spec {
+        name: "cpu-chunks",
+        what: "the same on three threads, in partitions of 33 rows that end at random times",
+        keeps_order: true,
+        open: |_| cpu_with(3, Some(33), true),
+    },
+    Spec {
+        name: "cpu-chunks-1",
+        what: "the same partitions on one thread",
+        keeps_order: true,
+        open: |_| cpu_with(1, Some(33), false),
+    },
+    Spec {
+        name: "cpu-chunks-2",
+        what: "the same partitions on two threads, which end at random times",
+        keeps_order: true,
+        open: |_| cpu_with(2, Some(33), true),
+    },
+    Spec {
+        name: "cpu-chunks-16",
+        what: "the same on sixteen threads",
+        keeps_order: true,
+        open: |_| cpu_with(16, Some(33), true),
+    },
     Spec {
         name: "cpu-split",
         what: "DataFusion in three partitions, batches of 7 rows, joins by sorting",
@@ -71,6 +96,10 @@ const MEMORY: u64 = 64 << 30;
 
 fn cpu(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig { memory_limit: MEMORY, ..Default::default() })
+}
+
+fn cpu_with(threads: usize, chunk_rows: Option<usize>, jitter: bool) -> Result<Engine, Diagnostic> {
+    Engine::new(EngineConfig { memory_limit: MEMORY, threads, chunk_rows, jitter, ..Default::default() })
 }
 
 fn cpu_split(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {

@@ -5,6 +5,7 @@
 //! a network; nothing here knows DataFusion or a device, only [`onrush_engine::Engine`].
 
 pub mod answer;
+pub mod cores;
 pub mod corpus;
 pub mod engines;
 pub mod random;

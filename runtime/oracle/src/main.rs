@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use onrush_engine::CALLS_STACK;
 use onrush_frame::TaskHandle;
 use onrush_oracle::engines::{Answers, ENGINES, Subject};
-use onrush_oracle::{corpus, random, tpch};
+use onrush_oracle::{cores, corpus, random, tpch};
 use onrush_wire::plan::{Sink, SinkFormat};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
@@ -24,6 +24,8 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
   tpch     queries of TPC-H with DuckDB's answers
            --scale S [0.01], or 1    --time yes  at any scale, with the answers of --against NAME [cpu], or none
            --answers FOLDER  with --time, write them there    --write FOLDER  write the tables at any scale instead
+  cores    the queries of tests/sql and random plans, bit by bit on 1, 2, 3 and 16 threads
+           --only NAME    --plans N [1000]    --seed N [1]
   engines  what --engine can name [cpu]
 
   --cache FOLDER  keep compiled kernels there";
@@ -123,6 +125,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 "" => tpch_queries(&engine, cache, &scale),
                 folder => write_tables(&scale, folder),
             }
+        }
+        "cores" => {
+            arguments.known(&["only", "plans", "seed"])?;
+            let (plans, seed) = (arguments.number("plans")?.unwrap_or(1_000), arguments.number("seed")?.unwrap_or(1));
+            println!("{}", cores::run(&arguments.text("only", ""), plans, seed)?);
+            Ok(true)
         }
         "engines" => {
             ENGINES.iter().for_each(|spec| println!("{:<12} {}", spec.name, spec.what));

@@ -61,7 +61,11 @@ impl Case {
         self.plan.sql(&self.tables)
     }
 
-    fn load(&self, engine: &mut dyn Answers, chunks: bool) -> Result<(), String> {
+    /// Makes the tables of the case known to an engine, in one piece or in several.
+    ///
+    /// # Errors
+    /// If the engine does not take a table.
+    pub fn load(&self, engine: &mut dyn Answers, chunks: bool) -> Result<(), String> {
         for source in &self.tables {
             let table: Table = if chunks { source.chunked() } else { source.table() };
             engine.load(&source.name, &table).map_err(|d| d.to_string())?;

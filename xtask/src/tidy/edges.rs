@@ -32,6 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
     ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
     ("onrush-optimizer", &["onrush-expr", "onrush-logical"]),
+    ("onrush-parallel", &["onrush-expr", "onrush-logical"]),
     (
         "onrush-gpu",
         &[
@@ -58,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-logical",
             "onrush-ops",
             "onrush-optimizer",
+            "onrush-parallel",
             "onrush-sql",
             "onrush-wire",
         ],
@@ -120,6 +122,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-ops",
             "onrush-optimizer",
             "onrush-oracle",
+            "onrush-parallel",
             "onrush-session",
             "onrush-sql",
         ],
@@ -135,6 +138,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-io",
             "onrush-logical",
             "onrush-optimizer",
+            "onrush-parallel",
             "onrush-sql",
         ],
         "only the crates of plans, from expr to engine, and runtime/io know DataFusion",

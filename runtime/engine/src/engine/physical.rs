@@ -12,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
 use onrush_gpu::{Accelerator, Placements, cooperative};
 use onrush_optimizer::Physical;
+use onrush_parallel::Cores;
 
 static RULES: LazyLock<Physical> = LazyLock::new(Physical::new);
 
@@ -20,14 +21,20 @@ pub async fn of(
     plan: LogicalPlan,
     state: &SessionState,
     accelerator: Option<&Arc<Accelerator>>,
+    cores: Cores,
 ) -> Result<(Arc<dyn ExecutionPlan>, Placements)> {
     // Ours, which makes all passes.
     let plan =
         state.optimizers().iter().try_fold(plan, |plan, rule| rule.rewrite(plan, state).map(|plan| plan.data))?;
+    let sorted = plan.exists(|node| Ok(matches!(node, LogicalPlan::Sort(_))))?;
     let first = state.query_planner().create_physical_plan(&plan, state).await?;
     let config = state.config_options();
     let Some(accelerator) = accelerator else {
-        let plan = onrush_optimizer::spread(RULES.for_cpu(first, config)?)?;
+        let mut plan = RULES.for_cpu(first, config)?;
+        // Tests of other configurations have DataFusion's own partitions.
+        if config.execution.target_partitions == 1 {
+            plan = onrush_parallel::parallel(plan, cores, sorted)?;
+        }
         return Ok((stoppable(plan)?, Placements::default()));
     };
     if accelerator.may_run(&first)? {

@@ -46,11 +46,12 @@ impl Engine {
             known.iter().find(|(batch, _)| same_rows(batch, first)).map(|(_, title)| title.clone())
         };
         let state = self.states.lend(&self.context);
-        let (accelerator, why_cpu) = (self.accelerator.clone(), self.why_cpu.clone());
+        let (accelerator, why_cpu, cores) = (self.accelerator.clone(), self.why_cpu.clone(), self.config.cores());
         let task = task.clone();
         self.block(async move {
             let started = std::time::Instant::now();
-            let (physical, placements) = physical::of(plan, &state, accelerator.as_ref()).await.map_err(diagnose)?;
+            let (physical, placements) =
+                physical::of(plan, &state, accelerator.as_ref(), cores).await.map_err(diagnose)?;
             let placing = |node: &Arc<dyn ExecutionPlan>| Placement::Cpu {
                 reason: match (&accelerator, placements.reason(node)) {
                     (_, Some(reason)) => reason.to_string(),
@@ -221,7 +222,7 @@ impl Engine {
         let state = self.states.lend(&self.context);
         let accelerator = self.accelerator.as_ref();
         let physical = guarded(|| {
-            let made = self.wait(physical::of(plan, &state, accelerator))?;
+            let made = self.wait(physical::of(plan, &state, accelerator, self.config.cores()))?;
             let (physical, placements) = made.map_err(diagnose)?;
             allowed(accelerator, &placements)?;
             Ok(physical)

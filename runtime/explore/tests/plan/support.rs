@@ -57,7 +57,10 @@ impl Default for Bench {
         let cache = Some(onrush_wire::paths::cache_dir());
         // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about that.
         let policy = is_cuda().then_some(Policy::Always);
-        Bench::of(EngineConfig { choice, cache, policy, ..EngineConfig::default() })
+        // The same tests in partitions of so many rows that end at random times: `ONRUSH_TEST_CHUNK=5`.
+        let chunk_rows = std::env::var("ONRUSH_TEST_CHUNK").ok().map(|rows| rows.parse().unwrap());
+        let jitter = chunk_rows.is_some();
+        Bench::of(EngineConfig { choice, cache, policy, chunk_rows, jitter, ..EngineConfig::default() })
     }
 }
 

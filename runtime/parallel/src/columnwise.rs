@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,17 +24,6 @@ use onrush_logical::rows::HeldRows;
 
 /// Rows from which another task gains more than it costs.
 const MANY: usize = 65_536;
-
-/// A plan whose aggregates without groups are computed by columns.
-pub fn spread(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let split = |node: Arc<dyn ExecutionPlan>| {
-        Ok(match split(&node)? {
-            Some(new) => Transformed::yes(new),
-            None => Transformed::no(node),
-        })
-    };
-    plan.transform_up(split).map(|plan| plan.data)
-}
 
 /// Whether a plan reads many rows in memory, and does nothing else to them that would be done twice.
 fn reads_many(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -52,7 +41,8 @@ fn reads_many(plan: &Arc<dyn ExecutionPlan>) -> bool {
     })
 }
 
-fn split(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+/// An aggregate without groups, of many rows in memory, by columns. `None` for other nodes.
+pub fn split(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = node.as_ref();
     let Some(aggregate) = any.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let whole = matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned);

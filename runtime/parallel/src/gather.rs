@@ -1,0 +1,203 @@
+//! Partitions one after the other, computed several at a time.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+
+use crate::Cores;
+
+/// Batches of a partition that wait for those before them.
+const AHEAD: usize = 32;
+
+/// The rows of its input's partitions, one partition after the other. Partitions are started in their order, and the first unfinished
+/// one is always under way, so no partition waits for one that is not started.
+#[derive(Debug)]
+pub struct GatherExec {
+    input: Arc<dyn ExecutionPlan>,
+    cores: Cores,
+    /// A node above takes only the first rows: partitions are started 1, 2, 4, ... at a time.
+    limited: bool,
+    properties: Arc<PlanProperties>,
+}
+
+impl GatherExec {
+    /// `ordered`: the partitions are contiguous parts of the rows, so that the order of each is the order of all.
+    pub fn new(input: Arc<dyn ExecutionPlan>, cores: Cores, ordered: bool, limited: bool) -> GatherExec {
+        let mut equivalences = input.equivalence_properties().clone();
+        if !ordered {
+            equivalences.clear_orderings();
+        }
+        let properties = PlanProperties::new(
+            equivalences,
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            input.properties().boundedness,
+        );
+        GatherExec { input, cores, limited, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for GatherExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GatherExec: {} partitions", self.input.output_partitioning().partition_count())
+    }
+}
+
+impl ExecutionPlan for GatherExec {
+    fn name(&self) -> &str {
+        "GatherExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.properties.output_ordering().is_some()]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let ordered = self.properties.output_ordering().is_some();
+        Ok(Arc::new(GatherExec::new(inputs.swap_remove(0), self.cores, ordered, self.limited)))
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        Ok(plan_in_order(&self.input, self.cores, self.limited, &context))
+    }
+}
+
+/// All partitions of a plan, in their order.
+pub fn plan_in_order(
+    plan: &Arc<dyn ExecutionPlan>,
+    cores: Cores,
+    limited: bool,
+    context: &Arc<TaskContext>,
+) -> SendableRecordBatchStream {
+    let partitions = plan.output_partitioning().partition_count();
+    let (schema, context, plan) = (plan.schema(), Arc::clone(context), Arc::clone(plan));
+    let open = move |partition: usize| plan.execute(partition, Arc::clone(&context));
+    streams_in_order(schema, partitions, cores, limited, open)
+}
+
+/// The rows of so many streams, one stream after the other. `open` is called in their order.
+pub fn streams_in_order(
+    schema: SchemaRef,
+    count: usize,
+    cores: Cores,
+    limited: bool,
+    open: impl Fn(usize) -> Result<SendableRecordBatchStream> + Send + Sync + 'static,
+) -> SendableRecordBatchStream {
+    if cores.threads == 1 && !cores.jitter {
+        let rows = stream::iter(0..count).map(open).try_flatten();
+        return Box::pin(RecordBatchStreamAdapter::new(schema, rows));
+    }
+    let open = Arc::new(open);
+    let start = {
+        let schema = Arc::clone(&schema);
+        move |partition: usize| {
+            let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&schema), AHEAD);
+            let (sender, open) = (builder.tx(), Arc::clone(&open));
+            builder.spawn(async move {
+                cores.delay().await;
+                let mut rows = open(partition)?;
+                while let Some(batch) = rows.next().await {
+                    let failed = batch.is_err();
+                    // Nobody takes them any more.
+                    if sender.send(batch).await.is_err() || failed {
+                        break;
+                    }
+                }
+                Ok(())
+            });
+            builder.build()
+        }
+    };
+    let under_way =
+        Streams { next: 0, count, at_once: if limited { 1 } else { cores.window() }, queue: VecDeque::new() };
+    let rows = stream::unfold((under_way, start), move |(mut under_way, start)| async move {
+        loop {
+            while under_way.next < under_way.count && under_way.queue.len() < under_way.at_once {
+                under_way.queue.push_back(start(under_way.next));
+                under_way.next += 1;
+            }
+            let first = under_way.queue.front_mut()?;
+            match first.next().await {
+                Some(Ok(batch)) => return Some((Ok(batch), (under_way, start))),
+                Some(Err(error)) => {
+                    // The earliest partition's error is the only one.
+                    under_way.queue.clear();
+                    under_way.count = 0;
+                    return Some((Err(error), (under_way, start)));
+                }
+                None => {
+                    under_way.queue.pop_front();
+                    under_way.at_once = (under_way.at_once * 2).min(cores.window());
+                }
+            }
+        }
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+struct Streams {
+    next: usize,
+    count: usize,
+    at_once: usize,
+    queue: VecDeque<SendableRecordBatchStream>,
+}
+
+/// Results of so many tasks in their order, computed several at a time. `work` is called in their order.
+pub fn tasks_in_order<T, F>(
+    count: usize,
+    cores: Cores,
+    work: impl Fn(usize) -> F + Send + 'static,
+) -> impl Stream<Item = Result<T>> + Send
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let started = move |number: usize| {
+        let work = work(number);
+        let task = SpawnedTask::spawn(async move {
+            cores.delay().await;
+            work.await
+        });
+        async move {
+            match task.join_unwind().await {
+                Ok(result) => result,
+                Err(error) => Err(DataFusionError::External(Box::new(error))),
+            }
+        }
+    };
+    stream::iter(0..count).map(started).buffered(cores.window())
+}
+
+/// All batches of a stream.
+pub async fn collect(rows: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
+    rows.try_collect().await
+}

@@ -1,0 +1,60 @@
+//! Physical plans of the CPU engine on all cores.
+//!
+//! DataFusion plans one partition. A pass over that plan makes chunks of [`CHUNK`] rows the partitions of its leaves, and puts
+//! partitions together again in their order where a node needs all rows. The order of rows and the bits of floating sums depend on the
+//! data, never on the number of cores (decision 0023). A node that the pass does not know runs on one core, over a gather.
+
+mod columnwise;
+mod exchange;
+mod gather;
+mod group;
+mod numbers;
+mod pass;
+mod slots;
+mod sort;
+mod top;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use pass::parallel;
+
+/// Rows of a partition.
+pub const CHUNK: usize = 131_072;
+
+/// How plans are spread over cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// Threads that run partitions; bounds how many partitions are under way.
+    pub threads: usize,
+    /// Rows of a partition: [`CHUNK`], or fewer in tests.
+    pub chunk: usize,
+    /// Delays each partition by a random time, so that tests see every order of completion.
+    pub jitter: bool,
+}
+
+impl Cores {
+    pub fn new(threads: usize) -> Cores {
+        Cores { threads: threads.max(1), chunk: CHUNK, jitter: false }
+    }
+
+    /// Partitions that are under way at a time.
+    fn window(&self) -> usize {
+        2 * self.threads + 1
+    }
+
+    async fn delay(&self) {
+        if self.jitter {
+            // The standard library's source of randomness: a new hasher has new keys.
+            use std::hash::{BuildHasher, RandomState};
+            let micros = RandomState::new().hash_one(0u8) % 500;
+            tokio::time::sleep(Duration::from_micros(micros)).await;
+        }
+    }
+}
+
+impl fmt::Display for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows a partition", self.chunk)
+    }
+}

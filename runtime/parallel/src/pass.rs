@@ -1,0 +1,367 @@
+//! The pass over a physical plan of one partition: chunks as partitions of its leaves, and nodes of this crate where a node needs all rows.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Result};
+use datafusion::datasource::memory::DataSourceExec;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::unnest::UnnestExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, InputOrderMode, StatisticsArgs, StatisticsContext,
+};
+use onrush_expr::check::HIDDEN;
+use onrush_logical::rows::HeldRows;
+
+use crate::exchange::ExchangeExec;
+use crate::gather::GatherExec;
+use crate::group::{GroupExec, merged, merges, partial};
+use crate::numbers::NumbersExec;
+use crate::sort::{OrderedExec, can_order};
+use crate::top::TopExec;
+use crate::{Cores, columnwise};
+
+/// Rows of a build side from which on both sides of a join are hash-partitioned.
+const LARGE_BUILD: usize = 1_000_000;
+/// Rows of a top-k from which on all rows are sorted.
+const LARGE_TOP: usize = 10_000;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// A plan of one partition, on all cores. `sorted`: the order of its rows, as far as the plan has one, is asked for.
+///
+/// # Errors
+/// Those of DataFusion, if a node does not take its new inputs.
+pub fn parallel(plan: Plan, cores: Cores, sorted: bool) -> Result<Plan> {
+    let pass = Pass { cores };
+    let changes = |node: &Plan| {
+        let merges = cast::<CoalescePartitionsExec>(node).is_some() || cast::<SortPreservingMergeExec>(node).is_some();
+        Ok(merges || partitions(node) > 1 || pass.chunks(node).is_some() || columnwise::split(node)?.is_some())
+    };
+    if !plan.exists(changes)? {
+        return Ok(plan);
+    }
+    let plan = pass.node(&plan, sorted)?;
+    Ok(pass.one(plan, false))
+}
+
+fn is_row_number(expr: &Arc<dyn WindowExpr>) -> bool {
+    let Some(expr) = expr.as_any().downcast_ref::<StandardWindowExpr>() else { return false };
+    expr.get_standard_func_expr()
+        .as_any()
+        .downcast_ref::<WindowUDFExpr>()
+        .is_some_and(|call| call.fun().name() == "row_number")
+}
+
+/// The rows of each partition of a plan that has all rows of a table.
+fn chunk_of(plan: &Plan) -> Option<usize> {
+    if let Some(source) = cast::<DataSourceExec>(plan) {
+        let source: &dyn Any = source.data_source().as_ref();
+        return source.downcast_ref::<HeldRows>()?.chunk();
+    }
+    let same_rows = cast::<ProjectionExec>(plan).is_some() || cast::<CooperativeExec>(plan).is_some();
+    if same_rows { chunk_of(plan.children()[0]) } else { None }
+}
+
+struct Pass {
+    cores: Cores,
+}
+
+fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref::<T>()
+}
+
+fn partitions(plan: &Plan) -> usize {
+    plan.output_partitioning().partition_count()
+}
+
+fn with_inputs(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
+    Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
+
+/// Whether the partitions of a plan come from an exchange, and so are not parts of the rows in their order.
+fn is_exchanged(plan: &Plan) -> bool {
+    if partitions(plan) == 1 {
+        return false;
+    }
+    cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
+}
+
+fn rows(plan: &Plan) -> Option<usize> {
+    match StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?.num_rows {
+        Precision::Exact(rows) | Precision::Inexact(rows) => Some(rows),
+        Precision::Absent => None,
+    }
+}
+
+/// Whether a node calculates something that differs from call to call.
+fn volatile(node: &Plan) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(&mut |expr| {
+        found |= is_volatile(expr);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+impl Pass {
+    /// The rows of a leaf in chunks, if there are several.
+    fn chunks(&self, plan: &Plan) -> Option<HeldRows> {
+        let source: &dyn Any = cast::<DataSourceExec>(plan)?.data_source().as_ref();
+        let held = source.downcast_ref::<HeldRows>()?;
+        let many = held.table().rows() > self.cores.chunk && plan.fetch().is_none();
+        many.then(|| held.in_chunks(self.cores.chunk))
+    }
+
+    fn gather(&self, plan: Plan, limited: bool) -> Plan {
+        let ordered = !is_exchanged(&plan);
+        Arc::new(GatherExec::new(plan, self.cores, ordered, limited))
+    }
+
+    /// A plan in one partition.
+    fn one(&self, plan: Plan, limited: bool) -> Plan {
+        if partitions(&plan) == 1 { plan } else { self.gather(plan, limited) }
+    }
+
+    /// A node over its inputs in one partition each.
+    fn serial(&self, node: &Plan, sorted: bool) -> Result<Plan> {
+        let limited = cast::<GlobalLimitExec>(node).is_some() || cast::<LocalLimitExec>(node).is_some();
+        let limited = limited || node.fetch().is_some();
+        let needs = node.required_input_ordering();
+        let keeps = node.maintains_input_order();
+        let mut inputs = Vec::new();
+        let mut changed = false;
+        for (place, input) in node.children().into_iter().enumerate() {
+            let needs = needs.get(place).is_some_and(Option::is_some);
+            let keeps = keeps.get(place).copied().unwrap_or(true);
+            let new = self.one(self.node(input, needs || (sorted && keeps))?, limited);
+            changed |= !Arc::ptr_eq(&new, input);
+            inputs.push(new);
+        }
+        if changed { with_inputs(node, inputs) } else { Ok(Arc::clone(node)) }
+    }
+
+    /// The same node over new inputs.
+    fn over(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
+        let same = node.children().iter().zip(&inputs).all(|(old, new)| Arc::ptr_eq(old, new));
+        if same { Ok(Arc::clone(node)) } else { with_inputs(node, inputs) }
+    }
+
+    /// `sorted`: a node above relies on the order that this one says it has.
+    fn node(&self, node: &Plan, sorted: bool) -> Result<Plan> {
+        // Its parts share a table of rows that is replaced in each round.
+        if cast::<RecursiveQueryExec>(node).is_some() {
+            return Ok(Arc::clone(node));
+        }
+        if let Some(rows) = self.chunks(node) {
+            return Ok(DataSourceExec::from_data_source(rows));
+        }
+        // DataFusion's take rows as they come.
+        if let Some(merge) = cast::<CoalescePartitionsExec>(node).filter(|merge| merge.fetch().is_none()) {
+            return self.node(merge.input(), sorted).map(|input| self.one(input, false));
+        }
+        if let Some(merge) = cast::<SortPreservingMergeExec>(node) {
+            let input = self.node(merge.input(), true)?;
+            let (order, fetch) = (merge.expr().clone(), merge.fetch());
+            return Ok(match can_order(&order, &input.schema()) {
+                true => Arc::new(OrderedExec::new(input, order, fetch, self.cores, node.properties())),
+                false => Arc::new(SortExec::new(order, self.one(input, false)).with_fetch(fetch)),
+            });
+        }
+        if let Some(aggregate) = cast::<AggregateExec>(node) {
+            return self.aggregate(node, aggregate, sorted);
+        }
+        if let Some(join) = cast::<HashJoinExec>(node) {
+            return self.join(node, join, sorted);
+        }
+        if let Some(sort) = cast::<SortExec>(node) {
+            return self.sort(node, sort);
+        }
+        if cast::<BoundedWindowAggExec>(node).is_some() || cast::<WindowAggExec>(node).is_some() {
+            return self.window(node, sorted);
+        }
+        let by_batch = cast::<FilterExec>(node).is_some()
+            || cast::<ProjectionExec>(node).is_some()
+            || cast::<CooperativeExec>(node).is_some()
+            || cast::<UnnestExec>(node).is_some();
+        if (by_batch && node.fetch().is_none() && !volatile(node)?) || cast::<UnionExec>(node).is_some() {
+            let inputs = node.children().into_iter().map(|input| self.node(input, sorted)).collect::<Result<_>>()?;
+            return Self::over(node, inputs);
+        }
+        self.serial(node, sorted)
+    }
+
+    fn aggregate(&self, node: &Plan, aggregate: &AggregateExec, sorted: bool) -> Result<Plan> {
+        let whole = matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned);
+        let ordered = aggregate.aggr_expr().iter().any(|call| !call.order_bys().is_empty());
+        let unsorted = matches!(aggregate.input_order_mode(), InputOrderMode::Linear);
+        if !whole || ordered || !unsorted || aggregate.limit_options().is_some() || volatile(node)? {
+            return self.serial(node, sorted);
+        }
+        let merges = merges(aggregate);
+        if aggregate.group_expr().is_empty() {
+            if !merges {
+                let split = columnwise::split(node)?;
+                return split.map_or_else(|| self.serial(node, sorted), Ok);
+            }
+            let input = self.node(aggregate.input(), false)?;
+            if partitions(&input) == 1 {
+                return Self::over(node, vec![input]);
+            }
+            let states = self.gather(Arc::new(partial(aggregate, input)?), false);
+            return Ok(Arc::new(merged(aggregate, states)?));
+        }
+        let input = self.node(aggregate.input(), false)?;
+        if partitions(&input) == 1 || !aggregate.group_expr().is_single() {
+            return Self::over(node, vec![self.one(input, false)]);
+        }
+        let single = AggregateExec::try_new(
+            *aggregate.mode(),
+            aggregate.group_expr().clone(),
+            aggregate.aggr_expr().to_vec(),
+            aggregate.filter_expr().to_vec(),
+            Arc::clone(aggregate.input()),
+            aggregate.input_schema(),
+        )?;
+        Ok(Arc::new(GroupExec::new(Arc::new(single), input, self.cores)))
+    }
+
+    fn join(&self, node: &Plan, join: &HashJoinExec, sorted: bool) -> Result<Plan> {
+        use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi};
+        if *join.partition_mode() != PartitionMode::CollectLeft || join.null_aware || node.fetch().is_some() {
+            return self.serial(node, sorted);
+        }
+        let probe_order = sorted && node.output_ordering().is_some();
+        let left = self.node(join.left(), false)?;
+        let right = self.node(join.right(), probe_order)?;
+        // Joins of frames give their rows in the order of the probe side.
+        let hidden = |key: &Arc<dyn PhysicalExpr>| {
+            let any: &dyn Any = key.as_ref();
+            any.downcast_ref::<Column>().is_some_and(|column| column.name().starts_with(HIDDEN))
+        };
+        let of_frames = join.on().iter().any(|(left, right)| hidden(left) || hidden(right));
+        let free = !of_frames && !probe_order && !join.on().is_empty();
+        let both_sides = |left: Plan, right: Plan| -> Result<Plan> {
+            let (left_keys, right_keys) = join.on().iter().cloned().unzip();
+            let left: Plan = Arc::new(ExchangeExec::new(left, left_keys, self.cores));
+            let right: Plan = Arc::new(ExchangeExec::new(right, right_keys, self.cores));
+            let partitioned = join.builder().with_partition_mode(PartitionMode::Partitioned);
+            partitioned.with_new_children(vec![left, right])?.build_exec()
+        };
+        let large = partitions(&left) > 1 && rows(join.left()).is_some_and(|rows| rows >= self.large_build());
+        match join.join_type() {
+            _ if partitions(&left) == 1 && partitions(&right) == 1 => Self::over(node, vec![left, right]),
+            _ if free && large && partitions(&right) > 1 => both_sides(left, right),
+            Inner | Right | RightSemi | RightAnti | RightMark => Self::over(node, vec![self.one(left, false), right]),
+            // All of their rows come from the partition that ends last, whichever that is.
+            LeftSemi | LeftAnti | LeftMark => {
+                let joined = Self::over(node, vec![self.one(left, false), right])?;
+                Ok(self.one(joined, false))
+            }
+            // Rows without a match come from the partition that ends last, after those with one.
+            Left | Full if free && partitions(&right) > 1 => both_sides(left, right),
+            Left | Full => Self::over(node, vec![self.one(left, false), self.one(right, false)]),
+        }
+    }
+
+    /// Tests with small chunks have small joins that are large.
+    fn large_build(&self) -> usize {
+        LARGE_BUILD.min(self.cores.chunk.saturating_mul(8))
+    }
+
+    fn sort(&self, node: &Plan, sort: &SortExec) -> Result<Plan> {
+        let input = self.node(sort.input(), false)?;
+        match sort.fetch() {
+            Some(fetch) if fetch < LARGE_TOP => {
+                if partitions(&input) == 1 {
+                    return Self::over(node, vec![input]);
+                }
+                let top: Plan = Arc::new(TopExec::new(input, sort.expr().clone(), fetch));
+                Self::over(node, vec![self.gather(top, false)])
+            }
+            fetch if can_order(sort.expr(), &sort.input().schema()) && !sort.preserve_partitioning() => {
+                let order = sort.expr().clone();
+                Ok(Arc::new(OrderedExec::new(input, order, fetch, self.cores, node.properties())))
+            }
+            _ => Self::over(node, vec![self.one(input, false)]),
+        }
+    }
+
+    /// Windows over one sort: those with a common key of their partitions run in the partitions of an exchange by it.
+    fn window(&self, node: &Plan, sorted: bool) -> Result<Plan> {
+        if let Some(plan) = self.row_numbers(node)? {
+            return Ok(plan);
+        }
+        let mut windows = Vec::new();
+        let mut below = node;
+        let mut common: Option<Vec<Arc<dyn PhysicalExpr>>> = None;
+        loop {
+            let exprs = match (cast::<BoundedWindowAggExec>(below), cast::<WindowAggExec>(below)) {
+                (Some(window), _) => window.window_expr(),
+                (_, Some(window)) => window.window_expr(),
+                _ => break,
+            };
+            for expr in exprs {
+                let keys = expr.partition_by();
+                common = Some(match common {
+                    Some(common) => common.into_iter().filter(|key| keys.contains(key)).collect(),
+                    None => keys.to_vec(),
+                });
+            }
+            windows.push(below);
+            below = below.children()[0];
+        }
+        let keys = common.unwrap_or_default();
+        let Some(sort) = cast::<SortExec>(below).filter(|sort| sort.fetch().is_none()) else {
+            return self.serial(node, sorted);
+        };
+        if keys.is_empty() || sorted || volatile(node)? {
+            return self.serial(node, sorted);
+        }
+        let input = self.node(sort.input(), false)?;
+        if partitions(&input) == 1 && rows(sort.input()).is_none_or(|rows| rows <= self.cores.chunk) {
+            return self.serial(node, sorted);
+        }
+        let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
+        let mut plan: Plan = Arc::new(SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true));
+        for window in windows.into_iter().rev() {
+            plan = with_inputs(window, vec![plan])?;
+        }
+        Ok(plan)
+    }
+
+    /// `row_number() over ()` alone, of rows in several partitions.
+    fn row_numbers(&self, node: &Plan) -> Result<Option<Plan>> {
+        let Some(window) = cast::<BoundedWindowAggExec>(node) else { return Ok(None) };
+        let [expr] = window.window_expr() else { return Ok(None) };
+        let of_all = expr.partition_by().is_empty() && expr.order_by().is_empty();
+        if !of_all || !is_row_number(expr) {
+            return Ok(None);
+        }
+        let input = self.node(window.input(), true)?;
+        if partitions(&input) == 1 || is_exchanged(&input) {
+            return Self::over(node, vec![self.one(input, false)]).map(Some);
+        }
+        let chunk = chunk_of(&input);
+        Ok(Some(Arc::new(NumbersExec::new(input, chunk, node.properties()))))
+    }
+}

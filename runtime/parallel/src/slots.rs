@@ -1,0 +1,84 @@
+//! A leaf for plans that are made while another one runs: its partitions are streams that are there already.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+
+/// Streams as the partitions of a plan. Each is taken once.
+pub struct SlotsExec {
+    slots: Vec<Mutex<Option<SendableRecordBatchStream>>>,
+    properties: Arc<PlanProperties>,
+}
+
+impl SlotsExec {
+    pub fn new(schema: SchemaRef, streams: Vec<SendableRecordBatchStream>) -> SlotsExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(streams.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let slots = streams.into_iter().map(|stream| Mutex::new(Some(stream))).collect();
+        SlotsExec { slots, properties: Arc::new(properties) }
+    }
+}
+
+impl fmt::Debug for SlotsExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlotsExec").field("slots", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for SlotsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SlotsExec: {} streams", self.slots.len())
+    }
+}
+
+impl ExecutionPlan for SlotsExec {
+    fn name(&self) -> &str {
+        "SlotsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let taken = self.slots[partition].lock().unwrap_or_else(PoisonError::into_inner).take();
+        match taken {
+            Some(stream) => Ok(stream),
+            None => internal_err!("partition {partition} of a stream was read twice"),
+        }
+    }
+}
+
+/// Batches in memory as a stream.
+pub fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> SendableRecordBatchStream {
+    Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches.into_iter().map(Ok))))
+}

@@ -1,0 +1,80 @@
+//! The first rows in an order, of each partition by itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+
+use crate::slots::SlotsExec;
+
+/// The first rows of each partition. DataFusion's top-k lets partitions skip rows by what others have found so far, and so would
+/// choose among equal rows by time.
+#[derive(Debug)]
+pub struct TopExec {
+    input: Arc<dyn ExecutionPlan>,
+    order: LexOrdering,
+    fetch: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl TopExec {
+    pub fn new(input: Arc<dyn ExecutionPlan>, order: LexOrdering, fetch: usize) -> TopExec {
+        let mut equivalences = input.equivalence_properties().clone();
+        equivalences.clear_orderings();
+        let properties = PlanProperties::new(
+            equivalences,
+            input.output_partitioning().clone(),
+            EmissionType::Final,
+            input.properties().boundedness,
+        );
+        TopExec { input, order, fetch, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for TopExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TopExec: first {} by {}", self.fetch, self.order)
+    }
+}
+
+impl ExecutionPlan for TopExec {
+    fn name(&self) -> &str {
+        "TopExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for key in self.order.iter() {
+            if visit(&key.expr)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(TopExec::new(inputs.swap_remove(0), self.order.clone(), self.fetch)))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let rows = self.input.execute(partition, Arc::clone(&context))?;
+        let input = SlotsExec::new(self.schema(), vec![rows]);
+        SortExec::new(self.order.clone(), Arc::new(input)).with_fetch(Some(self.fetch)).execute(0, context)
+    }
+}
