@@ -1,0 +1,337 @@
+"""What the suites `h2o`, `tpch` and `idioms` share: Onrush, Polars and DuckDB answer the same questions over the same rows.
+
+- Threads: `--threads N`, default all cores. The process and the session that it starts are bound to the first N cores;
+  Polars and DuckDB are given N threads as well.
+- Data lie in each engine's memory before the first question: a persisted frame, a DataFrame, a table.
+- A time ends when the result lies in the engine's memory. Onrush: a cell runs the step and `.persist()`, timed with
+  `Instant` in the cell, so that a cell's compilation is not part of the time, and the way to the session is. Polars: the
+  call that gives a DataFrame. DuckDB: `create or replace temp table ... as`.
+- Nothing is taken from a cache of results: the name of a column, or a comment of a query, differs in each run of Onrush.
+- Each question is asked 1 + ROUNDS times. The table has the first time and the best of the others.
+- Answers are compared with DuckDB's: number of rows, and the sum of each column (lengths of strings, seconds of times).
+  An answer that differs is shown as `differs`, one without a value as `empty`, and neither has a ratio.
+- The ratio is Onrush's best time to the better peer's: below 1 Onrush is faster.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+_parser = argparse.ArgumentParser(add_help=False)
+_parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+THREADS = _parser.parse_known_args()[0].threads
+# Before Polars is imported and the session starts: both look at it once.
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import duckdb  # noqa: E402
+import polars as pl  # noqa: E402
+from cells import onrush_specs  # noqa: E402
+from driver import Kernel  # noqa: E402
+
+ROUNDS = 3
+TOLERANCE = 1e-6
+
+# In every cell's reach. `answer` prints what `compare` reads.
+PRELUDE = """
+fn fresh(f: &Frame, run: u32) -> Frame {
+    let first = f.columns().swap_remove(0);
+    f.rename([(first.clone(), format!("{first}_{run}"))])
+}
+fn answer(f: &Frame) {
+    let mut sums = vec![len().alias("rows")];
+    for (at, field) in f.schema().fields.iter().enumerate() {
+        let c = col(&field.name);
+        let value = match &field.dtype {
+            DataType::String | DataType::Categorical => c.str().len_bytes(),
+            DataType::Date | DataType::Timestamp(..) => c.dt().epoch("s"),
+            DataType::List(_) => c.list().len(),
+            DataType::Float32 | DataType::Float64 => c.fill_nan(0.0),
+            DataType::Boolean => c.cast("i64"),
+            _ => c,
+        };
+        sums.push(value.cast("f64").sum().alias(format!("sum{at}")));
+    }
+    let rows: Vec<Vec<f64>> = f.select(sums).rows();
+    println!("{:?}", rows[0]);
+}
+"""
+
+
+@dataclass
+class Line:
+    """One question. `onrush` is an expression that gives a frame, `polars` gives a DataFrame, and `duckdb` is a query.
+
+    `compared` is `columns` (rows, and each column's sum), `total` (the sum over all columns, if the engines' tables have
+    other forms), or `rows`. `before` runs before each run of any engine and is not timed."""
+
+    name: str
+    onrush: str
+    polars: Callable[[], pl.DataFrame] | None
+    duckdb: str | None
+    compared: str = "columns"
+    tolerance: float = TOLERANCE
+    before: Callable[[], None] = lambda: None
+
+
+@dataclass
+class Written:
+    """One writer of files. `onrush` is a statement; each of the three writes `path`, whose rows `read` gives."""
+
+    name: str
+    path: Path
+    onrush: str
+    polars: Callable[[], object]
+    duckdb: str
+    read: Callable[[], pl.DataFrame]
+    compared: str = "columns"
+    tolerance: float = TOLERANCE
+
+
+@dataclass
+class Times:
+    """Milliseconds of each run, and the answer. `failure` is the message if there is none."""
+
+    runs: list[float] = field(default_factory=list)
+    answer: list[float] | None = None
+    failure: str | None = None
+
+    @property
+    def best(self) -> float | None:
+        return min(self.runs[1:] or self.runs) if self.runs and not self.failure else None
+
+
+def options(doc: str, **more) -> argparse.Namespace:
+    """The options of all suites, and `more`: name and default."""
+    arguments = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_parser])
+    arguments.add_argument("--out", type=Path, help="write the raw numbers there, one JSON object for each line")
+    arguments.add_argument("--only", default="", help="only the questions whose name contains this")
+    arguments.add_argument("--data", type=Path, default=cache(), help="the folder of the generated data")
+    arguments.add_argument("--timeout", type=float, default=900, help="seconds after which a cell has failed")
+    for name, default in more.items():
+        arguments.add_argument(f"--{name}", type=type(default), default=default)
+    return arguments.parse_args()
+
+
+def cache() -> Path:
+    """Where data are made once, next to what else Onrush keeps."""
+    if given := os.environ.get("ONRUSH_CACHE_DIR"):
+        return Path(given) / "bench"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onrush/bench"
+
+
+def first_line(error: BaseException | str) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return " | ".join(line.strip() for line in lines[:6])[:600]
+
+
+class Failed(Exception):
+    """A cell failed."""
+
+
+class Bench:
+    """The three engines with their data."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        self.arguments = arguments
+        self.scratch = tempfile.TemporaryDirectory(prefix="onrush-bench")
+        self.duck = duckdb.connect(config={"threads": THREADS, "temp_directory": f"{self.scratch.name}/duckdb"})
+        self.kernel = Kernel(onrush_specs(), Path(self.scratch.name))
+        self.cell(PRELUDE)
+
+    def cell(self, code: str) -> list[str]:
+        """Runs a cell and gives the lines that it prints."""
+        ran = self.kernel.run(code, timeout=self.arguments.timeout)
+        if ran.status != "ok":
+            raise Failed(first_line(ran.error_text if ran.error else str(ran.reply)))
+        return ran.stdout.splitlines()
+
+    def table(self, name: str, file: Path) -> pl.DataFrame:
+        """Loads a Parquet file into all three engines under this name."""
+        self.cell(f'let {name} = read_parquet("{file}").persist();')
+        self.duck.execute(f"create or replace table {name} as from read_parquet('{file}')")
+        # Without dictionaries and views into the file, as a program that made the rows would have them.
+        return pl.read_parquet(file).rechunk()
+
+    def close(self) -> None:
+        self.kernel.close()
+        self.duck.close()
+        self.scratch.cleanup()
+
+    def onrush(self, line: Line | Written) -> Times:
+        times = Times()
+        try:
+            for run in range(ROUNDS + 1):
+                if isinstance(line, Line):
+                    line.before()
+                    step = line.onrush.replace("{run}", str(run))
+                    ask = f"let r = {{ {step} }}; let r = fresh(&r, {run}).persist();"
+                    after = "answer(&r);" if run == 0 else ""
+                else:
+                    line.path.unlink(missing_ok=True)
+                    ask, after = f"let written = {line.onrush};", ""
+                printed = self.cell(
+                    f"{{ let begun = std::time::Instant::now(); {ask} "
+                    f'println!("{{}}", begun.elapsed().as_secs_f64() * 1e3); {after} }}'
+                )
+                times.runs.append(float(printed[0]))
+                if run == 0:
+                    times.answer = json.loads(printed[1].replace("NaN", "null")) if after else of_polars(line.read())
+        except Failed as failed:
+            times.failure = str(failed)
+        return times
+
+    def polars(self, line: Line | Written) -> Times:
+        times = Times()
+        try:
+            for run in range(ROUNDS + 1):
+                if isinstance(line, Written):
+                    line.path.unlink(missing_ok=True)
+                else:
+                    line.before()
+                begun = time.perf_counter()
+                result = line.polars()
+                times.runs.append((time.perf_counter() - begun) * 1e3)
+                if run == 0:
+                    times.answer = of_polars(line.read() if isinstance(line, Written) else result)
+        # Polars' panics are no subclass of Exception.
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            times.failure = first_line(error)
+        return times
+
+    def duckdb(self, line: Line | Written) -> Times:
+        times = Times()
+        try:
+            for run in range(ROUNDS + 1):
+                if isinstance(line, Written):
+                    line.path.unlink(missing_ok=True)
+                    query = line.duckdb
+                else:
+                    line.before()
+                    query = f"create or replace temp table answer as {line.duckdb}"
+                begun = time.perf_counter()
+                self.duck.execute(query)
+                times.runs.append((time.perf_counter() - begun) * 1e3)
+                if run == 0:
+                    times.answer = of_polars(line.read()) if isinstance(line, Written) else self.of_duckdb()
+            self.duck.execute("drop table if exists answer")
+        except duckdb.Error as error:
+            times.failure = first_line(error)
+        return times
+
+    def of_duckdb(self) -> list[float]:
+        sums = ["count(*)"]
+        for name, kind, *_ in self.duck.execute("describe answer").fetchall():
+            quoted = '"' + name.replace('"', '""') + '"'
+            if kind.endswith("[]"):
+                value = f"len({quoted})"
+            elif kind == "VARCHAR" or kind.startswith("ENUM"):
+                value = f"strlen({quoted}::varchar)"
+            elif kind == "DATE" or kind.startswith("TIMESTAMP"):
+                value = f"epoch({quoted})"
+            elif kind in ("DOUBLE", "FLOAT"):
+                value = f"case when isnan({quoted}) then 0 else {quoted} end"
+            else:
+                value = quoted
+            sums.append(f"coalesce(sum(({value})::double), 0)")
+        return list(self.duck.execute(f"select {', '.join(sums)} from answer").fetchone())
+
+
+def of_polars(frame: pl.DataFrame) -> list[float]:
+    sums = [float(frame.height)]
+    for column in frame.iter_columns():
+        if isinstance(column.dtype, pl.List):
+            column = column.list.len()
+        elif column.dtype in (pl.String, pl.Categorical):
+            column = column.cast(pl.String).str.len_bytes()
+        elif column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+            column = column.dt.epoch("s")
+        elif column.dtype.is_float():
+            column = column.fill_nan(0.0)
+        sums.append(float(column.cast(pl.Float64).sum() or 0))
+    return sums
+
+
+def difference(line: Line | Written, ours: list[float], expected: list[float]) -> str | None:
+    """None if the answers agree."""
+    if line.compared == "rows":
+        ours, expected = ours[:1], expected[:1]
+    elif line.compared == "total":
+        ours, expected = [sum(ours[1:])], [sum(expected[1:])]
+    agree = len(ours) == len(expected) and all(
+        a is not None and math.isclose(a, b, rel_tol=line.tolerance, abs_tol=line.tolerance) for a, b in zip(ours, expected)
+    )
+    return None if agree else f"rows and sums {ours} instead of {expected}"
+
+
+ENGINES = ("onrush", "polars", "duckdb")
+
+
+def report(bench: Bench, title: str, lines: list[Line | Written]) -> None:
+    """Asks all questions, prints the table and writes the raw numbers."""
+    only = bench.arguments.only
+    lines = [line for line in lines if only in line.name]
+    width = max([len(line.name) for line in lines] + [8])
+    print(f"{title}; {THREADS} threads, ms: first time, best of {ROUNDS} others; ratio to the better peer", flush=True)
+    print(f"{'':{width}}" + "".join(f"{engine:>21}" for engine in ENGINES) + f"{'ratio':>9}")
+    results, notes, ratios = [], [], {}
+    for line in lines:
+        times = {"onrush": bench.onrush(line)}
+        times["polars"] = bench.polars(line) if line.polars else Times()
+        times["duckdb"] = bench.duckdb(line) if line.duckdb else Times()
+        # DuckDB's answer is the expected one, and Polars' where DuckDB has none.
+        expected = next((times[e] for e in ("duckdb", "polars") if times[e].answer), None)
+        shown, right = {}, {}
+        for engine, of in times.items():
+            differs = of.answer and expected and difference(line, of.answer, expected.answer)
+            if of.failure:
+                shown[engine] = "failed" if engine == "onrush" else "-"
+                notes.append(f"{line.name}, {engine}: {of.failure}")
+            elif not of.runs:
+                shown[engine] = "-"
+            elif of.answer and not any(of.answer[1:]):
+                shown[engine] = "empty"
+                notes.append(f"{line.name}, {engine}: the answer has no rows, or only zeros")
+            elif differs:
+                shown[engine] = "differs"
+                notes.append(f"{line.name}, {engine}: {differs}")
+            else:
+                shown[engine] = f"{of.runs[0]:.1f} {of.best:>10.1f}"
+                right[engine] = of.best
+        peers = [right[e] for e in ENGINES[1:] if e in right]
+        if "onrush" in right and peers:
+            ratios[line.name] = right["onrush"] / min(peers)
+        ratio = f"{ratios[line.name]:>9.2f}" if line.name in ratios else f"{'-':>9}"
+        print(f"{line.name:{width}}" + "".join(f"{shown[e]:>21}" for e in ENGINES) + ratio, flush=True)
+        results.append(
+            {"question": line.name, "ratio": ratios.get(line.name)}
+            | {f"{e}_ms": of.runs for e, of in times.items()}
+            | {f"{e}_shown": shown[e] for e in times if e not in right}
+        )
+    for note in notes:
+        print(note)
+    if ratios:
+        worst = max(ratios, key=ratios.get)
+        mean = statistics.geometric_mean(ratios.values())
+        print(f"geometric mean of {len(ratios)} ratios: {mean:.2f}; worst: {worst}, {ratios[worst]:.2f}")
+    if bench.arguments.out:
+        machine = {
+            "suite": title, "threads": THREADS, "cpus": os.cpu_count(), "machine": platform.machine(),
+            "polars": pl.__version__, "duckdb": duckdb.__version__,
+        }
+        with bench.arguments.out.open("w") as out:
+            for result in [machine, *results, {"notes": notes}]:
+                out.write(json.dumps(result) + "\n")
