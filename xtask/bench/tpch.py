@@ -1,9 +1,9 @@
-"""The 22 queries of TPC-H on Onrush, Polars and DuckDB, as SQL, at scale 1 (`--scale`). How the times are taken, and how the
-answers are compared, is told in `peers.py`.
+"""The 22 queries of TPC-H on Onrush, Polars and DuckDB, as SQL, at scale 1 (`--scale`). How the times are taken, and
+how the answers are compared, is told in `peers.py`.
 
-Onrush runs a query as `sql("...")`, Polars in a `SQLContext` over DataFrames; a query that it cannot run is an empty cell with
-its message below the table. The tables are those of TPC's own generator, all columns included. `tpchgen-cli` of
-`xtask/requirements-tpch.txt` writes them once, as Parquet files."""
+Onrush runs a query as `sql("...")`, Polars in a `SQLContext` over DataFrames; a query that it cannot run is an empty
+cell with its message below the table. The tables are those of TPC's own generator, all columns included.
+`tpchgen-cli` of `xtask/requirements-tpch.txt` writes them once, as Parquet files."""
 
 import re
 import shutil
