@@ -19,12 +19,19 @@ pub enum Suite {
     Completion,
     /// How long trainings of models take, compared with scikit-learn
     Learn,
+    /// How long the group-by and join questions of db-benchmark take, compared with Polars and DuckDB
+    H2o,
+    /// How long the 22 queries of TPC-H take, compared with Polars and DuckDB
+    Tpch,
+    /// How long summaries, windows, strings, as-of joins and files take, compared with Polars and DuckDB
+    Idioms,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
     /// they are correct on the emulated device
     Gpu,
 }
 
-pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<(), Failure> {
+/// `options` go to the measuring program.
+pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[String]) -> Result<(), Failure> {
     let start = Instant::now();
     lab::check_tools(workspace)?;
     if suite == Suite::Gpu {
@@ -34,8 +41,10 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
     process::stage(start, "Building, and the Python environment");
     lab::build(workspace)?;
     python::prepare(workspace, &[python::LAB, python::TESTS])?;
-    if suite == Suite::Learn {
-        python::prepare(workspace, &[python::LEARN])?;
+    match suite {
+        Suite::Learn => python::prepare(workspace, &[python::LEARN])?,
+        Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
+        _ => {}
     }
     process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
 
@@ -44,6 +53,9 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
         Suite::Learn => "learn.py",
+        Suite::H2o => "h2o.py",
+        Suite::Tpch => "tpch.py",
+        Suite::Idioms => "idioms.py",
         Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };
     let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };
@@ -56,7 +68,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>) -> Result<()
     if let Some(out) = out {
         bench.arg("--out").arg(std::path::absolute(out).map_err(|e| Failure::io(out.display(), e))?);
     }
-    process::run(script, &mut bench)
+    process::run(script, bench.args(options))
 }
 
 /// The program prints a table; `out` gets a copy of it.

@@ -60,6 +60,9 @@ enum Task {
         /// Write the raw numbers there, one JSON object for each line
         #[arg(long, value_name = "FILE")]
         out: Option<std::path::PathBuf>,
+        /// Options of the measuring program, such as `-- --only join --threads 1`
+        #[arg(last = true)]
+        options: Vec<String>,
     },
     /// Packs the built product into files of at most 60 MB, for a machine without Rust or a network
     Bundle {
@@ -77,7 +80,7 @@ fn main() -> ExitCode {
         Task::Screenshots { bless } => test::screenshots(&workspace, bless),
         Task::Tidy => tidy::run(&workspace),
         Task::Lint => lint(&workspace),
-        Task::Bench { suite, out } => bench::run(&workspace, suite, out.as_deref()),
+        Task::Bench { suite, out, options } => bench::run(&workspace, suite, out.as_deref(), &options),
         Task::Bundle { only } => bundle::run(&workspace, only),
     });
     match done {

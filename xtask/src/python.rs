@@ -14,6 +14,8 @@ pub const NODE: &str = "requirements-node.txt";
 pub const TESTS: &str = "requirements-test.txt";
 /// Peers of the benchmark of models.
 pub const LEARN: &str = "requirements-learn.txt";
+/// The generator of the tables of the TPC-H benchmark.
+pub const TPCH: &str = "requirements-tpch.txt";
 
 /// Fails with the name of the package to install if Python cannot make virtual environments.
 pub fn check(workspace: &Workspace) -> Result<(), Failure> {
