@@ -34,11 +34,15 @@ THREADS = _parser.parse_known_args()[0].threads
 # Before Polars is imported and the session starts: both look at it once.
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
 os.environ["POLARS_MAX_THREADS"] = str(THREADS)
+# A session that another program started would have other cores and other rows. This one ends soon after its kernel.
+os.environ["ONRUSH_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="onrush-b", dir=os.environ.get("ONRUSH_RUNTIME_DIR"))
+os.environ["ONRUSH_IDLE"] = "5"
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import duckdb  # noqa: E402
 import polars as pl  # noqa: E402
+import pytest  # noqa: E402
 from cells import onrush_specs  # noqa: E402
 from driver import Kernel  # noqa: E402
 
@@ -156,7 +160,11 @@ class Bench:
 
     def cell(self, code: str) -> list[str]:
         """Runs a cell and gives the lines that it prints."""
-        ran = self.kernel.run(code, timeout=self.arguments.timeout)
+        try:
+            ran = self.kernel.run(code, timeout=self.arguments.timeout)
+        except pytest.fail.Exception:
+            self.kernel.interrupt()
+            raise Failed(f"no answer after {self.arguments.timeout:g} s") from None
         if ran.status != "ok":
             raise Failed(first_line(ran.error_text if ran.error else str(ran.reply)))
         return ran.stdout.splitlines()
