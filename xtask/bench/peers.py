@@ -9,7 +9,8 @@ rows.
   the call that gives a DataFrame. DuckDB: `create or replace temp table ... as`.
 - Nothing is taken from a cache of results: the name of a column, or a comment of a query, differs in each run of
   Onrush.
-- Each question is asked 1 + ROUNDS times. The table has the first time and the best of the others.
+- Each question is asked 1 + ROUNDS times, of the engines in turns. The table has the first time and the best of the
+  others.
 - Answers are compared with DuckDB's: number of rows, and the sum of each column (lengths of strings, seconds of times).
   An answer that differs is shown as `differs`, one without a value as `empty`, and neither has a ratio.
 - The ratio is Onrush's best time to the better peer's: below 1 Onrush is faster.
@@ -46,6 +47,7 @@ import pytest  # noqa: E402
 from cells import onrush_specs  # noqa: E402
 from driver import Kernel  # noqa: E402
 
+ENGINES = ("onrush", "polars", "duckdb")
 ROUNDS = 3
 TOLERANCE = 1e-6
 
@@ -103,6 +105,9 @@ class Written:
     read: Callable[[], pl.DataFrame]
     compared: str = "columns"
     tolerance: float = TOLERANCE
+
+    def before(self) -> None:
+        self.path.unlink(missing_ok=True)
 
 
 @dataclass
@@ -181,67 +186,51 @@ class Bench:
         self.duck.close()
         self.scratch.cleanup()
 
-    def onrush(self, line: Line | Written) -> Times:
-        times = Times()
-        try:
-            for run in range(ROUNDS + 1):
-                if isinstance(line, Line):
-                    line.before()
-                    step = line.onrush.replace("{run}", str(run))
-                    ask = f"let r = {{ {step} }}; let r = fresh(&r, {run}).persist();"
-                    after = "answer(&r);" if run == 0 else ""
-                else:
-                    line.path.unlink(missing_ok=True)
-                    ask, after = f"let written = {line.onrush};", ""
-                printed = self.cell(
-                    f"{{ let begun = std::time::Instant::now(); {ask} "
-                    f'println!("{{}}", begun.elapsed().as_secs_f64() * 1e3); {after} }}'
-                )
-                times.runs.append(float(printed[0]))
-                if run == 0:
-                    times.answer = json.loads(printed[1].replace("NaN", "null")) if after else of_polars(line.read())
-        except Failed as failed:
-            times.failure = str(failed)
-        return times
+    def onrush(self, line: Line | Written, run: int) -> tuple[float, list[float] | None]:
+        if isinstance(line, Line):
+            step = line.onrush.replace("{run}", str(run))
+            ask = f"let r = {{ {step} }}; let r = fresh(&r, {run}).persist();"
+            after = "answer(&r);" if run == 0 else ""
+        else:
+            ask, after = f"let written = {line.onrush};", ""
+        printed = self.cell(
+            f"{{ let begun = std::time::Instant::now(); {ask} "
+            f'println!("{{}}", begun.elapsed().as_secs_f64() * 1e3); {after} }}'
+        )
+        return float(printed[0]), json.loads(printed[1].replace("NaN", "null")) if after else None
 
-    def polars(self, line: Line | Written) -> Times:
-        times = Times()
-        try:
-            for run in range(ROUNDS + 1):
-                if isinstance(line, Written):
-                    line.path.unlink(missing_ok=True)
-                else:
-                    line.before()
-                begun = time.perf_counter()
-                result = line.polars()
-                times.runs.append((time.perf_counter() - begun) * 1e3)
-                if run == 0:
-                    times.answer = of_polars(line.read() if isinstance(line, Written) else result)
-        # Polars' panics are no subclass of Exception.
-        except BaseException as error:
-            if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                raise
-            times.failure = first_line(error)
-        return times
+    def polars(self, line: Line | Written, run: int) -> tuple[float, list[float] | None]:
+        begun = time.perf_counter()
+        result = line.polars()
+        took = (time.perf_counter() - begun) * 1e3
+        return took, of_polars(result) if run == 0 and isinstance(line, Line) else None
 
-    def duckdb(self, line: Line | Written) -> Times:
-        times = Times()
-        try:
-            for run in range(ROUNDS + 1):
-                if isinstance(line, Written):
-                    line.path.unlink(missing_ok=True)
-                    query = line.duckdb
-                else:
-                    line.before()
-                    query = f"create or replace temp table answer as {line.duckdb}"
-                begun = time.perf_counter()
-                self.duck.execute(query)
-                times.runs.append((time.perf_counter() - begun) * 1e3)
-                if run == 0:
-                    times.answer = of_polars(line.read()) if isinstance(line, Written) else self.of_duckdb()
-            self.duck.execute("drop table if exists answer")
-        except duckdb.Error as error:
-            times.failure = first_line(error)
+    def duckdb(self, line: Line | Written, run: int) -> tuple[float, list[float] | None]:
+        query = f"create or replace temp table answer as {line.duckdb}" if isinstance(line, Line) else line.duckdb
+        begun = time.perf_counter()
+        self.duck.execute(query)
+        took = (time.perf_counter() - begun) * 1e3
+        return took, self.of_duckdb() if run == 0 and isinstance(line, Line) else None
+
+    def ask(self, line: Line | Written) -> dict[str, Times]:
+        """The engines in turns, so that other work on the machine disturbs all of them."""
+        times = {engine: Times() for engine in ENGINES}
+        for run in range(ROUNDS + 1):
+            for engine, of in times.items():
+                if of.failure or getattr(line, engine) is None:
+                    continue
+                line.before()
+                try:
+                    took, answer = getattr(self, engine)(line, run)
+                    of.runs.append(took)
+                    if run == 0:
+                        of.answer = of_polars(line.read()) if isinstance(line, Written) else answer
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                # Polars' panics are not of the class Exception.
+                except BaseException as error:
+                    of.failure = first_line(error)
+        self.duck.execute("drop table if exists answer")
         return times
 
     def of_duckdb(self) -> list[float]:
@@ -288,9 +277,6 @@ def difference(line: Line | Written, ours: list[float], expected: list[float]) -
     return None if agree else f"rows and sums {ours} instead of {expected}"
 
 
-ENGINES = ("onrush", "polars", "duckdb")
-
-
 def report(bench: Bench, title: str, lines: list[Line | Written]) -> None:
     """Asks all questions, prints the table and writes the raw numbers."""
     only = bench.arguments.only
@@ -300,9 +286,7 @@ def report(bench: Bench, title: str, lines: list[Line | Written]) -> None:
     print(f"{'':{width}}" + "".join(f"{engine:>21}" for engine in ENGINES) + f"{'ratio':>9}")
     results, notes, ratios = [], [], {}
     for line in lines:
-        times = {"onrush": bench.onrush(line)}
-        times["polars"] = bench.polars(line) if line.polars else Times()
-        times["duckdb"] = bench.duckdb(line) if line.duckdb else Times()
+        times = bench.ask(line)
         # DuckDB's answer is the expected one, and Polars' where DuckDB has none.
         expected = next((times[e] for e in ("duckdb", "polars") if times[e].answer), None)
         shown, right = {}, {}
