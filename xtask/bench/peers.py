@@ -7,8 +7,8 @@ rows.
 - A time ends when the result lies in the engine's memory. Onrush: a cell runs the step and `.persist()`, timed with
   `Instant` in the cell, so that a cell's compilation is not part of the time, and the way to the session is. Polars:
   the call that gives a DataFrame. DuckDB: `create or replace temp table ... as`.
-- Nothing is taken from a cache of results: the name of a column, or a comment of a query, differs in each run of
-  Onrush.
+- Nothing is taken from a cache of results: each run of Onrush starts from other frames with the same rows, a query has
+  another comment, and a file another modification time.
 - Each question is asked 1 + ROUNDS times, of the engines in turns. The table has the first time and the best of the
   others.
 - Answers are compared with DuckDB's: number of rows, and the sum of each column (lengths of strings, seconds of times).
@@ -21,6 +21,7 @@ import json
 import math
 import os
 import platform
+import re
 import statistics
 import sys
 import tempfile
@@ -53,9 +54,10 @@ TOLERANCE = 1e-6
 
 # In every cell's reach. `answer` prints what `compare` reads.
 PRELUDE = """
-fn fresh(f: &Frame, run: u32) -> Frame {
-    let first = f.columns().swap_remove(0);
-    f.rename([(first.clone(), format!("{first}_{run}"))])
+/// The same rows, each time as the result of another step.
+fn runs(f: &Frame, count: usize) -> Vec<Frame> {
+    let rows = f.height();
+    (0..count).map(|run| f.head(rows + run).persist()).collect()
 }
 fn answer(f: &Frame) {
     let mut sums = vec![len().alias("rows")];
@@ -79,7 +81,8 @@ fn answer(f: &Frame) {
 
 @dataclass
 class Line:
-    """One question. `onrush` is an expression that gives a frame, `polars` gives a DataFrame, and `duckdb` is a query.
+    """One question. `onrush` is an expression that gives a frame (`{run}` is the number of the run), `polars` gives a
+    DataFrame, and `duckdb` is a query.
 
     `compared` is `columns` (rows, and each column's sum) or `sorted` (the columns may have another order). `before`
     runs before each run of any engine and is not timed."""
@@ -161,6 +164,7 @@ class Bench:
         self.scratch = tempfile.TemporaryDirectory(prefix="onrush-bench")
         self.duck = duckdb.connect(config={"threads": THREADS, "temp_directory": f"{self.scratch.name}/duckdb"})
         self.kernel = Kernel(onrush_specs(), Path(self.scratch.name))
+        self.tables = []
         self.cell(PRELUDE)
 
     def cell(self, code: str) -> list[str]:
@@ -176,7 +180,8 @@ class Bench:
 
     def table(self, name: str, file: Path) -> pl.DataFrame:
         """Loads a Parquet file into all three engines under this name."""
-        self.cell(f'let {name} = read_parquet("{file}").persist();')
+        self.cell(f'let {name} = read_parquet("{file}").persist(); let {name}_runs = runs(&{name}, {ROUNDS + 1});')
+        self.tables.append(name)
         self.duck.execute(f"create or replace table {name} as from read_parquet('{file}')")
         # Without dictionaries and views into the file, as a program that made the rows would have them.
         return pl.read_parquet(file).rechunk()
@@ -188,13 +193,16 @@ class Bench:
 
     def onrush(self, line: Line | Written, run: int) -> tuple[float, list[float] | None]:
         if isinstance(line, Line):
-            step = line.onrush.replace("{run}", str(run))
-            ask = f"let r = {{ {step} }}; let r = fresh(&r, {run}).persist();"
+            # `sql` finds the frames by their names, and has another text.
+            tables = [] if "sql(" in line.onrush else self.tables
+            used = [name for name in tables if re.search(rf"\b{name}\b", line.onrush)]
+            before = "".join(f"let {name} = {name}_runs[{run}].clone(); " for name in used)
+            ask = f"let r = {{ {line.onrush.replace('{run}', str(run))} }}.persist();"
             after = "answer(&r);" if run == 0 else ""
         else:
-            ask, after = f"let written = {line.onrush};", ""
+            before, ask, after = "", f"let written = {line.onrush};", ""
         printed = self.cell(
-            f"{{ let begun = std::time::Instant::now(); {ask} "
+            f"{{ {before}let begun = std::time::Instant::now(); {ask} "
             f'println!("{{}}", begun.elapsed().as_secs_f64() * 1e3); {after} }}'
         )
         return float(printed[0]), json.loads(printed[1].replace("NaN", "null")) if after else None
