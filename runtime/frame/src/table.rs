@@ -4,7 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::compute::{max, min};
+use arrow::datatypes::{
+    DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt16Type,
+    UInt32Type,
+};
 use arrow::error::ArrowError;
 
 use crate::disk;
@@ -17,6 +21,8 @@ pub struct Table {
     /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
     bytes: OnceLock<u64>,
     sizes: OnceLock<Vec<ColumnSize>>,
+    /// Of [`Table::range`], by column.
+    ranges: OnceLock<Vec<OnceLock<Option<(i64, i64)>>>>,
     on_disk: bool,
 }
 
@@ -31,7 +37,8 @@ pub struct ColumnSize {
 
 impl Table {
     fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
-        Table { schema, batches, rows, bytes: OnceLock::new(), sizes: OnceLock::new(), on_disk: false }
+        let (bytes, sizes, ranges) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Table { schema, batches, rows, bytes, sizes, ranges, on_disk: false }
     }
 
     /// Empty batches are left out. The batches must have the columns of `schema` in their order.
@@ -123,6 +130,16 @@ impl Table {
         })
     }
 
+    /// The least and the greatest value of a column of integers or dates; looked for once. `None` for other types and without values.
+    pub fn range(&self, column: usize) -> Option<(i64, i64)> {
+        let columns = self.schema.fields().len();
+        let ranges = self.ranges.get_or_init(|| (0..columns).map(|_| OnceLock::new()).collect());
+        *ranges.get(column)?.get_or_init(|| {
+            let of_batches = self.batches.iter().filter_map(|batch| range(batch.column(column)));
+            of_batches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        })
+    }
+
     /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts
     /// once, and a slice counts what its buffers hold.
     pub fn bytes(&self) -> u64 {
@@ -176,6 +193,30 @@ impl Table {
             })
             .collect::<Result<_, _>>()?;
         Ok(Table::made(schema, batches, self.rows))
+    }
+}
+
+fn range(array: &ArrayRef) -> Option<(i64, i64)> {
+    macro_rules! ends {
+        ($($dtype:pat => $type:ty),*) => {
+            match array.data_type() {
+                $($dtype => {
+                    let array = array.as_primitive::<$type>();
+                    Some((i64::from(min(array)?), i64::from(max(array)?)))
+                })*
+                _ => None,
+            }
+        };
+    }
+    ends! {
+        DataType::Int8 => Int8Type,
+        DataType::Int16 => Int16Type,
+        DataType::Int32 => Int32Type,
+        DataType::Int64 => Int64Type,
+        DataType::UInt8 => UInt8Type,
+        DataType::UInt16 => UInt16Type,
+        DataType::UInt32 => UInt32Type,
+        DataType::Date32 => Date32Type
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod filters;
 mod guards;
+mod order;
 mod sides;
 mod walk;
 mod windows;
@@ -118,6 +119,9 @@ const AGAIN: &[&str] = &[
     "optimize_projections",
 ];
 
+/// After joins have come into another order.
+const REORDERED: &[&str] = &["push_down_filter", "optimize_projections"];
+
 /// Of plans without joins, subqueries and unions.
 const AGAIN_SIMPLE: &[&str] = &["simplify_expressions", "eliminate_filter", "propagate_empty_relation"];
 
@@ -145,6 +149,12 @@ impl OptimizerRule for Logical {
         }
         // A device chooses for itself.
         if (shape.joins || shape.subqueries) && !self.for_device {
+            let ordered = order::chosen(plan)?;
+            plan = ordered.data;
+            if ordered.transformed {
+                // Columns that are no longer needed above a join, and filters that stand higher than they must.
+                plan = walk::run(plan, self.those(|rule| REORDERED.contains(&rule)), |_, _, _| true, config)?;
+            }
             plan = sides::chosen(plan)?;
         }
         if !plan.schema().logically_equivalent_names_and_types(&schema) {

@@ -6,7 +6,7 @@
 use std::any::Any;
 
 use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -19,7 +19,7 @@ const MORE: f64 = 1.5;
 
 /// A plan whose joins hash their smaller sides.
 pub fn chosen(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let swapped = plan.transform_up(|node| {
+    let swapped = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
         if !may_swap(join) {
             return Ok(Transformed::no(node));
@@ -53,7 +53,8 @@ pub fn chosen(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(swapped.data)
 }
 
-fn may_swap(join: &Join) -> bool {
+/// Whether no frame relies on the order of a join's rows.
+pub fn may_swap(join: &Join) -> bool {
     let kinds = [
         JoinType::Inner,
         JoinType::Left,
@@ -73,7 +74,7 @@ fn may_swap(join: &Join) -> bool {
 }
 
 /// The rows of a plan, about. `None` if nothing is known of its sources.
-fn rows(plan: &LogicalPlan) -> Option<f64> {
+pub fn rows(plan: &LogicalPlan) -> Option<f64> {
     Some(match plan {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).ok()?;

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::memory::DataSourceExec;
@@ -25,9 +24,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
-use datafusion::physical_plan::{
-    ExecutionPlan, ExecutionPlanProperties, InputOrderMode, StatisticsArgs, StatisticsContext,
-};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::HeldRows;
 
@@ -39,8 +36,10 @@ use crate::sort::{OrderedExec, can_order};
 use crate::top::TopExec;
 use crate::{Cores, columnwise};
 
-/// Rows of a build side from which on both sides of a join are hash-partitioned.
+/// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times more: those
+/// would be copied to build one table on several cores.
 const LARGE_BUILD: usize = 1_000_000;
+const MANY_PROBES: usize = 8;
 /// Rows of a top-k from which on all rows are sorted.
 const LARGE_TOP: usize = 10_000;
 
@@ -106,11 +105,18 @@ fn is_exchanged(plan: &Plan) -> bool {
     cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
 }
 
+/// The rows of a plan, about: sources are counted, and a filter leaves a quarter. `None` if a source is not in memory.
 fn rows(plan: &Plan) -> Option<usize> {
-    match StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?.num_rows {
-        Precision::Exact(rows) | Precision::Inexact(rows) => Some(rows),
-        Precision::Absent => None,
+    if let Some(source) = cast::<DataSourceExec>(plan) {
+        let source: &dyn Any = source.data_source().as_ref();
+        return source.downcast_ref::<HeldRows>().map(|rows| rows.table().rows());
     }
+    let inputs = plan.children().into_iter().map(rows).collect::<Option<Vec<_>>>()?;
+    let most = inputs.iter().copied().max()?;
+    Some(match cast::<FilterExec>(plan).is_some() {
+        true => most / 4,
+        false => most,
+    })
 }
 
 /// Whether a node calculates something that differs from call to call.
@@ -267,10 +273,13 @@ impl Pass {
             let partitioned = join.builder().with_partition_mode(PartitionMode::Partitioned);
             partitioned.with_new_children(vec![left, right])?.build_exec()
         };
-        let large = partitions(&left) > 1 && rows(join.left()).is_some_and(|rows| rows >= self.large_build());
+        let large = match (rows(join.left()), rows(join.right())) {
+            (Some(build), Some(probe)) => build >= self.large_build() && probe / MANY_PROBES <= build,
+            _ => false,
+        };
         match join.join_type() {
             _ if partitions(&left) == 1 && partitions(&right) == 1 => Self::over(node, vec![left, right]),
-            _ if free && large && partitions(&right) > 1 => both_sides(left, right),
+            _ if free && large && partitions(&left) > 1 && partitions(&right) > 1 => both_sides(left, right),
             Inner | Right | RightSemi | RightAnti | RightMark => Self::over(node, vec![self.one(left, false), right]),
             // All of their rows come from the partition that ends last, whichever that is.
             LeftSemi | LeftAnti | LeftMark => {
