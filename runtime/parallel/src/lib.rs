@@ -13,6 +13,7 @@ mod pass;
 mod slots;
 mod sort;
 mod top;
+mod windows;
 
 use std::fmt;
 use std::time::Duration;

@@ -34,6 +34,7 @@ use crate::group::{GroupExec, merged, merges, partial};
 use crate::numbers::NumbersExec;
 use crate::sort::{OrderedExec, can_order};
 use crate::top::TopExec;
+use crate::windows::ColumnWindowsExec;
 use crate::{Cores, columnwise};
 
 /// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times more: those
@@ -53,7 +54,12 @@ pub fn parallel(plan: Plan, cores: Cores, sorted: bool) -> Result<Plan> {
     let pass = Pass { cores };
     let changes = |node: &Plan| {
         let merges = cast::<CoalescePartitionsExec>(node).is_some() || cast::<SortPreservingMergeExec>(node).is_some();
-        Ok(merges || partitions(node) > 1 || pass.chunks(node).is_some() || columnwise::split(node)?.is_some())
+        let windows = cast::<BoundedWindowAggExec>(node).is_some() || cast::<WindowAggExec>(node).is_some();
+        Ok(merges
+            || windows
+            || partitions(node) > 1
+            || pass.chunks(node).is_some()
+            || columnwise::split(node)?.is_some())
     };
     if !plan.exists(changes)? {
         return Ok(plan);
@@ -95,6 +101,14 @@ fn partitions(plan: &Plan) -> usize {
 
 fn with_inputs(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
     Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
+
+/// A node of windows a column at a time, if its functions can be.
+fn by_columns(node: Plan) -> Plan {
+    match ColumnWindowsExec::of(&node) {
+        Some(windows) => Arc::new(windows),
+        None => node,
+    }
 }
 
 /// Whether the partitions of a plan come from an exchange, and so are not parts of the rows in their order.
@@ -340,20 +354,21 @@ impl Pass {
             below = below.children()[0];
         }
         let keys = common.unwrap_or_default();
+        let one = |node: &Plan| self.serial(node, sorted).map(by_columns);
         let Some(sort) = cast::<SortExec>(below).filter(|sort| sort.fetch().is_none()) else {
-            return self.serial(node, sorted);
+            return one(node);
         };
         if keys.is_empty() || sorted || volatile(node)? {
-            return self.serial(node, sorted);
+            return one(node);
         }
         let input = self.node(sort.input(), false)?;
         if partitions(&input) == 1 && rows(sort.input()).is_none_or(|rows| rows <= self.cores.chunk) {
-            return self.serial(node, sorted);
+            return one(node);
         }
         let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
         let mut plan: Plan = Arc::new(SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true));
         for window in windows.into_iter().rev() {
-            plan = with_inputs(window, vec![plan])?;
+            plan = by_columns(with_inputs(window, vec![plan])?);
         }
         Ok(plan)
     }

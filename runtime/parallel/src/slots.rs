@@ -22,8 +22,13 @@ pub struct SlotsExec {
 
 impl SlotsExec {
     pub fn new(schema: SchemaRef, streams: Vec<SendableRecordBatchStream>) -> SlotsExec {
+        SlotsExec::ordered(EquivalenceProperties::new(schema), streams)
+    }
+
+    /// Streams of whose rows something is known.
+    pub fn ordered(equivalences: EquivalenceProperties, streams: Vec<SendableRecordBatchStream>) -> SlotsExec {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
+            equivalences,
             Partitioning::UnknownPartitioning(streams.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,

@@ -4,7 +4,7 @@
 //! ranges; each range is sorted by one task: by its first words, and rows whose words are equal by the next ones (sample sort, then MSD
 //! radix sort by words). Rows with equal keys keep their order.
 
-mod words;
+pub(crate) mod words;
 
 use std::fmt;
 use std::sync::Arc;

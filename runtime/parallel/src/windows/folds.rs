@@ -1,0 +1,338 @@
+//! Aggregates of frames as folds.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, Int64Array, PrimitiveArray};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+
+use super::{is_float, taken};
+use crate::sort::words::{Keys, has_words};
+
+/// Whether a function of this name over values of this type has a fold here.
+pub fn has_fold(name: &str, dtype: &DataType) -> bool {
+    match name {
+        "count" | "first_value" | "last_value" => true,
+        "sum" => is_float(dtype) || matches!(dtype, DataType::Int64 | DataType::UInt64),
+        "avg" | "var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop" => is_float(dtype),
+        "min" | "max" => {
+            let numbers = !dtype.is_string() && !dtype.is_binary() && !matches!(dtype, DataType::Decimal128(..));
+            numbers && !matches!(dtype, DataType::Dictionary(..)) && has_words(dtype)
+        }
+        _ => false,
+    }
+}
+
+/// The frame of each row: rows from a first one to one after the last.
+pub struct Frames {
+    partitions: Vec<Range<usize>>,
+    /// By row.
+    of: Vec<(u32, u32)>,
+    /// Rows of the longest frame, if both of its ends move.
+    width: Option<usize>,
+    /// The frame begins with the partition, or ends with it.
+    from_start: bool,
+    to_end: bool,
+}
+
+impl Frames {
+    /// `bounds`: see `bounds` in the parent module. With `peers`, a frame ends with the last peer of its row.
+    pub fn new(
+        partitions: Vec<Range<usize>>,
+        bounds: (Option<i64>, Option<i64>),
+        peers: Option<&[Range<usize>]>,
+        rows: usize,
+    ) -> Frames {
+        let mut of = Vec::with_capacity(rows);
+        for partition in &partitions {
+            let (start, end) = (partition.start as i64, partition.end as i64);
+            for row in start..end {
+                let first = bounds.0.map_or(start, |from| (row + from).clamp(start, end));
+                let last = bounds.1.map_or(end, |to| (row + to + 1).clamp(start, end));
+                of.push((first as u32, last.max(first) as u32));
+            }
+        }
+        for peers in peers.into_iter().flatten() {
+            of[peers.clone()].iter_mut().for_each(|frame| frame.1 = peers.end as u32);
+        }
+        let width = bounds.0.zip(bounds.1).map(|(from, to)| (to - from + 1).clamp(0, rows as i64) as usize);
+        Frames { partitions, of, width, from_start: bounds.0.is_none(), to_end: bounds.1.is_none() }
+    }
+}
+
+/// A value that two parts of a frame are put together to.
+trait Fold {
+    type State: Copy + Default;
+
+    /// Of one row; the default if it is null.
+    fn row(&self, row: usize) -> Self::State;
+
+    /// Of the rows of `before`, then those of `after`.
+    fn join(&self, before: Self::State, after: Self::State) -> Self::State;
+
+    /// The states of all frames.
+    fn frames(&self, frames: &Frames) -> Vec<Self::State> {
+        let rows = frames.of.len();
+        let mut states = vec![Self::State::default(); rows];
+        for partition in &frames.partitions {
+            match (frames.from_start, frames.to_end, frames.width) {
+                (true, _, _) => self.running(partition, &frames.of, &mut states),
+                (false, true, _) => self.running_back(partition, &frames.of, &mut states),
+                (_, _, Some(width)) if width > 0 => self.fixed(partition, width, &frames.of, &mut states),
+                _ => {}
+            }
+        }
+        states
+    }
+
+    /// Frames from the start of the partition.
+    fn running(&self, partition: &Range<usize>, of: &[(u32, u32)], states: &mut [Self::State]) {
+        let (mut state, mut until) = (Self::State::default(), partition.start);
+        for row in partition.clone() {
+            while until < of[row].1 as usize {
+                let next = self.row(until);
+                state = if until == partition.start { next } else { self.join(state, next) };
+                until += 1;
+            }
+            states[row] = state;
+        }
+    }
+
+    /// Frames to the end of the partition.
+    fn running_back(&self, partition: &Range<usize>, of: &[(u32, u32)], states: &mut [Self::State]) {
+        let (mut state, mut from) = (Self::State::default(), partition.end);
+        for row in partition.clone().rev() {
+            while from > of[row].0 as usize {
+                from -= 1;
+                let next = self.row(from);
+                state = if from + 1 == partition.end { next } else { self.join(next, state) };
+            }
+            states[row] = state;
+        }
+    }
+
+    /// Frames of at most `width` rows: blocks of that many rows from the start of the partition, of which a frame touches two at most.
+    fn fixed(&self, partition: &Range<usize>, width: usize, of: &[(u32, u32)], states: &mut [Self::State]) {
+        let (start, rows) = (partition.start, partition.len());
+        let mut to_here: Vec<Self::State> = Vec::with_capacity(rows);
+        let mut from_here = vec![Self::State::default(); rows];
+        for place in 0..rows {
+            let value = self.row(start + place);
+            let state = if place % width == 0 { value } else { self.join(to_here[place - 1], value) };
+            to_here.push(state);
+        }
+        for place in (0..rows).rev() {
+            let value = self.row(start + place);
+            let last = (place + 1) % width == 0 || place + 1 == rows;
+            from_here[place] = if last { value } else { self.join(value, from_here[place + 1]) };
+        }
+        for row in partition.clone() {
+            let (first, end) = (of[row].0 as usize - start, of[row].1 as usize - start);
+            if first >= end {
+                continue;
+            }
+            let last = end - 1;
+            states[row] = if first % width == 0 && last / width == first / width {
+                to_here[last]
+            } else if first / width == last / width {
+                // It ends with the block, or with the partition.
+                from_here[first]
+            } else {
+                self.join(from_here[first], to_here[last])
+            };
+        }
+    }
+}
+
+/// Whether each row has a value.
+struct Counts<'a>(&'a ArrayRef);
+
+impl Fold for Counts<'_> {
+    type State = i64;
+
+    fn row(&self, row: usize) -> i64 {
+        i64::from(self.0.is_valid(row))
+    }
+
+    fn join(&self, before: i64, after: i64) -> i64 {
+        before + after
+    }
+}
+
+/// A sum, and how many values it has.
+#[derive(Clone, Copy, Default)]
+struct Sum<N> {
+    sum: N,
+    count: u64,
+}
+
+struct Sums<'a, T: ArrowPrimitiveType> {
+    values: &'a PrimitiveArray<T>,
+    add: fn(T::Native, T::Native) -> T::Native,
+}
+
+impl<T: ArrowPrimitiveType> Fold for Sums<'_, T> {
+    type State = Sum<T::Native>;
+
+    fn row(&self, row: usize) -> Self::State {
+        match self.values.is_valid(row) {
+            true => Sum { sum: self.values.value(row), count: 1 },
+            false => Sum::default(),
+        }
+    }
+
+    fn join(&self, before: Self::State, after: Self::State) -> Self::State {
+        // A null leaves a negative zero what it is.
+        match (before.count, after.count) {
+            (0, _) => after,
+            (_, 0) => before,
+            _ => Sum { sum: (self.add)(before.sum, after.sum), count: before.count + after.count },
+        }
+    }
+}
+
+/// Count, mean and sum of squared distances from it (Chan, Golub and LeVeque 1979).
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+struct Variances<'a>(&'a Float64Array);
+
+impl Fold for Variances<'_> {
+    type State = Moments;
+
+    fn row(&self, row: usize) -> Moments {
+        match self.0.is_valid(row) {
+            true => Moments { count: 1.0, mean: self.0.value(row), squares: 0.0 },
+            false => Moments::default(),
+        }
+    }
+
+    fn join(&self, before: Moments, after: Moments) -> Moments {
+        if before.count == 0.0 {
+            return after;
+        }
+        if after.count == 0.0 {
+            return before;
+        }
+        let count = before.count + after.count;
+        let apart = after.mean - before.mean;
+        Moments {
+            count,
+            mean: before.mean + apart * after.count / count,
+            squares: before.squares + after.squares + apart * apart * before.count * after.count / count,
+        }
+    }
+}
+
+/// The number of the row with the least or the greatest value, from one on; zero if there is none.
+struct Extremes<'a> {
+    keys: &'a [u64],
+    values: &'a ArrayRef,
+    greatest: bool,
+}
+
+impl Fold for Extremes<'_> {
+    type State = u32;
+
+    fn row(&self, row: usize) -> u32 {
+        if self.values.is_valid(row) { row as u32 + 1 } else { 0 }
+    }
+
+    fn join(&self, before: u32, after: u32) -> u32 {
+        if before == 0 || after == 0 {
+            return before.max(after);
+        }
+        let (a, b) = (self.keys[before as usize - 1], self.keys[after as usize - 1]);
+        if (self.greatest && b > a) || (!self.greatest && b < a) { after } else { before }
+    }
+}
+
+/// The number of the first or the last row that has a value, from one on.
+struct Ends<'a> {
+    values: &'a ArrayRef,
+    last: bool,
+    ignore_nulls: bool,
+}
+
+impl Fold for Ends<'_> {
+    type State = u32;
+
+    fn row(&self, row: usize) -> u32 {
+        if self.ignore_nulls && self.values.is_null(row) { 0 } else { row as u32 + 1 }
+    }
+
+    fn join(&self, before: u32, after: u32) -> u32 {
+        match (before, after) {
+            (0, row) | (row, 0) => row,
+            (first, last) => {
+                if self.last {
+                    last
+                } else {
+                    first
+                }
+            }
+        }
+    }
+}
+
+fn rows_of(states: Vec<u32>) -> Vec<Option<u32>> {
+    states.into_iter().map(|row| row.checked_sub(1)).collect()
+}
+
+/// The aggregate of each row's frame.
+pub fn fold(name: &str, ignore_nulls: bool, values: &ArrayRef, frames: &Frames) -> Result<ArrayRef> {
+    let sums = |values: &Float64Array| Sums { values, add: |a, b| a + b }.frames(frames);
+    let variance = |most: f64, less: f64, root: bool| -> ArrayRef {
+        let states = Variances(values.as_primitive::<Float64Type>()).frames(frames);
+        let of = |state: Moments| {
+            let variance = state.squares / (state.count - less);
+            (state.count >= most).then(|| if root { variance.sqrt() } else { variance })
+        };
+        Arc::new(states.into_iter().map(of).collect::<Float64Array>())
+    };
+    Ok(match name {
+        "count" => Arc::new(Int64Array::from(Counts(values).frames(frames))),
+        "sum" | "avg" if is_float(values.data_type()) => {
+            let mean = name == "avg";
+            let of = |state: Sum<f64>| {
+                (state.count > 0).then(|| if mean { state.sum / state.count as f64 } else { state.sum })
+            };
+            Arc::new(sums(values.as_primitive::<Float64Type>()).into_iter().map(of).collect::<Float64Array>())
+        }
+        "sum" => match values.data_type() {
+            DataType::UInt64 => {
+                let states =
+                    Sums { values: values.as_primitive::<UInt64Type>(), add: u64::wrapping_add }.frames(frames);
+                let of = |state: Sum<u64>| (state.count > 0).then_some(state.sum);
+                Arc::new(states.into_iter().map(of).collect::<PrimitiveArray<UInt64Type>>())
+            }
+            _ => {
+                let states = Sums { values: values.as_primitive::<Int64Type>(), add: i64::wrapping_add }.frames(frames);
+                let of = |state: Sum<i64>| (state.count > 0).then_some(state.sum);
+                Arc::new(states.into_iter().map(of).collect::<Int64Array>())
+            }
+        },
+        "var" | "var_samp" => variance(2.0, 1.0, false),
+        "stddev" | "stddev_samp" => variance(2.0, 1.0, true),
+        "var_pop" => variance(1.0, 0.0, false),
+        "stddev_pop" => variance(1.0, 0.0, true),
+        "min" | "max" => {
+            let Keys::Numbers { codes, .. } = Keys::new(values)? else {
+                return internal_err!("`{name}` of {} has no fold", values.data_type());
+            };
+            let states = Extremes { keys: &codes, values, greatest: name == "max" }.frames(frames);
+            taken(values, rows_of(states))?
+        }
+        "first_value" | "last_value" => {
+            let states = Ends { values, last: name == "last_value", ignore_nulls }.frames(frames);
+            taken(values, rows_of(states))?
+        }
+        name => return internal_err!("`{name}` has no fold"),
+    })
+}
