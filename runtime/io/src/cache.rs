@@ -11,6 +11,7 @@ use onrush_wire::plan::{FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::memory::{Memory, NoLimit, Reservation};
+use crate::pieces::Division;
 use crate::{Content, Loaded, csv, json, marks, parquet, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
@@ -267,9 +268,10 @@ fn read(
 ) -> Result<Decoded, Diagnostic> {
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
     let taken = Reservation::new(memory);
+    let division = Division::default();
     match format {
-        Format::Csv(options) => csv::read(files, options, &taken, task).map(Decoded::Table),
-        Format::JsonLines => json::read(files, &taken, task).map(Decoded::Table),
+        Format::Csv(options) => csv::read(files, options, division, &taken, task).map(Decoded::Table),
+        Format::JsonLines => json::read(files, division, &taken, task).map(Decoded::Table),
         Format::Parquet => parquet::read(files, hold, &taken, task),
     }
 }

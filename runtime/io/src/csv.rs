@@ -11,8 +11,6 @@ mod tokens;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema};
@@ -23,13 +21,11 @@ use onrush_wire::{Class, Diagnostic};
 use crate::cache::FileState;
 use crate::memory::Reservation;
 use crate::paths::short;
+use crate::pieces::Division;
 use crate::text::{excerpt, line_of, load};
 use build::Column;
 use infer::Kinds;
 use tokens::{Field, Form, Malformed};
-
-/// Text that one core takes at a time.
-const PIECE: usize = 2 << 20;
 
 /// One file, looked at as far as its header.
 struct Text {
@@ -46,13 +42,14 @@ struct Text {
 pub(crate) fn read(
     files: &[FileState],
     options: &CsvOptions,
+    division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Table, Diagnostic> {
     let form = form(options)?;
     let mut texts = Vec::with_capacity(files.len());
     for file in files {
-        texts.push(open(file, options, &form, taken, task)?);
+        texts.push(open(file, options, &form, division, taken, task)?);
     }
     let names = same_columns(&texts)?;
     let given = given_types(options, &names, &texts[0].path)?;
@@ -61,8 +58,10 @@ pub(crate) fn read(
         texts.iter().flat_map(|t| t.pieces.iter().map(move |p| (t, p.clone()))).collect();
     let reader = Reader { options, form, names: &names, given: &given, keep: &keep };
 
-    let kinds = parallel(&jobs, task, |(text, piece)| reader.kinds(text, piece.clone()))?;
+    let kinds = division.run(&jobs, task, |(text, piece)| reader.kinds(text, piece.clone()));
     let kinds = kinds
+        .into_iter()
+        .collect::<Result<Vec<_>, Diagnostic>>()?
         .into_iter()
         .fold(vec![Kinds::ANY; names.len()], |all, one| all.into_iter().zip(one).map(|(a, b)| a.and(b)).collect());
     let dtypes: Vec<DataType> = given
@@ -72,57 +71,19 @@ pub(crate) fn read(
         .collect();
     let fields: Vec<ArrowField> = keep.iter().map(|i| ArrowField::new(&names[*i], dtypes[*i].clone(), true)).collect();
     let schema = Arc::new(Schema::new(fields));
-    let batches = parallel(&jobs, task, |(text, piece)| {
+    let batches = division.run(&jobs, task, |(text, piece)| {
         let batch = reader.build(text, piece.clone(), &dtypes, &schema)?;
         taken.take(&text.path, batch.get_array_memory_size() as u64)?;
         task.add_rows(batch.num_rows() as u64);
         Ok(batch)
-    })?;
+    });
+    let batches = batches.into_iter().collect::<Result<Vec<_>, Diagnostic>>()?;
     let table = Table::new(schema, batches);
     match options.limit {
         // Each file was cut at the limit; together they can hold more.
         Some(limit) => Ok(table.head(usize::try_from(limit).unwrap_or(usize::MAX))),
         None => Ok(table),
     }
-}
-
-/// Runs `work` for every job on all cores and keeps their order. The error of the earliest job wins, so that the message
-/// does not depend on timing.
-fn parallel<J: Sync, T: Send>(
-    jobs: &[J],
-    task: &TaskHandle,
-    work: impl Fn(&J) -> Result<T, Diagnostic> + Sync,
-) -> Result<Vec<T>, Diagnostic> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<T, Diagnostic>>>> = Mutex::new((0..jobs.len()).map(|_| None).collect());
-    let worker = || {
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = jobs.get(i) else { return };
-            let result = task.check().map_err(Diagnostic::from).and_then(|()| work(job));
-            if result.is_err() {
-                // No further jobs; those that run already come before or with this one.
-                next.store(jobs.len(), Ordering::Relaxed);
-            }
-            done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(result);
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()).min(jobs.len());
-    std::thread::scope(|scope| {
-        for _ in 1..cores {
-            scope.spawn(worker);
-        }
-        worker();
-    });
-    let done = done.into_inner().unwrap_or_else(|e| e.into_inner());
-    let mut results = Vec::with_capacity(jobs.len());
-    for result in done {
-        match result {
-            Some(result) => results.push(result?),
-            None => break,
-        }
-    }
-    Ok(results)
 }
 
 fn form(options: &CsvOptions) -> Result<Form, Diagnostic> {
@@ -152,6 +113,7 @@ fn open(
     file: &FileState,
     options: &CsvOptions,
     form: &Form,
+    division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Text, Diagnostic> {
@@ -195,7 +157,8 @@ fn open(
         let end = tokens::limit(&bytes, from, limit, skip_blank, form).map_err(|e| self::malformed(path, &bytes, e))?;
         bytes.truncate(end);
     }
-    let pieces = tokens::pieces(&bytes, from, PIECE, form).map_err(|e| self::malformed(path, &bytes, e))?;
+    let pieces =
+        tokens::pieces(&bytes, from, division.bytes(&bytes), form).map_err(|e| self::malformed(path, &bytes, e))?;
     let pieces = pieces.into_iter().map(|(start, end)| start..end).collect();
     Ok(Text { path: path.clone(), bytes, names, pieces, skip_blank })
 }

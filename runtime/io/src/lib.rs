@@ -10,6 +10,7 @@ mod marks;
 mod memory;
 mod parquet;
 mod paths;
+mod pieces;
 mod text;
 mod write;
 
