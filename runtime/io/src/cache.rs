@@ -272,7 +272,7 @@ fn read(
     match format {
         Format::Csv(options) => csv::read(files, options, division, &taken, task).map(Decoded::Table),
         Format::JsonLines => json::read(files, division, &taken, task).map(Decoded::Table),
-        Format::Parquet => parquet::read(files, hold, &taken, task),
+        Format::Parquet => parquet::read(files, hold, division, &taken, task),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -17,16 +17,22 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use onrush_frame::{Table, TaskHandle, dtype_to_wire};
 use onrush_wire::{Class, Diagnostic};
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelectionPolicy,
+};
 
 use crate::cache::{Decoded, FileState, io_diagnostic};
 use crate::marks;
 use crate::memory::Reservation;
+use crate::pieces::Division;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";
-/// Rows of a batch in memory.
-const BATCH: usize = 65_536;
+/// Batches of a run of row groups, about: the first and the last batch of a run can be copies.
+const RUN: usize = 8;
+/// Units of a run, at most: opening a unit takes time for each column of the file.
+const UNITS: usize = 64;
 
 struct Opened {
     path: std::path::PathBuf,
@@ -41,6 +47,7 @@ struct Opened {
 pub(crate) fn read(
     files: &[FileState],
     hold: u64,
+    division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Decoded, Diagnostic> {
@@ -53,7 +60,7 @@ pub(crate) fn read(
     let rows = opened.iter().map(|o| o.rows).sum();
     task.set_total_rows(Some(rows));
     if opened.iter().map(|o| o.memory_bytes).sum::<u64>() <= hold {
-        let batches = decode(&opened, &schema, taken, task)?;
+        let batches = decode(&opened, &schema, division, taken, task)?;
         return Ok(Decoded::Table(Table::new(schema, batches)));
     }
     let internal = |e: datafusion::error::DataFusionError| {
@@ -255,78 +262,286 @@ fn same_schema(files: &[Opened]) -> Result<SchemaRef, Diagnostic> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// All row groups on all cores, in their order.
+/// Row groups that are read one after another, so that a batch can have rows of two of them without a copy.
+struct Run<'a> {
+    file: &'a Opened,
+    groups: Range<usize>,
+    rows: usize,
+    /// The first rows that belong to the last batch of the run before.
+    head: usize,
+}
+
+/// Some columns of a run, by their positions in the schema of all files: what a thread decodes at a time.
+struct Unit<'a> {
+    run: &'a Run<'a>,
+    columns: Range<usize>,
+}
+
+/// Batches of rows `i * chunk..(i + 1) * chunk` of each file. Columns are decoded apart, so that all cores share a file of
+/// one row group.
 fn decode(
     files: &[Opened],
     schema: &SchemaRef,
+    division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Vec<RecordBatch>, Diagnostic> {
-    let jobs: Vec<(&Opened, usize)> =
-        files.iter().flat_map(|f| (0..f.metadata.metadata().num_row_groups()).map(move |g| (f, g))).collect();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Vec<RecordBatch>, Diagnostic>>>> =
-        Mutex::new(jobs.iter().map(|_| None).collect());
-    let worker = || {
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some((file, group)) = jobs.get(i) else { return };
-            let result = guarded(&file.path, || row_group(file, *group, schema, taken, task));
-            if result.is_err() {
-                next.store(jobs.len(), Ordering::Relaxed);
+    let runs: Vec<Run<'_>> = files.iter().flat_map(|file| runs(file, division.chunk)).collect();
+    let columns = schema.fields().len();
+    let width = columns.div_ceil(UNITS).max(1);
+    let units: Vec<Unit<'_>> = runs
+        .iter()
+        .flat_map(|run| {
+            let starts = (0..columns.max(1)).step_by(width);
+            starts.map(move |start| Unit { run, columns: start..(start + width).min(columns) })
+        })
+        .collect();
+    let decoded = division
+        .run(&units, task, |unit| guarded(&unit.run.file.path, || unit.decode(schema, division.chunk, taken, task)));
+    let mut decoded = decoded.into_iter();
+    // The batches as they lie in the runs: one or two of them for each batch of a file.
+    let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
+    for run in &runs {
+        let units: Vec<Vec<RecordBatch>> =
+            decoded.by_ref().take(columns.div_ceil(width).max(1)).collect::<Result<_, _>>()?;
+        for (i, batch) in beside(run, schema, &units)?.into_iter().enumerate() {
+            match batches.last_mut() {
+                Some(last) if i == 0 && run.head > 0 => last.push(batch),
+                _ => batches.push(vec![batch]),
             }
-            let groups = file.metadata.metadata().num_row_groups() as u64;
-            task.add_bytes(file.bytes / groups.max(1));
-            done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(result);
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get()).min(jobs.len().max(1));
-    std::thread::scope(|scope| {
-        for _ in 1..cores {
-            scope.spawn(worker);
-        }
-        worker();
-    });
-    let mut batches = Vec::new();
-    for result in done.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        match result {
-            Some(result) => batches.extend(result?),
-            None => break,
         }
     }
-    Ok(batches)
+    let whole = division.run(&batches, task, |parts| match parts.as_slice() {
+        [one] => Ok(one.clone()),
+        several => {
+            let whole = concat_batches(schema, several).map_err(|e| {
+                Diagnostic::error(Class::Internal, "parquet", format!("row groups do not fit together: {e}"))
+            })?;
+            taken.take(&files[0].path, whole.get_array_memory_size() as u64)?;
+            Ok(whole)
+        }
+    });
+    let copied = batches.iter().filter(|parts| parts.len() > 1).flatten();
+    let copied: usize = copied.map(RecordBatch::get_array_memory_size).sum();
+    drop(batches);
+    taken.give_back(copied as u64);
+    whole.into_iter().collect()
 }
 
-fn row_group(
-    file: &Opened,
-    group: usize,
-    schema: &SchemaRef,
-    taken: &Reservation<'_>,
-    task: &TaskHandle,
-) -> Result<Vec<RecordBatch>, Diagnostic> {
-    let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone())
-        .with_row_groups(vec![group])
-        .with_batch_size(BATCH)
-        .build()
-        .map_err(|e| cut_off(&file.path, &e.to_string()))?;
-    let mut batches = Vec::new();
-    for batch in reader {
-        task.check()?;
-        let batch = batch.map_err(|e| cut_off(&file.path, &e.to_string()))?;
-        taken.take(&file.path, batch.get_array_memory_size() as u64)?;
-        task.add_rows(batch.num_rows() as u64);
-        // Another file can have its columns in another order, and other nullability.
-        let columns = schema
-            .fields()
-            .iter()
-            .map(|f| batch.column_by_name(f.name()).map(Arc::clone))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| cut_off(&file.path, "a column is missing"))?;
-        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-            .map_err(|e| cut_off(&file.path, &e.to_string()))?;
-        batches.push(batch);
+/// The row groups of a file in runs of about [`RUN`] batches.
+fn runs(file: &Opened, chunk: usize) -> Vec<Run<'_>> {
+    // The dictionaries of two row groups together can have more entries than the type of the indices has numbers.
+    let apart =
+        file.metadata.schema().flattened_fields().iter().any(|f| matches!(f.data_type(), DataType::Dictionary(..)));
+    let mut runs = Vec::new();
+    let (mut start, mut rows, mut first) = (0, 0, 0);
+    let groups = file.metadata.metadata().row_groups();
+    for (i, group) in groups.iter().enumerate() {
+        rows = usize::try_from(group.num_rows()).unwrap_or(0).saturating_add(rows);
+        if rows > 0 && (apart || rows >= RUN * chunk || i + 1 == groups.len()) {
+            let head = if apart { 0 } else { rows.min((chunk - start % chunk) % chunk) };
+            runs.push(Run { file, groups: first..i + 1, rows, head });
+            start = rows.saturating_add(start);
+            (rows, first) = (0, i + 1);
+        }
     }
-    Ok(batches)
+    runs
+}
+
+/// The columns of the units of a run as batches of all columns.
+fn beside(run: &Run<'_>, schema: &SchemaRef, units: &[Vec<RecordBatch>]) -> Result<Vec<RecordBatch>, Diagnostic> {
+    let path = &run.file.path;
+    let count = units.first().map_or(0, Vec::len);
+    if units.iter().any(|unit| unit.len() != count) {
+        return Err(cut_off(path, "its columns have different numbers of rows"));
+    }
+    let batch = |i: usize| {
+        let rows = RecordBatchOptions::new().with_row_count(Some(units[0][i].num_rows()));
+        let columns = units.iter().flat_map(|unit| unit[i].columns()).map(Arc::clone).collect();
+        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows).map_err(|e| cut_off(path, &e.to_string()))
+    };
+    (0..count).map(batch).collect()
+}
+
+impl Unit<'_> {
+    /// The batches of the run: the head, if it has one, and those of `chunk` rows.
+    fn decode(
+        &self,
+        schema: &SchemaRef,
+        chunk: usize,
+        taken: &Reservation<'_>,
+        task: &TaskHandle,
+    ) -> Result<Vec<RecordBatch>, Diagnostic> {
+        let (file, run) = (self.run.file, self.run);
+        let damaged = |e: &dyn std::fmt::Display| cut_off(&file.path, &e.to_string());
+        let fields = &schema.fields()[self.columns.clone()];
+        // Another file can have its columns in another order, and other nullability.
+        let roots = fields.iter().map(|f| file.metadata.schema().index_of(f.name())).collect::<Result<Vec<_>, _>>();
+        let roots = roots.map_err(|e| damaged(&e))?;
+        let mask = ProjectionMask::roots(file.metadata.parquet_schema(), roots);
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let builder = || {
+            let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone());
+            Ok::<_, Diagnostic>(
+                builder
+                    .with_projection(mask.clone())
+                    .with_row_groups(run.groups.clone().collect())
+                    .with_row_selection_policy(RowSelectionPolicy::Selectors),
+            )
+        };
+        let mut readers = Vec::new();
+        if run.head > 0 {
+            readers.push(builder()?.with_batch_size(run.head).with_limit(run.head));
+        }
+        if run.head < run.rows {
+            let rest = builder()?.with_batch_size(chunk);
+            readers.push(if run.head > 0 { rest.with_offset(run.head) } else { rest });
+        }
+        let mut batches = Vec::new();
+        for reader in readers {
+            for batch in reader.build().map_err(|e| damaged(&e))? {
+                task.check()?;
+                let batch = batch.map_err(|e| damaged(&e))?;
+                taken.take(&file.path, batch.get_array_memory_size() as u64)?;
+                let columns = fields.iter().map(|f| batch.column_by_name(f.name()).map(Arc::clone));
+                let columns: Option<Vec<_>> = columns.collect();
+                let columns = columns.ok_or_else(|| cut_off(&file.path, "a column is missing"))?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows);
+                batches.push(batch.map_err(|e| damaged(&e))?);
+            }
+        }
+        if self.columns.start == 0 {
+            task.add_rows(run.rows as u64);
+        }
+        task.add_bytes(self.bytes());
+        Ok(batches)
+    }
+
+    /// The bytes in the file.
+    fn bytes(&self) -> u64 {
+        let file = self.run.file;
+        let groups = file.metadata.metadata().num_row_groups();
+        let columns = file.metadata.schema().fields().len();
+        let all = (groups * columns).max(1) as u64;
+        file.bytes / all * (self.run.groups.len() * self.columns.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, DictionaryArray, Int64Array, ListArray, StringArray, StructArray};
+    use arrow::datatypes::{Int8Type, Int64Type};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+    use crate::memory::NoLimit;
+
+    /// Row `i` of every column is made of `i`.
+    fn rows(range: Range<usize>, dictionary: bool) -> RecordBatch {
+        let numbers = Int64Array::from_iter(range.clone().map(|i| (i % 7 != 0).then_some(i as i64)));
+        let strings = StringArray::from_iter_values(range.clone().map(|i| format!("the string of row {i}")));
+        let lists = range.clone().map(|i| (i % 5 != 0).then(move || (0..i % 4).map(move |k| Some((i + k) as i64))));
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(lists);
+        let field = Arc::new(Field::new("n", DataType::Int64, true));
+        let structs = StructArray::from(vec![(field, Arc::new(numbers.clone()) as _)]);
+        let mut columns: Vec<(&str, arrow::array::ArrayRef)> =
+            vec![("n", Arc::new(numbers)), ("s", Arc::new(strings)), ("l", Arc::new(lists)), ("o", Arc::new(structs))];
+        if dictionary {
+            let words: Vec<String> = range.map(|i| format!("w{i}")).collect();
+            let words = words.iter().map(String::as_str).collect::<DictionaryArray<Int8Type>>();
+            columns.push(("d", Arc::new(words)));
+        }
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn file(dir: &Path, groups: &[usize], dictionary: bool) -> FileState {
+        let path = dir.join("a.parquet");
+        let properties = WriterProperties::builder().set_data_page_row_count_limit(7).set_write_batch_size(7).build();
+        let schema = rows(0..1, dictionary).schema();
+        let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), schema, Some(properties)).unwrap();
+        let mut start = 0;
+        for group in groups {
+            writer.write(&rows(start..start + group, dictionary)).unwrap();
+            writer.flush().unwrap();
+            start += group;
+        }
+        writer.close().unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        FileState::of(path, &metadata)
+    }
+
+    fn table(file: &FileState, threads: usize, chunk: usize) -> Result<Table, Diagnostic> {
+        let division = Division { threads, chunk, ..Division::default() };
+        let task = TaskHandle::new();
+        let read = read(std::slice::from_ref(file), u64::MAX, division, &Reservation::new(&NoLimit), &task)?;
+        match read {
+            Decoded::Table(table) => {
+                assert_eq!(task.progress().rows as usize, table.rows());
+                Ok(table)
+            }
+            Decoded::Scan { .. } => panic!("a small file is held"),
+        }
+    }
+
+    /// Expected values are what was written.
+    #[test]
+    fn batches_have_the_rows_of_a_chunk_whatever_the_row_groups() {
+        let dir = tempfile::tempdir().unwrap();
+        for groups in [&[100][..], &[10; 10], &[40, 40, 20], &[1, 98, 1], &[33, 0, 67], &[7; 30], &[]] {
+            let file = file(dir.path(), groups, false);
+            let total: usize = groups.iter().sum();
+            let written = rows(0..total, false);
+            for chunk in [1, 3, 10, 64, 1000] {
+                let tables = [1, 2, 3, 16].map(|threads| table(&file, threads, chunk).unwrap());
+                for table in &tables {
+                    let sizes: Vec<usize> = table.batches().iter().map(RecordBatch::num_rows).collect();
+                    let expected: Vec<usize> = (0..total).step_by(chunk).map(|at| chunk.min(total - at)).collect();
+                    assert_eq!(sizes, expected, "{groups:?} by {chunk}");
+                    assert_eq!(table.batches(), tables[0].batches());
+                    if total > 0 {
+                        let batch = table.to_batch().unwrap();
+                        let strings = arrow::compute::cast(batch.column(1), &DataType::Utf8).unwrap();
+                        assert_eq!(&strings, written.column(1));
+                        for column in [0, 2, 3] {
+                            assert_eq!(batch.column(column), written.column(column), "{groups:?} by {chunk}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// 200 words have no place in one dictionary of 8-bit indices.
+    #[test]
+    fn dictionaries_of_row_groups_stay_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = file(dir.path(), &[100, 100], true);
+        let table = table(&file, 3, 64).unwrap();
+        let sizes: Vec<usize> = table.batches().iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(sizes, [64, 36, 64, 36]);
+        let last = arrow::compute::cast(table.batches()[3].column(4), &DataType::Utf8).unwrap();
+        assert_eq!(last.as_any().downcast_ref::<StringArray>().unwrap().value(35), "w199");
+    }
+
+    #[test]
+    fn the_earliest_damage_is_the_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = file(dir.path(), &[50; 20], false);
+        let bytes = std::fs::read(&file.path).unwrap();
+        let opened = open(&file).unwrap();
+        let mut damaged = bytes.clone();
+        // The headers of the first pages of one column in two row groups.
+        for group in [3, 17] {
+            let start = opened.metadata.metadata().row_group(group).column(1).byte_range().0 as usize;
+            damaged[start..start + 8].fill(0xff);
+        }
+        std::fs::write(&file.path, &damaged).unwrap();
+        file = FileState::of(file.path.clone(), &std::fs::metadata(&file.path).unwrap());
+        let errors = [1, 2, 3, 16].map(|threads| table(&file, threads, 8).unwrap_err());
+        assert_eq!(errors[0].code, "damaged-file");
+        assert!(errors.iter().all(|error| error == &errors[0]));
+    }
 }
