@@ -270,3 +270,228 @@ fn views(schema: &Schema) -> Schema {
         .collect();
     Schema::new(fields)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::json::reader::infer_json_schema_from_iterator;
+
+    use super::*;
+    use crate::memory::NoLimit;
+
+    const THREADS: [usize; 4] = [1, 2, 3, 16];
+
+    fn division(threads: usize, piece: usize) -> Division {
+        Division { threads, piece, chunk: 1 }
+    }
+
+    fn file(dir: &tempfile::TempDir, text: &str) -> FileState {
+        let path = dir.path().join("a.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        FileState::of(path, &metadata)
+    }
+
+    /// The table or the error, which are the same on any number of threads.
+    fn table(text: &str, piece: usize) -> Result<Table, Diagnostic> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = file(&dir, text);
+        let mut tables = THREADS.map(|threads| {
+            let files = std::slice::from_ref(&file);
+            read(files, division(threads, piece), &Reservation::new(&NoLimit), &TaskHandle::new())
+        });
+        for other in &tables[1..] {
+            match (&tables[0], other) {
+                (Ok(a), Ok(b)) => assert!(a.schema() == b.schema() && a.batches() == b.batches(), "{text}"),
+                (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "{text}"),
+            }
+        }
+        std::mem::replace(&mut tables[0], Ok(Table::empty(Arc::new(Schema::empty()))))
+    }
+
+    /// The message of the error without the folder of the file.
+    fn message(text: &str, piece: usize) -> String {
+        let error = table(text, piece).unwrap_err();
+        let (before, path) = error.message.split_once("`/").unwrap();
+        format!("{before}{}", path.split_once("a.jsonl`").unwrap().1)
+    }
+
+    /// arrow-json's answer: the schema from values, one reader over the whole text. `None` if it has an error.
+    fn arrow(text: &str) -> Option<RecordBatch> {
+        let values: Vec<Value> =
+            lines(text.as_bytes()).map(|(_, line)| serde_json::from_slice(line)).collect::<Result<_, _>>().ok()?;
+        let schema = infer_json_schema_from_iterator(values.iter().map(Ok::<_, ArrowError>)).ok()?;
+        let schema = Arc::new(views(&schema));
+        let reader = ReaderBuilder::new(Arc::clone(&schema)).with_coerce_primitive(true).build(text.as_bytes());
+        let batches = reader.ok()?.collect::<Result<Vec<_>, _>>().ok()?;
+        concat_batches(&schema, &batches).ok()
+    }
+
+    fn assert_as_arrow(text: &str) {
+        let expected = arrow(text);
+        for piece in [1, 33, 1 << 20] {
+            match (table(text, piece), &expected) {
+                (Ok(table), Some(expected)) => assert_eq!(&table.to_batch().unwrap(), expected, "{text}"),
+                (Err(_), None) => {}
+                (Ok(_), None) => panic!("arrow-json refuses {text}"),
+                (Err(error), Some(_)) => panic!("{error}: {text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_have_the_types_and_rows_of_the_whole() {
+        for text in [
+            "{\"a\": 1}\n{\"b\": \"x\"}\n",
+            // CRLF, blank lines, blanks around a line, no line end at the end.
+            "{\"a\": 1}\r\n\r\n \t\n  {\"a\" : 2 , \"b\":null}  \r\n\n{}\n{\"a\":3}",
+            // Mixed scalars; integers that a float cannot hold; integers that an i64 cannot hold.
+            "{\"a\": 1}\n{\"a\": 2.5}\n{\"a\": null}\n",
+            "{\"a\": 1}\n{\"a\": \"x\"}\n{\"a\": true}\n{\"a\": 1.50}\n",
+            "{\"a\": 9007199254740993}\n{\"a\": -9223372036854775808}\n{\"a\": 9223372036854775807}\n",
+            "{\"a\": 1}\n{\"a\": 9223372036854775808}\n{\"a\": 123456789012345678901234567890}\n",
+            "{\"a\": -0}\n{\"a\": 0}\n{\"b\": 0}\n{\"b\": 1e3}\n{\"b\": 1E-30}\n{\"b\": 1.5e+300}\n",
+            "{\"a\": true}\n{\"a\": false}\n{\"b\": true}\n{\"b\": 1}\n",
+            // Fields in any order; new ones late; the same one twice: the last counts.
+            "{\"b\": 1, \"a\": 2}\n{\"a\": 1, \"d\": 2, \"c\": 3}\n{\"c\": 1, \"b\": 2.0}\n",
+            "{\"a\": 1}\n{\"a\": \"x\", \"a\": 2}\n",
+            // Names and strings with escapes, quotes, surrogates.
+            "{\"a\\\"b\": \"x\\ny\"}\n{\"a\\\"b\": \"\\ud83d\\ude00\", \"\\u0061\": \"é\\u00e9\\\\\"}\n{\"a\": \"\\/\"}\n",
+            "{\"\": 1}\n{\"naïve\": \"ünïcödé 12345678\", \"\": 2}\n",
+            // Nested.
+            "{\"o\": {\"k\": 1}}\n{\"o\": null}\n{\"o\": {\"k\": 2.5, \"j\": {\"x\": []}}}\n{}\n",
+            "{\"l\": []}\n{\"l\": [1, 2]}\n{\"l\": null}\n{\"l\": [null]}\n{\"l\": [1.5]}\n",
+            "{\"l\": [[1], []]}\n{\"l\": []}\n{\"l\": [[], [\"x\", null]]}\n{\"m\": [null]}\n{\"n\": []}\n",
+            "{\"l\": [{\"b\": 1}, {\"a\": \"x\"}]}\n{\"l\": [{\"c\": [{\"d\": 1}]}]}\n",
+            // No fit.
+            "{\"l\": 1}\n{\"l\": [1]}\n",
+            "{\"l\": [1]}\n{\"l\": {\"a\": 1}}\n",
+            "{\"l\": [null, {\"a\": 1}]}\n",
+            "{\"l\": [[1], 2]}\n",
+            "{\"l\": [null]}\n{\"l\": [{\"a\": 1}]}\n",
+            "{\"a\": \"\\ud83d\"}\n",
+            "{\"a\": \"\\udc00\\ud83d\"}\n",
+            "{\"a\": 1e400}\n",
+            "{\"a\": 01}\n",
+            "{\"a\": .5}\n",
+            "{\"a\": 1.}\n",
+            "{\"a\": \"\u{1}\"}\n",
+            "{\"a\": 1} {\"a\": 2}\n",
+            "{\"a\":\n1}\n",
+            "{\"a\": 1,}\n",
+            "{\"a\": nul}\n",
+        ] {
+            assert_as_arrow(text);
+        }
+        let wide: String =
+            (0..50).map(|i| format!("{{\"f{}\": 1, \"f{}\": {{\"x{i}\": 2}}}}\n", i * 7, i + 1000)).collect();
+        assert_as_arrow(&wide);
+        assert_as_arrow(&format!("{{\"a\": {}1{}}}\n", "[".repeat(110), "]".repeat(110)));
+        assert_as_arrow(&format!("{{\"a\": {}1{}}}\n", "[".repeat(200), "]".repeat(200)));
+    }
+
+    /// Random lines from a small grammar; arrow-json's answer is expected.
+    #[test]
+    fn random_lines_are_read_as_by_arrow() {
+        // Knuth's linear congruential generator: the same files every time.
+        struct Random(u64);
+        impl Random {
+            fn below(&mut self, below: usize) -> usize {
+                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (self.0 >> 33) as usize % below
+            }
+
+            fn value(&mut self, kinds: usize, depth: usize) -> String {
+                match self.below(if depth == 0 { kinds.min(6) } else { kinds }) {
+                    0 => "null".to_string(),
+                    1 => self.below(1000).to_string(),
+                    2 => format!("-{}.{}", self.below(10), self.below(100)),
+                    3 => format!("\"{}\"", ["", "x", "é \\n", "a long string of many bytes"][self.below(4)]),
+                    4 => ["true", "false"][self.below(2)].to_string(),
+                    5 => "123456789012345678901".to_string(),
+                    6 => {
+                        let elements: Vec<String> = (0..self.below(3)).map(|_| self.value(kinds, depth - 1)).collect();
+                        format!("[{}]", elements.join([",", " , "][self.below(2)]))
+                    }
+                    _ => self.object(kinds, depth - 1),
+                }
+            }
+
+            fn object(&mut self, kinds: usize, depth: usize) -> String {
+                let members: Vec<String> = (0..self.below(4))
+                    .map(|_| format!("\"{}\": {}", ["a", "b", "c", "d", "e"][self.below(5)], self.value(kinds, depth)))
+                    .collect();
+                format!("{{{}}}", members.join(", "))
+            }
+        }
+        let mut random = Random(7);
+        let mut good = 0;
+        for round in 0..240 {
+            // Scalars, then lists, then objects too.
+            let kinds = 3 + round % 6;
+            let text: String = (0..1 + random.below(5)).map(|_| random.object(kinds, 2) + "\n").collect();
+            good += usize::from(arrow(&text).is_some());
+            assert_as_arrow(&text);
+        }
+        assert!((80..240).contains(&good), "{good}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let table = table("\u{feff}{\"a\": 1}\n{\"a\": 2}\n", 5).unwrap();
+        assert_eq!((table.rows(), table.schema().field(0).name().as_str()), (2, "a"));
+    }
+
+    #[test]
+    fn the_earliest_error_wins() {
+        let good = "{\"a\": 1, \"b\": [1]}\n";
+        let text = |early: &str, late: &str| [&good.repeat(20), early, &good.repeat(50), late, good].concat();
+        for piece in [1, 33, 100, 1 << 20] {
+            let early = message(&text("{\"a\": \n", "3\n"), piece);
+            assert_eq!(early, "line 21 of  holds no JSON: EOF while parsing a value at column 5");
+            assert_eq!(message(&text("3\n", "{\"a\": \n"), piece), "line 21 of  holds a number instead of an object");
+            let mixed = "line 21 of  does not fit the lines before it: `a` is an object here, and a scalar before";
+            assert_eq!(message(&text("{\"a\": {\"b\": 1}}\n", "3\n"), piece), mixed);
+            // The two lines fit all others, but not each other.
+            let mixed =
+                "line 72 of  does not fit the lines before it: `n.x` is a list of scalars here, and an object before";
+            let (object, list) = ("{\"n\": {\"x\": {\"y\": 1}}}\n", "{\"n\": {\"x\": [1]}}\n");
+            assert_eq!(message(&text(object, list), piece), mixed);
+            let mixed = "line 21 of  does not fit the lines before it: `n` is a list with scalars or nulls and objects";
+            assert_eq!(message(&text("{\"n\": [null, {}]}\n", "3\n"), piece), mixed);
+            // A scalar in a list column is an error of the decoder.
+            let early = message(&text("{\"a\": 1, \"b\": 2}\n", "{\"a\": 1, \"b\": 3}\n"), piece);
+            assert!(early.starts_with("line 21 of  could not be read"), "{early}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_an_earlier_file_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let metadata = std::fs::metadata(&path).unwrap();
+            FileState::of(path, &metadata)
+        };
+        let files = [put("a", b"{}\n3\n"), put("b", b"\xff\xff\n"), put("c", b"[1]\n")];
+        let code = |files: &[FileState]| {
+            read(files, division(3, 1), &Reservation::new(&NoLimit), &TaskHandle::new()).unwrap_err().message
+        };
+        assert!(code(&files).contains("line 2 of") && code(&files[1..]).contains("is not UTF-8"));
+        assert!(code(&files[2..]).contains("JSON array"));
+    }
+
+    #[test]
+    fn a_piece_is_a_batch_and_a_cancelled_read_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = file(&dir, &"{\"a\": 1, \"b\": \"some string of a line\"}\n".repeat(60_000));
+        let taken = Reservation::new(&NoLimit);
+        let task = TaskHandle::new();
+        let files = std::slice::from_ref(&file);
+        let whole = read(files, division(2, 1 << 30), &taken, &task).unwrap();
+        assert_eq!((whole.rows(), whole.batches().len(), task.progress().rows), (60_000, 1, 60_000));
+        task.cancel();
+        let error = read(files, division(2, 1000), &taken, &task).unwrap_err();
+        assert_eq!(error.class, Class::Interrupted);
+    }
+}
