@@ -472,3 +472,40 @@ fn malformed(path: &Path, bytes: &[u8], error: Malformed) -> Diagnostic {
         .help("quotes within a field are written twice (\"\"); if they are plain characters, read it with csv().quote(None)"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::NoLimit;
+
+    /// A file of quoted line ends, CRLF, a late type and no line end at the end, and one with two errors.
+    #[test]
+    fn threads_make_no_difference() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.csv");
+        let file = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            FileState::of(path.clone(), &std::fs::metadata(&path).unwrap())
+        };
+        let table = |file: &FileState, threads, piece| {
+            let division = Division { threads, piece, chunk: 1 };
+            let files = std::slice::from_ref(file);
+            super::read(files, &CsvOptions::default(), division, &Reservation::new(&NoLimit), &TaskHandle::new())
+        };
+        let rows = "1,\"x\n y\",2013-01-02\r\n2,,\n\n3,é,2013-01-03\n".repeat(50);
+        let good = file(&format!("a,b,c\n{rows}4.5,last,"));
+        let whole = table(&good, 1, 1 << 20).unwrap().to_batch().unwrap();
+        assert_eq!(whole.num_rows(), 151);
+        for piece in [1, 33, 500] {
+            let tables: Vec<Table> = [1, 2, 3, 16].map(|threads| table(&good, threads, piece).unwrap()).into();
+            assert!(tables.iter().all(|t| t.batches() == tables[0].batches()));
+            assert_eq!(tables[0].to_batch().unwrap(), whole);
+        }
+        let bad = file(&format!("a,b,c\n{rows}1,2\n{rows}1,2,3,4\n{rows}"));
+        for threads in [1, 2, 3, 16] {
+            let error = table(&bad, threads, 33).unwrap_err();
+            // Each repetition has five lines.
+            assert!(error.message.starts_with("line 252 of"), "{error}");
+        }
+    }
+}
