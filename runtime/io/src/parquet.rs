@@ -277,8 +277,8 @@ struct Unit<'a> {
     columns: Range<usize>,
 }
 
-/// Batches of rows `i * chunk..(i + 1) * chunk` of each file. Columns are decoded apart, so that all cores share a file of
-/// one row group.
+/// Decodes each file into batches of rows `i * chunk..(i + 1) * chunk`. Columns are decoded apart, so that all cores share a
+/// file of one row group.
 fn decode(
     files: &[Opened],
     schema: &SchemaRef,

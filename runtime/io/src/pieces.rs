@@ -1,5 +1,6 @@
-//! Files are read as pieces that depend on the file alone, by all cores, in file order. Rows, batches and errors are thus
-//! the same on any number of cores.
+//! Files are read as pieces that depend on the file alone, by all cores, in file order.
+//!
+//! Rows, batches and errors are thus the same on any number of cores.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +17,7 @@ const PIECES: usize = 64;
 /// Bytes at the start of a text file whose lines say how long a line is.
 const SAMPLE: usize = 64 << 10;
 
-/// How a file is divided and by how many threads it is read. Tests make pieces tiny; the result never depends on `threads`.
+/// How a file is divided and by how many threads it is read. The result never depends on `threads`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Division {
     pub threads: usize,
@@ -42,8 +43,10 @@ impl Division {
         batch.min(text.len() / PIECES).max(self.piece)
     }
 
-    /// Runs `work` for every job on the threads. Returns the results in the order of the jobs, up to and with the earliest
-    /// error, so that the error does not depend on timing.
+    /// Runs `work` for every job on the threads.
+    ///
+    /// Returns the results in the order of the jobs, up to and with the earliest error. The error thus does not depend on
+    /// timing.
     pub fn run<J: Sync, T: Send, E: Send + From<Cancelled>>(
         &self,
         jobs: &[J],

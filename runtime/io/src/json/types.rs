@@ -1,6 +1,7 @@
-//! Types of JSON values: a join semilattice, so that types of pieces merge to the types of the file. The rules are those of
-//! `arrow_json::reader::infer_json_schema`: integers and floats are floats, other mixed scalars are strings, a scalar beside
-//! a list is a list.
+//! Types of JSON values: a join semilattice, so that types of pieces merge to the types of the file.
+//!
+//! The rules are those of `arrow_json::reader::infer_json_schema`: integers and floats are floats, other mixed scalars are
+//! strings, a scalar with a list is a list.
 
 use std::collections::HashMap;
 use std::sync::Arc;
