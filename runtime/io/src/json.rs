@@ -101,13 +101,13 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// A piece with an error: the types of the lines before it.
 struct Stopped {
-    before: Fields,
-    error: Diagnostic,
+    before: Box<Fields>,
+    error: Box<Diagnostic>,
 }
 
 impl From<Cancelled> for Stopped {
     fn from(cancelled: Cancelled) -> Self {
-        Stopped { before: Fields::default(), error: cancelled.into() }
+        Stopped { before: Box::default(), error: Box::new(cancelled.into()) }
     }
 }
 
@@ -130,7 +130,7 @@ fn schemas(
         for (piece, found) in text.pieces.iter().zip(found.by_ref()) {
             let (fields, error) = match found {
                 Ok(fields) => (fields, None),
-                Err(stopped) => (stopped.before, Some(stopped.error)),
+                Err(stopped) => (*stopped.before, Some(*stopped.error)),
             };
             if all.merge(&fields).is_err() {
                 // The line is found by adding lines to what the pieces before have.
@@ -138,7 +138,7 @@ fn schemas(
                 for fields in &earlier {
                     before.merge(fields).map_err(|e| mixed(text, 1, &e))?;
                 }
-                by_value(text, piece.clone(), before, task).map_err(|stopped| stopped.error)?;
+                by_value(text, piece.clone(), before, task).map_err(|stopped| *stopped.error)?;
             }
             if let Some(error) = error {
                 return Err(error);
@@ -170,7 +170,7 @@ fn by_value(text: &Text, piece: Range<usize>, mut fields: Fields, task: &TaskHan
                 bad_line(&text.path, first() + number, line, &what)
             }
         };
-        return Err(Stopped { before: fields, error: failed });
+        return Err(Stopped { before: Box::new(fields), error: Box::new(failed) });
     }
     Ok(fields)
 }
