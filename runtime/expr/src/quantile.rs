@@ -2,6 +2,7 @@
 
 pub mod grouped;
 
+use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -178,15 +179,28 @@ where
 
 /// The quantile of values, which are put in another order. NaN counts as the largest value.
 pub fn of(values: &mut [f64], q: f64, interpolation: Interpolation) -> Option<f64> {
-    if values.is_empty() {
-        return None;
-    }
-    let last = values.len() - 1;
+    let last = values.len().checked_sub(1)?;
+    Some(between(last, |index| *values.select_nth_unstable_by(index, f64::total_cmp).1, q, interpolation))
+}
+
+/// The quantile of values that are sorted by `f64::total_cmp`.
+pub fn of_sorted(values: &[f64], q: f64, interpolation: Interpolation) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    Some(between(last, |index| values[index], q, interpolation))
+}
+
+/// The parameters of a [`quantile`].
+pub fn parameters(function: &AggregateUDF) -> Option<(f64, Interpolation)> {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.downcast_ref::<Quantile>().map(|quantile| (quantile.q, quantile.interpolation))
+}
+
+/// The quantile of `last + 1` values, of which `at` gives the one of that rank.
+fn between(last: usize, mut at: impl FnMut(usize) -> f64, q: f64, interpolation: Interpolation) -> f64 {
     let position = q * last as f64;
-    let (low, high) = (position.floor() as usize, position.ceil() as usize);
-    let mut at = |index: usize| *values.select_nth_unstable_by(index.min(last), f64::total_cmp).1;
-    Some(match interpolation {
-        Interpolation::Nearest => at(position.round() as usize),
+    let (low, high) = (position.floor() as usize, (position.ceil() as usize).min(last));
+    match interpolation {
+        Interpolation::Nearest => at((position.round() as usize).min(last)),
         Interpolation::Lower => at(low),
         Interpolation::Higher => at(high),
         Interpolation::Midpoint if low == high => at(low),
@@ -196,7 +210,7 @@ pub fn of(values: &mut [f64], q: f64, interpolation: Interpolation) -> Option<f6
             let (a, b) = (at(low), at(high));
             a + (b - a) * (position - low as f64)
         }
-    })
+    }
 }
 
 fn append<T: ArrowPrimitiveType>(all: &mut impl Extend<T::Native>, values: &PrimitiveArray<T>) {

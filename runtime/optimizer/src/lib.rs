@@ -6,6 +6,7 @@
 mod filters;
 mod guards;
 mod order;
+mod reduce;
 mod sides;
 mod walk;
 mod windows;
@@ -150,8 +151,9 @@ impl OptimizerRule for Logical {
         // A device chooses for itself.
         if (shape.joins || shape.subqueries) && !self.for_device {
             let ordered = order::chosen(plan)?;
-            plan = ordered.data;
-            if ordered.transformed {
+            let reduced = reduce::chosen(ordered.data)?;
+            plan = reduced.data;
+            if ordered.transformed || reduced.transformed {
                 // Columns that are no longer needed above a join, and filters that stand higher than they must.
                 plan = walk::run(plan, self.those(|rule| REORDERED.contains(&rule)), |_, _, _| true, config)?;
             }

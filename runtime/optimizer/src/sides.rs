@@ -126,7 +126,7 @@ pub fn rows(plan: &LogicalPlan) -> Option<f64> {
 }
 
 /// The share of its sources' rows that a side of a join has left: what joins with it loses as much.
-fn kept(plan: &LogicalPlan) -> f64 {
+pub fn kept(plan: &LogicalPlan) -> f64 {
     match plan {
         LogicalPlan::TableScan(scan) => scan.filters.iter().map(share).product(),
         LogicalPlan::Filter(filter) => {

@@ -366,7 +366,11 @@ impl Pass {
             return one(node);
         }
         let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
-        let mut plan: Plan = Arc::new(SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true));
+        let sort = SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true);
+        let mut plan: Plan = match can_order(sort.expr(), &sort.input().schema()) {
+            true => Arc::new(OrderedExec::apart(&sort, self.cores)),
+            false => Arc::new(sort),
+        };
         for window in windows.into_iter().rev() {
             plan = by_columns(with_inputs(window, vec![plan])?);
         }

@@ -7,6 +7,7 @@
 pub(crate) mod words;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -47,6 +48,8 @@ pub struct OrderedExec {
     order: LexOrdering,
     fetch: Option<usize>,
     cores: Cores,
+    /// Each partition is sorted by itself.
+    apart: bool,
     properties: Arc<PlanProperties>,
 }
 
@@ -59,7 +62,13 @@ impl OrderedExec {
         cores: Cores,
         properties: &Arc<PlanProperties>,
     ) -> OrderedExec {
-        OrderedExec { input, order, fetch, cores, properties: Arc::clone(properties) }
+        OrderedExec { input, order, fetch, cores, apart: false, properties: Arc::clone(properties) }
+    }
+
+    /// Sorts each partition by itself, as `sort` does.
+    pub fn apart(sort: &SortExec, cores: Cores) -> OrderedExec {
+        let (input, order, properties) = (Arc::clone(sort.input()), sort.expr().clone(), Arc::clone(sort.properties()));
+        OrderedExec { input, order, fetch: sort.fetch(), cores, apart: true, properties }
     }
 }
 
@@ -96,14 +105,16 @@ impl ExecutionPlan for OrderedExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = inputs.swap_remove(0);
-        Ok(Arc::new(OrderedExec::new(input, self.order.clone(), self.fetch, self.cores, &self.properties)))
+        let (input, order, properties) = (inputs.swap_remove(0), self.order.clone(), Arc::clone(&self.properties));
+        Ok(Arc::new(OrderedExec { input, order, properties, ..*self }))
     }
 
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
+        let count = self.input.output_partitioning().partition_count();
         let work = Work {
             input: Arc::clone(&self.input),
+            partitions: if self.apart { partition..partition + 1 } else { 0..count },
             order: self.order.clone(),
             fetch: self.fetch,
             cores: self.cores,
@@ -125,6 +136,7 @@ impl ExecutionPlan for OrderedExec {
 
 struct Work {
     input: Arc<dyn ExecutionPlan>,
+    partitions: Range<usize>,
     order: LexOrdering,
     fetch: Option<usize>,
     cores: Cores,
@@ -156,11 +168,11 @@ impl Entry {
 
 impl Work {
     async fn run(self) -> Result<SendableRecordBatchStream> {
-        let partitions = self.input.output_partitioning().partition_count();
+        let partitions = self.partitions.clone();
         let schema = self.input.schema();
         let (input, context, cores) = (Arc::clone(&self.input), Arc::clone(&self.context), self.cores);
-        let mut collected = tasks_in_order(partitions, cores, move |partition| {
-            let rows = input.execute(partition, Arc::clone(&context));
+        let mut collected = tasks_in_order(partitions.len(), cores, move |number| {
+            let rows = input.execute(partitions.start + number, Arc::clone(&context));
             async move { collect(rows?).await }
         })
         .boxed();
@@ -186,7 +198,12 @@ impl Work {
             return self.external(batches, stream::empty().boxed());
         };
         let (units, layout) = (Arc::new(units), Arc::new(layout));
-        let ranges = self.ranges(&units, &layout).await?;
+        let words = self.words(&units, &layout).await?;
+        if is_sorted(&units, &layout, &words) {
+            let batches: Vec<Result<RecordBatch>> = units.iter().map(|unit| Ok(unit.batch.clone())).collect();
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches))));
+        }
+        let ranges = self.ranges(&units, words).await?;
         let count = ranges.first().map_or(0, Vec::len);
         let mut ranges: Vec<std::vec::IntoIter<Vec<Entry>>> = ranges.into_iter().map(Vec::into_iter).collect();
         let (of, reserved) = (Arc::clone(&schema), Arc::new(reservation));
@@ -220,8 +237,8 @@ impl Work {
         tasks_in_order(count, self.cores, work).try_collect().await
     }
 
-    /// The entries of each unit, by range.
-    async fn ranges(&self, units: &Arc<Vec<Unit>>, layout: &Arc<Layout>) -> Result<Vec<Vec<Vec<Entry>>>> {
+    /// The first words of each unit.
+    async fn words(&self, units: &Arc<Vec<Unit>>, layout: &Arc<Layout>) -> Result<Vec<Vec<u64>>> {
         let words = {
             let (units, layout) = (Arc::clone(units), Arc::clone(layout));
             move |number: usize| {
@@ -229,7 +246,11 @@ impl Work {
                 async move { Ok(layout.first_words(&units[number].keys, units[number].batch.num_rows())) }
             }
         };
-        let words: Vec<Vec<u64>> = tasks_in_order(units.len(), self.cores, words).try_collect().await?;
+        tasks_in_order(units.len(), self.cores, words).try_collect().await
+    }
+
+    /// The entries of each unit, by range.
+    async fn ranges(&self, units: &Arc<Vec<Unit>>, words: Vec<Vec<u64>>) -> Result<Vec<Vec<Vec<Entry>>>> {
         let rows: usize = words.iter().map(Vec::len).sum();
         let splitters = Arc::new(splitters(&words, rows.div_ceil(RANGE)));
         let words = Arc::new(words);
@@ -316,6 +337,31 @@ fn units(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatc
     }
     put(&mut waiting)?;
     Ok(units)
+}
+
+/// Whether rows are in their order already.
+fn is_sorted(units: &[Unit], layout: &Layout, words: &[Vec<u64>]) -> bool {
+    let mut last: Option<(u64, usize, usize)> = None;
+    for (unit, words) in words.iter().enumerate() {
+        for (row, word) in words.iter().enumerate() {
+            if let Some((before, of, at)) = last {
+                let later = |level: usize| {
+                    let before = layout.word(&units[of].keys, at, level);
+                    before.cmp(&layout.word(&units[unit].keys, row, level))
+                };
+                let order = before.cmp(word);
+                // Later words only of rows whose first words are equal.
+                if order.is_gt()
+                    || order.is_eq()
+                        && (1..layout.levels()).map(later).find(|order| order.is_ne()).is_some_and(|o| o.is_gt())
+                {
+                    return false;
+                }
+            }
+            last = Some((*word, unit, row));
+        }
+    }
+    true
 }
 
 /// Words that cut all of them into about so many ranges of one length.

@@ -43,8 +43,8 @@ const BATCH: usize = 16_384;
 /// Windows over one order, of which each row has its values after its columns.
 #[derive(Debug)]
 pub struct ColumnWindowsExec {
-    /// DataFusion's node, for its schema and for rows that do not fit into memory.
-    node: Arc<dyn ExecutionPlan>,
+    /// DataFusion's nodes from the lowest on, for rows that do not fit into memory.
+    nodes: Vec<Arc<dyn ExecutionPlan>>,
     windows: Vec<Arc<dyn WindowExpr>>,
     properties: Arc<PlanProperties>,
 }
@@ -65,15 +65,19 @@ impl ColumnWindowsExec {
         if windows.is_empty() || !windows.iter().all(|window| has_form(window, &input)) {
             return None;
         }
-        Some(ColumnWindowsExec {
-            node: Arc::clone(node),
-            windows: windows.to_vec(),
-            properties: Arc::clone(node.properties()),
-        })
+        let any: &dyn Any = node.children()[0].as_ref();
+        // Windows over windows: the rows are taken in once.
+        let (mut nodes, mut all) = match any.downcast_ref::<ColumnWindowsExec>() {
+            Some(below) => (below.nodes.clone(), below.windows.clone()),
+            None => (Vec::new(), Vec::new()),
+        };
+        nodes.push(Arc::clone(node));
+        all.extend_from_slice(windows);
+        Some(ColumnWindowsExec { nodes, windows: all, properties: Arc::clone(node.properties()) })
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
-        self.node.children()[0]
+        self.nodes[0].children()[0]
     }
 }
 
@@ -102,9 +106,10 @@ fn has_form(window: &Arc<dyn WindowExpr>, input: &SchemaRef) -> bool {
     let arguments = call.expressions();
     let [argument] = arguments.as_slice() else { return false };
     let Ok(dtype) = argument.data_type(input) else { return false };
+    let width = bounds(frame).ok().and_then(|(from, to)| from.zip(to)).map(|(from, to)| to - from + 1);
     // The filter of a window is not public.
     let unfiltered = || format!("{window:?}").ends_with("filter: None }");
-    by_rows && folds::has_fold(call.fun().name(), &dtype) && !call.is_distinct() && !call.is_reversed() && unfiltered()
+    by_rows && folds::has_fold(call.fun(), &dtype, width) && !call.is_distinct() && !call.is_reversed() && unfiltered()
 }
 
 fn is_unbounded(bound: &WindowFrameBound) -> bool {
@@ -146,19 +151,30 @@ impl ExecutionPlan for ColumnWindowsExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        self.node.apply_expressions(visit)
+        for node in &self.nodes {
+            if node.apply_expressions(visit)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let node = over(&self.node, inputs)?;
-        let (windows, properties) = (self.windows.clone(), Arc::clone(node.properties()));
-        Ok(Arc::new(ColumnWindowsExec { node, windows, properties }))
+        let mut nodes: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
+        for node in &self.nodes {
+            let below = nodes.last().map_or_else(|| inputs.clone(), |below| vec![Arc::clone(below)]);
+            nodes.push(over(node, below)?);
+        }
+        let windows = self.windows.clone();
+        let properties =
+            nodes.last().map_or_else(|| Arc::clone(&self.properties), |node| Arc::clone(node.properties()));
+        Ok(Arc::new(ColumnWindowsExec { nodes, windows, properties }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input().execute(partition, Arc::clone(&context))?;
-        let (node, windows, schema) = (Arc::clone(&self.node), self.windows.clone(), self.schema());
-        let result = stream::once(run(node, windows, rows, context)).try_flatten();
+        let (nodes, windows, schema) = (self.nodes.clone(), self.windows.clone(), self.schema());
+        let result = stream::once(run(nodes, windows, rows, context)).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, result)))
     }
 }
@@ -168,12 +184,12 @@ fn over(node: &Arc<dyn ExecutionPlan>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> R
 }
 
 async fn run(
-    node: Arc<dyn ExecutionPlan>,
+    nodes: Vec<Arc<dyn ExecutionPlan>>,
     windows: Vec<Arc<dyn WindowExpr>>,
     mut rows: SendableRecordBatchStream,
     context: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
-    let (input, schema) = (Arc::clone(node.children()[0]), node.schema());
+    let input = Arc::clone(nodes[0].children()[0]);
     let reservation = MemoryConsumer::new("ColumnWindows").with_can_spill(true).register(context.memory_pool());
     let mut batches: Vec<RecordBatch> = Vec::new();
     while let Some(batch) = rows.try_next().await? {
@@ -186,16 +202,26 @@ async fn run(
             let all = stream::iter(batches.into_iter().map(Ok)).chain(rows);
             let all = RecordBatchStreamAdapter::new(input.schema(), all);
             let slots = SlotsExec::ordered(input.equivalence_properties().clone(), vec![Box::pin(all)]);
-            return over(&node, vec![Arc::new(slots)])?.execute(0, context);
+            let mut plan: Arc<dyn ExecutionPlan> = Arc::new(slots);
+            for node in &nodes {
+                plan = over(node, vec![plan])?;
+            }
+            return plan.execute(0, context);
         }
     }
-    let batch = concat_batches(&input.schema(), &batches)?;
+    let mut whole = concat_batches(&input.schema(), &batches)?;
     drop(batches);
-    let rows = batch.num_rows();
-    let values = windows.iter().map(|window| values(window, &batch)).collect::<Result<Vec<_>>>()?;
-    let columns = batch.columns().iter().cloned().chain(values).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    let whole = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
+    let rows = whole.num_rows();
+    let mut windows = windows.into_iter();
+    for node in &nodes {
+        let schema = node.schema();
+        let count = schema.fields().len() - whole.num_columns();
+        let values = windows.by_ref().take(count).map(|window| values(&window, &whole)).collect::<Result<Vec<_>>>()?;
+        let columns = whole.columns().iter().cloned().chain(values).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
+    }
+    let schema = whole.schema();
     let pieces = (0..rows).step_by(BATCH).map(move |start| {
         // Held until the last piece is taken.
         let _ = &reservation;
@@ -249,7 +275,7 @@ fn values(window: &Arc<dyn WindowExpr>, batch: &RecordBatch) -> Result<ArrayRef>
         }
     };
     let frames = Frames::new(partitions, bounds(frame)?, peers.as_deref(), rows);
-    let value = folds::fold(call.fun().name(), call.ignore_nulls(), &argument, &frames)?;
+    let value = folds::fold(call.fun(), call.ignore_nulls(), &argument, &frames)?;
     let field = call.field();
     match value.data_type() == field.data_type() {
         true => Ok(value),

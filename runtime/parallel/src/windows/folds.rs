@@ -7,13 +7,21 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, I
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::internal_err;
 use datafusion::error::Result;
+use datafusion::logical_expr::AggregateUDF;
+use onrush_expr::quantile::{Interpolation, of_sorted, parameters};
 
 use super::{is_float, taken};
 use crate::sort::words::{Keys, has_words};
 
-/// Whether a function of this name over values of this type has a fold here.
-pub fn has_fold(name: &str, dtype: &DataType) -> bool {
-    match name {
+/// Rows of a frame of which the values are kept in order.
+const SORTED: i64 = 4_096;
+
+/// Whether a function over values of this type has a fold here. `width`: the rows of its frames, if they have a fixed number.
+pub fn has_fold(function: &AggregateUDF, dtype: &DataType, width: Option<i64>) -> bool {
+    if parameters(function).is_some() {
+        return width.is_some_and(|width| width <= SORTED);
+    }
+    match function.name() {
         "count" | "first_value" | "last_value" => true,
         "sum" => is_float(dtype) || matches!(dtype, DataType::Int64 | DataType::UInt64),
         "avg" | "var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop" => is_float(dtype),
@@ -285,8 +293,40 @@ fn rows_of(states: Vec<u32>) -> Vec<Option<u32>> {
     states.into_iter().map(|row| row.checked_sub(1)).collect()
 }
 
+/// Quantiles of frames, of which the values are kept in order.
+fn quantiles(values: &Float64Array, frames: &Frames, q: f64, interpolation: Interpolation) -> Float64Array {
+    let mut results = Vec::with_capacity(values.len());
+    let mut sorted: Vec<f64> = Vec::new();
+    for partition in &frames.partitions {
+        sorted.clear();
+        let (mut first, mut end) = (partition.start, partition.start);
+        for row in partition.clone() {
+            let (from, to) = (frames.of[row].0 as usize, frames.of[row].1 as usize);
+            let place = |sorted: &[f64], value: f64| sorted.partition_point(|other| other.total_cmp(&value).is_lt());
+            for row in end..to.max(end) {
+                if values.is_valid(row) {
+                    let value = values.value(row);
+                    sorted.insert(place(&sorted, value), value);
+                }
+            }
+            for row in first..from.max(first) {
+                if values.is_valid(row) && row < to.max(end) {
+                    sorted.remove(place(&sorted, values.value(row)));
+                }
+            }
+            (first, end) = (from.max(first), to.max(end));
+            results.push(of_sorted(&sorted, q, interpolation));
+        }
+    }
+    results.into_iter().collect()
+}
+
 /// The aggregate of each row's frame.
-pub fn fold(name: &str, ignore_nulls: bool, values: &ArrayRef, frames: &Frames) -> Result<ArrayRef> {
+pub fn fold(function: &AggregateUDF, ignore_nulls: bool, values: &ArrayRef, frames: &Frames) -> Result<ArrayRef> {
+    if let Some((q, interpolation)) = parameters(function) {
+        return Ok(Arc::new(quantiles(values.as_primitive::<Float64Type>(), frames, q, interpolation)));
+    }
+    let name = function.name();
     let sums = |values: &Float64Array| Sums { values, add: |a, b| a + b }.frames(frames);
     let variance = |most: f64, less: f64, root: bool| -> ArrayRef {
         let states = Variances(values.as_primitive::<Float64Type>()).frames(frames);
