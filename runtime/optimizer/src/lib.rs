@@ -150,10 +150,11 @@ impl OptimizerRule for Logical {
         }
         // A device chooses for itself.
         if (shape.joins || shape.subqueries) && !self.for_device {
-            let ordered = order::chosen(plan)?;
+            let lowered = reduce::semi_joins_first(plan)?;
+            let ordered = order::chosen(lowered.data)?;
             let reduced = reduce::chosen(ordered.data)?;
             plan = reduced.data;
-            if ordered.transformed || reduced.transformed {
+            if lowered.transformed || ordered.transformed || reduced.transformed {
                 // Columns that are no longer needed above a join, and filters that stand higher than they must.
                 plan = walk::run(plan, self.those(|rule| REORDERED.contains(&rule)), |_, _, _| true, config)?;
             }

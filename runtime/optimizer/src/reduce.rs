@@ -3,6 +3,8 @@
 //!
 //! `select ... from lineitem join part ... where l_quantity < (select avg(l_quantity) ... where l_partkey = p_partkey)` groups the rows of
 //! the parts that are left, not those of all parts.
+//!
+//! Semi-joins with few keys run before inner joins: `(a join b) semi c on a.x = c.y` is `(a semi c) join b`.
 
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use crate::sides::{kept, may_swap, rows};
 const MANY: f64 = 20.0;
 /// The part of its table's rows that an input has left, at most, to be such a list of keys.
 const FEW: f64 = 0.2;
+/// Rows for each key from which on a semi-join comes before the joins below it.
+const FEWER: f64 = 5.0;
 
 /// A plan whose groups are those that joins above them can take.
 pub fn chosen(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -47,6 +51,59 @@ pub fn chosen(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             false => Ok(Transformed::yes(LogicalPlan::Join(new))),
         }
     })
+}
+
+/// A plan whose semi-joins with few keys stand below inner joins.
+pub fn semi_joins_first(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
+        let plain = join.join_type == JoinType::LeftSemi && join.filter.is_none();
+        if !plain || !may_swap(join) || join.null_equality != NullEquality::NullEqualsNothing {
+            return Ok(Transformed::no(node));
+        }
+        match lowered(&join.left, join)? {
+            Some(new) => Ok(Transformed::yes(new)),
+            None => Ok(Transformed::no(node)),
+        }
+    })
+}
+
+/// A tree of inner joins with the semi-join around one of its inputs.
+fn lowered(plan: &LogicalPlan, semi: &Join) -> Result<Option<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Projection(projection) if projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_))) => {
+            let new = lowered(&projection.input, semi)?;
+            new.map(|input| plan.with_new_exprs(projection.expr.clone(), vec![input])).transpose()
+        }
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner && may_swap(join) => {
+            let mut new = join.clone();
+            for left in [true, false] {
+                let side = if left { &mut new.left } else { &mut new.right };
+                let all = |(key, _): &(Expr, Expr)| key.column_refs().iter().all(|c| side.schema().has_column(c));
+                if semi.on.iter().all(all) {
+                    let input = match lowered(side, semi)? {
+                        Some(input) => input,
+                        None if is_few(semi, side) => {
+                            let mut around = semi.clone();
+                            around.left = Arc::clone(side);
+                            around.schema = Arc::clone(side.schema());
+                            LogicalPlan::Join(around)
+                        }
+                        None => return Ok(None),
+                    };
+                    *side = Arc::new(input);
+                    return Ok(Some(LogicalPlan::Join(new)));
+                }
+            }
+            Ok(None)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether a semi-join leaves few rows of an input.
+fn is_few(semi: &Join, input: &LogicalPlan) -> bool {
+    rows(&semi.right).zip(rows(input)).is_some_and(|(keys, rows)| keys * FEWER < rows)
 }
 
 /// A plan with groups by `key`, over the rows whose key `other` has in its column. `None` if that gains nothing.

@@ -112,8 +112,11 @@ pub fn rows(plan: &LogicalPlan) -> Option<f64> {
         LogicalPlan::Join(join) => {
             let (left, right) = (rows(&join.left)?, rows(&join.right)?);
             match join.join_type {
-                JoinType::LeftSemi | JoinType::LeftAnti => left * 0.5,
-                JoinType::RightSemi | JoinType::RightAnti => right * 0.5,
+                // A key of the other side has a few rows of this one.
+                JoinType::LeftSemi => (left * 0.5).min(right * 2.0),
+                JoinType::RightSemi => (right * 0.5).min(left * 2.0),
+                JoinType::LeftAnti => left * 0.5,
+                JoinType::RightAnti => right * 0.5,
                 JoinType::LeftMark => left,
                 JoinType::RightMark => right,
                 _ if join.on.is_empty() => left * right,

@@ -6,6 +6,7 @@
 
 mod columnwise;
 mod exchange;
+mod filter;
 mod gather;
 mod group;
 mod numbers;

@@ -8,6 +8,7 @@ use datafusion::common::{JoinType, Result};
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
@@ -29,6 +30,7 @@ use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::HeldRows;
 
 use crate::exchange::ExchangeExec;
+use crate::filter::ConditionsExec;
 use crate::gather::GatherExec;
 use crate::group::{GroupExec, merged, merges, partial};
 use crate::numbers::NumbersExec;
@@ -119,7 +121,7 @@ fn is_exchanged(plan: &Plan) -> bool {
     cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
 }
 
-/// The rows of a plan, about: sources are counted, and a filter leaves a quarter. `None` if a source is not in memory.
+/// The rows of a plan, about: sources are counted, and each condition of a filter leaves a third. `None` if a source is not in memory.
 fn rows(plan: &Plan) -> Option<usize> {
     if let Some(source) = cast::<DataSourceExec>(plan) {
         let source: &dyn Any = source.data_source().as_ref();
@@ -127,9 +129,9 @@ fn rows(plan: &Plan) -> Option<usize> {
     }
     let inputs = plan.children().into_iter().map(rows).collect::<Option<Vec<_>>>()?;
     let most = inputs.iter().copied().max()?;
-    Some(match cast::<FilterExec>(plan).is_some() {
-        true => most / 4,
-        false => most,
+    Some(match cast::<FilterExec>(plan) {
+        Some(filter) => split_conjunction(filter.predicate()).iter().fold(most, |rows, _| rows / 3),
+        None => most,
     })
 }
 
@@ -225,7 +227,11 @@ impl Pass {
             || cast::<UnnestExec>(node).is_some();
         if (by_batch && node.fetch().is_none() && !volatile(node)?) || cast::<UnionExec>(node).is_some() {
             let inputs = node.children().into_iter().map(|input| self.node(input, sorted)).collect::<Result<_>>()?;
-            return Self::over(node, inputs);
+            let node = Self::over(node, inputs)?;
+            return Ok(match ConditionsExec::of(&node)? {
+                Some(filter) => Arc::new(filter),
+                None => node,
+            });
         }
         self.serial(node, sorted)
     }
