@@ -3,6 +3,7 @@
 //! Few groups: each partition is aggregated by itself, and the states are merged in the order of the partitions. Many groups: rows are
 //! hash-partitioned by their keys, so that each group sees its rows in their order. The rows of the first partition decide.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use arrow::array::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -49,6 +51,15 @@ impl GroupExec {
         );
         let merges = merges(&aggregate);
         GroupExec { aggregate, input, merges, cores, properties: Arc::new(properties) }
+    }
+}
+
+impl GroupExec {
+    /// The column of the input that a column of the result groups by.
+    pub fn key(&self, place: usize) -> Option<usize> {
+        let keys = self.aggregate.group_expr().expr();
+        let key: &dyn Any = keys.get(place)?.0.as_ref();
+        key.downcast_ref::<Column>().map(Column::index)
     }
 }
 

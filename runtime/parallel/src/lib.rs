@@ -9,6 +9,7 @@ mod exchange;
 mod filter;
 mod gather;
 mod group;
+mod keys;
 mod numbers;
 mod pass;
 mod slots;

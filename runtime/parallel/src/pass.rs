@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinType, Result};
+use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -33,11 +33,12 @@ use crate::exchange::ExchangeExec;
 use crate::filter::ConditionsExec;
 use crate::gather::GatherExec;
 use crate::group::{GroupExec, merged, merges, partial};
+use crate::keys::NoteKeysExec;
 use crate::numbers::NumbersExec;
 use crate::sort::{OrderedExec, can_order};
 use crate::top::TopExec;
 use crate::windows::ColumnWindowsExec;
-use crate::{Cores, columnwise};
+use crate::{Cores, columnwise, keys};
 
 /// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times more: those
 /// would be copied to build one table on several cores.
@@ -121,18 +122,33 @@ fn is_exchanged(plan: &Plan) -> bool {
     cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
 }
 
-/// The rows of a plan, about: sources are counted, and each condition of a filter leaves a third. `None` if a source is not in memory.
+/// The rows of a plan, about. `None` if a source is not in memory.
 fn rows(plan: &Plan) -> Option<usize> {
+    estimate(plan).map(|(rows, _)| rows as usize)
+}
+
+/// The rows of a plan, and the part of its source's rows that they are: a condition leaves a third, and a join as much of one side as is
+/// left of the other.
+fn estimate(plan: &Plan) -> Option<(f64, f64)> {
     if let Some(source) = cast::<DataSourceExec>(plan) {
         let source: &dyn Any = source.data_source().as_ref();
-        return source.downcast_ref::<HeldRows>().map(|rows| rows.table().rows());
+        return source.downcast_ref::<HeldRows>().map(|rows| (rows.table().rows() as f64, 1.0));
     }
-    let inputs = plan.children().into_iter().map(rows).collect::<Option<Vec<_>>>()?;
-    let most = inputs.iter().copied().max()?;
-    Some(match cast::<FilterExec>(plan) {
-        Some(filter) => split_conjunction(filter.predicate()).iter().fold(most, |rows, _| rows / 3),
-        None => most,
-    })
+    let inputs = plan.children().into_iter().map(estimate).collect::<Option<Vec<_>>>()?;
+    if let Some(filter) = cast::<FilterExec>(plan) {
+        let (rows, part) = inputs.first()?;
+        let left = 3f64.powi(-(split_conjunction(filter.predicate()).len() as i32));
+        return Some((rows * left, part * left));
+    }
+    let most = inputs.iter().map(|(rows, _)| *rows).fold(0.0, f64::max);
+    let part = inputs.iter().map(|(_, part)| *part).fold(1.0, f64::min);
+    match cast::<HashJoinExec>(plan) {
+        Some(_) => {
+            let larger = inputs.iter().find(|(rows, _)| *rows == most)?.1;
+            Some((most * (part / larger).min(1.0), part))
+        }
+        None => Some((most, part)),
+    }
 }
 
 /// Whether a node calculates something that differs from call to call.
@@ -277,8 +293,24 @@ impl Pass {
             return self.serial(node, sorted);
         }
         let probe_order = sorted && node.output_ordering().is_some();
-        let left = self.node(join.left(), false)?;
-        let right = self.node(join.right(), probe_order)?;
+        let mut left = self.node(join.left(), false)?;
+        let mut right = self.node(join.right(), probe_order)?;
+        // Rows of the probe side without a match are not in the result, nor do they change it.
+        let drops = matches!(join.join_type(), Inner | Left | LeftSemi | LeftAnti | LeftMark | RightSemi);
+        if drops && partitions(&right) > 1 && join.null_equality() == NullEquality::NullEqualsNothing {
+            let bits = |key: &Arc<dyn PhysicalExpr>, of: &Plan| {
+                key.data_type(&of.schema()).is_ok_and(|dtype| keys::has_bits(&dtype))
+            };
+            let usable = join.on().iter().find_map(|(left_key, right_key)| {
+                let place = (right_key.as_ref() as &dyn Any).downcast_ref::<Column>()?.index();
+                (bits(left_key, &left) && bits(right_key, &right)).then(|| (Arc::clone(left_key), place))
+            });
+            if let Some((key, place)) = usable {
+                let shared = Arc::new(keys::Keys::default());
+                right = keys::reduced(&right, place, &shared)?;
+                left = Arc::new(NoteKeysExec::new(left, key, shared));
+            }
+        }
         // Joins of frames give their rows in the order of the probe side.
         let hidden = |key: &Arc<dyn PhysicalExpr>| {
             let any: &dyn Any = key.as_ref();
