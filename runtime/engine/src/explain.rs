@@ -98,7 +98,7 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Na
         below.extend(collect(child, all));
     }
     all.insert(id(plan), below.clone());
-    let any: &dyn Any = plan.as_ref();
+    let any: &dyn Any = onrush_parallel::stands_for(plan).as_ref();
     let mut names = Names::new();
     for field in plan.schema().fields() {
         if let Some(text) = below.get(field.name()) {
@@ -112,7 +112,7 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Na
                 names.insert(item.alias.clone(), words::expr(&item.expr, &below));
             }
         }
-    } else if let Some(windows) = windows(plan) {
+    } else if let Some(windows) = windows(plan).or_else(|| onrush_parallel::windows(plan)) {
         for window in windows {
             if !words::is_telling(window.name()) {
                 names.insert(window.name().to_string(), words::window(window, &below));
@@ -262,6 +262,7 @@ impl Tree<'_> {
 
     /// A node in a line; `None` for a node that is not a step of the user.
     fn line(&self, plan: &Arc<dyn ExecutionPlan>, names: &Names) -> Option<String> {
+        let plan = onrush_parallel::stands_for(plan);
         let any: &dyn Any = plan.as_ref();
         if any.is::<DescribeExec>() {
             return Some("describe".to_string());
@@ -273,6 +274,10 @@ impl Tree<'_> {
             return projection(node, names);
         }
         if let Some(node) = any.downcast_ref::<AggregateExec>() {
+            // The states of each partition: the line above has the aggregates.
+            if matches!(node.mode(), AggregateMode::Partial) {
+                return None;
+            }
             let aggregates: Vec<String> = node.aggr_expr().iter().map(|a| words::aggregate(a, names)).collect();
             let keys: Vec<String> = node.group_expr().expr().iter().map(|(e, _)| words::expr(e, names)).collect();
             return Some(match (aggregates.is_empty(), keys.is_empty()) {
@@ -281,7 +286,7 @@ impl Tree<'_> {
                 _ => format!("aggregate {} by {}", aggregates.join(", "), keys.join(", ")),
             });
         }
-        if let Some(windows) = windows(plan) {
+        if let Some(windows) = windows(plan).or_else(|| onrush_parallel::windows(plan)) {
             let shown = windows.iter().filter(|w| !words::is_row(w.name()));
             let shown: Vec<String> = shown.map(|w| words::window(w, names)).collect();
             return (!shown.is_empty()).then(|| format!("window {}", shown.join(", ")));
@@ -325,7 +330,12 @@ impl Tree<'_> {
             | "SortPreservingMergeExec"
             | "CoalescePartitionsExec"
             | "RepartitionExec"
-            | "BufferExec" => return None,
+            | "BufferExec"
+            | "GatherExec"
+            | "NoteKeysExec"
+            | "NumbersExec"
+            | "TopExec"
+            | "ColumnwiseExec" => return None,
             "CrossJoinExec" => "cross join".to_string(),
             "UnionExec" | "InterleaveExec" | "ConcatExec" => "concat".to_string(),
             "UnnestExec" => "explode".to_string(),

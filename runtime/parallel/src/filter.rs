@@ -66,6 +66,11 @@ impl ConditionsExec {
         Ok(Some(ConditionsExec { node: Arc::clone(node), conditions, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
+    /// DataFusion's filter, which this node stands for.
+    pub fn node(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.node
+    }
+
     fn filter(&self) -> Option<&FilterExec> {
         let any: &dyn Any = self.node.as_ref();
         any.downcast_ref::<FilterExec>()
@@ -154,11 +159,6 @@ impl DisplayAs for ConditionsExec {
 impl ExecutionPlan for ConditionsExec {
     fn name(&self) -> &str {
         "ConditionsExec"
-    }
-
-    /// `explain` shows the filter that this node stands for.
-    fn downcast_delegate(&self) -> Option<&dyn ExecutionPlan> {
-        Some(self.node.as_ref())
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {

@@ -12,6 +12,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
@@ -195,6 +196,18 @@ where
         }
     };
     stream::iter(0..count).map(started).buffered(cores.window())
+}
+
+/// A stream whose rows are counted for `explain_analyze`.
+pub fn counted(
+    rows: SendableRecordBatchStream,
+    metrics: &ExecutionPlanMetricsSet,
+    partition: usize,
+) -> SendableRecordBatchStream {
+    let count = MetricBuilder::new(metrics).output_rows(partition);
+    let schema = rows.schema();
+    let rows = rows.inspect_ok(move |batch| count.add(batch.num_rows()));
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 /// All batches of a stream.

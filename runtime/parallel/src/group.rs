@@ -15,6 +15,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
@@ -23,7 +24,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::Cores;
 use crate::exchange::{PARTITIONS, exchanged};
-use crate::gather::{collect, plan_in_order, streams_in_order};
+use crate::gather::{collect, counted, plan_in_order, streams_in_order};
 use crate::slots::{SlotsExec, batches};
 
 /// Rows for each group in the first partition from which on groups are few.
@@ -34,7 +35,9 @@ const FEW: usize = 16;
 pub struct GroupExec {
     /// Over one partition: its input is not used.
     aggregate: Arc<AggregateExec>,
+    node: Arc<dyn ExecutionPlan>,
     input: Arc<dyn ExecutionPlan>,
+    metrics: ExecutionPlanMetricsSet,
     /// All aggregates have states that are small and can be merged.
     merges: bool,
     cores: Cores,
@@ -50,11 +53,18 @@ impl GroupExec {
             Boundedness::Bounded,
         );
         let merges = merges(&aggregate);
-        GroupExec { aggregate, input, merges, cores, properties: Arc::new(properties) }
+        let node = Arc::<AggregateExec>::clone(&aggregate);
+        let metrics = ExecutionPlanMetricsSet::new();
+        GroupExec { aggregate, node, input, metrics, merges, cores, properties: Arc::new(properties) }
     }
 }
 
 impl GroupExec {
+    /// DataFusion's aggregate, which this node stands for.
+    pub fn node(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.node
+    }
+
     /// The column of the input that a column of the result groups by.
     pub fn key(&self, place: usize) -> Option<usize> {
         let keys = self.aggregate.group_expr().expr();
@@ -154,6 +164,10 @@ impl ExecutionPlan for GroupExec {
         Ok(Arc::new(GroupExec::new(Arc::clone(&self.aggregate), inputs.swap_remove(0), self.cores)))
     }
 
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
         let work = Work {
@@ -171,7 +185,7 @@ impl ExecutionPlan for GroupExec {
                 Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
             })
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        Ok(counted(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), &self.metrics, 0))
     }
 }
 

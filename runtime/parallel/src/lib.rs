@@ -17,10 +17,30 @@ mod sort;
 mod top;
 mod windows;
 
+use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_plan::ExecutionPlan;
+
 pub use pass::parallel;
+
+/// DataFusion's node that one of this crate stands for, for those who show plans.
+pub fn stands_for(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    let any: &dyn Any = plan.as_ref();
+    let filter = any.downcast_ref().map(filter::ConditionsExec::node);
+    let group = any.downcast_ref().map(group::GroupExec::node);
+    let sort = any.downcast_ref().map(sort::OrderedExec::node);
+    filter.or(group).or(sort).unwrap_or(plan)
+}
+
+/// The windows of a node of this crate.
+pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref().map(windows::ColumnWindowsExec::windows)
+}
 
 /// Rows of a partition.
 pub const CHUNK: usize = 131_072;

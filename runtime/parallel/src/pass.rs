@@ -221,7 +221,7 @@ impl Pass {
             let input = self.node(merge.input(), true)?;
             let (order, fetch) = (merge.expr().clone(), merge.fetch());
             return Ok(match can_order(&order, &input.schema()) {
-                true => Arc::new(OrderedExec::new(input, order, fetch, self.cores, node.properties())),
+                true => Arc::new(OrderedExec::new(input, order, fetch, self.cores, node)),
                 false => Arc::new(SortExec::new(order, self.one(input, false)).with_fetch(fetch)),
             });
         }
@@ -361,7 +361,7 @@ impl Pass {
             }
             fetch if can_order(sort.expr(), &sort.input().schema()) && !sort.preserve_partitioning() => {
                 let order = sort.expr().clone();
-                Ok(Arc::new(OrderedExec::new(input, order, fetch, self.cores, node.properties())))
+                Ok(Arc::new(OrderedExec::new(input, order, fetch, self.cores, node)))
             }
             _ => Self::over(node, vec![self.one(input, false)]),
         }
@@ -405,8 +405,9 @@ impl Pass {
         }
         let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
         let sort = SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true);
-        let mut plan: Plan = match can_order(sort.expr(), &sort.input().schema()) {
-            true => Arc::new(OrderedExec::apart(&sort, self.cores)),
+        let ordered = can_order(sort.expr(), &sort.input().schema());
+        let mut plan: Plan = match ordered {
+            true => Arc::new(OrderedExec::apart(sort, self.cores)),
             false => Arc::new(sort),
         };
         for window in windows.into_iter().rev() {

@@ -19,12 +19,13 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
-use crate::gather::{collect, tasks_in_order};
+use crate::gather::{collect, counted, tasks_in_order};
 use crate::slots::SlotsExec;
 use crate::{CHUNK, Cores};
 use words::{Keys, Layout};
@@ -50,25 +51,34 @@ pub struct OrderedExec {
     cores: Cores,
     /// Each partition is sorted by itself.
     apart: bool,
-    properties: Arc<PlanProperties>,
+    /// DataFusion's sort, which this node stands for.
+    node: Arc<dyn ExecutionPlan>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl OrderedExec {
-    /// `properties`: of the sort in one partition that this node stands for.
+    /// `node`: the sort in one partition that this node stands for.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
         order: LexOrdering,
         fetch: Option<usize>,
         cores: Cores,
-        properties: &Arc<PlanProperties>,
+        node: &Arc<dyn ExecutionPlan>,
     ) -> OrderedExec {
-        OrderedExec { input, order, fetch, cores, apart: false, properties: Arc::clone(properties) }
+        let (node, metrics) = (Arc::clone(node), ExecutionPlanMetricsSet::new());
+        OrderedExec { input, order, fetch, cores, apart: false, node, metrics }
     }
 
     /// Sorts each partition by itself, as `sort` does.
-    pub fn apart(sort: &SortExec, cores: Cores) -> OrderedExec {
-        let (input, order, properties) = (Arc::clone(sort.input()), sort.expr().clone(), Arc::clone(sort.properties()));
-        OrderedExec { input, order, fetch: sort.fetch(), cores, apart: true, properties }
+    pub fn apart(sort: SortExec, cores: Cores) -> OrderedExec {
+        let (input, order, fetch) = (Arc::clone(sort.input()), sort.expr().clone(), sort.fetch());
+        let metrics = ExecutionPlanMetricsSet::new();
+        OrderedExec { input, order, fetch, cores, apart: true, node: Arc::new(sort), metrics }
+    }
+
+    /// DataFusion's sort.
+    pub fn node(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.node
     }
 }
 
@@ -85,7 +95,11 @@ impl ExecutionPlan for OrderedExec {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+        self.node.properties()
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -105,8 +119,8 @@ impl ExecutionPlan for OrderedExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let (input, order, properties) = (inputs.swap_remove(0), self.order.clone(), Arc::clone(&self.properties));
-        Ok(Arc::new(OrderedExec { input, order, properties, ..*self }))
+        let (input, order, node) = (inputs.swap_remove(0), self.order.clone(), Arc::clone(&self.node));
+        Ok(Arc::new(OrderedExec { input, order, node, metrics: ExecutionPlanMetricsSet::new(), ..*self }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -130,7 +144,7 @@ impl ExecutionPlan for OrderedExec {
             left -= taken.num_rows();
             taken
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        Ok(counted(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), &self.metrics, partition))
     }
 }
 

@@ -26,6 +26,7 @@ use datafusion::physical_expr::window::{
     PlainAggregateWindowExpr, SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
 };
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
@@ -34,6 +35,7 @@ use datafusion::physical_plan::{
 use datafusion::scalar::ScalarValue;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use crate::gather::counted;
 use crate::slots::SlotsExec;
 use folds::Frames;
 
@@ -47,6 +49,7 @@ pub struct ColumnWindowsExec {
     nodes: Vec<Arc<dyn ExecutionPlan>>,
     windows: Vec<Arc<dyn WindowExpr>>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 fn windows(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
@@ -73,7 +76,13 @@ impl ColumnWindowsExec {
         };
         nodes.push(Arc::clone(node));
         all.extend_from_slice(windows);
-        Some(ColumnWindowsExec { nodes, windows: all, properties: Arc::clone(node.properties()) })
+        let (properties, metrics) = (Arc::clone(node.properties()), ExecutionPlanMetricsSet::new());
+        Some(ColumnWindowsExec { nodes, windows: all, properties, metrics })
+    }
+
+    /// The windows, from the lowest node on.
+    pub fn windows(&self) -> &[Arc<dyn WindowExpr>] {
+        &self.windows
     }
 
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
@@ -168,14 +177,18 @@ impl ExecutionPlan for ColumnWindowsExec {
         let windows = self.windows.clone();
         let properties =
             nodes.last().map_or_else(|| Arc::clone(&self.properties), |node| Arc::clone(node.properties()));
-        Ok(Arc::new(ColumnWindowsExec { nodes, windows, properties }))
+        Ok(Arc::new(ColumnWindowsExec { nodes, windows, properties, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input().execute(partition, Arc::clone(&context))?;
         let (nodes, windows, schema) = (self.nodes.clone(), self.windows.clone(), self.schema());
         let result = stream::once(run(nodes, windows, rows, context)).try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, result)))
+        Ok(counted(Box::pin(RecordBatchStreamAdapter::new(schema, result)), &self.metrics, partition))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 }
 
