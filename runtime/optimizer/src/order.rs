@@ -17,7 +17,7 @@ use onrush_logical::rows::Held;
 use crate::sides::{may_swap, rows};
 
 /// Another order must promise this part of the rows that joins give, or the written one stays.
-const BETTER: f64 = 0.8;
+const BETTER: f64 = 0.98;
 
 /// A plan whose inner joins come in an order with few rows between them, and whether it has changed.
 pub fn chosen(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

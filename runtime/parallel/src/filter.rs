@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{BatchCoalescer, prep_null_mask_filter, take};
+use arrow::compute::{BatchCoalescer, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -196,7 +196,7 @@ impl ExecutionPlan for ConditionsExec {
         let schema = self.schema();
         let projection = self.filter().and_then(|filter| filter.projection().as_ref().map(|columns| columns.to_vec()));
         let (of, conditions) = (Arc::clone(&schema), Arc::clone(&self.conditions));
-        let out = BatchCoalescer::new(Arc::clone(&schema), BATCH);
+        let out = coalescer(&schema);
         let measured = BaselineMetrics::new(&self.metrics, partition);
         let state = (rows, out, false);
         let filtered = stream::unfold(state, move |(mut rows, mut out, mut ended)| {
@@ -222,7 +222,7 @@ impl ExecutionPlan for ConditionsExec {
                     };
                     if let Err(error) = done {
                         ended = true;
-                        return Some((Err(error), (rows, BatchCoalescer::new(of, BATCH), ended)));
+                        return Some((Err(error), (rows, coalescer(&of), ended)));
                     }
                 }
             }
@@ -235,6 +235,11 @@ impl ExecutionPlan for ConditionsExec {
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
     }
+}
+
+/// Puts small batches together; those of a quarter of the size are passed on.
+pub fn coalescer(schema: &SchemaRef) -> BatchCoalescer {
+    BatchCoalescer::new(Arc::clone(schema), BATCH).with_biggest_coalesce_batch_size(Some(BATCH / 4))
 }
 
 /// Rows of a batch: all, those of a mask, or those of these numbers.
@@ -295,7 +300,7 @@ fn put(
         }
         Left::Mask(mask) => {
             let same = of_result(&|column| Ok(Arc::clone(column)), rows)?;
-            out.push_batch_with_filter(same, &BooleanArray::new(mask, None))?;
+            out.push_batch(filter_record_batch(&same, &BooleanArray::new(mask, None))?)?;
         }
         Left::All => out.push_batch(of_result(&|column| Ok(Arc::clone(column)), rows)?)?,
     }

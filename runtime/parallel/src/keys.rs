@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::BatchCoalescer;
+use arrow::compute::{BatchCoalescer, filter_record_batch};
 use arrow::datatypes::{
     DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
 };
@@ -30,6 +30,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Exe
 use futures::{StreamExt, stream};
 
 use crate::exchange::ExchangeExec;
+use crate::filter::coalescer;
 use crate::gather::GatherExec;
 use crate::group::GroupExec;
 
@@ -39,8 +40,6 @@ const MOST_KEYS: usize = 2_000_000;
 const MOST_BITS: u64 = 1 << 25;
 /// Rows of a partition after which a bitmap that drops less than a third of them is no longer asked.
 const TRIED: usize = 32_768;
-/// Rows of a batch of the result.
-const BATCH: usize = 8_192;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -106,14 +105,33 @@ impl Bitmap {
     }
 
     fn holds(&self, keys: &ArrayRef) -> BooleanBuffer {
-        let mut mask = vec![false; keys.len()];
         let bits = self.bits.len() as u64;
         let values = self.bits.values();
-        each_key(keys, |row, key| {
+        let holds = |key: i64| {
             let bit = key.wrapping_sub(self.least) as u64;
-            mask[row] = bit < bits && values[(bit / 8) as usize] >> (bit % 8) & 1 == 1;
-        });
-        BooleanBuffer::from(mask)
+            bit < bits && values[(bit / 8) as usize] >> (bit % 8) & 1 == 1
+        };
+        macro_rules! mask {
+            ($($dtype:ident => $type:ty),*) => {
+                match keys.data_type() {
+                    $(DataType::$dtype => {
+                        let keys = keys.as_primitive::<$type>();
+                        let values = keys.values();
+                        let mask = BooleanBuffer::collect_bool(values.len(), |row| holds(i64::from(values[row])));
+                        match keys.nulls() {
+                            Some(nulls) => &mask & nulls.inner(),
+                            None => mask,
+                        }
+                    })*
+                    // `has_bits` has no other.
+                    _ => BooleanBuffer::new_set(keys.len()),
+                }
+            };
+        }
+        mask! {
+            Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type, Int64 => Int64Type,
+            UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, Date32 => Date32Type
+        }
     }
 }
 
@@ -270,8 +288,7 @@ impl ExecutionPlan for WithKeysExec {
         let schema = self.schema();
         let (key, keys) = (Arc::clone(&self.key), Arc::clone(&self.keys));
         let measured = BaselineMetrics::new(&self.metrics, partition);
-        let state =
-            State { rows, out: BatchCoalescer::new(Arc::clone(&schema), BATCH), seen: 0, kept: 0, ended: false };
+        let state = State { rows, out: coalescer(&schema), seen: 0, kept: 0, ended: false };
         let filtered = stream::unfold(state, move |mut state| {
             let (key, keys, measured) = (Arc::clone(&key), Arc::clone(&keys), measured.clone());
             async move {
@@ -328,7 +345,7 @@ impl State {
         let mask = bitmap.holds(&key.evaluate(&batch)?.into_array(batch.num_rows())?);
         self.seen += batch.num_rows();
         self.kept += mask.count_set_bits();
-        Ok(self.out.push_batch_with_filter(batch, &BooleanArray::new(mask, None))?)
+        Ok(self.out.push_batch(filter_record_batch(&batch, &BooleanArray::new(mask, None))?)?)
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::datasource::memory::DataSourceExec;
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -26,6 +26,7 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
+use datafusion::scalar::ScalarValue;
 use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::HeldRows;
 
@@ -87,6 +88,26 @@ fn chunk_of(plan: &Plan) -> Option<usize> {
     }
     let same_rows = cast::<ProjectionExec>(plan).is_some() || cast::<CooperativeExec>(plan).is_some();
     if same_rows { chunk_of(plan.children()[0]) } else { None }
+}
+
+/// Whether the inputs of a union come in the order of a sort: each has another constant as the first key, and the order of the others.
+fn is_in_order(sort: &SortExec) -> bool {
+    let Some(union) = cast::<UnionExec>(sort.input()) else { return false };
+    let keys: Vec<_> = sort.expr().iter().cloned().collect();
+    let (Some(first), Some(others)) = (keys.first(), LexOrdering::new(keys[1..].to_vec())) else { return false };
+    let any: &dyn Any = first.expr.as_ref();
+    let Some(place) = any.downcast_ref::<Column>().map(Column::index) else { return false };
+    let constant = |input: &Plan| {
+        let expr: &dyn Any = cast::<ProjectionExec>(input)?.expr().get(place)?.expr.as_ref();
+        Some(expr.downcast_ref::<Literal>()?.value().clone())
+    };
+    let inputs = union.inputs();
+    let constants: Option<Vec<_>> = inputs.iter().map(constant).collect();
+    let ascend = |two: &[ScalarValue]| !two[0].is_null() && !first.options.descending && two[0] < two[1];
+    constants.is_some_and(|constants| constants.windows(2).all(ascend))
+        && inputs.iter().all(|input| {
+            partitions(input) == 1 && input.equivalence_properties().ordering_satisfy(others.clone()).unwrap_or(false)
+        })
 }
 
 struct Pass {
@@ -350,6 +371,10 @@ impl Pass {
     }
 
     fn sort(&self, node: &Plan, sort: &SortExec) -> Result<Plan> {
+        if sort.fetch().is_none() && is_in_order(sort) {
+            let input = self.node(sort.input(), true)?;
+            return Ok(self.one(input, false));
+        }
         let input = self.node(sort.input(), false)?;
         match sort.fetch() {
             Some(fetch) if fetch < LARGE_TOP => {

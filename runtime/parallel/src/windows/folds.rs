@@ -33,16 +33,18 @@ pub fn has_fold(function: &AggregateUDF, dtype: &DataType, width: Option<i64>) -
     }
 }
 
+/// Rows of frames that are folded by themselves.
+const SHORT: usize = 12;
+
 /// The frame of each row: rows from a first one to one after the last.
 pub struct Frames {
     partitions: Vec<Range<usize>>,
-    /// By row.
-    of: Vec<(u32, u32)>,
+    bounds: (Option<i64>, Option<i64>),
+    /// The last row's successor by row, where frames end with the peers of their row.
+    ends: Option<Vec<u32>>,
+    rows: usize,
     /// Rows of the longest frame, if both of its ends move.
     width: Option<usize>,
-    /// The frame begins with the partition, or ends with it.
-    from_start: bool,
-    to_end: bool,
 }
 
 impl Frames {
@@ -53,20 +55,24 @@ impl Frames {
         peers: Option<&[Range<usize>]>,
         rows: usize,
     ) -> Frames {
-        let mut of = Vec::with_capacity(rows);
-        for partition in &partitions {
-            let (start, end) = (partition.start as i64, partition.end as i64);
-            for row in start..end {
-                let first = bounds.0.map_or(start, |from| (row + from).clamp(start, end));
-                let last = bounds.1.map_or(end, |to| (row + to + 1).clamp(start, end));
-                of.push((first as u32, last.max(first) as u32));
-            }
-        }
-        for peers in peers.into_iter().flatten() {
-            of[peers.clone()].iter_mut().for_each(|frame| frame.1 = peers.end as u32);
-        }
+        let ends = peers.map(|peers| {
+            let mut ends = vec![0; rows];
+            peers.iter().for_each(|peers| ends[peers.clone()].fill(peers.end as u32));
+            ends
+        });
         let width = bounds.0.zip(bounds.1).map(|(from, to)| (to - from + 1).clamp(0, rows as i64) as usize);
-        Frames { partitions, of, width, from_start: bounds.0.is_none(), to_end: bounds.1.is_none() }
+        Frames { partitions, bounds, ends, rows, width }
+    }
+
+    /// The first row of a row's frame, and the one after the last.
+    fn of(&self, partition: &Range<usize>, row: usize) -> (usize, usize) {
+        let (start, end, row) = (partition.start as i64, partition.end as i64, row as i64);
+        let first = self.bounds.0.map_or(start, |from| (row + from).clamp(start, end));
+        let last = match &self.ends {
+            Some(ends) => i64::from(ends[row as usize]),
+            None => self.bounds.1.map_or(end, |to| (row + to + 1).clamp(start, end)),
+        };
+        (first as usize, last.max(first) as usize)
     }
 }
 
@@ -82,24 +88,23 @@ trait Fold {
 
     /// The states of all frames.
     fn frames(&self, frames: &Frames) -> Vec<Self::State> {
-        let rows = frames.of.len();
-        let mut states = vec![Self::State::default(); rows];
+        let mut states = vec![Self::State::default(); frames.rows];
         for partition in &frames.partitions {
-            match (frames.from_start, frames.to_end, frames.width) {
-                (true, _, _) => self.running(partition, &frames.of, &mut states),
-                (false, true, _) => self.running_back(partition, &frames.of, &mut states),
-                (_, _, Some(width)) if width > 0 => self.fixed(partition, width, &frames.of, &mut states),
-                _ => {}
+            match (frames.bounds, frames.width) {
+                ((None, _), _) => self.running(partition, frames, &mut states),
+                ((_, None), _) => self.running_back(partition, frames, &mut states),
+                (_, Some(width)) if width > SHORT => self.fixed(partition, width, frames, &mut states),
+                _ => self.short(partition, frames, &mut states),
             }
         }
         states
     }
 
     /// Frames from the start of the partition.
-    fn running(&self, partition: &Range<usize>, of: &[(u32, u32)], states: &mut [Self::State]) {
+    fn running(&self, partition: &Range<usize>, frames: &Frames, states: &mut [Self::State]) {
         let (mut state, mut until) = (Self::State::default(), partition.start);
         for row in partition.clone() {
-            while until < of[row].1 as usize {
+            while until < frames.of(partition, row).1 {
                 let next = self.row(until);
                 state = if until == partition.start { next } else { self.join(state, next) };
                 until += 1;
@@ -109,10 +114,10 @@ trait Fold {
     }
 
     /// Frames to the end of the partition.
-    fn running_back(&self, partition: &Range<usize>, of: &[(u32, u32)], states: &mut [Self::State]) {
+    fn running_back(&self, partition: &Range<usize>, frames: &Frames, states: &mut [Self::State]) {
         let (mut state, mut from) = (Self::State::default(), partition.end);
         for row in partition.clone().rev() {
-            while from > of[row].0 as usize {
+            while from > frames.of(partition, row).0 {
                 from -= 1;
                 let next = self.row(from);
                 state = if from + 1 == partition.end { next } else { self.join(next, state) };
@@ -121,8 +126,18 @@ trait Fold {
         }
     }
 
+    /// Frames of a few rows, each by itself.
+    fn short(&self, partition: &Range<usize>, frames: &Frames, states: &mut [Self::State]) {
+        for row in partition.clone() {
+            let (first, end) = frames.of(partition, row);
+            if first < end {
+                states[row] = (first + 1..end).fold(self.row(first), |state, row| self.join(state, self.row(row)));
+            }
+        }
+    }
+
     /// Frames of at most `width` rows: blocks of that many rows from the start of the partition, of which a frame touches two at most.
-    fn fixed(&self, partition: &Range<usize>, width: usize, of: &[(u32, u32)], states: &mut [Self::State]) {
+    fn fixed(&self, partition: &Range<usize>, width: usize, frames: &Frames, states: &mut [Self::State]) {
         let (start, rows) = (partition.start, partition.len());
         let mut to_here: Vec<Self::State> = Vec::with_capacity(rows);
         let mut from_here = vec![Self::State::default(); rows];
@@ -137,7 +152,8 @@ trait Fold {
             from_here[place] = if last { value } else { self.join(value, from_here[place + 1]) };
         }
         for row in partition.clone() {
-            let (first, end) = (of[row].0 as usize - start, of[row].1 as usize - start);
+            let (first, end) = frames.of(partition, row);
+            let (first, end) = (first - start, end - start);
             if first >= end {
                 continue;
             }
@@ -301,7 +317,7 @@ fn quantiles(values: &Float64Array, frames: &Frames, q: f64, interpolation: Inte
         sorted.clear();
         let (mut first, mut end) = (partition.start, partition.start);
         for row in partition.clone() {
-            let (from, to) = (frames.of[row].0 as usize, frames.of[row].1 as usize);
+            let (from, to) = frames.of(partition, row);
             let place = |sorted: &[f64], value: f64| sorted.partition_point(|other| other.total_cmp(&value).is_lt());
             for row in end..to.max(end) {
                 if values.is_valid(row) {
@@ -337,6 +353,14 @@ pub fn fold(function: &AggregateUDF, ignore_nulls: bool, values: &ArrayRef, fram
         Arc::new(states.into_iter().map(of).collect::<Float64Array>())
     };
     Ok(match name {
+        "count" if values.null_count() == 0 => {
+            let count = |partition: &Range<usize>, row: usize| {
+                let (first, end) = frames.of(partition, row);
+                (end - first) as i64
+            };
+            let of = |partition: &Range<usize>| partition.clone().map(|row| count(partition, row)).collect::<Vec<_>>();
+            Arc::new(Int64Array::from_iter_values(frames.partitions.iter().flat_map(of)))
+        }
         "count" => Arc::new(Int64Array::from(Counts(values).frames(frames))),
         "sum" | "avg" if is_float(values.data_type()) => {
             let mean = name == "avg";
