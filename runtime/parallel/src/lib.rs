@@ -12,6 +12,7 @@ mod group;
 mod keys;
 mod numbers;
 mod pass;
+mod shared;
 mod slots;
 mod sort;
 mod top;

@@ -36,6 +36,7 @@ use crate::gather::GatherExec;
 use crate::group::{GroupExec, merged, merges, partial};
 use crate::keys::NoteKeysExec;
 use crate::numbers::NumbersExec;
+use crate::shared::{SharedExec, shared};
 use crate::sort::{OrderedExec, can_order};
 use crate::top::TopExec;
 use crate::windows::ColumnWindowsExec;
@@ -68,7 +69,7 @@ pub fn parallel(plan: Plan, cores: Cores, sorted: bool) -> Result<Plan> {
     if !plan.exists(changes)? {
         return Ok(plan);
     }
-    let plan = pass.node(&plan, sorted)?;
+    let plan = pass.node(&shared(plan, cores.chunk)?, sorted)?;
     Ok(pass.one(plan, false))
 }
 
@@ -233,6 +234,11 @@ impl Pass {
         }
         if let Some(rows) = self.chunks(node) {
             return Ok(DataSourceExec::from_data_source(rows));
+        }
+        // All readers have one order of rows, whichever of them computes these.
+        if cast::<SharedExec>(node).is_some() {
+            let input = self.one(self.node(node.children()[0], true)?, false);
+            return with_inputs(node, vec![input]);
         }
         // DataFusion's take rows as they come.
         if let Some(merge) = cast::<CoalescePartitionsExec>(node).filter(|merge| merge.fetch().is_none()) {
