@@ -100,14 +100,14 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 }
 
 /// A piece with an error: the types of the lines before it.
-struct Stopped {
+struct FailedPiece {
     before: Box<Fields>,
     error: Box<Diagnostic>,
 }
 
-impl From<Cancelled> for Stopped {
+impl From<Cancelled> for FailedPiece {
     fn from(cancelled: Cancelled) -> Self {
-        Stopped { before: Box::default(), error: Box::new(cancelled.into()) }
+        FailedPiece { before: Box::default(), error: Box::new(cancelled.into()) }
     }
 }
 
@@ -151,7 +151,7 @@ fn schemas(
 }
 
 /// Adds the lines of a piece one by one, by their values.
-fn by_value(text: &Text, piece: Range<usize>, mut fields: Fields, task: &TaskHandle) -> Result<Fields, Stopped> {
+fn by_value(text: &Text, piece: Range<usize>, mut fields: Fields, task: &TaskHandle) -> Result<Fields, FailedPiece> {
     let first = || line_of(&text.bytes, piece.start) - 1;
     for (number, line) in lines(&text.bytes[piece.clone()]) {
         if number % BATCH == 0 {
@@ -170,12 +170,12 @@ fn by_value(text: &Text, piece: Range<usize>, mut fields: Fields, task: &TaskHan
                 bad_line(&text.path, first() + number, line, &what)
             }
         };
-        return Err(Stopped { before: Box::new(fields), error: Box::new(failed) });
+        return Err(FailedPiece { before: Box::new(fields), error: Box::new(failed) });
     }
     Ok(fields)
 }
 
-fn mixed(text: &Text, number: usize, error: &types::Mixed) -> Diagnostic {
+fn mixed(text: &Text, number: usize, error: &types::MixedTypes) -> Diagnostic {
     let message = format!("line {number} of `{}` does not fit the lines before it: {error}", text.path.display());
     Diagnostic::error(Class::Data, "mixed-types", message).help("give the field the same type in every line")
 }
@@ -344,7 +344,7 @@ mod tests {
             "{\"a\": 1}\n{\"b\": \"x\"}\n",
             // CRLF, blank lines, blanks around a line, no line end at the end.
             "{\"a\": 1}\r\n\r\n \t\n  {\"a\" : 2 , \"b\":null}  \r\n\n{}\n{\"a\":3}",
-            // Mixed scalars; integers that a float cannot hold; integers that an i64 cannot hold.
+            // MixedTypes scalars; integers that a float cannot hold; integers that an i64 cannot hold.
             "{\"a\": 1}\n{\"a\": 2.5}\n{\"a\": null}\n",
             "{\"a\": 1}\n{\"a\": \"x\"}\n{\"a\": true}\n{\"a\": 1.50}\n",
             "{\"a\": 9007199254740993}\n{\"a\": -9223372036854775808}\n{\"a\": 9223372036854775807}\n",

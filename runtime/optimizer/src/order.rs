@@ -59,7 +59,7 @@ fn narrows(projection: &Projection) -> bool {
 }
 
 /// Some of the inputs, joined.
-struct Joined {
+struct JoinedInputs {
     plan: LogicalPlan,
     rows: f64,
 }
@@ -110,7 +110,7 @@ impl Tree {
         of.and_then(|input| key(input, column)).unwrap_or(Key { values: 1.0, rows: 1.0 })
     }
 
-    fn between(&self, a: &Joined, b: &Joined) -> Vec<(Column, Column)> {
+    fn between(&self, a: &JoinedInputs, b: &JoinedInputs) -> Vec<(Column, Column)> {
         let mut pairs = Vec::new();
         for (left, right) in &self.pairs {
             let (a, b) = (a.plan.schema(), b.plan.schema());
@@ -128,8 +128,8 @@ impl Tree {
         if self.unknown || self.inputs.len() < 3 || self.is_ambiguous() {
             return Ok(None);
         }
-        let joined = |plan: &LogicalPlan| Joined { rows: rows(plan).unwrap_or(1.0).max(1.0), plan: plan.clone() };
-        let mut parts: Vec<Joined> = self.inputs.iter().map(joined).collect();
+        let joined = |plan: &LogicalPlan| JoinedInputs { rows: rows(plan).unwrap_or(1.0).max(1.0), plan: plan.clone() };
+        let mut parts: Vec<JoinedInputs> = self.inputs.iter().map(joined).collect();
         let mut filters = self.filters.clone();
         let mut cost = 0.0;
         while parts.len() > 1 {
@@ -170,7 +170,7 @@ impl Tree {
                 plan = LogicalPlan::Filter(Filter::try_new(filter, plan.into())?);
             }
             cost += rows;
-            parts.push(Joined { plan, rows });
+            parts.push(JoinedInputs { plan, rows });
         }
         let Some(whole) = parts.pop().filter(|_| filters.is_empty() && cost < BETTER * self.written) else {
             return Ok(None);

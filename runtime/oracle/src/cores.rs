@@ -20,7 +20,7 @@ const OTHERS: [&str; 3] = ["cpu-chunks-2", "cpu-chunks", "cpu-chunks-16"];
 type Answer = Result<Arc<Table>, Diagnostic>;
 
 /// # Errors
-/// What is different, with the query. Both failing alike is no difference.
+/// What is different, with the query. Two equal errors are equal answers.
 fn compare(query: &str, name: &str, reference: &Answer, other: &Answer) -> Result<(), String> {
     let different = |what: String| Err(format!("{name} and {REFERENCE} differ: {what}\n{query}"));
     match (reference, other) {

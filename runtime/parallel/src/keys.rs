@@ -34,7 +34,7 @@ use crate::filter::coalescer;
 use crate::gather::GatherExec;
 use crate::group::GroupExec;
 
-/// Keys of a build side above which there is no bitmap.
+/// JoinKeys of a build side above which there is no bitmap.
 const MOST_KEYS: usize = 2_000_000;
 /// Bits of a bitmap at most: 4 MB.
 const MOST_BITS: u64 = 1 << 25;
@@ -52,7 +52,7 @@ struct Bitmap {
 
 /// The bitmap of a join, once its build side is complete. A plan that runs again has the same rows, and so the same bitmap.
 #[derive(Debug, Default)]
-pub struct Keys {
+pub struct JoinKeys {
     bitmap: OnceLock<Option<Bitmap>>,
 }
 
@@ -140,12 +140,12 @@ impl Bitmap {
 pub struct NoteKeysExec {
     input: Plan,
     key: Arc<dyn PhysicalExpr>,
-    keys: Arc<Keys>,
-    noted: Arc<Noted>,
+    keys: Arc<JoinKeys>,
+    noted: Arc<KeyNotes>,
 }
 
 #[derive(Debug)]
-struct Noted {
+struct KeyNotes {
     /// None once they are too many.
     keys: Mutex<Option<Vec<i64>>>,
     /// Partitions that have not ended.
@@ -153,9 +153,9 @@ struct Noted {
 }
 
 impl NoteKeysExec {
-    pub fn new(input: Plan, key: Arc<dyn PhysicalExpr>, keys: Arc<Keys>) -> NoteKeysExec {
+    pub fn new(input: Plan, key: Arc<dyn PhysicalExpr>, keys: Arc<JoinKeys>) -> NoteKeysExec {
         let open = AtomicUsize::new(input.output_partitioning().partition_count());
-        NoteKeysExec { input, key, keys, noted: Arc::new(Noted { keys: Mutex::new(Some(Vec::new())), open }) }
+        NoteKeysExec { input, key, keys, noted: Arc::new(KeyNotes { keys: Mutex::new(Some(Vec::new())), open }) }
     }
 }
 
@@ -240,7 +240,7 @@ impl ExecutionPlan for NoteKeysExec {
 pub struct WithKeysExec {
     input: Plan,
     key: Arc<dyn PhysicalExpr>,
-    keys: Arc<Keys>,
+    keys: Arc<JoinKeys>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -360,7 +360,7 @@ fn column(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 }
 
 /// A plan without the rows whose key in a column has no bit, filtered as far down as these rows can be told.
-pub fn reduced(plan: &Plan, place: usize, keys: &Arc<Keys>) -> Result<Plan> {
+pub fn reduced(plan: &Plan, place: usize, keys: &Arc<JoinKeys>) -> Result<Plan> {
     let below = if let Some(projection) = cast::<ProjectionExec>(plan) {
         column(&projection.expr()[place].expr)
     } else if cast::<ExchangeExec>(plan).is_some() || cast::<GatherExec>(plan).is_some() {
@@ -380,7 +380,7 @@ pub fn reduced(plan: &Plan, place: usize, keys: &Arc<Keys>) -> Result<Plan> {
     Ok(here(plan, place, keys))
 }
 
-fn here(plan: &Plan, place: usize, keys: &Arc<Keys>) -> Plan {
+fn here(plan: &Plan, place: usize, keys: &Arc<JoinKeys>) -> Plan {
     let schema = plan.schema();
     let key: Arc<dyn PhysicalExpr> = Arc::new(Column::new(schema.field(place).name(), place));
     let keys = Arc::clone(keys);
@@ -388,7 +388,7 @@ fn here(plan: &Plan, place: usize, keys: &Arc<Keys>) -> Plan {
 }
 
 /// Rows of the probe side come out of a join once for each match, or not at all.
-fn through_join(plan: &Plan, join: &HashJoinExec, place: usize, keys: &Arc<Keys>) -> Result<Plan> {
+fn through_join(plan: &Plan, join: &HashJoinExec, place: usize, keys: &Arc<JoinKeys>) -> Result<Plan> {
     use JoinType::{Inner, Right, RightAnti, RightSemi};
     if !matches!(join.join_type(), Inner | Right | RightSemi | RightAnti) || join.fetch().is_some() {
         return Ok(here(plan, place, keys));

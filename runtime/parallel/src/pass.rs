@@ -333,7 +333,7 @@ impl Pass {
                 (bits(left_key, &left) && bits(right_key, &right)).then(|| (Arc::clone(left_key), place))
             });
             if let Some((key, place)) = usable {
-                let shared = Arc::new(keys::Keys::default());
+                let shared = Arc::new(keys::JoinKeys::default());
                 right = keys::reduced(&right, place, &shared)?;
                 left = Arc::new(NoteKeysExec::new(left, key, shared));
             }

@@ -1,6 +1,6 @@
 //! `ORDER BY` on all cores: a stable sort by words of 64 bits.
 //!
-//! Keys become strings of bits that order as the keys do (`sort/words.rs`). Splitters from a sample of first words cut the rows into
+//! SortKeys become strings of bits that order as the keys do (`sort/words.rs`). Splitters from a sample of first words cut the rows into
 //! ranges; each range is sorted by one task: by its first words, and rows whose words are equal by the next ones (sample sort, then MSD
 //! radix sort by words). Rows with equal keys keep their order.
 
@@ -28,7 +28,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use crate::gather::{collect, counted, tasks_in_order};
 use crate::slots::SlotsExec;
 use crate::{CHUNK, Cores};
-use words::{Keys, Layout};
+use words::{Layout, SortKeys};
 
 /// Rows of a batch of the result, and about those of a range.
 const RANGE: usize = 65_536;
@@ -160,7 +160,7 @@ struct Work {
 /// Rows that are worked on by one task, with the values of their keys.
 struct Unit {
     batch: RecordBatch,
-    keys: Vec<Keys>,
+    keys: Vec<SortKeys>,
 }
 
 /// A row by its word and its place: the number of its unit, and its row there.
@@ -243,7 +243,8 @@ impl Work {
         let work = move |number: usize| {
             let (batch, order) = (units[number].clone(), order.clone());
             async move {
-                let key = |key: &PhysicalSortExpr| Keys::new(&key.expr.evaluate(&batch)?.into_array(batch.num_rows())?);
+                let key =
+                    |key: &PhysicalSortExpr| SortKeys::new(&key.expr.evaluate(&batch)?.into_array(batch.num_rows())?);
                 let keys = order.iter().map(key).collect::<Result<_>>()?;
                 Ok(Unit { batch, keys })
             }

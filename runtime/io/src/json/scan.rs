@@ -7,7 +7,7 @@ use super::types::{Fields, Kind, Scalars};
 
 /// Objects and lists in each other; `serde_json` refuses more than 128.
 const DEEP: usize = 100;
-/// Digits of an integer that is an `i64` for sure, and of one that is no infinite float.
+/// Digits of an integer that is an `i64` for sure, and of one that is a finite float.
 const INTEGER: usize = 18;
 const FINITE: usize = 200;
 

@@ -47,15 +47,15 @@ impl Scalars {
 
 /// Types that do not go together, and the path of the field that has them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mixed {
+pub(super) struct MixedTypes {
     /// From the inner field to the outer one.
     path: Vec<String>,
     what: String,
 }
 
-impl Mixed {
+impl MixedTypes {
     fn new(what: impl Into<String>) -> Self {
-        Mixed { path: Vec::new(), what: what.into() }
+        MixedTypes { path: Vec::new(), what: what.into() }
     }
 
     fn under(mut self, name: &str) -> Self {
@@ -64,7 +64,7 @@ impl Mixed {
     }
 }
 
-impl std::fmt::Display for Mixed {
+impl std::fmt::Display for MixedTypes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
         write!(f, "`{}` {}", path.join("."), self.what)
@@ -87,8 +87,8 @@ impl Kind {
         }
     }
 
-    fn differs(&self, found: &Kind) -> Mixed {
-        Mixed::new(format!("is {} here, and {} before", found.name(), self.name()))
+    fn differs(&self, found: &Kind) -> MixedTypes {
+        MixedTypes::new(format!("is {} here, and {} before", found.name(), self.name()))
     }
 
     /// Adds a scalar. False if there are objects.
@@ -128,7 +128,7 @@ impl Kind {
     }
 
     /// Adds the values of later lines.
-    fn merge(&mut self, later: &Kind) -> Result<(), Mixed> {
+    fn merge(&mut self, later: &Kind) -> Result<(), MixedTypes> {
         match (&mut *self, later) {
             (_, Kind::Unknown) => Ok(()),
             (Kind::Unknown, later) => {
@@ -154,12 +154,13 @@ impl Kind {
     }
 
     /// Adds a value. An error leaves some of it added.
-    fn add(&mut self, value: &Value) -> Result<(), Mixed> {
+    fn add(&mut self, value: &Value) -> Result<(), MixedTypes> {
         let scalar = match value {
             Value::Null => return Ok(()),
             Value::Object(map) => {
                 let before = self.name();
-                let fields = self.object().ok_or_else(|| Mixed::new(format!("is an object here, and {before} before")));
+                let fields =
+                    self.object().ok_or_else(|| MixedTypes::new(format!("is an object here, and {before} before")));
                 return fields?.add(map);
             }
             Value::Array(elements) => {
@@ -168,7 +169,7 @@ impl Kind {
                 if let Some(first) = elements.first() {
                     let shape = Shape::of(first);
                     if let Some(other) = elements.iter().map(Shape::of).find(|s| *s != shape) {
-                        return Err(Mixed::new(format!("is a list with {} and {}", shape.name(), other.name())));
+                        return Err(MixedTypes::new(format!("is a list with {} and {}", shape.name(), other.name())));
                     }
                 }
                 for element in elements {
@@ -319,7 +320,7 @@ impl Fields {
         Some(&mut member.kind)
     }
 
-    pub fn merge(&mut self, later: &Fields) -> Result<(), Mixed> {
+    pub fn merge(&mut self, later: &Fields) -> Result<(), MixedTypes> {
         if self.list.is_empty() {
             *self = later.clone();
             return Ok(());
@@ -335,7 +336,7 @@ impl Fields {
     }
 
     /// Adds an object. An error leaves some of it added.
-    pub fn add(&mut self, object: &serde_json::Map<String, Value>) -> Result<(), Mixed> {
+    pub fn add(&mut self, object: &serde_json::Map<String, Value>) -> Result<(), MixedTypes> {
         let before = self.begin();
         for (name, value) in object {
             let position = self.position(name);

@@ -1,4 +1,4 @@
-//! Keys of a sort as strings of bits that order as the keys do, cut into words of 64 bits.
+//! SortKeys of a sort as strings of bits that order as the keys do, cut into words of 64 bits.
 //!
 //! Numbers are taken relative to the lowest one, in as many bits as the highest needs. Strings are their bytes behind the prefix that
 //! all have, padded with zeros, and then their length. A null is a bit before the value. All bits of all keys stand one after another.
@@ -35,7 +35,7 @@ pub fn has_words(dtype: &DataType) -> bool {
 }
 
 /// The values of a key in some rows.
-pub enum Keys {
+pub enum SortKeys {
     /// Numbers that order as the values do, with the least and the greatest of those that are there.
     Numbers {
         codes: Vec<u64>,
@@ -67,8 +67,8 @@ fn float(value: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-impl Keys {
-    pub fn new(array: &ArrayRef) -> Result<Keys> {
+impl SortKeys {
+    pub fn new(array: &ArrayRef) -> Result<SortKeys> {
         macro_rules! numbers {
             ($type:ty, $code:expr) => {{
                 let array = array.as_primitive::<$type>();
@@ -116,14 +116,14 @@ impl Keys {
                 for value in values.iter().flatten() {
                     (least, most) = (least.min(value), most.max(value));
                 }
-                Keys::Wide { values, least, most }
+                SortKeys::Wide { values, least, most }
             }
-            DataType::Dictionary(_, values) => return Keys::new(&cast(array, values)?),
+            DataType::Dictionary(_, values) => return SortKeys::new(&cast(array, values)?),
             _ => Self::strings(Arc::clone(array)),
         })
     }
 
-    fn numbers(codes: Vec<u64>, nulls: Option<NullBuffer>) -> Keys {
+    fn numbers(codes: Vec<u64>, nulls: Option<NullBuffer>) -> SortKeys {
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         let (mut least, mut most) = (u64::MAX, u64::MIN);
         match &nulls {
@@ -132,10 +132,10 @@ impl Keys {
                 nulls.valid_indices().for_each(|row| (least, most) = (least.min(codes[row]), most.max(codes[row])));
             }
         }
-        Keys::Numbers { codes, nulls, least, most }
+        SortKeys::Numbers { codes, nulls, least, most }
     }
 
-    fn strings(values: ArrayRef) -> Keys {
+    fn strings(values: ArrayRef) -> SortKeys {
         let mut longest = 0;
         let mut first: Option<&[u8]> = None;
         let mut shared = 0;
@@ -153,28 +153,28 @@ impl Keys {
                 Some(_) => {}
             }
         }
-        Keys::Bytes { values, longest, shared }
+        SortKeys::Bytes { values, longest, shared }
     }
 
     fn is_null(&self, row: usize) -> bool {
         match self {
-            Keys::Numbers { nulls, .. } => nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)),
-            Keys::Wide { values, .. } => values.is_null(row),
-            Keys::Bytes { values, .. } => values.is_null(row),
+            SortKeys::Numbers { nulls, .. } => nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)),
+            SortKeys::Wide { values, .. } => values.is_null(row),
+            SortKeys::Bytes { values, .. } => values.is_null(row),
         }
     }
 
     fn has_nulls(&self) -> bool {
         match self {
-            Keys::Numbers { nulls, .. } => nulls.is_some(),
-            Keys::Wide { values, .. } => values.null_count() > 0,
-            Keys::Bytes { values, .. } => values.null_count() > 0,
+            SortKeys::Numbers { nulls, .. } => nulls.is_some(),
+            SortKeys::Wide { values, .. } => values.null_count() > 0,
+            SortKeys::Bytes { values, .. } => values.null_count() > 0,
         }
     }
 
     /// The first string that is there.
     fn first(&self) -> Option<&[u8]> {
-        let Keys::Bytes { values, .. } = self else { return None };
+        let SortKeys::Bytes { values, .. } = self else { return None };
         (0..values.len()).find(|row| values.is_valid(*row)).map(|row| bytes(values, row))
     }
 }
@@ -255,11 +255,11 @@ fn width(most: u128) -> u32 {
 
 impl Layout {
     /// Of the keys of all units. `None` if strings are too long.
-    pub fn new(order: &LexOrdering, units: &[&[Keys]]) -> Option<Layout> {
+    pub fn new(order: &LexOrdering, units: &[&[SortKeys]]) -> Option<Layout> {
         let mut parts = Vec::new();
         for (key, sort) in order.iter().enumerate() {
             let (descending, first) = (sort.options.descending, sort.options.nulls_first);
-            let of: Vec<&Keys> = units.iter().map(|keys| &keys[key]).collect();
+            let of: Vec<&SortKeys> = units.iter().map(|keys| &keys[key]).collect();
             let mut part = |what: What, bits: u32| {
                 let descending = descending && !matches!(what, What::Null { .. });
                 if bits > 0 {
@@ -270,27 +270,27 @@ impl Layout {
                 part(What::Null { first }, 1);
             }
             match of.first()? {
-                Keys::Numbers { .. } => {
+                SortKeys::Numbers { .. } => {
                     let (mut least, mut most) = (u64::MAX, u64::MIN);
                     for keys in &of {
-                        let Keys::Numbers { least: low, most: high, .. } = keys else { return None };
+                        let SortKeys::Numbers { least: low, most: high, .. } = keys else { return None };
                         (least, most) = (least.min(*low), most.max(*high));
                     }
                     if least <= most {
                         part(What::Number { least, most }, width(u128::from(most - least)));
                     }
                 }
-                Keys::Wide { .. } => {
+                SortKeys::Wide { .. } => {
                     let (mut least, mut most) = (i128::MAX, i128::MIN);
                     for keys in &of {
-                        let Keys::Wide { least: low, most: high, .. } = keys else { return None };
+                        let SortKeys::Wide { least: low, most: high, .. } = keys else { return None };
                         (least, most) = (least.min(*low), most.max(*high));
                     }
                     if least <= most {
                         part(What::Wide { least, most }, width(most.wrapping_sub(least) as u128));
                     }
                 }
-                Keys::Bytes { .. } => {
+                SortKeys::Bytes { .. } => {
                     let (longest, shared) = ends(&of)?;
                     if longest > LONG {
                         return None;
@@ -325,17 +325,18 @@ impl Layout {
     }
 
     /// A word of a row.
-    pub fn word(&self, keys: &[Keys], row: usize, level: usize) -> u64 {
+    pub fn word(&self, keys: &[SortKeys], row: usize, level: usize) -> u64 {
         self.words[level].iter().fold(0, |word, piece| word | piece.bits(&keys[piece.part.key], row))
     }
 
     /// The first word of each row.
-    pub fn first_words(&self, keys: &[Keys], rows: usize) -> Vec<u64> {
+    pub fn first_words(&self, keys: &[SortKeys], rows: usize) -> Vec<u64> {
         let mut words = vec![0u64; rows];
         for piece in self.words.first().into_iter().flatten() {
             let key = &keys[piece.part.key];
             // Most keys are numbers without nulls.
-            if let (What::Number { least, most }, Keys::Numbers { codes, nulls: None, .. }) = (piece.part.what, key) {
+            if let (What::Number { least, most }, SortKeys::Numbers { codes, nulls: None, .. }) = (piece.part.what, key)
+            {
                 let (below, shift) = (piece.below, piece.shift);
                 let mask = u64::MAX >> (64 - piece.taken);
                 let put = |(word, code): (&mut u64, &u64)| {
@@ -352,11 +353,11 @@ impl Layout {
 }
 
 /// The length of the longest string, and that of the prefix that all strings have.
-fn ends(units: &[&Keys]) -> Option<(usize, usize)> {
+fn ends(units: &[&SortKeys]) -> Option<(usize, usize)> {
     let mut longest_of_all = 0;
     let mut prefix: Option<&[u8]> = None;
     for keys in units {
-        let Keys::Bytes { longest, shared, .. } = keys else { return None };
+        let SortKeys::Bytes { longest, shared, .. } = keys else { return None };
         longest_of_all = longest_of_all.max(*longest);
         let Some(first) = keys.first() else { continue };
         let own = &first[..*shared];
@@ -370,14 +371,14 @@ fn ends(units: &[&Keys]) -> Option<(usize, usize)> {
 
 impl Piece {
     /// The bits of a row at their place in the word.
-    fn bits(&self, key: &Keys, row: usize) -> u64 {
+    fn bits(&self, key: &SortKeys, row: usize) -> u64 {
         let value = self.part.value(key, row) >> self.below;
         (value as u64 & u64::MAX >> (64 - self.taken)) << self.shift
     }
 }
 
 impl Part {
-    fn value(&self, key: &Keys, row: usize) -> u128 {
+    fn value(&self, key: &SortKeys, row: usize) -> u128 {
         let null = key.is_null(row);
         if let What::Null { first } = self.what {
             return u128::from(null != first);
@@ -387,14 +388,14 @@ impl Part {
             return 0;
         }
         match (self.what, key) {
-            (What::Number { least, most }, Keys::Numbers { codes, .. }) => {
+            (What::Number { least, most }, SortKeys::Numbers { codes, .. }) => {
                 u128::from(if self.descending { most - codes[row] } else { codes[row] - least })
             }
-            (What::Wide { least, most }, Keys::Wide { values, .. }) => {
+            (What::Wide { least, most }, SortKeys::Wide { values, .. }) => {
                 let value = values.value(row);
                 (if self.descending { most.wrapping_sub(value) } else { value.wrapping_sub(least) }) as u128
             }
-            (What::Bytes { from }, Keys::Bytes { values, .. }) => {
+            (What::Bytes { from }, SortKeys::Bytes { values, .. }) => {
                 let value = bytes(values, row);
                 let rest = value.get(from..).unwrap_or_default();
                 let mut eight = [0u8; 8];
@@ -403,11 +404,98 @@ impl Part {
                 let prefix = u64::from_be_bytes(eight) >> (64 - self.bits);
                 u128::from(if self.descending { !prefix & u64::MAX >> (64 - self.bits) } else { prefix })
             }
-            (What::Length { longest }, Keys::Bytes { values, .. }) => {
+            (What::Length { longest }, SortKeys::Bytes { values, .. }) => {
                 let length = bytes(values, row).len();
                 (if self.descending { longest - length } else { length }) as u128
             }
             _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use arrow::array::{BooleanArray, Float64Array, Int32Array, StringArray, StringViewArray};
+    use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
+    use arrow::datatypes::{Field, Schema};
+    use datafusion::physical_expr::PhysicalSortExpr;
+    use datafusion::physical_expr::expressions::Column;
+
+    use super::*;
+
+    const ROWS: usize = 400;
+
+    fn columns() -> Vec<ArrayRef> {
+        let number = |row: usize, most: usize| (row * 7919 + row * row * 31) % most;
+        let null = |row: usize, of: usize| number(row, of) == 0;
+        let floats = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-300, -2.5, 7.0];
+        let strings = ["", "a", "a\0", "ab", "prefix of eight", "prefix of eight bytes", "prefix of eighu", "z"];
+        let same = |row: usize| format!("customer#{:06}", number(row, 37));
+        vec![
+            Arc::new((0..ROWS).map(|row| (!null(row, 7)).then(|| number(row, 9) as i32 - 4)).collect::<Int32Array>()),
+            Arc::new((0..ROWS).map(|row| (!null(row, 11)).then(|| floats[number(row, 8)])).collect::<Float64Array>()),
+            Arc::new((0..ROWS).map(|row| (!null(row, 5)).then(|| strings[number(row, 8)])).collect::<StringArray>()),
+            Arc::new((0..ROWS).map(|row| Some(same(row))).collect::<StringViewArray>()),
+            Arc::new((0..ROWS).map(|row| (!null(row, 4)).then(|| row % 3 == 1)).collect::<BooleanArray>()),
+            Arc::new(
+                (0..ROWS)
+                    .map(|row| (!null(row, 6)).then(|| (number(row, 13) as i128 - 6) << (8 * (row % 15))))
+                    .collect::<Decimal128Array>(),
+            ),
+        ]
+    }
+
+    /// Arrow's sort of two keys and the number of the row is the expected order.
+    #[test]
+    fn words_order_as_arrow_sorts() {
+        let columns = columns();
+        let fields: Vec<Field> =
+            columns.iter().enumerate().map(|(i, c)| Field::new(format!("c{i}"), c.data_type().clone(), true)).collect();
+        let schema = Schema::new(fields);
+        let rows: ArrayRef = Arc::new(Int32Array::from_iter_values(0..ROWS as i32));
+        let both = [false, true];
+        for (a, b) in (0..columns.len()).flat_map(|a| (0..columns.len()).map(move |b| (a, b))) {
+            for (descending, nulls_first) in both.iter().flat_map(|d| both.map(|n| (*d, n))) {
+                let options = [SortOptions { descending, nulls_first }, SortOptions::default()];
+                let column = |place: usize, options: SortOptions| SortColumn {
+                    values: Arc::clone(&columns[place]),
+                    options: Some(options),
+                };
+                let by_row = SortColumn { values: Arc::clone(&rows), options: None };
+                let keys = [column(a, options[0]), column(b, options[1]), by_row];
+                let expected = lexsort_to_indices(&keys, None).unwrap();
+                let key = |place: usize, options: SortOptions| {
+                    let column = Column::new(schema.field(place).name(), place);
+                    PhysicalSortExpr::new(Arc::new(column), options)
+                };
+                let order = LexOrdering::new([key(a, options[0]), key(b, options[1])]).unwrap();
+                // An ordering has each column once.
+                let places = if order.len() == 1 { vec![a] } else { vec![a, b] };
+                let of = |range: std::ops::Range<usize>| -> Vec<SortKeys> {
+                    let slice = |place: &usize| columns[*place].slice(range.start, range.len());
+                    places.iter().map(|place| SortKeys::new(&slice(place)).unwrap()).collect()
+                };
+                let units = [of(0..150), of(150..ROWS)];
+                let layout = Layout::new(&order, &units.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+                let words = |row: u32| {
+                    let row = row as usize;
+                    let (unit, row) = if row < 150 { (0, row) } else { (1, row - 150) };
+                    let first = layout.first_words(&units[unit], if unit == 0 { 150 } else { ROWS - 150 })[row];
+                    let words: Vec<u64> =
+                        (0..layout.levels()).map(|level| layout.word(&units[unit], row, level)).collect();
+                    assert_eq!(words.first().copied().unwrap_or_default(), first);
+                    words
+                };
+                let mut sorted: Vec<u32> = (0..ROWS as u32).collect();
+                let all: Vec<Vec<u64>> = sorted.iter().map(|row| words(*row)).collect();
+                sorted.sort_by(|a, b| match all[*a as usize].cmp(&all[*b as usize]) {
+                    Ordering::Equal => a.cmp(b),
+                    order => order,
+                });
+                assert_eq!(sorted, expected.values().to_vec(), "{a} {b} {descending} {nulls_first}");
+            }
         }
     }
 }
