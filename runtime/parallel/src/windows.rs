@@ -246,7 +246,7 @@ async fn run(
 /// Ranges of rows with equal values of some sorted columns; all rows if there is none.
 fn ranges(columns: Vec<ArrayRef>, rows: usize) -> Result<Vec<Range<usize>>> {
     if columns.is_empty() {
-        return Ok(vec![0..rows]);
+        return Ok(std::iter::once(0..rows).collect());
     }
     let columns: Vec<SortColumn> = columns.into_iter().map(|values| SortColumn { values, options: None }).collect();
     evaluate_partition_ranges(rows, &columns)

@@ -438,7 +438,7 @@ mod tests {
             Arc::new((0..ROWS).map(|row| (!null(row, 11)).then(|| floats[number(row, 8)])).collect::<Float64Array>()),
             Arc::new((0..ROWS).map(|row| (!null(row, 5)).then(|| strings[number(row, 8)])).collect::<StringArray>()),
             Arc::new((0..ROWS).map(|row| Some(same(row))).collect::<StringViewArray>()),
-            Arc::new((0..ROWS).map(|row| (!null(row, 4)).then(|| row % 3 == 1)).collect::<BooleanArray>()),
+            Arc::new((0..ROWS).map(|row| (!null(row, 4)).then_some(row % 3 == 1)).collect::<BooleanArray>()),
             Arc::new(
                 (0..ROWS)
                     .map(|row| (!null(row, 6)).then(|| (number(row, 13) as i128 - 6) << (8 * (row % 15))))

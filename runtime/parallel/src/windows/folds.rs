@@ -415,12 +415,10 @@ mod tests {
         (0..ROWS).map(|row| (row % 11 != 3).then(|| ((row * 7919) % 101) as f64 - 50.0)).collect()
     }
 
+    type OfFrame<'f> = &'f dyn Fn(&[f64]) -> Option<f64>;
+
     /// What the frame of each row gives, computed for each row by itself.
-    fn expected(
-        partitions: &[Range<usize>],
-        bounds: (Option<i64>, Option<i64>),
-        made: &dyn Fn(&[f64]) -> Option<f64>,
-    ) -> Vec<Option<f64>> {
+    fn expected(partitions: &[Range<usize>], bounds: (Option<i64>, Option<i64>), made: OfFrame) -> Vec<Option<f64>> {
         let values = values();
         let mut results = Vec::new();
         for partition in partitions {
@@ -451,7 +449,7 @@ mod tests {
     fn folds_give_what_each_frame_gives_by_itself() {
         let partitions = vec![0..1, 1..120, 120..121, 121..ROWS];
         let all: ArrayRef = Arc::new(values());
-        let functions: [(Arc<AggregateUDF>, &dyn Fn(&[f64]) -> Option<f64>); 8] = [
+        let functions: [(Arc<AggregateUDF>, OfFrame); 8] = [
             (df::sum::sum_udaf(), &|frame| (!frame.is_empty()).then(|| frame.iter().sum())),
             (df::average::avg_udaf(), &|f| (!f.is_empty()).then(|| f.iter().sum::<f64>() / f.len() as f64)),
             (df::count::count_udaf(), &|frame| Some(frame.len() as f64)),
