@@ -8,7 +8,9 @@ use std::{env, fs};
 #[allow(dead_code, reason = "cells are indexed when they run")]
 mod source;
 
-const CRATES: [&str; 5] = ["wire", "stats", "macros", "onrush", "host"];
+mod manifest;
+
+use manifest::{CRATES, kit_manifest};
 
 fn main() {
     // Clones of the repository share a target folder. The output names no path in a clone: another clone would read that path.
@@ -62,26 +64,4 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
-}
-
-/// Builds the workspace manifest of the prelude build: its members, and the sections that its crates inherit from.
-fn kit_manifest(text: &str) -> String {
-    let mut out = String::from("[workspace]\nresolver = \"3\"\nmembers = [");
-    for name in CRATES {
-        let _ = write!(out, "\"kernel/{name}\", ");
-    }
-    out.push_str("]\n\n");
-    let mut keep = false;
-    for line in text.lines() {
-        if let Some(section) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
-            keep = ["workspace.package", "workspace.dependencies", "workspace.lints", "profile.kit"]
-                .iter()
-                .any(|wanted| section == *wanted || section.starts_with(&format!("{wanted}.")));
-        }
-        if keep {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out
 }

@@ -267,6 +267,48 @@ pub fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
     command
 }
 
+/// The local registry of cargo that a wheel installs below the prefix of the program, in `share/onrush/registry`. It has the
+/// crates of the prelude build. `None` for a program that was built in a clone: cargo downloads the crates.
+fn installed_registry() -> Option<PathBuf> {
+    let program = std::env::current_exe().and_then(fs::canonicalize).ok()?;
+    let registry = program.parent()?.parent()?.join("share/onrush/registry");
+    registry.join("index").is_dir().then_some(registry)
+}
+
+/// Arguments of cargo for each attempt to get the crates: from the installed registry, else from the network, else from what
+/// cargo downloaded before.
+fn attempts(registry: Option<&Path>) -> Vec<Vec<String>> {
+    let Some(registry) = registry else { return vec![vec![], vec!["--offline".to_string()]] };
+    // A JSON string is a TOML string.
+    let folder = serde_json::Value::from(registry.display().to_string());
+    let source =
+        ["source.crates-io.replace-with=\"onrush\"".to_string(), format!("source.onrush.local-registry={folder}")];
+    let config = source.into_iter().flat_map(|setting| ["--config".to_string(), setting]);
+    vec![config.chain(["--offline".to_string()]).collect()]
+}
+
+/// The reason of a failed build and what to do, from the last lines of cargo.
+fn explain(failure: &str, toolchain: &Toolchain, is_installed: bool) -> Diagnostic {
+    if failure.contains("linker `cc` not found") {
+        return environment(
+            "no-linker",
+            "there is no C compiler and linker (`cc`): rustc links cells with it".to_string(),
+        )
+        .help("install one: `sudo apt install build-essential` or `sudo dnf install gcc`");
+    }
+    let tail: Vec<&str> = failure.lines().rev().take(12).collect();
+    let tail: Vec<&str> = tail.into_iter().rev().collect();
+    let help = "`rustup update stable` helps if rustc is older than 1.94";
+    let help = if is_installed {
+        help.to_string()
+    } else {
+        format!("the first start needs the network for a few crates; {help}")
+    };
+    environment("prelude", format!("the prelude could not be built with rustc {}", toolchain.version()))
+        .note(tail.join("\n"))
+        .help(help)
+}
+
 fn build(
     toolchain: &Toolchain,
     kits: &Path,
@@ -287,9 +329,14 @@ fn build(
     }
     // One target folder for each rustc: a new prelude does not build its dependencies again.
     let target = kits.join(format!("target-{}", &hash(&[toolchain.verbose_version.as_bytes()])[..8]));
+    let registry = installed_registry();
+    let attempts = attempts(registry.as_deref());
     let total = {
         let mut tree = cargo(toolchain, &source, &target);
         tree.args(["tree", "-q", "-e", "normal,build", "--prefix", "none", "-p", "onrush-host"]);
+        if registry.is_some() {
+            tree.args(attempts.iter().flatten());
+        }
         stdout_of(&mut tree).ok().map(|text| {
             let mut names: Vec<&str> =
                 text.lines().filter_map(|l| l.split(" (").next()).filter(|l| !l.is_empty()).collect();
@@ -299,13 +346,10 @@ fn build(
         })
     };
     let mut failure = String::new();
-    for offline in [false, true] {
+    for attempt in attempts {
         let mut command = cargo(toolchain, &source, &target);
         command.args(["build", "--profile", "kit", "-p", "onrush", "-p", "onrush-host", "--color", "never"]);
-        command.arg("--message-format=json-render-diagnostics");
-        if offline {
-            command.arg("--offline");
-        }
+        command.arg("--message-format=json-render-diagnostics").args(attempt);
         match run_build(&mut command, &what, total, progress) {
             Ok(artifacts) => return collect(folder, artifacts).map_err(io),
             Err(text) => {
@@ -320,11 +364,7 @@ fn build(
             }
         }
     }
-    let tail: Vec<&str> = failure.lines().rev().take(12).collect();
-    let tail: Vec<&str> = tail.into_iter().rev().collect();
-    Err(environment("prelude", format!("the prelude could not be built with rustc {}", toolchain.version()))
-        .note(tail.join("\n"))
-        .help("the first start needs the network for a few crates; `rustup update stable` helps if rustc is older than 1.94"))
+    Err(explain(&failure, toolchain, registry.is_some()))
 }
 
 struct Artifacts {
@@ -416,4 +456,35 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
     fs::write(&stamp, serde_json::to_vec(&paths).map_err(std::io::Error::other)?)?;
     fs::rename(&stamp, folder.join(STAMP))?;
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installed_registry_replaces_the_network() {
+        assert_eq!(attempts(None), [vec![], vec!["--offline".to_string()]]);
+        let attempts = attempts(Some(Path::new("/opt/a \"b\"/share/onrush/registry")));
+        let expected = [
+            "--config",
+            r#"source.crates-io.replace-with="onrush""#,
+            "--config",
+            r#"source.onrush.local-registry="/opt/a \"b\"/share/onrush/registry""#,
+            "--offline",
+        ];
+        assert_eq!(attempts, [expected]);
+    }
+
+    #[test]
+    fn a_missing_linker_is_named() {
+        let path = PathBuf::new;
+        let toolchain =
+            Toolchain { rustc: path(), cargo: path(), sysroot: path(), verbose_version: "release: 1.95.0".to_string() };
+        let text = "error: linker `cc` not found\n  |\n  = note: No such file or directory (os error 2)";
+        assert_eq!(explain(text, &toolchain, true).code, "no-linker");
+        let other = explain("error: could not compile `syn`", &toolchain, true);
+        assert_eq!((other.code.as_str(), other.help.len()), ("prelude", 1));
+        assert!(!other.help[0].contains("network"));
+    }
 }
