@@ -217,7 +217,7 @@ fn jupyter() -> Vec<Finding> {
         findings.push(note("kernel", "not installed for Jupyter", "`onrush install`"));
     }
     for folder in installed {
-        let program = program_of(&folder.join("kernel.json"));
+        let program = program_of(&folder);
         findings.push(match program {
             Some(program) if !Path::new(&program).is_file() => note(
                 "kernel",
@@ -238,10 +238,11 @@ fn jupyter() -> Vec<Finding> {
     findings
 }
 
-/// The first word of a kernelspec's command.
-fn program_of(path: &Path) -> Option<String> {
-    let spec: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    spec["argv"][0].as_str().map(str::to_string)
+/// The first word of a kernelspec's command. The kernelspec of a wheel names the program by the kernelspec's folder.
+fn program_of(folder: &Path) -> Option<String> {
+    let spec: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("kernel.json")).ok()?).ok()?;
+    let program = spec["argv"][0].as_str()?.replace("{resource_dir}", &folder.display().to_string());
+    Some(std::fs::canonicalize(&program).map_or(program, |path| path.display().to_string()))
 }
 
 fn folders() -> Vec<Finding> {

@@ -2,6 +2,7 @@
 
 pub mod extension;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,12 @@ fn environment() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
+/// The prefix that pip installed this program into, if it did.
+fn own_prefix() -> Option<PathBuf> {
+    let program = std::env::current_exe().and_then(fs::canonicalize).ok()?;
+    Some(program.parent()?.parent()?.to_path_buf())
+}
+
 fn below_prefix(prefix: &Path) -> PathBuf {
     prefix.join("share/jupyter")
 }
@@ -94,14 +101,16 @@ fn system_data() -> [PathBuf; 2] {
     ["/usr/local/share/jupyter", "/usr/share/jupyter"].map(PathBuf::from)
 }
 
-/// Folders in which Jupyter may find the kernel: those of the active environment, the user and the system.
+/// Folders in which Jupyter may find the kernel: those of the active environment, of this program, the user and the system.
 pub fn installed() -> Vec<PathBuf> {
-    let data = [environment().map(|prefix| below_prefix(&prefix)), user_data()];
+    let below = |prefix: Option<PathBuf>| prefix.map(|prefix| below_prefix(&prefix));
+    let data = [below(environment()), below(own_prefix()), user_data()];
+    let mut seen = HashSet::new();
     data.into_iter()
         .flatten()
         .chain(system_data())
         .map(|data| kernel_folder(&data))
-        .filter(|folder| folder.join("kernel.json").is_file())
+        .filter(|folder| folder.join("kernel.json").is_file() && seen.insert(folder.clone()))
         .collect()
 }
 
