@@ -9,6 +9,7 @@ mod python;
 mod test;
 mod tidy;
 mod web;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -70,6 +71,8 @@ enum Task {
         #[arg(long, value_enum)]
         only: Option<bundle::Part>,
     },
+    /// Builds the wheel for pip: optimised programs, kernelspec, JupyterLab extension, and the crates of the prelude
+    Wheel(wheel::Options),
 }
 
 fn main() -> ExitCode {
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out, options } => bench::run(&workspace, suite, out.as_deref(), &options),
         Task::Bundle { only } => bundle::run(&workspace, only),
+        Task::Wheel(options) => wheel::run(&workspace, &options),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

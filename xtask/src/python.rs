@@ -12,6 +12,7 @@ pub const LAB: &str = "requirements-lab.txt";
 /// Only if the machine has no node.
 pub const NODE: &str = "requirements-node.txt";
 pub const TESTS: &str = "requirements-test.txt";
+pub const WHEEL: &str = "requirements-wheel.txt";
 /// Peers of the benchmark of models.
 pub const LEARN: &str = "requirements-learn.txt";
 /// The generator of the tables of the TPC-H benchmark.
