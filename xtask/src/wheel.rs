@@ -146,7 +146,7 @@ fn glibc_of(program: &[u8]) -> u32 {
     program.split(|byte| *byte == 0).filter_map(minor).max().unwrap_or(0)
 }
 
-/// The kernelspec and the extension as `onrush install` writes them, with the paths and the texts of a wheel.
+/// The kernelspec and the extension as `onrush install` writes them, with the path and the instructions of a wheel.
 fn place_jupyter_files(workspace: &Workspace, data: &Path) -> Result<(), Failure> {
     let prefix = data.join("data");
     let mut install = workspace.command(data.join("scripts/onrush"));
