@@ -125,7 +125,7 @@ impl Tree {
 
     /// The joins in another order, if that is better.
     fn ordered(&self, plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
-        if self.unknown || self.inputs.len() < 3 || self.is_ambiguous() {
+        if self.unknown || self.filters.iter().any(Expr::is_volatile) || self.inputs.len() < 3 || self.is_ambiguous() {
             return Ok(None);
         }
         let joined = |plan: &LogicalPlan| JoinedInputs { rows: rows(plan).unwrap_or(1.0).max(1.0), plan: plan.clone() };

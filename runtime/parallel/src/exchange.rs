@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 
@@ -120,10 +121,13 @@ impl ExecutionPlan for ExchangeExec {
 /// The rows of each partition, in memory or, past its limit, on disk.
 pub struct Pieces {
     schema: SchemaRef,
-    held: Vec<Mutex<Vec<RecordBatch>>>,
+    /// None once a partition was taken.
+    held: Vec<Mutex<Option<Vec<RecordBatch>>>>,
+    /// Bytes of the rows of each partition in memory.
+    bytes: Vec<usize>,
     /// With the manager that reads them.
     spilled: Option<(SpillManager, Vec<Option<Arc<dyn SpillFile>>>)>,
-    /// Bytes of all that is held, until all partitions are gone.
+    /// For the partitions that were not taken.
     reservation: MemoryReservation,
 }
 
@@ -134,15 +138,21 @@ impl fmt::Debug for Pieces {
 }
 
 impl Pieces {
-    /// The rows of a partition; a second call finds none of those in memory.
+    /// The rows of a partition.
+    ///
+    /// # Errors
+    /// If the partition was taken before, or its file cannot be read.
     pub fn partition(&self, partition: usize) -> Result<SendableRecordBatchStream> {
-        let held = std::mem::take(&mut *self.held[partition].lock().unwrap_or_else(PoisonError::into_inner));
-        // Pieces of a chunk share its arrays, so memory comes back evenly as partitions end.
-        let part = self.reservation.size() / (PARTITIONS - partition).max(1);
-        let _ = self.reservation.try_shrink(part);
-        let held = slots::batches(Arc::clone(&self.schema), held);
+        let held = self.held[partition].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(held) = held else { return internal_err!("partition {partition} of an exchange was read twice") };
+        // Goes with the stream.
+        let reserved = self.reservation.split(self.bytes[partition]);
+        let held = slots::batches(Arc::clone(&self.schema), held).inspect(move |_| {
+            let _ = &reserved;
+        });
+        let held = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), held);
         let file = self.spilled.as_ref().and_then(|(manager, files)| files[partition].as_ref().map(|f| (manager, f)));
-        let Some((manager, file)) = file else { return Ok(held) };
+        let Some((manager, file)) = file else { return Ok(Box::pin(held)) };
         let spilled = manager.read_spill_as_stream(Arc::clone(file), None)?;
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), held.chain(spilled))))
     }
@@ -184,13 +194,15 @@ pub async fn exchanged(
     let consumer = MemoryConsumer::new("Exchange").with_can_spill(true);
     let reservation = consumer.register(context.memory_pool());
     let mut held: Vec<Vec<RecordBatch>> = vec![Vec::new(); PARTITIONS];
+    let mut held_bytes = vec![0; PARTITIONS];
     let mut files = None;
     let mut chunks = std::pin::pin!(tasks_in_order(count, cores, work));
     while let Some(chunk) = chunks.try_next().await? {
         for pieces in chunk {
             if files.is_none() {
-                let bytes: usize = pieces.iter().flatten().map(rows_size).sum();
-                if reservation.try_grow(bytes).is_ok() {
+                let sizes: Vec<usize> = pieces.iter().map(|piece| piece.as_ref().map_or(0, rows_size)).collect();
+                if reservation.try_grow(sizes.iter().sum()).is_ok() {
+                    held_bytes.iter_mut().zip(sizes).for_each(|(held, size)| *held += size);
                     held.iter_mut().zip(pieces).for_each(|(held, piece)| held.extend(piece));
                     continue;
                 }
@@ -206,6 +218,7 @@ pub async fn exchanged(
                     made.push(file);
                 }
                 reservation.free();
+                held_bytes.fill(0);
                 files = Some((manager, made));
             }
             if let Some((_, files)) = &mut files {
@@ -225,11 +238,12 @@ pub async fn exchanged(
         }
         spilled = Some((manager, finished));
     }
-    Ok(Pieces { schema, held: held.into_iter().map(Mutex::new).collect(), spilled, reservation })
+    let held = held.into_iter().map(|held| Mutex::new(Some(held))).collect();
+    Ok(Pieces { schema, held, bytes: held_bytes, spilled, reservation })
 }
 
 /// Bytes of the rows of a batch, which may share its arrays with others.
-fn rows_size(batch: &RecordBatch) -> usize {
+pub fn rows_size(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 

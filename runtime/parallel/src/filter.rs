@@ -92,15 +92,11 @@ fn cost(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<u32> {
         });
     }
     if let Some(binary) = any.downcast_ref::<BinaryExpr>() {
-        let safe = binary.op().supports_propagation()
-            || matches!(
-                binary.op(),
-                Operator::And | Operator::Or | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
-            );
-        let arithmetic =
-            matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide);
+        use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
+        let safe =
+            matches!(binary.op(), Eq | NotEq | Lt | LtEq | Gt | GtEq | And | Or | IsDistinctFrom | IsNotDistinctFrom);
         let both = cost(binary.left(), schema)? + cost(binary.right(), schema)?;
-        return (safe && !arithmetic && *binary.op() != Operator::Modulo).then_some(both);
+        return safe.then_some(both);
     }
     let one = |expr: &Arc<dyn PhysicalExpr>| cost(expr, schema);
     if let Some(not) = any.downcast_ref::<NotExpr>() {

@@ -32,10 +32,21 @@ pub struct GatherExec {
     cores: Cores,
     /// A node above takes only the first rows: partitions are started 1, 2, 4, ... at a time.
     limited: bool,
+    /// The properties are those of a node that this one stands for.
+    given: bool,
     properties: Arc<PlanProperties>,
 }
 
 impl GatherExec {
+    /// `properties`: of a node in one partition that this one stands for.
+    pub fn with_properties(
+        input: Arc<dyn ExecutionPlan>,
+        cores: Cores,
+        properties: &Arc<PlanProperties>,
+    ) -> GatherExec {
+        GatherExec { input, cores, limited: false, given: true, properties: Arc::clone(properties) }
+    }
+
     /// `ordered`: the partitions are contiguous parts of the rows, so that the order of each is the order of all.
     pub fn new(input: Arc<dyn ExecutionPlan>, cores: Cores, ordered: bool, limited: bool) -> GatherExec {
         let mut equivalences = input.equivalence_properties().clone();
@@ -48,7 +59,7 @@ impl GatherExec {
             EmissionType::Incremental,
             input.properties().boundedness,
         );
-        GatherExec { input, cores, limited, properties: Arc::new(properties) }
+        GatherExec { input, cores, limited, given: false, properties: Arc::new(properties) }
     }
 }
 
@@ -83,6 +94,10 @@ impl ExecutionPlan for GatherExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.given {
+            let input = inputs.swap_remove(0);
+            return Ok(Arc::new(GatherExec::with_properties(input, self.cores, &self.properties)));
+        }
         let ordered = self.properties.output_ordering().is_some();
         Ok(Arc::new(GatherExec::new(inputs.swap_remove(0), self.cores, ordered, self.limited)))
     }

@@ -6,7 +6,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
@@ -141,21 +140,22 @@ pub struct NoteKeysExec {
     input: Plan,
     key: Arc<dyn PhysicalExpr>,
     keys: Arc<JoinKeys>,
-    noted: Arc<KeyNotes>,
+    noted: Arc<Mutex<KeyNotes>>,
 }
 
 #[derive(Debug)]
 struct KeyNotes {
     /// None once they are too many.
-    keys: Mutex<Option<Vec<i64>>>,
+    keys: Option<Vec<i64>>,
     /// Partitions that have not ended.
-    open: AtomicUsize,
+    open: Vec<bool>,
 }
 
 impl NoteKeysExec {
     pub fn new(input: Plan, key: Arc<dyn PhysicalExpr>, keys: Arc<JoinKeys>) -> NoteKeysExec {
-        let open = AtomicUsize::new(input.output_partitioning().partition_count());
-        NoteKeysExec { input, key, keys, noted: Arc::new(KeyNotes { keys: Mutex::new(Some(Vec::new())), open }) }
+        let open = vec![true; input.output_partitioning().partition_count()];
+        let noted = KeyNotes { keys: Some(Vec::new()), open };
+        NoteKeysExec { input, key, keys, noted: Arc::new(Mutex::new(noted)) }
     }
 }
 
@@ -215,16 +215,17 @@ impl ExecutionPlan for NoteKeysExec {
                     }
                     Some(Err(error)) => Some((Err(error), (rows, own))),
                     None => {
-                        let mut all = noted.keys.lock().unwrap_or_else(PoisonError::into_inner);
-                        let many = all.as_ref().is_none_or(|all| all.len() + own.len() > MOST_KEYS);
-                        if many {
-                            *all = None;
-                        } else if let Some(all) = all.as_mut() {
-                            all.append(&mut own);
-                        }
-                        if noted.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-                            let bitmap = all.take().and_then(|all| Bitmap::new(&all));
-                            let _ = keys.bitmap.set(bitmap);
+                        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+                        if std::mem::take(&mut noted.open[partition]) {
+                            let many = noted.keys.as_ref().is_none_or(|all| all.len() + own.len() > MOST_KEYS);
+                            match noted.keys.as_mut().filter(|_| !many) {
+                                Some(all) => all.append(&mut own),
+                                None => noted.keys = None,
+                            }
+                            if !noted.open.contains(&true) {
+                                let bitmap = noted.keys.take().and_then(|all| Bitmap::new(&all));
+                                let _ = keys.bitmap.set(bitmap);
+                            }
                         }
                         None
                     }

@@ -144,6 +144,11 @@ fn is_exchanged(plan: &Plan) -> bool {
     cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
 }
 
+/// Whether the partitions of a plan are those of several inputs: each may be sorted, and all of them are not.
+fn is_united(plan: &Plan) -> bool {
+    partitions(plan) > 1 && (cast::<UnionExec>(plan).is_some() || plan.children().into_iter().any(is_united))
+}
+
 /// The rows of a plan, about. `None` if a source is not in memory.
 fn rows(plan: &Plan) -> Option<usize> {
     estimate(plan).map(|(rows, _)| rows as usize)
@@ -193,7 +198,7 @@ impl Pass {
     }
 
     fn gather(&self, plan: Plan, limited: bool) -> Plan {
-        let ordered = !is_exchanged(&plan);
+        let ordered = !is_exchanged(&plan) && !is_united(&plan);
         Arc::new(GatherExec::new(plan, self.cores, ordered, limited))
     }
 
@@ -234,6 +239,18 @@ impl Pass {
         }
         if let Some(rows) = self.chunks(node) {
             return Ok(DataSourceExec::from_data_source(rows));
+        }
+        // Below what puts several partitions together, a limit of each of them saves work and is not needed.
+        if partitions(node) > 1 {
+            if cast::<LocalLimitExec>(node).is_some() {
+                return self.node(node.children()[0], sorted);
+            }
+            if node.fetch().is_some()
+                && cast::<SortExec>(node).is_none()
+                && let Some(unlimited) = node.with_fetch(None)
+            {
+                return self.node(&unlimited, sorted);
+            }
         }
         // All readers have one order of rows, whichever of them computes these.
         if cast::<SharedExec>(node).is_some() {
@@ -379,7 +396,7 @@ impl Pass {
     fn sort(&self, node: &Plan, sort: &SortExec) -> Result<Plan> {
         if sort.fetch().is_none() && is_in_order(sort) {
             let input = self.node(sort.input(), true)?;
-            return Ok(self.one(input, false));
+            return Ok(Arc::new(GatherExec::with_properties(input, self.cores, node.properties())));
         }
         let input = self.node(sort.input(), false)?;
         match sort.fetch() {
@@ -427,13 +444,11 @@ impl Pass {
         let Some(sort) = cast::<SortExec>(below).filter(|sort| sort.fetch().is_none()) else {
             return one(node);
         };
-        if keys.is_empty() || sorted || volatile(node)? {
+        let few = || rows(sort.input()).is_none_or(|rows| rows <= self.cores.chunk);
+        if keys.is_empty() || sorted || volatile(node)? || few() {
             return one(node);
         }
         let input = self.node(sort.input(), false)?;
-        if partitions(&input) == 1 && rows(sort.input()).is_none_or(|rows| rows <= self.cores.chunk) {
-            return one(node);
-        }
         let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
         let sort = SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true);
         let ordered = can_order(sort.expr(), &sort.input().schema());

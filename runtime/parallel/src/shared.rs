@@ -24,6 +24,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use onrush_logical::rows::HeldRows;
 use tokio::sync::OnceCell;
 
+use crate::exchange::rows_size;
 use crate::slots;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -56,7 +57,19 @@ pub fn shared(plan: Plan, many: usize) -> Result<Plan> {
     if counts.iter().all(|count| *count < 2) {
         return Ok(plan);
     }
-    let states: Vec<Arc<Shared>> = counts.iter().map(|count| Arc::new(Shared::new(*count))).collect();
+    // Those within a group that is computed once are computed once with it.
+    let mut readers = vec![0; groups.len()];
+    plan.apply(|node| {
+        let class = if is_group(node) && reads(node) > many { class(node) } else { None };
+        Ok(match class.filter(|class| counts[*class] > 1) {
+            Some(class) => {
+                readers[class] += 1;
+                TreeNodeRecursion::Jump
+            }
+            None => TreeNodeRecursion::Continue,
+        })
+    })?;
+    let states: Vec<Arc<Shared>> = readers.iter().map(|count| Arc::new(Shared::new(*count))).collect();
     let replaced = plan.transform_down(|node| {
         let class = if is_group(&node) && reads(&node) > many { class(&node) } else { None };
         Ok(match class.filter(|class| counts[*class] > 1) {
@@ -214,6 +227,12 @@ impl ExecutionPlan for SharedExec {
         Ok(Arc::new(SharedExec { input: inputs.swap_remove(0), shared: Arc::clone(&self.shared) }))
     }
 
+    /// Readers that did not come leave the rows of their run behind.
+    fn reset_state(self: Arc<Self>) -> Result<Plan> {
+        self.shared.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(Arc::new(SharedExec { input: Arc::clone(&self.input), shared: Arc::clone(&self.shared) }))
+    }
+
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (cell, input, schema) = (self.shared.cell(), Arc::clone(&self.input), self.schema());
         let of = Arc::clone(&schema);
@@ -251,7 +270,7 @@ async fn collected(input: &Plan, context: &Arc<TaskContext>) -> Result<(Rows, Op
     let mut rows = input.execute(0, Arc::clone(context))?;
     let mut batches = Vec::new();
     while let Some(batch) = rows.try_next().await? {
-        let bytes = batch.get_array_memory_size();
+        let bytes = rows_size(&batch);
         batches.push(batch);
         if reservation.try_grow(bytes).is_err() {
             reservation.free();

@@ -25,6 +25,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
+use crate::exchange::rows_size;
 use crate::gather::{collect, counted, tasks_in_order};
 use crate::slots::SlotsExec;
 use crate::{CHUNK, Cores};
@@ -134,15 +135,17 @@ impl ExecutionPlan for OrderedExec {
             cores: self.cores,
             context,
         };
-        let mut left = self.fetch.unwrap_or(usize::MAX);
-        let rows = stream::once(work.run()).try_flatten().try_take_while(move |_| {
-            let more = left > 0;
-            async move { Ok(more) }
-        });
-        let rows = rows.map_ok(move |batch: RecordBatch| {
-            let taken = batch.slice(0, left.min(batch.num_rows()));
-            left -= taken.num_rows();
-            taken
+        let rows = stream::once(work.run()).try_flatten().scan(self.fetch.unwrap_or(usize::MAX), |left, batch| {
+            let taken = match batch {
+                Ok(_) if *left == 0 => None,
+                Ok(batch) => {
+                    let taken = batch.slice(0, (*left).min(batch.num_rows()));
+                    *left -= taken.num_rows();
+                    Some(Ok(taken))
+                }
+                Err(error) => Some(Err(error)),
+            };
+            async move { taken }
         });
         Ok(counted(Box::pin(RecordBatchStreamAdapter::new(schema, rows)), &self.metrics, partition))
     }
@@ -194,7 +197,7 @@ impl Work {
         let mut batches: Vec<RecordBatch> = Vec::new();
         while let Some(more) = collected.try_next().await? {
             // The rows, a copy of them in their order, and a word and a place for each.
-            let bytes: usize = more.iter().map(|batch| 2 * batch.get_array_memory_size() + 32 * batch.num_rows()).sum();
+            let bytes: usize = more.iter().map(|batch| 2 * rows_size(batch) + 32 * batch.num_rows()).sum();
             batches.extend(more);
             if reservation.try_grow(bytes).is_err() {
                 reservation.free();

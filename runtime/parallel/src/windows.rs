@@ -35,6 +35,7 @@ use datafusion::physical_plan::{
 use datafusion::scalar::ScalarValue;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use crate::exchange::rows_size;
 use crate::gather::counted;
 use crate::slots::SlotsExec;
 use folds::Frames;
@@ -207,7 +208,7 @@ async fn run(
     let mut batches: Vec<RecordBatch> = Vec::new();
     while let Some(batch) = rows.try_next().await? {
         // A copy of the rows, and the values of the windows.
-        let bytes = batch.get_array_memory_size() + 16 * windows.len() * batch.num_rows();
+        let bytes = rows_size(&batch) + 16 * windows.len() * batch.num_rows();
         batches.push(batch);
         if reservation.try_grow(bytes).is_err() {
             // DataFusion's node holds a few rows at a time, where the frames let it.

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, Int64Array, PrimitiveArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::AggregateUDF;
@@ -170,8 +171,8 @@ trait Fold {
     }
 }
 
-/// Whether each row has a value.
-struct Counts<'a>(&'a ArrayRef);
+/// Which rows have a value.
+struct Counts<'a>(&'a NullBuffer);
 
 impl Fold for Counts<'_> {
     type State = i64;
@@ -232,7 +233,8 @@ impl Fold for Variances<'_> {
 
     fn row(&self, row: usize) -> Moments {
         match self.0.is_valid(row) {
-            true => Moments { count: 1.0, mean: self.0.value(row), squares: 0.0 },
+            // Zero, or NaN of a value that is not finite.
+            true => Moments { count: 1.0, mean: self.0.value(row), squares: self.0.value(row) - self.0.value(row) },
             false => Moments::default(),
         }
     }
@@ -353,7 +355,7 @@ pub fn fold(function: &AggregateUDF, ignore_nulls: bool, values: &ArrayRef, fram
         Arc::new(states.into_iter().map(of).collect::<Float64Array>())
     };
     Ok(match name {
-        "count" if values.null_count() == 0 => {
+        "count" if values.logical_null_count() == 0 => {
             let count = |partition: &Range<usize>, row: usize| {
                 let (first, end) = frames.of(partition, row);
                 (end - first) as i64
@@ -361,7 +363,10 @@ pub fn fold(function: &AggregateUDF, ignore_nulls: bool, values: &ArrayRef, fram
             let of = |partition: &Range<usize>| partition.clone().map(|row| count(partition, row)).collect::<Vec<_>>();
             Arc::new(Int64Array::from_iter_values(frames.partitions.iter().flat_map(of)))
         }
-        "count" => Arc::new(Int64Array::from(Counts(values).frames(frames))),
+        "count" => match values.logical_nulls() {
+            Some(nulls) => Arc::new(Int64Array::from(Counts(&nulls).frames(frames))),
+            None => return internal_err!("nulls were counted and are not there"),
+        },
         "sum" | "avg" if is_float(values.data_type()) => {
             let mean = name == "avg";
             let of = |state: Sum<f64>| {
@@ -387,9 +392,17 @@ pub fn fold(function: &AggregateUDF, ignore_nulls: bool, values: &ArrayRef, fram
         "var_pop" => variance(1.0, 0.0, false),
         "stddev_pop" => variance(1.0, 0.0, true),
         "min" | "max" => {
-            let SortKeys::Numbers { codes, .. } = SortKeys::new(values)? else {
+            let SortKeys::Numbers { mut codes, .. } = SortKeys::new(values)? else {
                 return internal_err!("`{name}` of {} has no fold", values.data_type());
             };
+            // Every NaN is above all numbers, whatever its sign.
+            if let Some(floats) = values.as_primitive_opt::<Float64Type>() {
+                let nans = codes.iter_mut().zip(floats.values()).filter(|(_, value)| value.is_nan());
+                nans.for_each(|(code, _)| *code = u64::MAX);
+            } else if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
+                let nans = codes.iter_mut().zip(floats.values()).filter(|(_, value)| value.is_nan());
+                nans.for_each(|(code, _)| *code = u64::MAX);
+            }
             let states = Extremes { keys: &codes, values, greatest: name == "max" }.frames(frames);
             taken(values, rows_of(states))?
         }
