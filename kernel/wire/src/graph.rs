@@ -53,7 +53,8 @@ pub enum GraphResult {
     Bool,
 }
 
-/// A parameter of an algorithm. `default` is empty for a node, which must be given, and `none` if there is no default.
+/// A parameter of an algorithm. `default` is empty if a value is required, as for a node, and `none` if the
+/// value is optional and has no default.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphParam {
     pub name: &'static str,

@@ -332,9 +332,9 @@ impl Tree<'_> {
             | "RepartitionExec"
             | "BufferExec"
             | "GatherExec"
-            | "NoteKeysExec"
-            | "NumbersExec"
-            | "TopExec"
+            | "RuntimeFilterBuildExec"
+            | "RowNumberExec"
+            | "PartitionTopKExec"
             | "ColumnwiseExec" => return None,
             "CrossJoinExec" => "cross join".to_string(),
             "UnionExec" | "InterleaveExec" | "ConcatExec" => "concat".to_string(),
@@ -344,6 +344,8 @@ impl Tree<'_> {
             other => {
                 let shown = displayable(plan.as_ref()).one_line().to_string();
                 let shown = shown.trim().replace(onrush_expr::check::HIDDEN, "");
+                let shown = shown.replacen("RuntimeFilterExec:", "runtime filter on", 1);
+                let shown = shown.replacen("HashExchangeExec:", "exchange:", 1);
                 match shown.strip_prefix(other) {
                     Some(rest) => format!("{}{rest}", other.trim_end_matches("Exec").to_lowercase()),
                     None => shown,

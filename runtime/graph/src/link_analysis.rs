@@ -195,8 +195,8 @@ impl Default for Hits<'_> {
 /// O(nodes + edges) for each of at most 20 steps a restart.
 ///
 /// # Errors
-/// If a weight is negative, `nstart` has another length or only zeros, the vectors do not converge, or the
-/// user stops it.
+/// If a weight is negative, `nstart` has the wrong length or only zeros, the vectors do not converge, or the user
+/// stops the task.
 pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let n = graph.nodes();
     graph.check_positive("hits")?;

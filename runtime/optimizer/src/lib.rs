@@ -155,7 +155,7 @@ impl OptimizerRule for Logical {
             let reduced = reduce::chosen(ordered.data)?;
             plan = reduced.data;
             if lowered.transformed || ordered.transformed || reduced.transformed {
-                // Columns that are no longer needed above a join, and filters that stand higher than they must.
+                // Prunes columns and pushes filters down again in the new join order.
                 plan = walk::run(plan, self.those(|rule| REORDERED.contains(&rule)), |_, _, _| true, config)?;
             }
             plan = sides::chosen(plan)?;

@@ -28,7 +28,7 @@ use tokio::sync::OnceCell;
 
 use crate::Cores;
 use crate::gather::tasks_in_order;
-use crate::slots;
+use crate::streams;
 
 /// Partitions of an exchange: enough for the cores of a workstation, few enough for pieces of a chunk to be long.
 pub const PARTITIONS: usize = 32;
@@ -38,7 +38,7 @@ const SEED: RandomState = RandomState::with_seed(0x6f6e_7275_7368);
 
 /// The rows of its input, hash-partitioned by keys.
 #[derive(Debug)]
-pub struct ExchangeExec {
+pub struct HashExchangeExec {
     input: Arc<dyn ExecutionPlan>,
     keys: Vec<Arc<dyn PhysicalExpr>>,
     cores: Cores,
@@ -47,8 +47,8 @@ pub struct ExchangeExec {
     pieces: Arc<OnceCell<Result<Pieces, Arc<DataFusionError>>>>,
 }
 
-impl ExchangeExec {
-    pub fn new(input: Arc<dyn ExecutionPlan>, keys: Vec<Arc<dyn PhysicalExpr>>, cores: Cores) -> ExchangeExec {
+impl HashExchangeExec {
+    pub fn new(input: Arc<dyn ExecutionPlan>, keys: Vec<Arc<dyn PhysicalExpr>>, cores: Cores) -> HashExchangeExec {
         let mut equivalences: EquivalenceProperties = input.equivalence_properties().clone();
         equivalences.clear_orderings();
         let properties = PlanProperties::new(
@@ -57,20 +57,20 @@ impl ExchangeExec {
             EmissionType::Final,
             input.properties().boundedness,
         );
-        ExchangeExec { input, keys, cores, properties: Arc::new(properties), pieces: Arc::default() }
+        HashExchangeExec { input, keys, cores, properties: Arc::new(properties), pieces: Arc::default() }
     }
 }
 
-impl DisplayAs for ExchangeExec {
+impl DisplayAs for HashExchangeExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<String> = self.keys.iter().map(ToString::to_string).collect();
-        write!(f, "ExchangeExec: hash({}) into {PARTITIONS} partitions", keys.join(", "))
+        write!(f, "HashExchangeExec: hash({}) into {PARTITIONS} partitions", keys.join(", "))
     }
 }
 
-impl ExecutionPlan for ExchangeExec {
+impl ExecutionPlan for HashExchangeExec {
     fn name(&self) -> &str {
-        "ExchangeExec"
+        "HashExchangeExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -94,7 +94,7 @@ impl ExecutionPlan for ExchangeExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(ExchangeExec::new(inputs.swap_remove(0), self.keys.clone(), self.cores)))
+        Ok(Arc::new(HashExchangeExec::new(inputs.swap_remove(0), self.keys.clone(), self.cores)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -147,7 +147,7 @@ impl Pieces {
         let Some(held) = held else { return internal_err!("partition {partition} of an exchange was read twice") };
         // Goes with the stream.
         let reserved = self.reservation.split(self.bytes[partition]);
-        let held = slots::batches(Arc::clone(&self.schema), held).inspect(move |_| {
+        let held = streams::batches(Arc::clone(&self.schema), held).inspect(move |_| {
             let _ = &reserved;
         });
         let held = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), held);
@@ -310,7 +310,7 @@ mod tests {
             let rows: Vec<i64> = (0..ROWS).map(|row| chunk as i64 * ROWS + row).collect();
             let keys: StringArray = rows.iter().map(|row| Some(format!("key {}", row % 97))).collect();
             let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(Int64Array::from(rows))];
-            Ok(slots::batches(Arc::clone(&of), vec![RecordBatch::try_new(Arc::clone(&of), columns)?]))
+            Ok(streams::batches(Arc::clone(&of), vec![RecordBatch::try_new(Arc::clone(&of), columns)?]))
         };
         let pool = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory)));
         let context = Arc::new(TaskContext::default().with_runtime(pool.build_arc().unwrap()));

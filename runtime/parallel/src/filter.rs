@@ -22,12 +22,13 @@ use datafusion::physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
+
+use crate::with_inputs;
 
 /// Rows of a batch of the result.
 const BATCH: usize = 8_192;
@@ -36,7 +37,7 @@ const NARROW: usize = 4;
 
 /// The rows for which all conditions are true.
 #[derive(Debug)]
-pub struct ConditionsExec {
+pub struct ConjunctFilterExec {
     node: Arc<dyn ExecutionPlan>,
     conditions: Arc<[Condition]>,
     metrics: ExecutionPlanMetricsSet,
@@ -50,12 +51,12 @@ struct Condition {
     schema: SchemaRef,
 }
 
-impl ConditionsExec {
+impl ConjunctFilterExec {
     /// A filter in this form.
     ///
     /// # Errors
     /// If DataFusion does not take its own expressions.
-    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Result<Option<ConditionsExec>> {
+    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Result<Option<ConjunctFilterExec>> {
         let any: &dyn Any = node.as_ref();
         let Some(filter) = any.downcast_ref::<FilterExec>() else { return Ok(None) };
         let schema = filter.input().schema();
@@ -63,7 +64,7 @@ impl ConditionsExec {
         // Stable: conditions that may fail stay behind those that guard them.
         parts.sort_by_key(|part| cost(part, &schema).unwrap_or(u32::MAX));
         let conditions = parts.into_iter().map(|part| Condition::new(part, &schema)).collect::<Result<_>>()?;
-        Ok(Some(ConditionsExec { node: Arc::clone(node), conditions, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(Some(ConjunctFilterExec { node: Arc::clone(node), conditions, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
     /// DataFusion's filter, which this node stands for.
@@ -143,18 +144,18 @@ impl Condition {
     }
 }
 
-impl DisplayAs for ConditionsExec {
+impl DisplayAs for ConjunctFilterExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.filter() {
             Some(filter) => filter.fmt_as(t, f),
-            None => write!(f, "ConditionsExec"),
+            None => write!(f, "ConjunctFilterExec"),
         }
     }
 }
 
-impl ExecutionPlan for ConditionsExec {
+impl ExecutionPlan for ConjunctFilterExec {
     fn name(&self) -> &str {
-        "ConditionsExec"
+        "ConjunctFilterExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -177,10 +178,9 @@ impl ExecutionPlan for ConditionsExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        let node = Arc::clone(&self.node).replace_children(inputs, options)?;
+        let node = with_inputs(&self.node, inputs)?;
         let conditions = Arc::clone(&self.conditions);
-        Ok(Arc::new(ConditionsExec { node, conditions, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(Arc::new(ConjunctFilterExec { node, conditions, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

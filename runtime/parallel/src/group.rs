@@ -25,14 +25,14 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::Cores;
 use crate::exchange::{PARTITIONS, exchanged};
 use crate::gather::{collect, counted, plan_in_order, streams_in_order};
-use crate::slots::{SlotsExec, batches};
+use crate::streams::{StreamsExec, batches};
 
 /// Rows for each group in the first partition from which on groups are few.
 const FEW: usize = 16;
 
 /// The groups of an aggregate over a partitioned input.
 #[derive(Debug)]
-pub struct GroupExec {
+pub struct PartitionedAggregateExec {
     /// Over one partition: its input is not used.
     aggregate: Arc<AggregateExec>,
     node: Arc<dyn ExecutionPlan>,
@@ -44,8 +44,8 @@ pub struct GroupExec {
     properties: Arc<PlanProperties>,
 }
 
-impl GroupExec {
-    pub fn new(aggregate: Arc<AggregateExec>, input: Arc<dyn ExecutionPlan>, cores: Cores) -> GroupExec {
+impl PartitionedAggregateExec {
+    pub fn new(aggregate: Arc<AggregateExec>, input: Arc<dyn ExecutionPlan>, cores: Cores) -> PartitionedAggregateExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(aggregate.schema()),
             Partitioning::UnknownPartitioning(1),
@@ -55,11 +55,11 @@ impl GroupExec {
         let merges = merges(&aggregate);
         let node = Arc::<AggregateExec>::clone(&aggregate);
         let metrics = ExecutionPlanMetricsSet::new();
-        GroupExec { aggregate, node, input, metrics, merges, cores, properties: Arc::new(properties) }
+        PartitionedAggregateExec { aggregate, node, input, metrics, merges, cores, properties: Arc::new(properties) }
     }
 }
 
-impl GroupExec {
+impl PartitionedAggregateExec {
     /// DataFusion's aggregate, which this node stands for.
     pub fn node(&self) -> &Arc<dyn ExecutionPlan> {
         &self.node
@@ -133,16 +133,16 @@ pub fn merged(aggregate: &AggregateExec, states: Arc<dyn ExecutionPlan>) -> Resu
     )
 }
 
-impl DisplayAs for GroupExec {
+impl DisplayAs for PartitionedAggregateExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GroupExec: ")?;
+        write!(f, "PartitionedAggregateExec: ")?;
         self.aggregate.fmt_as(t, f)
     }
 }
 
-impl ExecutionPlan for GroupExec {
+impl ExecutionPlan for PartitionedAggregateExec {
     fn name(&self) -> &str {
-        "GroupExec"
+        "PartitionedAggregateExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -161,7 +161,7 @@ impl ExecutionPlan for GroupExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(GroupExec::new(Arc::clone(&self.aggregate), inputs.swap_remove(0), self.cores)))
+        Ok(Arc::new(PartitionedAggregateExec::new(Arc::clone(&self.aggregate), inputs.swap_remove(0), self.cores)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -209,7 +209,7 @@ impl Work {
                 rows = first.iter().map(RecordBatch::num_rows).sum();
                 at += 1;
             }
-            let input = SlotsExec::new(Arc::clone(&schema), vec![batches(Arc::clone(&schema), first.clone())]);
+            let input = StreamsExec::new(Arc::clone(&schema), vec![batches(Arc::clone(&schema), first.clone())]);
             let states = partial(&self.aggregate, Arc::new(input))?;
             let state_schema = states.schema();
             let states = collect(states.execute(0, Arc::clone(&self.context))?).await?;
@@ -231,7 +231,7 @@ impl Work {
             rest.execute(at + number, Arc::clone(&context))
         });
         let all = RecordBatchStreamAdapter::new(Arc::clone(&schema), states.chain(rest));
-        let input = SlotsExec::new(schema, vec![Box::pin(all)]);
+        let input = StreamsExec::new(schema, vec![Box::pin(all)]);
         merged(&self.aggregate, Arc::new(input))?.execute(0, self.context)
     }
 
@@ -256,7 +256,7 @@ impl Work {
             self.aggregate.group_expr().clone(),
             self.aggregate.aggr_expr().to_vec(),
             self.aggregate.filter_expr().to_vec(),
-            Arc::new(SlotsExec::new(schema, streams)),
+            Arc::new(StreamsExec::new(schema, streams)),
             self.aggregate.input_schema(),
         )?;
         let groups: Arc<dyn ExecutionPlan> = Arc::new(groups);

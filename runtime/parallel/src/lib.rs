@@ -9,13 +9,13 @@ mod exchange;
 mod filter;
 mod gather;
 mod group;
-mod keys;
-mod numbers;
 mod pass;
+mod row_number;
+mod runtime_filter;
 mod shared;
-mod slots;
 mod sort;
-mod top;
+mod streams;
+mod top_k;
 mod windows;
 
 use std::any::Any;
@@ -23,28 +23,43 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::error::Result;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 pub use pass::parallel;
 
 /// DataFusion's node that one of this crate stands for, for those who show plans.
 pub fn stands_for(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     let any: &dyn Any = plan.as_ref();
-    let filter = any.downcast_ref().map(filter::ConditionsExec::node);
-    let group = any.downcast_ref().map(group::GroupExec::node);
-    let sort = any.downcast_ref().map(sort::OrderedExec::node);
+    let filter = any.downcast_ref().map(filter::ConjunctFilterExec::node);
+    let group = any.downcast_ref().map(group::PartitionedAggregateExec::node);
+    let sort = any.downcast_ref().map(sort::ParallelSortExec::node);
     filter.or(group).or(sort).unwrap_or(plan)
 }
 
 /// The windows of a node of this crate.
 pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     let any: &dyn Any = plan.as_ref();
-    any.downcast_ref().map(windows::ColumnWindowsExec::windows)
+    any.downcast_ref().map(windows::ColumnarWindowExec::windows)
 }
 
 /// Rows of a partition.
 pub const CHUNK: usize = 131_072;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// A node as its type.
+fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
+    let any: &dyn Any = plan.as_ref();
+    any.downcast_ref::<T>()
+}
+
+/// The same node over new inputs.
+fn with_inputs(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
+    Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
 
 /// How plans are spread over cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

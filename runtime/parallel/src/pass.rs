@@ -14,7 +14,6 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
@@ -30,17 +29,17 @@ use datafusion::scalar::ScalarValue;
 use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::HeldRows;
 
-use crate::exchange::ExchangeExec;
-use crate::filter::ConditionsExec;
+use crate::exchange::HashExchangeExec;
+use crate::filter::ConjunctFilterExec;
 use crate::gather::GatherExec;
-use crate::group::{GroupExec, merged, merges, partial};
-use crate::keys::NoteKeysExec;
-use crate::numbers::NumbersExec;
+use crate::group::{PartitionedAggregateExec, merged, merges, partial};
+use crate::row_number::RowNumberExec;
+use crate::runtime_filter::RuntimeFilterBuildExec;
 use crate::shared::{SharedExec, shared};
-use crate::sort::{OrderedExec, can_order};
-use crate::top::TopExec;
-use crate::windows::ColumnWindowsExec;
-use crate::{Cores, columnwise, keys};
+use crate::sort::{ParallelSortExec, can_order};
+use crate::top_k::PartitionTopKExec;
+use crate::windows::ColumnarWindowExec;
+use crate::{Cores, Plan, cast, columnwise, runtime_filter, with_inputs};
 
 /// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times more: those
 /// would be copied to build one table on several cores.
@@ -48,8 +47,6 @@ const LARGE_BUILD: usize = 1_000_000;
 const MANY_PROBES: usize = 8;
 /// Rows of a top-k from which on all rows are sorted.
 const LARGE_TOP: usize = 10_000;
-
-type Plan = Arc<dyn ExecutionPlan>;
 
 /// A plan of one partition, on all cores. `sorted`: the order of its rows, as far as the plan has one, is asked for.
 ///
@@ -115,22 +112,13 @@ struct Pass {
     cores: Cores,
 }
 
-fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
-    let any: &dyn Any = plan.as_ref();
-    any.downcast_ref::<T>()
-}
-
 fn partitions(plan: &Plan) -> usize {
     plan.output_partitioning().partition_count()
 }
 
-fn with_inputs(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
-    Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-}
-
 /// A node of windows a column at a time, if its functions can be.
 fn by_columns(node: Plan) -> Plan {
-    match ColumnWindowsExec::of(&node) {
+    match ColumnarWindowExec::of(&node) {
         Some(windows) => Arc::new(windows),
         None => node,
     }
@@ -141,7 +129,7 @@ fn is_exchanged(plan: &Plan) -> bool {
     if partitions(plan) == 1 {
         return false;
     }
-    cast::<ExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
+    cast::<HashExchangeExec>(plan).is_some() || plan.children().into_iter().any(is_exchanged)
 }
 
 /// Whether the partitions of a plan are those of several inputs: each may be sorted, and all of them are not.
@@ -265,7 +253,7 @@ impl Pass {
             let input = self.node(merge.input(), true)?;
             let (order, fetch) = (merge.expr().clone(), merge.fetch());
             return Ok(match can_order(&order, &input.schema()) {
-                true => Arc::new(OrderedExec::new(input, order, fetch, self.cores, node)),
+                true => Arc::new(ParallelSortExec::new(input, order, fetch, self.cores, node)),
                 false => Arc::new(SortExec::new(order, self.one(input, false)).with_fetch(fetch)),
             });
         }
@@ -288,7 +276,7 @@ impl Pass {
         if (by_batch && node.fetch().is_none() && !volatile(node)?) || cast::<UnionExec>(node).is_some() {
             let inputs = node.children().into_iter().map(|input| self.node(input, sorted)).collect::<Result<_>>()?;
             let node = Self::over(node, inputs)?;
-            return Ok(match ConditionsExec::of(&node)? {
+            return Ok(match ConjunctFilterExec::of(&node)? {
                 Some(filter) => Arc::new(filter),
                 None => node,
             });
@@ -328,7 +316,7 @@ impl Pass {
             Arc::clone(aggregate.input()),
             aggregate.input_schema(),
         )?;
-        Ok(Arc::new(GroupExec::new(Arc::new(single), input, self.cores)))
+        Ok(Arc::new(PartitionedAggregateExec::new(Arc::new(single), input, self.cores)))
     }
 
     fn join(&self, node: &Plan, join: &HashJoinExec, sorted: bool) -> Result<Plan> {
@@ -343,16 +331,16 @@ impl Pass {
         let drops = matches!(join.join_type(), Inner | Left | LeftSemi | LeftAnti | LeftMark | RightSemi);
         if drops && partitions(&right) > 1 && join.null_equality() == NullEquality::NullEqualsNothing {
             let bits = |key: &Arc<dyn PhysicalExpr>, of: &Plan| {
-                key.data_type(&of.schema()).is_ok_and(|dtype| keys::has_bits(&dtype))
+                key.data_type(&of.schema()).is_ok_and(|dtype| runtime_filter::has_bits(&dtype))
             };
             let usable = join.on().iter().find_map(|(left_key, right_key)| {
                 let place = (right_key.as_ref() as &dyn Any).downcast_ref::<Column>()?.index();
                 (bits(left_key, &left) && bits(right_key, &right)).then(|| (Arc::clone(left_key), place))
             });
             if let Some((key, place)) = usable {
-                let shared = Arc::new(keys::JoinKeys::default());
-                right = keys::reduced(&right, place, &shared)?;
-                left = Arc::new(NoteKeysExec::new(left, key, shared));
+                let shared = Arc::new(runtime_filter::JoinKeys::default());
+                right = runtime_filter::reduced(&right, place, &shared)?;
+                left = Arc::new(RuntimeFilterBuildExec::new(left, key, shared));
             }
         }
         // Joins of frames give their rows in the order of the probe side.
@@ -364,8 +352,8 @@ impl Pass {
         let free = !of_frames && !probe_order && !join.on().is_empty();
         let both_sides = |left: Plan, right: Plan| -> Result<Plan> {
             let (left_keys, right_keys) = join.on().iter().cloned().unzip();
-            let left: Plan = Arc::new(ExchangeExec::new(left, left_keys, self.cores));
-            let right: Plan = Arc::new(ExchangeExec::new(right, right_keys, self.cores));
+            let left: Plan = Arc::new(HashExchangeExec::new(left, left_keys, self.cores));
+            let right: Plan = Arc::new(HashExchangeExec::new(right, right_keys, self.cores));
             let partitioned = join.builder().with_partition_mode(PartitionMode::Partitioned);
             partitioned.with_new_children(vec![left, right])?.build_exec()
         };
@@ -404,12 +392,12 @@ impl Pass {
                 if partitions(&input) == 1 {
                     return Self::over(node, vec![input]);
                 }
-                let top: Plan = Arc::new(TopExec::new(input, sort.expr().clone(), fetch));
+                let top: Plan = Arc::new(PartitionTopKExec::new(input, sort.expr().clone(), fetch));
                 Self::over(node, vec![self.gather(top, false)])
             }
             fetch if can_order(sort.expr(), &sort.input().schema()) && !sort.preserve_partitioning() => {
                 let order = sort.expr().clone();
-                Ok(Arc::new(OrderedExec::new(input, order, fetch, self.cores, node)))
+                Ok(Arc::new(ParallelSortExec::new(input, order, fetch, self.cores, node)))
             }
             _ => Self::over(node, vec![self.one(input, false)]),
         }
@@ -449,11 +437,11 @@ impl Pass {
             return one(node);
         }
         let input = self.node(sort.input(), false)?;
-        let exchange: Plan = Arc::new(ExchangeExec::new(input, keys, self.cores));
+        let exchange: Plan = Arc::new(HashExchangeExec::new(input, keys, self.cores));
         let sort = SortExec::new(sort.expr().clone(), exchange).with_preserve_partitioning(true);
         let ordered = can_order(sort.expr(), &sort.input().schema());
         let mut plan: Plan = match ordered {
-            true => Arc::new(OrderedExec::apart(sort, self.cores)),
+            true => Arc::new(ParallelSortExec::apart(sort, self.cores)),
             false => Arc::new(sort),
         };
         for window in windows.into_iter().rev() {
@@ -475,6 +463,6 @@ impl Pass {
             return Self::over(node, vec![self.one(input, false)]).map(Some);
         }
         let chunk = chunk_of(&input);
-        Ok(Some(Arc::new(NumbersExec::new(input, chunk, node.properties()))))
+        Ok(Some(Arc::new(RowNumberExec::new(input, chunk, node.properties()))))
     }
 }

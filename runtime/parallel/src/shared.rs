@@ -25,14 +25,7 @@ use onrush_logical::rows::HeldRows;
 use tokio::sync::OnceCell;
 
 use crate::exchange::rows_size;
-use crate::slots;
-
-type Plan = Arc<dyn ExecutionPlan>;
-
-fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
-    let any: &dyn Any = plan.as_ref();
-    any.downcast_ref::<T>()
-}
+use crate::{Plan, cast, streams};
 
 /// A plan in which equal groups over many rows are computed once.
 ///
@@ -156,7 +149,7 @@ fn is_same(a: &Plan, b: &Plan) -> bool {
 #[derive(Debug)]
 enum Rows {
     Held(Vec<RecordBatch>, #[allow(dead_code)] MemoryReservation),
-    /// There is no room for them: each reader computes them.
+    /// The rows do not fit into memory, so each reader computes them.
     Apart,
 }
 
@@ -195,7 +188,7 @@ pub struct SharedExec {
 
 impl DisplayAs for SharedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedExec: once for {} readers", self.shared.readers)
+        write!(f, "SharedExec: computed once for {} readers", self.shared.readers)
     }
 }
 
@@ -248,7 +241,7 @@ impl ExecutionPlan for SharedExec {
                 .await;
             let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
             match (rows, own) {
-                (Ok(Rows::Held(batches, _)), _) => Ok(slots::batches(input.schema(), batches.clone())),
+                (Ok(Rows::Held(batches, _)), _) => Ok(streams::batches(input.schema(), batches.clone())),
                 (Ok(Rows::Apart), Some(own)) => Ok(own),
                 (Ok(Rows::Apart), None) => input.execute(0, context),
                 (Err(error), _) => Err(DataFusionError::Shared(Arc::clone(error))),
@@ -274,7 +267,7 @@ async fn collected(input: &Plan, context: &Arc<TaskContext>) -> Result<(Rows, Op
         batches.push(batch);
         if reservation.try_grow(bytes).is_err() {
             reservation.free();
-            let all = slots::batches(input.schema(), batches).chain(rows);
+            let all = streams::batches(input.schema(), batches).chain(rows);
             return Ok((Rows::Apart, Some(Box::pin(RecordBatchStreamAdapter::new(input.schema(), all)))));
         }
     }

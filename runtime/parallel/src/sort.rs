@@ -27,7 +27,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use crate::exchange::rows_size;
 use crate::gather::{collect, counted, tasks_in_order};
-use crate::slots::SlotsExec;
+use crate::streams::StreamsExec;
 use crate::{CHUNK, Cores};
 use words::{Layout, SortKeys};
 
@@ -45,7 +45,7 @@ pub fn can_order(order: &LexOrdering, schema: &SchemaRef) -> bool {
 
 /// The rows of its input in an order. Rows with equal keys keep the order that they have.
 #[derive(Debug)]
-pub struct OrderedExec {
+pub struct ParallelSortExec {
     input: Arc<dyn ExecutionPlan>,
     order: LexOrdering,
     fetch: Option<usize>,
@@ -57,7 +57,7 @@ pub struct OrderedExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
-impl OrderedExec {
+impl ParallelSortExec {
     /// `node`: the sort in one partition that this node stands for.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
@@ -65,16 +65,16 @@ impl OrderedExec {
         fetch: Option<usize>,
         cores: Cores,
         node: &Arc<dyn ExecutionPlan>,
-    ) -> OrderedExec {
+    ) -> ParallelSortExec {
         let (node, metrics) = (Arc::clone(node), ExecutionPlanMetricsSet::new());
-        OrderedExec { input, order, fetch, cores, apart: false, node, metrics }
+        ParallelSortExec { input, order, fetch, cores, apart: false, node, metrics }
     }
 
     /// Sorts each partition by itself, as `sort` does.
-    pub fn apart(sort: SortExec, cores: Cores) -> OrderedExec {
+    pub fn apart(sort: SortExec, cores: Cores) -> ParallelSortExec {
         let (input, order, fetch) = (Arc::clone(sort.input()), sort.expr().clone(), sort.fetch());
         let metrics = ExecutionPlanMetricsSet::new();
-        OrderedExec { input, order, fetch, cores, apart: true, node: Arc::new(sort), metrics }
+        ParallelSortExec { input, order, fetch, cores, apart: true, node: Arc::new(sort), metrics }
     }
 
     /// DataFusion's sort.
@@ -83,16 +83,16 @@ impl OrderedExec {
     }
 }
 
-impl DisplayAs for OrderedExec {
+impl DisplayAs for ParallelSortExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OrderedExec: [{}]", self.order)?;
+        write!(f, "ParallelSortExec: [{}]", self.order)?;
         self.fetch.map_or(Ok(()), |rows| write!(f, ", fetch={rows}"))
     }
 }
 
-impl ExecutionPlan for OrderedExec {
+impl ExecutionPlan for ParallelSortExec {
     fn name(&self) -> &str {
-        "OrderedExec"
+        "ParallelSortExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -121,7 +121,7 @@ impl ExecutionPlan for OrderedExec {
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let (input, order, node) = (inputs.swap_remove(0), self.order.clone(), Arc::clone(&self.node));
-        Ok(Arc::new(OrderedExec { input, order, node, metrics: ExecutionPlanMetricsSet::new(), ..*self }))
+        Ok(Arc::new(ParallelSortExec { input, order, node, metrics: ExecutionPlanMetricsSet::new(), ..*self }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -311,7 +311,7 @@ impl Work {
             Ok(RecordBatch::try_new(Arc::clone(&of), columns)?)
         });
         let rows = RecordBatchStreamAdapter::new(Arc::clone(&with_rows), rows);
-        let input = SlotsExec::new(with_rows, vec![Box::pin(rows)]);
+        let input = StreamsExec::new(with_rows, vec![Box::pin(rows)]);
         let row = PhysicalSortExpr::new_default(Arc::new(Column::new(&name, number)));
         let keys = self.order.iter().cloned().chain([row]);
         let order = LexOrdering::new(keys).ok_or_else(|| DataFusionError::Internal("an order has no key".into()))?;

@@ -25,7 +25,6 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::window::{
     PlainAggregateWindowExpr, SlidingAggregateWindowExpr, StandardWindowExpr, WindowExpr,
 };
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
@@ -37,7 +36,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::exchange::rows_size;
 use crate::gather::counted;
-use crate::slots::SlotsExec;
+use crate::streams::StreamsExec;
+use crate::with_inputs;
 use folds::Frames;
 
 /// Rows of a batch of the result.
@@ -45,7 +45,7 @@ const BATCH: usize = 16_384;
 
 /// Windows over one order, of which each row has its values after its columns.
 #[derive(Debug)]
-pub struct ColumnWindowsExec {
+pub struct ColumnarWindowExec {
     /// DataFusion's nodes from the lowest on, for rows that do not fit into memory.
     nodes: Vec<Arc<dyn ExecutionPlan>>,
     windows: Vec<Arc<dyn WindowExpr>>,
@@ -61,9 +61,9 @@ fn windows(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     any.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr)
 }
 
-impl ColumnWindowsExec {
+impl ColumnarWindowExec {
     /// A node of windows in this form. `None` if a function or a frame has none.
-    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<ColumnWindowsExec> {
+    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<ColumnarWindowExec> {
         let windows = windows(node)?;
         let input = node.children()[0].schema();
         if windows.is_empty() || !windows.iter().all(|window| has_form(window, &input)) {
@@ -71,14 +71,14 @@ impl ColumnWindowsExec {
         }
         let any: &dyn Any = node.children()[0].as_ref();
         // Windows over windows: the rows are taken in once.
-        let (mut nodes, mut all) = match any.downcast_ref::<ColumnWindowsExec>() {
+        let (mut nodes, mut all) = match any.downcast_ref::<ColumnarWindowExec>() {
             Some(below) => (below.nodes.clone(), below.windows.clone()),
             None => (Vec::new(), Vec::new()),
         };
         nodes.push(Arc::clone(node));
         all.extend_from_slice(windows);
         let (properties, metrics) = (Arc::clone(node.properties()), ExecutionPlanMetricsSet::new());
-        Some(ColumnWindowsExec { nodes, windows: all, properties, metrics })
+        Some(ColumnarWindowExec { nodes, windows: all, properties, metrics })
     }
 
     /// The windows, from the lowest node on.
@@ -133,16 +133,16 @@ fn is_current(bound: &WindowFrameBound) -> bool {
     matches!(bound, WindowFrameBound::CurrentRow)
 }
 
-impl DisplayAs for ColumnWindowsExec {
+impl DisplayAs for ColumnarWindowExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.windows.iter().map(|window| window.name()).collect();
-        write!(f, "ColumnWindowsExec: {}", names.join(", "))
+        write!(f, "ColumnarWindowExec: {}", names.join(", "))
     }
 }
 
-impl ExecutionPlan for ColumnWindowsExec {
+impl ExecutionPlan for ColumnarWindowExec {
     fn name(&self) -> &str {
-        "ColumnWindowsExec"
+        "ColumnarWindowExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -173,12 +173,12 @@ impl ExecutionPlan for ColumnWindowsExec {
         let mut nodes: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
         for node in &self.nodes {
             let below = nodes.last().map_or_else(|| inputs.clone(), |below| vec![Arc::clone(below)]);
-            nodes.push(over(node, below)?);
+            nodes.push(with_inputs(node, below)?);
         }
         let windows = self.windows.clone();
         let properties =
             nodes.last().map_or_else(|| Arc::clone(&self.properties), |node| Arc::clone(node.properties()));
-        Ok(Arc::new(ColumnWindowsExec { nodes, windows, properties, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(Arc::new(ColumnarWindowExec { nodes, windows, properties, metrics: ExecutionPlanMetricsSet::new() }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -191,10 +191,6 @@ impl ExecutionPlan for ColumnWindowsExec {
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
-}
-
-fn over(node: &Arc<dyn ExecutionPlan>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-    Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
 async fn run(
@@ -215,10 +211,10 @@ async fn run(
             reservation.free();
             let all = stream::iter(batches.into_iter().map(Ok)).chain(rows);
             let all = RecordBatchStreamAdapter::new(input.schema(), all);
-            let slots = SlotsExec::ordered(input.equivalence_properties().clone(), vec![Box::pin(all)]);
+            let slots = StreamsExec::ordered(input.equivalence_properties().clone(), vec![Box::pin(all)]);
             let mut plan: Arc<dyn ExecutionPlan> = Arc::new(slots);
             for node in &nodes {
-                plan = over(node, vec![plan])?;
+                plan = with_inputs(node, vec![plan])?;
             }
             return plan.execute(0, context);
         }

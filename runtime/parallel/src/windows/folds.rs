@@ -171,7 +171,7 @@ trait Fold {
     }
 }
 
-/// Which rows have a value.
+/// Counts the valid rows of a frame.
 struct Counts<'a>(&'a NullBuffer);
 
 impl Fold for Counts<'_> {

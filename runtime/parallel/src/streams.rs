@@ -15,18 +15,18 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 
 /// Streams as the partitions of a plan. Each is taken once.
-pub struct SlotsExec {
+pub struct StreamsExec {
     slots: Vec<Mutex<Option<SendableRecordBatchStream>>>,
     properties: Arc<PlanProperties>,
 }
 
-impl SlotsExec {
-    pub fn new(schema: SchemaRef, streams: Vec<SendableRecordBatchStream>) -> SlotsExec {
-        SlotsExec::ordered(EquivalenceProperties::new(schema), streams)
+impl StreamsExec {
+    pub fn new(schema: SchemaRef, streams: Vec<SendableRecordBatchStream>) -> StreamsExec {
+        StreamsExec::ordered(EquivalenceProperties::new(schema), streams)
     }
 
     /// Streams of whose rows something is known.
-    pub fn ordered(equivalences: EquivalenceProperties, streams: Vec<SendableRecordBatchStream>) -> SlotsExec {
+    pub fn ordered(equivalences: EquivalenceProperties, streams: Vec<SendableRecordBatchStream>) -> StreamsExec {
         let properties = PlanProperties::new(
             equivalences,
             Partitioning::UnknownPartitioning(streams.len()),
@@ -34,25 +34,25 @@ impl SlotsExec {
             Boundedness::Bounded,
         );
         let slots = streams.into_iter().map(|stream| Mutex::new(Some(stream))).collect();
-        SlotsExec { slots, properties: Arc::new(properties) }
+        StreamsExec { slots, properties: Arc::new(properties) }
     }
 }
 
-impl fmt::Debug for SlotsExec {
+impl fmt::Debug for StreamsExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SlotsExec").field("slots", &self.slots.len()).finish_non_exhaustive()
+        f.debug_struct("StreamsExec").field("slots", &self.slots.len()).finish_non_exhaustive()
     }
 }
 
-impl DisplayAs for SlotsExec {
+impl DisplayAs for StreamsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SlotsExec: {} streams", self.slots.len())
+        write!(f, "StreamsExec: {} streams", self.slots.len())
     }
 }
 
-impl ExecutionPlan for SlotsExec {
+impl ExecutionPlan for StreamsExec {
     fn name(&self) -> &str {
-        "SlotsExec"
+        "StreamsExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {

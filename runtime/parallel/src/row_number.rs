@@ -19,7 +19,7 @@ use crate::gather::collect;
 
 /// Adds a column with the number of each row, from one on, as the last one. The partitions are parts of the rows in their order.
 #[derive(Debug)]
-pub struct NumbersExec {
+pub struct RowNumberExec {
     input: Arc<dyn ExecutionPlan>,
     /// The rows of each partition but the last, if that is known. Otherwise a partition waits until those before it are counted.
     chunk: Option<usize>,
@@ -36,15 +36,15 @@ struct Count {
     sender: Option<oneshot::Sender<u64>>,
 }
 
-impl NumbersExec {
+impl RowNumberExec {
     /// `properties`: of the window that this node stands for.
-    pub fn new(input: Arc<dyn ExecutionPlan>, chunk: Option<usize>, properties: &PlanProperties) -> NumbersExec {
+    pub fn new(input: Arc<dyn ExecutionPlan>, chunk: Option<usize>, properties: &PlanProperties) -> RowNumberExec {
         let partitioning = input.output_partitioning().clone();
         let counts = counts(partitioning.partition_count());
         let equivalences = properties.equivalence_properties().clone();
         let boundedness = input.properties().boundedness;
         let properties = PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, boundedness);
-        NumbersExec { input, chunk, properties: Arc::new(properties), counts }
+        RowNumberExec { input, chunk, properties: Arc::new(properties), counts }
     }
 }
 
@@ -58,15 +58,15 @@ fn counts(partitions: usize) -> Vec<Mutex<Option<Count>>> {
     counts.into_iter().map(|count| Mutex::new(Some(count))).collect()
 }
 
-impl DisplayAs for NumbersExec {
+impl DisplayAs for RowNumberExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NumbersExec")
+        write!(f, "RowNumberExec")
     }
 }
 
-impl ExecutionPlan for NumbersExec {
+impl ExecutionPlan for RowNumberExec {
     fn name(&self) -> &str {
-        "NumbersExec"
+        "RowNumberExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -89,7 +89,7 @@ impl ExecutionPlan for NumbersExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(NumbersExec::new(inputs.swap_remove(0), self.chunk, &self.properties)))
+        Ok(Arc::new(RowNumberExec::new(inputs.swap_remove(0), self.chunk, &self.properties)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

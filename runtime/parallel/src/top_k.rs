@@ -11,20 +11,20 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
-use crate::slots::SlotsExec;
+use crate::streams::StreamsExec;
 
 /// The first rows of each partition. DataFusion's top-k lets partitions skip rows by what others have found so far, and so would
 /// choose among equal rows by time.
 #[derive(Debug)]
-pub struct TopExec {
+pub struct PartitionTopKExec {
     input: Arc<dyn ExecutionPlan>,
     order: LexOrdering,
     fetch: usize,
     properties: Arc<PlanProperties>,
 }
 
-impl TopExec {
-    pub fn new(input: Arc<dyn ExecutionPlan>, order: LexOrdering, fetch: usize) -> TopExec {
+impl PartitionTopKExec {
+    pub fn new(input: Arc<dyn ExecutionPlan>, order: LexOrdering, fetch: usize) -> PartitionTopKExec {
         let mut equivalences = input.equivalence_properties().clone();
         equivalences.clear_orderings();
         let properties = PlanProperties::new(
@@ -33,19 +33,19 @@ impl TopExec {
             EmissionType::Final,
             input.properties().boundedness,
         );
-        TopExec { input, order, fetch, properties: Arc::new(properties) }
+        PartitionTopKExec { input, order, fetch, properties: Arc::new(properties) }
     }
 }
 
-impl DisplayAs for TopExec {
+impl DisplayAs for PartitionTopKExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TopExec: first {} by {}", self.fetch, self.order)
+        write!(f, "PartitionTopKExec: first {} by {}", self.fetch, self.order)
     }
 }
 
-impl ExecutionPlan for TopExec {
+impl ExecutionPlan for PartitionTopKExec {
     fn name(&self) -> &str {
-        "TopExec"
+        "PartitionTopKExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -69,12 +69,12 @@ impl ExecutionPlan for TopExec {
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(TopExec::new(inputs.swap_remove(0), self.order.clone(), self.fetch)))
+        Ok(Arc::new(PartitionTopKExec::new(inputs.swap_remove(0), self.order.clone(), self.fetch)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, Arc::clone(&context))?;
-        let input = SlotsExec::new(self.schema(), vec![rows]);
+        let input = StreamsExec::new(self.schema(), vec![rows]);
         SortExec::new(self.order.clone(), Arc::new(input)).with_fetch(Some(self.fetch)).execute(0, context)
     }
 }

@@ -20,7 +20,6 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -28,21 +27,20 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{StreamExt, stream};
 
-use crate::exchange::ExchangeExec;
+use crate::exchange::HashExchangeExec;
 use crate::filter::coalescer;
 use crate::gather::GatherExec;
-use crate::group::GroupExec;
+use crate::group::PartitionedAggregateExec;
+use crate::{Plan, cast, with_inputs};
 
-/// JoinKeys of a build side above which there is no bitmap.
+/// Number of build-side keys up to which a bitmap is made.
 const MOST_KEYS: usize = 2_000_000;
-/// Bits of a bitmap at most: 4 MB.
+/// Size limit of a bitmap in bits: 4 MB.
 const MOST_BITS: u64 = 1 << 25;
-/// Rows of a partition after which a bitmap that drops less than a third of them is no longer asked.
+/// Probe rows of a partition after which a bitmap that drops less than a third of them is no longer evaluated.
 const TRIED: usize = 32_768;
 
-type Plan = Arc<dyn ExecutionPlan>;
-
-/// Which keys there are.
+/// The set of build-side keys as a bitmap over their range.
 #[derive(Debug)]
 struct Bitmap {
     least: i64,
@@ -134,40 +132,40 @@ impl Bitmap {
     }
 }
 
-/// Notes the keys of the rows that pass.
+/// Collects the keys of the build side, and passes its rows on.
 #[derive(Debug)]
-pub struct NoteKeysExec {
+pub struct RuntimeFilterBuildExec {
     input: Plan,
     key: Arc<dyn PhysicalExpr>,
     keys: Arc<JoinKeys>,
-    noted: Arc<Mutex<KeyNotes>>,
+    noted: Arc<Mutex<CollectedKeys>>,
 }
 
 #[derive(Debug)]
-struct KeyNotes {
+struct CollectedKeys {
     /// None once they are too many.
     keys: Option<Vec<i64>>,
     /// Partitions that have not ended.
     open: Vec<bool>,
 }
 
-impl NoteKeysExec {
-    pub fn new(input: Plan, key: Arc<dyn PhysicalExpr>, keys: Arc<JoinKeys>) -> NoteKeysExec {
+impl RuntimeFilterBuildExec {
+    pub fn new(input: Plan, key: Arc<dyn PhysicalExpr>, keys: Arc<JoinKeys>) -> RuntimeFilterBuildExec {
         let open = vec![true; input.output_partitioning().partition_count()];
-        let noted = KeyNotes { keys: Some(Vec::new()), open };
-        NoteKeysExec { input, key, keys, noted: Arc::new(Mutex::new(noted)) }
+        let noted = CollectedKeys { keys: Some(Vec::new()), open };
+        RuntimeFilterBuildExec { input, key, keys, noted: Arc::new(Mutex::new(noted)) }
     }
 }
 
-impl DisplayAs for NoteKeysExec {
+impl DisplayAs for RuntimeFilterBuildExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NoteKeysExec: {}", self.key)
+        write!(f, "RuntimeFilterBuildExec: {}", self.key)
     }
 }
 
-impl ExecutionPlan for NoteKeysExec {
+impl ExecutionPlan for RuntimeFilterBuildExec {
     fn name(&self) -> &str {
-        "NoteKeysExec"
+        "RuntimeFilterBuildExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -191,7 +189,7 @@ impl ExecutionPlan for NoteKeysExec {
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {
         let (key, keys) = (Arc::clone(&self.key), Arc::clone(&self.keys));
-        Ok(Arc::new(NoteKeysExec::new(inputs.swap_remove(0), key, keys)))
+        Ok(Arc::new(RuntimeFilterBuildExec::new(inputs.swap_remove(0), key, keys)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -236,24 +234,25 @@ impl ExecutionPlan for NoteKeysExec {
     }
 }
 
-/// The rows whose key has a bit.
+/// The probe rows whose key is in the bitmap.
 #[derive(Debug)]
-pub struct WithKeysExec {
+pub struct RuntimeFilterExec {
     input: Plan,
     key: Arc<dyn PhysicalExpr>,
     keys: Arc<JoinKeys>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-impl DisplayAs for WithKeysExec {
+impl DisplayAs for RuntimeFilterExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WithKeysExec: {}", self.key)
+        let name = column(&self.key).map(|place| self.schema().field(place).name().clone());
+        write!(f, "RuntimeFilterExec: {}", name.unwrap_or_default())
     }
 }
 
-impl ExecutionPlan for WithKeysExec {
+impl ExecutionPlan for RuntimeFilterExec {
     fn name(&self) -> &str {
-        "WithKeysExec"
+        "RuntimeFilterExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -277,7 +276,12 @@ impl ExecutionPlan for WithKeysExec {
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {
         let (key, keys) = (Arc::clone(&self.key), Arc::clone(&self.keys));
-        Ok(Arc::new(WithKeysExec { input: inputs.swap_remove(0), key, keys, metrics: ExecutionPlanMetricsSet::new() }))
+        Ok(Arc::new(RuntimeFilterExec {
+            input: inputs.swap_remove(0),
+            key,
+            keys,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -350,11 +354,6 @@ impl State {
     }
 }
 
-fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
-    let any: &dyn Any = plan.as_ref();
-    any.downcast_ref::<T>()
-}
-
 fn column(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     let any: &dyn Any = expr.as_ref();
     any.downcast_ref::<Column>().map(Column::index)
@@ -364,9 +363,9 @@ fn column(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 pub fn reduced(plan: &Plan, place: usize, keys: &Arc<JoinKeys>) -> Result<Plan> {
     let below = if let Some(projection) = cast::<ProjectionExec>(plan) {
         column(&projection.expr()[place].expr)
-    } else if cast::<ExchangeExec>(plan).is_some() || cast::<GatherExec>(plan).is_some() {
+    } else if cast::<HashExchangeExec>(plan).is_some() || cast::<GatherExec>(plan).is_some() {
         Some(place)
-    } else if let Some(group) = cast::<GroupExec>(plan) {
+    } else if let Some(group) = cast::<PartitionedAggregateExec>(plan) {
         group.key(place)
     } else if let Some(join) = cast::<HashJoinExec>(plan) {
         return through_join(plan, join, place, keys);
@@ -375,8 +374,7 @@ pub fn reduced(plan: &Plan, place: usize, keys: &Arc<JoinKeys>) -> Result<Plan> 
     };
     if let Some(below) = below {
         let input = reduced(plan.children()[0], below, keys)?;
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        return Arc::clone(plan).replace_children(vec![input], options);
+        return with_inputs(plan, vec![input]);
     }
     Ok(here(plan, place, keys))
 }
@@ -385,7 +383,7 @@ fn here(plan: &Plan, place: usize, keys: &Arc<JoinKeys>) -> Plan {
     let schema = plan.schema();
     let key: Arc<dyn PhysicalExpr> = Arc::new(Column::new(schema.field(place).name(), place));
     let keys = Arc::clone(keys);
-    Arc::new(WithKeysExec { input: Arc::clone(plan), key, keys, metrics: ExecutionPlanMetricsSet::new() })
+    Arc::new(RuntimeFilterExec { input: Arc::clone(plan), key, keys, metrics: ExecutionPlanMetricsSet::new() })
 }
 
 /// Rows of the probe side come out of a join once for each match, or not at all.
