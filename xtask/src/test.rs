@@ -171,6 +171,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-dense",
         "onrush-learn",
         "onrush-graph",
+        "onrush-graph-calls",
         "onrush-ops",
         "onrush-expr",
         "onrush-logical",

@@ -1,17 +1,18 @@
 //! Graphs: a view of a frame of edges, with the algorithms of NetworkX. Results are frames with the user's ids.
 
-use std::cell::OnceCell;
+mod calls;
+mod parts;
+
 use std::fmt;
-use std::ops::Deref;
 
-use onrush_wire::display::Content;
-use onrush_wire::graph::{GraphCall, GraphSpec};
-use onrush_wire::plan::Op;
-use onrush_wire::{Class, Diagnostic, ExprKind, Span, Value};
+use onrush_wire::graph::{GraphSpec, NodeIds};
+use onrush_wire::{Class, Diagnostic, Span};
 
-use crate::display::Show;
-use crate::expr::{ToExpr, col};
-use crate::frame::Frame;
+pub use calls::*;
+pub use parts::{EgoGraph, NodeSet};
+
+use crate::expr::IntoColumns;
+use crate::frame::{Frame, on};
 use crate::raise::{here, raise};
 
 /// A graph over a frame of edges: `flights.graph("origin", "dest")`. Every row is an edge; a row with a null at an end is left out.
@@ -20,70 +21,142 @@ use crate::raise::{here, raise};
 #[must_use]
 pub struct Graph {
     edges: Frame,
-    spec: GraphSpec,
+    source: Vec<String>,
+    target: Vec<String>,
+    directed: bool,
+    weight: Option<String>,
+    /// Frames with columns of nodes, and the columns of the ids in them.
+    columns: Vec<(Frame, Vec<String>)>,
+    /// Frames whose ids are nodes too.
+    isolated: Vec<(Frame, Vec<String>)>,
 }
 
 impl Frame {
-    /// An undirected graph whose edges are the rows, between the ids of two columns.
+    /// An undirected graph whose edges are the rows, between the ids of two columns. An id may have several columns:
+    /// `f.graph(["city", "state"], ["to_city", "to_state"])`.
     #[track_caller]
-    pub fn graph(&self, source: impl Into<String>, target: impl Into<String>) -> Graph {
-        Graph::new(self, source.into(), target.into(), false, here("graph"))
+    pub fn graph(&self, source: impl IntoColumns, target: impl IntoColumns) -> Graph {
+        Graph::new(self, source.into_columns(), target.into_columns(), false, &here("graph"))
     }
 
     /// A directed graph whose edges are the rows, from the ids of `source` to those of `target`.
     #[track_caller]
-    pub fn digraph(&self, source: impl Into<String>, target: impl Into<String>) -> Graph {
-        Graph::new(self, source.into(), target.into(), true, here("digraph"))
+    pub fn digraph(&self, source: impl IntoColumns, target: impl IntoColumns) -> Graph {
+        Graph::new(self, source.into_columns(), target.into_columns(), true, &here("digraph"))
+    }
+}
+
+fn error(code: &str, message: String) -> Diagnostic {
+    Diagnostic::error(Class::Plan, code, message)
+}
+
+/// Raises if a frame lacks a column.
+fn check_columns(frame: &Frame, wanted: &[String], at: &Span) {
+    let columns = frame.columns();
+    if let Some(name) = wanted.iter().find(|name| !columns.contains(name)) {
+        let error = error("unknown-column", format!("no column `{name}`")).at(at.clone(), "");
+        raise(error.note(format!("the columns are {}", columns.join(", "))));
     }
 }
 
 impl Graph {
     #[inline(never)]
-    fn new(edges: &Frame, source: String, target: String, directed: bool, at: Span) -> Graph {
-        let graph = Graph { edges: edges.clone(), spec: GraphSpec { source, target, directed, weight: None } };
-        graph.check(&at);
-        graph
+    fn new(edges: &Frame, source: Vec<String>, target: Vec<String>, directed: bool, at: &Span) -> Graph {
+        if source.is_empty() || source.len() != target.len() {
+            let message = format!("an id has {} columns at one end and {} at the other", source.len(), target.len());
+            raise(error("argument", message).at(at.clone(), "").help("name as many columns for both ends"));
+        }
+        check_columns(edges, &source, at);
+        check_columns(edges, &target, at);
+        let (columns, isolated) = (Vec::new(), Vec::new());
+        Graph { edges: edges.clone(), source, target, directed, weight: None, columns, isolated }
     }
 
-    /// Raises if a column does not exist.
-    fn check(&self, at: &Span) {
-        let columns = self.edges.columns();
-        let GraphSpec { source, target, weight, .. } = &self.spec;
-        for name in [Some(source), Some(target), weight.as_ref()].into_iter().flatten() {
-            if !columns.contains(name) {
-                let error = Diagnostic::error(Class::Plan, "unknown-column", format!("no column `{name}`"));
-                raise(error.at(at.clone(), "").note(format!("the columns are {}", columns.join(", "))));
-            }
+    /// What the session needs to know.
+    pub(crate) fn spec(&self) -> GraphSpec {
+        let isolated = self.isolated.iter();
+        GraphSpec {
+            source: self.source.clone(),
+            target: self.target.clone(),
+            directed: self.directed,
+            weight: self.weight.clone(),
+            nodes: isolated.map(|(frame, columns)| NodeIds { frame: frame.id(), columns: columns.clone() }).collect(),
         }
     }
 
-    /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight.
+    /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight, similarities for
+    /// communities. Calls whose default in NetworkX is `weight="weight"` use it.
     #[track_caller]
     pub fn weight(&self, column: impl Into<String>) -> Graph {
-        let graph = self.with(|spec| spec.weight = Some(column.into()));
-        graph.check(&here("weight"));
-        graph
-    }
-
-    fn with(&self, change: impl FnOnce(&mut GraphSpec)) -> Graph {
-        let mut graph = self.clone();
-        change(&mut graph.spec);
-        graph
+        let column = column.into();
+        check_columns(&self.edges, std::slice::from_ref(&column), &here("weight"));
+        Graph { weight: Some(column), ..self.clone() }
     }
 
     /// The same graph without weights.
     pub fn unweighted(&self) -> Graph {
-        self.with(|spec| spec.weight = None)
+        Graph { weight: None, ..self.clone() }
     }
 
     /// The same edges without directions.
     pub fn to_undirected(&self) -> Graph {
-        self.with(|spec| spec.directed = false)
+        Graph { directed: false, ..self.clone() }
     }
 
     /// The same edges the other way round.
     pub fn reverse(&self) -> Graph {
-        self.with(|spec| std::mem::swap(&mut spec.source, &mut spec.target))
+        Graph { source: self.target.clone(), target: self.source.clone(), ..self.clone() }
+    }
+
+    /// Whether edges have directions.
+    pub fn is_directed(&self) -> bool {
+        self.directed
+    }
+
+    /// Adds the columns of a frame to the nodes whose ids are in its column `id`: `g.with_nodes(&airports, "faa")`. A node without a
+    /// row has null there. Conditions of [`Graph::filter_nodes`] and plots use them.
+    #[track_caller]
+    pub fn with_nodes(&self, nodes: impl IntoFrame, id: impl IntoColumns) -> Graph {
+        self.nodes_from(nodes.into_frame(), id.into_columns(), false, &here("with_nodes"))
+    }
+
+    /// [`Graph::with_nodes`], where all ids of the frame are nodes, also those without an edge.
+    #[track_caller]
+    pub fn add_nodes(&self, nodes: impl IntoFrame, id: impl IntoColumns) -> Graph {
+        self.nodes_from(nodes.into_frame(), id.into_columns(), true, &here("add_nodes"))
+    }
+
+    #[inline(never)]
+    fn nodes_from(&self, nodes: Frame, id: Vec<String>, is_node: bool, at: &Span) -> Graph {
+        if id.len() != self.source.len() {
+            let message = format!("an id of this graph has {} columns, and {} are given", self.source.len(), id.len());
+            raise(error("argument", message).at(at.clone(), ""));
+        }
+        check_columns(&nodes, &id, at);
+        let mut graph = self.clone();
+        if is_node {
+            graph.isolated.push((nodes.clone(), id.clone()));
+        }
+        graph.columns.push((nodes, id));
+        graph
+    }
+
+    /// The names of the id columns in results: `node`, or `node_1`, `node_2`, ...
+    pub(crate) fn id_names(&self, name: &str) -> Vec<String> {
+        match self.source.len() {
+            1 => vec![name.to_string()],
+            parts => (1..=parts).map(|part| format!("{name}_{part}")).collect(),
+        }
+    }
+
+    /// The nodes in ascending order of their ids: `node`, `degree`, and the columns of [`Graph::with_nodes`].
+    #[track_caller]
+    pub fn nodes(&self) -> Frame {
+        let ids = self.id_names("node");
+        self.columns.iter().fold(self.degree().frame(), |nodes, (frame, id)| {
+            let first = frame.unique_by(id.clone());
+            nodes.left_join(&first, on(ids.clone(), id.clone()))
+        })
     }
 
     /// The frame of the edges.
@@ -91,176 +164,28 @@ impl Graph {
         self.edges.clone()
     }
 
-    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`.
-    #[track_caller]
-    pub fn filter_edges(&self, condition: impl crate::expr::IntoExprs) -> Graph {
-        Graph { edges: self.edges.filter(condition), spec: self.spec.clone() }
-    }
-
     /// The number of nodes.
     #[track_caller]
     pub fn number_of_nodes(&self) -> usize {
-        self.nodes().height()
+        self.degree().height()
     }
 
     /// The number of edges: rows without a null at an end.
     #[track_caller]
     pub fn number_of_edges(&self) -> usize {
-        self.edges.drop_nulls_in([self.spec.source.as_str(), self.spec.target.as_str()]).height()
+        self.edges.drop_nulls_in(self.ends()).height()
     }
 
-    fn call(&self, algorithm: &str, nodes: Vec<(&str, Value)>, at: Span) -> Call {
-        let params = nodes.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        let call = GraphCall { algorithm: algorithm.to_string(), params };
-        Call { graph: self.clone(), call, at, frame: OnceCell::new() }
+    /// All columns of ids.
+    fn ends(&self) -> Vec<String> {
+        self.source.iter().chain(&self.target).cloned().collect()
     }
 }
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GraphSpec { source, target, directed, weight } = &self.spec;
-        let kind = if *directed { "digraph" } else { "graph" };
-        write!(f, "{kind} of {source} and {target}")?;
-        weight.as_ref().map_or(Ok(()), |weight| write!(f, ", weight {weight}"))
+        let kind = if self.directed { "digraph" } else { "graph" };
+        write!(f, "{kind} of {} and {}", self.source.join(", "), self.target.join(", "))?;
+        self.weight.as_ref().map_or(Ok(()), |weight| write!(f, ", weight {weight}"))
     }
 }
-
-/// A call of an algorithm, which is sent when its frame is first used.
-#[derive(Clone)]
-struct Call {
-    graph: Graph,
-    call: GraphCall,
-    at: Span,
-    frame: OnceCell<Frame>,
-}
-
-impl Call {
-    #[inline(never)]
-    fn frame(&self) -> &Frame {
-        self.frame.get_or_init(|| {
-            let Graph { edges, spec } = &self.graph;
-            let op = Op::Graph { input: edges.id(), graph: spec.clone(), call: self.call.clone() };
-            Frame::step(op, self.at.clone())
-        })
-    }
-
-    fn set(mut self, name: &str, value: Value) -> Call {
-        self.call.params.push((name.to_string(), value));
-        self.frame = OnceCell::new();
-        self
-    }
-}
-
-/// The value of a literal that names a node.
-#[inline(never)]
-fn node(expr: onrush_wire::Expr, at: &Span) -> Value {
-    match &expr.kind {
-        ExprKind::Literal(value) => value.clone(),
-        _ => raise(
-            Diagnostic::error(Class::Plan, "argument", "a node is given by its id, and this is an expression")
-                .at(at.clone(), ""),
-        ),
-    }
-}
-
-macro_rules! calls {
-    ($(
-        $(#[doc = $doc:literal])*
-        $name:ident $type:ident ($($node:ident),*) {
-            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
-        } -> $result:ident;
-    )*) => {$(
-        call! { $result [$(#[doc = $doc])*] $name $type ($($node),*) { $( [$(#[doc = $param_doc])*] $param $kind )* } }
-    )*};
-}
-
-macro_rules! call {
-    (Frame [$($doc:tt)*] $name:ident $type:ident ($($node:ident),*) { $( [$($param_doc:tt)*] $param:ident $kind:ident )* }) => {
-        $($doc)*
-        ///
-        /// A frame: parameters can be set before it is first used.
-        #[derive(Clone)]
-        pub struct $type(Call);
-
-        impl $type {
-            $( setter!([$($param_doc)*] $param $kind); )*
-
-            /// The result as a frame.
-            #[track_caller]
-            pub fn frame(&self) -> Frame {
-                self.0.frame().clone()
-            }
-        }
-
-        impl Deref for $type {
-            type Target = Frame;
-
-            fn deref(&self) -> &Frame {
-                self.0.frame()
-            }
-        }
-
-        impl Show for $type {
-            #[track_caller]
-            fn content(&self) -> Option<Content> {
-                self.0.frame().content()
-            }
-        }
-
-        impl From<$type> for Frame {
-            fn from(call: $type) -> Frame {
-                call.frame()
-            }
-        }
-
-        impl Graph {
-            $($doc)*
-            #[track_caller]
-            pub fn $name(&self $(, $node: impl ToExpr)*) -> $type {
-                let at = here(stringify!($name));
-                $( let $node = (stringify!($node), node($node.into_expr().0, &at)); )*
-                $type(self.call(stringify!($name), vec![$($node),*], at))
-            }
-        }
-    };
-    ($result:ident [$($doc:tt)*] $name:ident $type:ident ($($node:ident),*) {}) => {
-        impl Graph {
-            $($doc)*
-            #[track_caller]
-            pub fn $name(&self $(, $node: impl ToExpr)*) -> scalar!($result) {
-                let at = here(stringify!($name));
-                $( let $node = (stringify!($node), node($node.into_expr().0, &at)); )*
-                self.call(stringify!($name), vec![$($node),*], at).frame().value(col(stringify!($name)))
-            }
-        }
-    };
-}
-
-macro_rules! scalar {
-    (Float) => {
-        f64
-    };
-    (Int) => {
-        i64
-    };
-    (Bool) => {
-        bool
-    };
-}
-
-macro_rules! setter {
-    ([$($doc:tt)*] $param:ident Float) => {
-        $($doc)*
-        pub fn $param(self, value: f64) -> Self {
-            Self(self.0.set(stringify!($param), Value::Float(value)))
-        }
-    };
-    ([$($doc:tt)*] $param:ident Int) => {
-        $($doc)*
-        pub fn $param(self, value: usize) -> Self {
-            Self(self.0.set(stringify!($param), Value::Int(i64::try_from(value).unwrap_or(i64::MAX))))
-        }
-    };
-}
-
-onrush_wire::graph_algorithms!(calls);

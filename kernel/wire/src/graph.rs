@@ -2,24 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::FrameId;
 use crate::value::Value;
 
 /// Columns of a frame of edges as a graph. Every row is an edge; rows with a null at an end are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphSpec {
-    /// The columns of the two ends.
-    pub source: String,
-    pub target: String,
+    /// The columns of the ids at the two ends: one or several.
+    pub source: Vec<String>,
+    pub target: Vec<String>,
     pub directed: bool,
     /// The column of the weights.
     pub weight: Option<String>,
+    /// Frames whose ids are nodes too, also those without an edge.
+    pub nodes: Vec<NodeIds>,
 }
 
-/// An algorithm with the parameters that were set. Nodes are given as values of the user's ids.
+/// The columns of the ids in a frame of nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeIds {
+    pub frame: FrameId,
+    pub columns: Vec<String>,
+}
+
+/// An algorithm with the parameters that were set. Nodes are given as values of the user's ids: one for each column of an id, in
+/// their order, under one name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphCall {
     pub algorithm: String,
     pub params: Vec<(String, Value)>,
+    /// Parameters that are frames.
+    pub frames: Vec<(String, FrameId)>,
 }
 
 impl GraphCall {
@@ -27,10 +40,16 @@ impl GraphCall {
         self.params.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
+    /// All values of a parameter: the parts of an id.
+    pub fn values(&self, name: &str) -> Vec<&Value> {
+        self.params.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect()
+    }
+
     /// A parameter that is a float, if it was set.
     pub fn float(&self, name: &str) -> Option<f64> {
         match self.param(name)? {
             Value::Float(value) => Some(*value),
+            Value::Int(value) => Some(*value as f64),
             _ => None,
         }
     }
@@ -53,8 +72,8 @@ pub enum GraphResult {
     Bool,
 }
 
-/// A parameter of an algorithm. `default` is empty if a value is required, as for a node, and `none` if the
-/// value is optional and has no default.
+/// A parameter of an algorithm. `kind` is `node` or `frame` for one that must be given, and else `Float`, `Int`, `Bool`, `Text` or
+/// `Frame`. `default` is empty if a value is required, and `none` if the value is optional and has no default.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphParam {
     pub name: &'static str,
@@ -77,8 +96,6 @@ pub struct GraphAlgorithm {
 macro_rules! graph_algorithms {
     ($then:ident) => {
         $then! {
-            /// All nodes in the order of their ids, with their degree.
-            nodes Nodes() {} -> Frame;
             /// The number of edges at each node. A self-loop counts twice.
             degree Degree() {} -> Frame;
             /// The number of edges that lead to each node.
@@ -97,6 +114,12 @@ macro_rules! graph_algorithms {
                 max_iter: Int = "100";
                 /// Converged if the L1 norm of the change is below this times the number of nodes.
                 tol: Float = "1e-6";
+                /// Where a jump leads: a frame with `node` and a column of numbers. Other nodes have 0.
+                personalization: Frame = "none";
+                /// The ranks to start with: a frame with `node` and a column of numbers.
+                nstart: Frame = "none";
+                /// Where nodes without edges out lead: a frame with `node` and a column of numbers.
+                dangling: Frame = "none";
             } -> Frame;
             /// Hubs point to many authorities, and authorities are pointed to by many hubs.
             hits Hits() {
@@ -124,25 +147,25 @@ macro_rules! graph_algorithms {
                 tol: Float = "1e-6";
             } -> Frame;
             /// Nodes that can be reached from `source`: distance in hops, and predecessor on a shortest path.
-            bfs Bfs(source) {
+            bfs Bfs(source: node) {
                 /// Maximum number of hops.
                 depth_limit: Int = "none";
             } -> Frame;
             /// The nodes of a shortest path by hops, step by step.
-            shortest_path ShortestPath(source, target) {} -> Frame;
+            shortest_path ShortestPath(source: node, target: node) {} -> Frame;
             /// The number of hops of a shortest path.
-            shortest_path_length ShortestPathLength(source, target) {} -> Int;
+            shortest_path_length ShortestPathLength(source: node, target: node) {} -> Int;
             /// Whether there is a path.
-            has_path HasPath(source, target) {} -> Bool;
+            has_path HasPath(source: node, target: node) {} -> Bool;
             /// Nodes that can be reached from `source`: distance by weight, and predecessor on a shortest path.
-            single_source_dijkstra SingleSourceDijkstra(source) {
+            single_source_dijkstra SingleSourceDijkstra(source: node) {
                 /// The largest distance.
                 cutoff: Float = "none";
             } -> Frame;
             /// The nodes of a shortest path by weights, with their distances from the source.
-            dijkstra_path DijkstraPath(source, target) {} -> Frame;
+            dijkstra_path DijkstraPath(source: node, target: node) {} -> Frame;
             /// The sum of the weights of a shortest path.
-            dijkstra_path_length DijkstraPathLength(source, target) {} -> Float;
+            dijkstra_path_length DijkstraPathLength(source: node, target: node) {} -> Float;
             /// The component of each node: numbers from 0, in the order of size, then of the smallest id.
             connected_components ConnectedComponents() {} -> Frame;
             /// The number of components.
@@ -179,6 +202,8 @@ macro_rules! graph_algorithms {
             } -> Frame;
             /// Communities whose nodes have the label of most of their neighbors.
             label_propagation_communities LabelPropagationCommunities() {} -> Frame;
+            /// How many more edges lie within communities than chance would put there.
+            modularity Modularity(communities: frame) {} -> Float;
             /// The share of shortest paths between pairs of other nodes that lead through each node.
             betweenness_centrality BetweennessCentrality() {
                 /// Number of source nodes to sample. Without it, all nodes.
@@ -192,8 +217,11 @@ macro_rules! graph_algorithms {
             harmonic_centrality HarmonicCentrality() {} -> Frame;
             /// Edges that connect all nodes of each component at the lowest sum of weights.
             minimum_spanning_edges MinimumSpanningEdges() {} -> Frame;
-            /// The share of common neighbors of pairs of nodes at distance 2.
-            jaccard_coefficient JaccardCoefficient() {} -> Frame;
+            /// The share of common neighbors among all neighbors of two nodes.
+            jaccard_coefficient JaccardCoefficient() {
+                /// A frame with two nodes in each row. Without it, all pairs at distance 2.
+                pairs: Frame = "none";
+            } -> Frame;
             /// Positions on a circle.
             circular_layout CircularLayout() {} -> Frame;
             /// Positions by springs along edges and forces between all nodes (Fruchterman and Reingold 1991).
@@ -225,7 +253,7 @@ macro_rules! graph_algorithms {
 macro_rules! rows_of_table {
     ($(
         $(#[doc = $doc:literal])*
-        $name:ident $type:ident ($($node:ident),*) {
+        $name:ident $type:ident ($($argument:ident: $argument_kind:ident),*) {
             $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
         } -> $result:ident;
     )*) => {
@@ -233,7 +261,12 @@ macro_rules! rows_of_table {
             name: stringify!($name),
             doc: concat!($($doc, "\n"),*),
             params: vec![
-                $(GraphParam { name: stringify!($node), kind: "node", default: "", doc: "" },)*
+                $(GraphParam {
+                    name: stringify!($argument),
+                    kind: stringify!($argument_kind),
+                    default: "",
+                    doc: "",
+                },)*
                 $(GraphParam {
                     name: stringify!($param),
                     kind: stringify!($kind),

@@ -33,8 +33,12 @@ macro_rules! inputs {
             | Op::Unpivot { input, .. }
             | Op::WithRowIndex { input, .. }
             | Op::Explode { input, .. }
-            | Op::Split { input, .. }
-            | Op::Graph { input, .. } => vec![input],
+            | Op::Split { input, .. } => vec![input],
+            Op::Graph { input, graph, call } => {
+                let nodes = graph.nodes.$iter().map(|crate::graph::NodeIds { frame, .. }| frame);
+                let frames = call.frames.$iter().map(|(_, id)| id);
+                [input].into_iter().chain(nodes).chain(frames).collect()
+            }
         }
     };
 }

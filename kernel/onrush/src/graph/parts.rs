@@ -1,0 +1,204 @@
+//! Parts of a graph, as graphs: by edges, by nodes, around a node.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::ops::Deref;
+
+use onrush_wire::{Span, Value};
+
+use super::{Graph, IntoFrame, NodeId};
+use crate::expr::{Expr, IntoExprs, col, lit, when};
+use crate::frame::{Frame, on};
+use crate::raise::here;
+
+/// Nodes: a frame with their ids in `node` (or in its only column), or a list of ids.
+pub trait NodeSet {
+    /// A frame whose first columns are ids. `names` are those that the ids have in results.
+    #[doc(hidden)]
+    fn node_frame(self, names: &[String]) -> Frame;
+}
+
+impl<F: IntoFrame> NodeSet for F {
+    fn node_frame(self, names: &[String]) -> Frame {
+        let frame = self.into_frame();
+        let columns = frame.columns();
+        match names.iter().all(|name| columns.contains(name)) {
+            true => frame.select(names.to_vec()),
+            false => frame.select(columns.into_iter().take(names.len()).collect::<Vec<_>>()),
+        }
+    }
+}
+
+impl Graph {
+    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`.
+    #[track_caller]
+    pub fn filter_edges(&self, condition: impl IntoExprs) -> Graph {
+        Graph { edges: self.edges.filter(condition), ..self.clone() }
+    }
+
+    /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
+    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges is no node of the
+    /// result.
+    #[track_caller]
+    pub fn filter_nodes(&self, condition: impl IntoExprs) -> Graph {
+        self.between(&self.nodes().filter(condition))
+    }
+
+    /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`, with the ids in
+    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`.
+    #[track_caller]
+    pub fn subgraph(&self, nodes: impl NodeSet) -> Graph {
+        self.between(&nodes.node_frame(&self.id_names("node")))
+    }
+
+    /// The edges with both ends among nodes whose ids are in the first columns.
+    #[inline(never)]
+    fn between(&self, nodes: &Frame) -> Graph {
+        let ids: Vec<String> = nodes.columns().into_iter().take(self.source.len()).collect();
+        let edges = self.edges.semi_join(nodes, on(self.source.clone(), ids.clone()));
+        let edges = edges.semi_join(nodes, on(self.target.clone(), ids));
+        Graph { edges, isolated: Vec::new(), ..self.clone() }
+    }
+
+    /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. Of an undirected graph the ends are in
+    /// ascending order.
+    #[track_caller]
+    pub fn simple(&self) -> Graph {
+        let mut kept = vec![crate::expr::len().alias("n")];
+        kept.extend(self.weight.as_ref().map(|weight| col(weight.as_str()).sum().alias(weight)));
+        self.merged(kept)
+    }
+
+    /// One edge for each pair of nodes, with these aggregates of its edges: `g.simple_agg(x!(n = len(), distance = distance.mean()))`.
+    /// A weight stays one if a column of its name is among them.
+    #[track_caller]
+    pub fn simple_agg(&self, aggregates: impl IntoExprs) -> Graph {
+        self.merged(aggregates.into_exprs().into_iter().map(Expr).collect())
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn merged(&self, aggregates: Vec<Expr>) -> Graph {
+        let mut edges = self.edges.drop_nulls_in(self.ends());
+        if !self.directed {
+            edges = edges.with_columns(self.ascending());
+        }
+        let edges = edges.group_by(self.ends()).agg(aggregates).sort(self.ends());
+        let weight = self.weight.clone().filter(|weight| edges.columns().contains(weight));
+        Graph { edges, weight, ..self.clone() }
+    }
+
+    /// The ends of an edge with the smaller id first.
+    fn ascending(&self) -> Vec<Expr> {
+        let pairs = || self.source.iter().zip(&self.target);
+        // Ids of several columns compare as tuples: by the first part that differs.
+        let after = pairs().rev().fold(lit(false), |rest, (source, target)| {
+            let (source, target) = (col(source.as_str()), col(target.as_str()));
+            source.gt(target.clone()).or(source.eq(target).and(rest))
+        });
+        let swapped = |column: &String, other: &String| {
+            let (here, there) = (col(column.as_str()), col(other.as_str()));
+            when(after.clone()).then(there).otherwise(here).alias(column)
+        };
+        pairs().flat_map(|(source, target)| [swapped(source, target), swapped(target, source)]).collect()
+    }
+
+    /// The edges between different nodes.
+    #[track_caller]
+    pub fn without_self_loops(&self) -> Graph {
+        let pairs = self.source.iter().zip(&self.target);
+        let same = pairs.map(|(source, target)| col(source.as_str()).eq(col(target.as_str())));
+        let same = same.reduce(|a, b| a.and(b)).unwrap_or_else(|| lit(false));
+        Graph { edges: self.edges.filter(!same), ..self.clone() }
+    }
+
+    /// More edges: the rows of a frame with the columns of this one.
+    #[track_caller]
+    pub fn add_edges(&self, edges: impl IntoFrame) -> Graph {
+        Graph { edges: crate::frame::concat_diagonal([&self.edges, &edges.into_frame()]), ..self.clone() }
+    }
+
+    /// The nodes within a distance of a node, and the edges between them: `g.ego_graph("DEN").radius(2)`.
+    #[track_caller]
+    pub fn ego_graph(&self, node: impl NodeId) -> EgoGraph {
+        let at = here("ego_graph");
+        EgoGraph {
+            graph: self.clone(),
+            node: node.values(&at),
+            radius: 1,
+            center: true,
+            undirected: false,
+            at,
+            found: OnceCell::new(),
+        }
+    }
+
+    /// The k-core: the largest part in which each node has `k` neighbors.
+    #[track_caller]
+    pub fn k_core(&self, k: usize) -> Graph {
+        let cores = self.core_number().filter(col("core_number").gt_eq(k));
+        self.subgraph(&cores)
+    }
+
+    /// The nodes of core number `k`, and the edges between them.
+    #[track_caller]
+    pub fn k_shell(&self, k: usize) -> Graph {
+        let cores = self.core_number().filter(col("core_number").eq(k));
+        self.subgraph(&cores)
+    }
+}
+
+/// The part of a graph around a node, a graph itself: parameters can be set before it is first used.
+#[derive(Clone)]
+#[must_use]
+pub struct EgoGraph {
+    graph: Graph,
+    node: Vec<Value>,
+    radius: usize,
+    center: bool,
+    undirected: bool,
+    at: Span,
+    found: OnceCell<Graph>,
+}
+
+impl EgoGraph {
+    /// The largest number of hops from the node: 1 by default.
+    pub fn radius(self, hops: usize) -> Self {
+        EgoGraph { radius: hops, found: OnceCell::new(), ..self }
+    }
+
+    /// Whether the node itself is in the result: `true` by default.
+    pub fn center(self, included: bool) -> Self {
+        EgoGraph { center: included, found: OnceCell::new(), ..self }
+    }
+
+    /// Whether edges of a directed graph count in both directions: `false` by default.
+    pub fn undirected(self, both: bool) -> Self {
+        EgoGraph { undirected: both, found: OnceCell::new(), ..self }
+    }
+
+    /// The part as a graph.
+    #[track_caller]
+    pub fn graph(&self) -> Graph {
+        (**self).clone()
+    }
+}
+
+impl Deref for EgoGraph {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        self.found.get_or_init(|| {
+            let whole = if self.undirected { self.graph.to_undirected() } else { self.graph.clone() };
+            let near = whole.bfs_of(self.node.clone(), self.radius, self.at.clone());
+            let near = if self.center { near } else { near.filter(col("distance").gt(0)) };
+            self.graph.between(&near)
+        })
+    }
+}
+
+impl fmt::Debug for EgoGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,205 @@
+//! What a call was given: parameters, nodes and frames.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use onrush_graph::{Graph, Run};
+use onrush_wire::graph::GraphCall;
+use onrush_wire::{Diagnostic, Value};
+
+use crate::error::{internal, plan_error, type_name};
+use crate::index::Index;
+
+/// The columns of a result with their names.
+pub type Columns = Vec<(String, ArrayRef)>;
+
+/// A call with the rows of its frames.
+pub struct Arguments<'a> {
+    pub index: &'a Index,
+    pub call: &'a GraphCall,
+    /// Rows of the frames that are parameters, by the parameter's name.
+    pub frames: &'a [(String, RecordBatch)],
+    pub run: &'a Run<'a>,
+}
+
+impl Arguments<'_> {
+    pub fn graph(&self) -> &Graph {
+        &self.index.graph
+    }
+
+    pub fn float(&self, name: &str, default: f64) -> f64 {
+        self.call.float(name).unwrap_or(default)
+    }
+
+    pub fn count(&self, name: &str, default: usize) -> usize {
+        self.call.count(name).unwrap_or(default)
+    }
+
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        match self.call.param(name) {
+            Some(Value::Boolean(value)) => *value,
+            _ => default,
+        }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.count("seed", 0) as u64
+    }
+
+    /// The number of the node that a parameter names.
+    pub fn node(&self, name: &str) -> Result<u32, Diagnostic> {
+        self.index.node(&self.call.values(name))
+    }
+
+    /// The rows of a parameter that is a frame.
+    pub fn frame(&self, name: &str) -> Option<&RecordBatch> {
+        self.frames.iter().find(|(known, _)| known == name).map(|(_, batch)| batch)
+    }
+
+    /// A value for each node from a frame with the ids in `node` and one column of numbers: 0 for nodes that it lacks. `None` if the
+    /// parameter was not given.
+    ///
+    /// # Errors
+    /// If the frame names what is no node, or has not one column of numbers.
+    pub fn node_values(&self, name: &str) -> Result<Option<Vec<f64>>, Diagnostic> {
+        let Some(batch) = self.frame(name) else { return Ok(None) };
+        let numbers = self.value_column(name, batch)?;
+        let mut values = vec![0.0; self.graph().nodes()];
+        for (row, node) in self.nodes_of(name, batch)?.into_iter().enumerate() {
+            values[node as usize] = numbers[row];
+        }
+        Ok(Some(values))
+    }
+
+    fn value_column(&self, name: &str, batch: &RecordBatch) -> Result<Vec<f64>, Diagnostic> {
+        let schema = batch.schema();
+        let ids: Vec<String> = (0..self.index.ids.len()).map(|part| self.index.id_name("node", part)).collect();
+        let mut others = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| !ids.contains(field.name()));
+        let numeric = others.find(|(_, column)| column.data_type().is_numeric());
+        let Some((field, column)) = numeric else {
+            return Err(plan_error("argument", format!("`{name}` has no column of numbers"))
+                .help("expected the ids of nodes in `node`, and their values in one other column"));
+        };
+        let values = cast(column, &DataType::Float64).map_err(internal)?;
+        let values = values.as_primitive::<Float64Type>();
+        match (0..values.len()).find(|row| !values.is_valid(*row) || !values.value(*row).is_finite()) {
+            Some(row) => {
+                let found = if values.is_valid(row) { values.value(row).to_string() } else { "null".to_string() };
+                let column = field.name();
+                Err(plan_error("argument", format!("`{column}` of `{name}` is {found} in row {row}: expected finite numbers")))
+            }
+            None => Ok(values.values().to_vec()),
+        }
+    }
+
+    /// The node of each row of a frame with ids in `node`.
+    ///
+    /// # Errors
+    /// If an id is not a node's.
+    pub fn nodes_of(&self, name: &str, batch: &RecordBatch) -> Result<Vec<u32>, Diagnostic> {
+        let columns = self.index.id_columns(batch, "node")?;
+        self.known(name, &columns)
+    }
+
+    fn known(&self, name: &str, columns: &[ArrayRef]) -> Result<Vec<u32>, Diagnostic> {
+        let found = self.index.nodes_of(columns)?;
+        let known = found.iter().enumerate().map(|(row, node)| {
+            node.ok_or_else(|| {
+                let parts: Vec<String> =
+                    columns.iter().map(|column| crate::ids::shown(&onrush_frame::value_at(column, row))).collect();
+                self.index.unknown(&parts.join(", ")).note(format!("`{name}` names it in row {row}"))
+            })
+        });
+        known.collect()
+    }
+
+    /// The community of each node, from a frame with the columns `node` and `community`.
+    ///
+    /// # Errors
+    /// If a node has no community, or two.
+    pub fn communities(&self, name: &str) -> Result<Vec<u32>, Diagnostic> {
+        let batch = self.frame(name).ok_or_else(|| internal("a frame is missing"))?;
+        let nodes = self.nodes_of(name, batch)?;
+        let Some(labels) = batch.column_by_name("community") else {
+            return Err(plan_error("unknown-column", format!("`{name}` has no column `community`"))
+                .help("expected the ids of nodes in `node`, and their communities in `community`"));
+        };
+        let (codes, _) = crate::numbering::numbered(&[crate::ids::comparable(labels)?])?;
+        let mut found = vec![crate::numbering::MISSING; self.graph().nodes()];
+        for (node, code) in nodes.into_iter().zip(codes) {
+            let place = &mut found[node as usize];
+            if *place != crate::numbering::MISSING && *place != code {
+                let message = format!("the node `{}` is in two communities", self.index.name(node));
+                return Err(plan_error("argument", message).help("expected a partition: one community for each node"));
+            }
+            *place = code;
+        }
+        match found.iter().position(|code| *code == crate::numbering::MISSING) {
+            Some(node) => {
+                let message = format!("the node `{}` has no community", self.index.name(node as u32));
+                Err(plan_error("argument", message).help("expected a partition: one community for each node"))
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// Pairs of nodes from a frame with the columns `node_1` and `node_2`, or with two columns of any name.
+    ///
+    /// # Errors
+    /// If an id is not a node's.
+    pub fn pairs(&self, name: &str) -> Result<Option<Vec<(u32, u32)>>, Diagnostic> {
+        let Some(batch) = self.frame(name) else { return Ok(None) };
+        let parts = self.index.ids.len();
+        if batch.num_columns() < 2 * parts {
+            let types: Vec<String> = batch.columns().iter().map(|column| type_name(column.data_type())).collect();
+            let message = format!("`{name}` has {} columns ({}), expected {}", types.len(), types.join(", "), 2 * parts);
+            return Err(plan_error("argument", message).help("expected the ids of two nodes in each row"));
+        }
+        let from = self.known(name, &batch.columns()[..parts])?;
+        let to = self.known(name, &batch.columns()[parts..2 * parts])?;
+        Ok(Some(from.into_iter().zip(to).collect()))
+    }
+
+    /// A row for each node, with its id.
+    pub fn by_node(&self, columns: Vec<(&str, ArrayRef)>) -> Columns {
+        let ids = self.index.ids.iter().enumerate();
+        let ids = ids.map(|(part, column)| (self.index.id_name("node", part), column.clone()));
+        ids.chain(columns.into_iter().map(|(name, column)| (name.to_string(), column))).collect()
+    }
+
+    /// A row for each node, with its id and one value.
+    pub fn one(&self, name: &str, values: ArrayRef) -> Columns {
+        self.by_node(vec![(name, values)])
+    }
+
+    /// A row for each of some nodes.
+    pub fn nodes(&self, nodes: &[u32], columns: Vec<(&str, ArrayRef)>) -> Result<Columns, Diagnostic> {
+        let mut all = self.index.ids_of("node", nodes.iter().copied())?;
+        all.extend(columns.into_iter().map(|(name, column)| (name.to_string(), column)));
+        Ok(all)
+    }
+}
+
+/// A frame of one row.
+pub fn scalar(name: &str, value: ArrayRef) -> Columns {
+    vec![(name.to_string(), value)]
+}
+
+pub fn floats(values: Vec<f64>) -> ArrayRef {
+    Arc::new(Float64Array::from(values))
+}
+
+pub fn counts<T: Into<u64>>(values: Vec<T>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values.into_iter().map(|value| value.into() as i64)))
+}
+
+/// 0, 1, 2, ...
+pub fn positions(length: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(0..length as i64))
+}
+
+pub fn flag(value: bool) -> ArrayRef {
+    Arc::new(BooleanArray::from(vec![value]))
+}

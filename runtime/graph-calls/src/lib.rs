@@ -1,0 +1,15 @@
+//! Graphs over Arrow columns: the ids at the ends of edges become numbers of nodes ([`Index`]), and a call of the table of
+//! algorithms becomes a record batch with the ids ([`call`]).
+//!
+//! The algorithms are in `runtime/graph`. Knows no DataFusion and no session.
+
+mod arguments;
+mod calls;
+mod error;
+mod ids;
+mod index;
+mod numbering;
+
+pub use arguments::Arguments;
+pub use calls::call;
+pub use index::{EdgeColumns, Index, WeightColumn};
