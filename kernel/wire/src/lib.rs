@@ -22,6 +22,7 @@ pub mod schema;
 pub mod session;
 pub mod stream;
 pub mod value;
+pub mod visual;
 pub mod words;
 pub mod worker;
 
@@ -34,7 +35,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 16;
+pub const PROTOCOL: u32 = 17;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
 /// reused within the life of a supervisor.

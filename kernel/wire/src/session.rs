@@ -16,6 +16,7 @@ use crate::plot::{Plot, PlotRequest};
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
+use crate::visual::{GraphPlot, GraphPlotRequest, Section, VisualAsk, VisualHead, VisualSpec};
 use crate::{FrameId, Generation, NotebookId, ObjectId, TaskId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,8 @@ pub enum Request {
     Write { frame: FrameId, sink: Sink },
     /// Reply: [`Reply::Plot`].
     Plot(PlotRequest),
+    /// Reply: [`Reply::GraphPlot`].
+    GraphPlot(GraphPlotRequest),
 
     /// Trains a model. Reply: [`Reply::Model`].
     Fit { fit: Fit, at: Option<Span> },
@@ -96,6 +99,8 @@ pub enum Request {
     Hide { frame: FrameId },
     /// For a table explorer. Reply: [`Reply::Explored`].
     Explore { view: View, what: Explore },
+    /// For a live picture. Reply: [`Reply::Visual`].
+    Visual { what: VisualSpec, ask: VisualAsk },
 
     /// Another notebook's published frame or model. Reply: [`Reply::Frame`] or [`Reply::Model`].
     Get { name: String },
@@ -179,7 +184,15 @@ pub enum Reply {
         bytes: u64,
     },
     Plot(Plot),
+    GraphPlot(GraphPlot),
     Explored(Explored),
+    /// The sections lie in `inline`, or in a sealed memfd whose descriptor comes with this message. Without sections there is
+    /// neither.
+    Visual {
+        head: VisualHead,
+        sections: Vec<Section>,
+        inline: Option<Vec<u8>>,
+    },
     Names {
         own: Vec<NamedFrame>,
         published: Vec<NamedFrame>,

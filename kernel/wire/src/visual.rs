@@ -1,0 +1,234 @@
+//! Pictures of graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
+//! picture ([`VisualAsk`]). The session computes positions and rasters, the kernel process draws (`widgets/view`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::FrameId;
+use crate::graph::{GraphCall, GraphSpec};
+use crate::plot::PlotStyle;
+
+/// Most nodes that a picture has as points. A larger graph is a [`GraphRaster`].
+pub const MAX_NODES: u32 = 5_000;
+/// Most links of such a picture, after parallel edges were merged.
+pub const MAX_LINKS: u32 = 20_000;
+/// Most names of a categorical colour. The last one is `other` if the column has more values.
+pub const MAX_CATEGORIES: usize = 20;
+
+/// A picture of a graph. Reply: [`crate::session::Reply::GraphPlot`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphPlotRequest {
+    pub edges: FrameId,
+    pub graph: GraphSpec,
+    /// A frame with a column `node` of ids. Its other columns are shown and can be used for colour, size, label and position.
+    pub nodes: Option<FrameId>,
+    pub positions: Positions,
+    /// Columns of `nodes`.
+    pub color: Option<String>,
+    pub size: Option<String>,
+    pub label: Option<String>,
+    /// Most nodes as points, at most [`MAX_NODES`]. A graph with more nodes becomes a raster.
+    pub max_nodes: u32,
+    pub style: PlotStyle,
+}
+
+impl GraphPlotRequest {
+    /// The frames that the request reads.
+    pub fn frames(&self) -> impl Iterator<Item = FrameId> {
+        std::iter::once(self.edges).chain(self.nodes)
+    }
+
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
+        std::iter::once(&mut self.edges).chain(&mut self.nodes)
+    }
+}
+
+/// The source of the positions of nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Positions {
+    /// A call of an algorithm that gives the columns `node`, `x` and `y`.
+    Layout(GraphCall),
+    /// Numeric columns of the frame of nodes. A node with a null is left out, and a note says so.
+    Columns { x: String, y: String },
+}
+
+/// A graph that can be drawn without any more data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphPlot {
+    /// Nodes and edges of the whole graph.
+    pub nodes: u64,
+    pub edges: u64,
+    pub directed: bool,
+    /// The name of the layout, or the two columns: `forceatlas2_layout`, `lon, lat`.
+    pub positions: String,
+    pub drawing: Drawing,
+    pub style: PlotStyle,
+    /// What was left out or merged: `12 nodes without a position left out`.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Drawing {
+    Points(NodeLink),
+    Raster(GraphRaster),
+}
+
+/// Nodes and links, each list of nodes as long as `ids`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeLink {
+    /// The user's ids, cast to strings.
+    pub ids: Vec<String>,
+    /// Positions with the y axis upwards. The longer side of the bounding box spans 0 to 1, the shorter side begins at 0.
+    pub x: Vec<f32>,
+    pub y: Vec<f32>,
+    /// The number of edges at each node. A self-loop counts twice.
+    pub degrees: Vec<u32>,
+    /// Empty if no column was named: then ids are the labels.
+    pub labels: Vec<String>,
+    pub color: Option<NodeColor>,
+    pub size: Option<NodeSize>,
+    /// Further columns of the frame of nodes, for reading.
+    pub columns: Vec<NodeColumn>,
+    /// Positions of the two ends in the lists of nodes. Links of a directed graph lead from the first to the second.
+    pub links: Vec<(u32, u32)>,
+    /// The sum of the weights of the merged parallel edges, or their number without weights. As long as `links`.
+    pub widths: Vec<f32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum NodeColor {
+    /// Null: NaN.
+    Numbers { column: String, values: Vec<f64> },
+    /// Positions in `names`, which has at most [`MAX_CATEGORIES`] entries: in the order of the values for integers and booleans,
+    /// else the most frequent first.
+    Categories { column: String, names: Vec<String>, codes: Vec<Option<u32>> },
+}
+
+/// Sizes of nodes as areas. Null: NaN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeSize {
+    pub column: String,
+    pub values: Vec<f64>,
+}
+
+/// A column as text. Null: empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeColumn {
+    pub name: String,
+    pub values: Vec<String>,
+}
+
+/// A rectangle in the coordinates of the layout, with the y axis upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    pub x0: f64,
+    pub y0: f64,
+    pub x1: f64,
+    pub y1: f64,
+}
+
+/// The numbers of nodes and of edges at each pixel: rows from the top, `width * height` entries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphRaster {
+    pub window: Window,
+    pub width: u32,
+    pub height: u32,
+    pub node_counts: Vec<u32>,
+    /// Of the edges that cross a pixel, or of a sample of them.
+    pub edge_counts: Vec<u32>,
+}
+
+/// A live picture. Each request names all of it, so that a session that was restarted computes it anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum VisualSpec {
+    Graph(GraphPlotRequest),
+}
+
+impl VisualSpec {
+    /// The frames that the picture reads.
+    pub fn frames(&self) -> impl Iterator<Item = FrameId> {
+        let VisualSpec::Graph(request) = self;
+        request.frames()
+    }
+
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
+        let VisualSpec::Graph(request) = self;
+        request.frames_mut()
+    }
+}
+
+/// What a live picture asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum VisualAsk {
+    /// A part of the picture. Answer: [`VisualHead::Raster`] with the sections `node_counts` and `edge_counts`: u32 in little
+    /// endian, as in [`GraphRaster`].
+    Raster { window: Window, width: u32, height: u32 },
+    /// The picture is closed: its positions need not be kept. Answer: [`VisualHead::Done`].
+    Forget,
+}
+
+/// The answer of [`crate::session::Request::Visual`] without its binary sections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum VisualHead {
+    Done,
+    Raster {
+        /// The nodes inside the window.
+        nodes: u64,
+        notes: Vec<String>,
+    },
+}
+
+/// A named piece of the memory that comes with an answer. `offset` is a multiple of 8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    pub name: String,
+    /// The type of the elements.
+    pub kind: SectionKind,
+    /// In bytes.
+    pub offset: u64,
+    pub length: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SectionKind {
+    U8,
+    U16,
+    U32,
+    F32,
+}
+
+impl Section {
+    /// Lays sections out in one piece of memory.
+    pub fn lay_out(parts: &[(&str, SectionKind, &[u8])]) -> (Vec<Section>, Vec<u8>) {
+        let (mut sections, mut memory) = (Vec::new(), Vec::new());
+        for (name, kind, bytes) in parts {
+            memory.resize(usize::next_multiple_of(memory.len(), 8), 0);
+            let (offset, length) = (memory.len() as u64, bytes.len() as u64);
+            sections.push(Section { name: (*name).to_string(), kind: *kind, offset, length });
+            memory.extend_from_slice(bytes);
+        }
+        (sections, memory)
+    }
+
+    /// The bytes of this section. `None` if the memory is too short.
+    pub fn of<'a>(&self, memory: &'a [u8]) -> Option<&'a [u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        memory.get(start..start.checked_add(usize::try_from(self.length).ok()?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_come_back_and_begin_at_multiples_of_eight() {
+        let (sections, memory) =
+            Section::lay_out(&[("a", SectionKind::U8, b"abc"), ("b", SectionKind::U32, &[1, 0, 0, 0])]);
+        assert_eq!(sections.iter().map(|section| section.offset).collect::<Vec<_>>(), [0, 8]);
+        assert_eq!(sections[0].of(&memory), Some(&b"abc"[..]));
+        assert_eq!(sections[1].of(&memory), Some(&[1, 0, 0, 0][..]));
+        assert_eq!(sections[1].of(&memory[..9]), None);
+        let absurd = Section { offset: u64::MAX, ..sections[1].clone() };
+        assert_eq!(absurd.of(&memory), None);
+    }
+}
