@@ -69,6 +69,10 @@ def test_ids_of_other_types_and_rows_without_an_end(kernel):
         ('f.graph("a", "s").degree().height()', ["`s` is `str`", "both ends of an edge need one type"]),
         ('f.graph("a", "b").weight("s").pagerank().height()', ["the weight `s` is `str`", "expected numbers"]),
         ('f.graph("a", "b").weight("w").pagerank().height()', ["the weight `w` is null in row 1"]),
+        (
+            'f.with_columns(x!(n = a - 3)).graph("a", "b").weight("n").single_source_dijkstra(1).height()',
+            ["the weight `n` is -2 in row 0", "takes none below 0"],
+        ),
         ('f.graph("a", "b").shortest_path(1, 5).height()', ["no path leads from `1` to `5`"]),
         ('f.digraph("a", "b").connected_components().height()', ["directed"]),
         ('f.graph("a", "b").pagerank().alpha(2.0).height()', ["`alpha` is 2", "from 0 to 1"]),
@@ -80,3 +84,85 @@ def test_wrong_input_is_named(kernel, cell, said):
     message = kernel.fails(cell).error_text
     for part in said:
         assert part in message, message
+
+
+def test_parts_of_a_graph(kernel):
+    # ego_graph, k_core and subgraph of NetworkX on the digraph and on its undirected graph.
+    kernel.ok(ROUTES + "let u = g.to_undirected().simple();")
+    assert kernel.value("u.number_of_edges()") == "2834"
+    assert kernel.value("u.edges().columns()") == '["origin", "destination", "n", "count"]'
+    ego = 'let e = g.ego_graph("DEN");'
+    kernel.ok(ego)
+    assert kernel.value("(e.number_of_nodes(), e.number_of_edges())") == "(128, 3732)"
+    kernel.ok('let e = g.ego_graph("DEN").undirected(true).center(false);')
+    assert kernel.value("(e.number_of_nodes(), e.number_of_edges())") == "(127, 3483)"
+    kernel.ok("let k = u.k_core(20);")
+    assert kernel.value("(k.number_of_nodes(), k.number_of_edges())") == "(68, 1407)"
+    kernel.ok("let big = u.filter_nodes(x!(degree > 50));")
+    assert kernel.value("(big.number_of_nodes(), big.number_of_edges())") == "(35, 553)"
+    # By hand: of the three, two are joined by routes both ways.
+    kernel.ok('let three = g.subgraph(frame! { node: ["ATL", "ORD", "ABE"] });')
+    assert kernel.value("three.number_of_nodes()") == "3"
+    assert kernel.value('three.filter_edges(x!(origin == "ATL" && destination == "ORD")).number_of_edges()') == "1"
+
+
+def test_frames_as_parameters(kernel):
+    # pagerank, modularity and jaccard_coefficient of NetworkX.
+    kernel.ok(ROUTES)
+    kernel.ok('let p = g.pagerank().personalization(frame! { node: ["ATL"], w: [1.0] }).sort([desc("pagerank")]);')
+    close(kernel.value('p.column::<f64>("pagerank")[0]'), 0.2104673030757999, 1e-5)
+    kernel.ok(
+        "let u = g.to_undirected();"
+        'let halves = u.nodes().select(x!(node, community = node < "M"));'
+    )
+    close(kernel.value("u.modularity(&halves)"), -0.002486492561192044, 1e-9)
+    kernel.ok('let j = u.jaccard_coefficient().pairs(frame! { a: ["ATL", "ABE"], b: ["ORD", "HNL"] });')
+    close(kernel.value('j.column::<f64>("jaccard_coefficient")[0]'), 0.6231155778894473, 1e-12)
+    error = kernel.fails('g.pagerank().personalization(frame! { node: ["ATX"], w: [1.0] })').error_text
+    assert "no node `ATX`" in error and "did you mean" in error
+
+
+def test_ids_of_several_columns_and_nodes_without_edges(kernel):
+    # By hand: (Rome, IT) - (Rome, US) - (Oslo, NO), and (Bern, CH) without an edge.
+    kernel.ok(
+        'let f = frame! { c: ["Rome", "Rome"], s: ["IT", "US"], to: ["Rome", "Oslo"], ts: ["US", "NO"] };'
+        'let cities = frame! { city: ["Bern", "Rome"], state: ["CH", "US"], people: [130, 36] };'
+        'let g = f.graph(["c", "s"], ["to", "ts"]).add_nodes(&cities, ["city", "state"]);'
+    )
+    assert kernel.value("g.number_of_nodes()") == "4"
+    assert kernel.value("g.nodes().columns()") == '["node_1", "node_2", "degree", "people"]'
+    assert kernel.value('g.nodes().column::<i64>("degree").to_vec()') == "[0, 1, 1, 2]"
+    assert kernel.value('g.shortest_path_length(("Rome", "IT"), ("Oslo", "NO"))') == "2"
+    assert kernel.value("g.number_connected_components()") == "2"
+    error = kernel.fails('g.bfs(("Rome", "FR"))').error_text
+    assert "no node `(Rome, FR)`" in error
+    error = kernel.fails('g.bfs("Rome")').error_text
+    assert "2 columns" in error
+
+
+def test_the_card_of_a_graph(kernel):
+    # Figures of NetworkX; the median of the degrees counted by hand from its degrees.
+    kernel.ok(ROUTES)
+    card = kernel.ok("g").result
+    for part in ["digraph of origin and destination", "305", "5\u202f366", "count, 1 to", "weakly connected components"]:
+        assert part in card, card
+
+
+def test_graphs_in_files(kernel, tmp_path):
+    # By hand; NetworkX reads what is written in tests/graph.
+    kernel.ok(f'let folder = "{tmp_path}";' + ROUTES)
+    kernel.ok(
+        'let hubs = g.subgraph(frame! { node: ["ATL", "ORD", "DFW", "DEN"] });'
+        'let g2 = hubs.with_nodes(frame! { faa: ["ATL", "ORD"], city: ["Atlanta", "Chicago"] }, "faa");'
+    )
+    for extension in ["graphml", "gexf", "json"]:
+        kernel.ok(f'g2.write_graph(format!("{{folder}}/hubs.{extension}")); let r = read_graph(format!("{{folder}}/hubs.{extension}"));')
+        assert kernel.value("(r.number_of_nodes(), r.number_of_edges(), r.is_directed())") == kernel.value(
+            "(hubs.number_of_nodes(), hubs.number_of_edges(), true)"
+        )
+        close(kernel.value('r.dijkstra_path_length("ATL", "DEN")'), float(kernel.value('hubs.dijkstra_path_length("ATL", "DEN")')))
+        assert kernel.value('r.nodes().filter(x!(node == "ATL")).column::<String>("city").to_vec()') == '["Atlanta"]'
+    error = kernel.fails('g2.write_graph(format!("{folder}/hubs.mtx"))').error_text
+    assert "hubs.mtx" in error
+    error = kernel.fails('read_graph(format!("{folder}/hubs.xyz"))').error_text
+    assert ".xyz" in error

@@ -1,19 +1,26 @@
 //! Graphs: a view of a frame of edges, with the algorithms of NetworkX. Results are frames with the user's ids.
 
 mod calls;
+mod files;
 mod parts;
 
 use std::fmt;
 
+use onrush_wire::display::Content;
 use onrush_wire::graph::{GraphSpec, NodeIds};
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::visual::GraphCardRequest;
 use onrush_wire::{Class, Diagnostic, Span};
 
 pub use calls::*;
+pub use files::{GraphReader, read_graph};
 pub use parts::{EgoGraph, NodeSet};
 
+use crate::display::Show;
 use crate::expr::IntoColumns;
 use crate::frame::{Frame, on};
 use crate::raise::{here, raise};
+use crate::session;
 
 /// A graph over a frame of edges: `flights.graph("origin", "dest")`. Every row is an edge; a row with a null at an end is left out.
 /// Nodes are the ids that occur. The handle is cheap to clone.
@@ -159,6 +166,16 @@ impl Graph {
         })
     }
 
+    /// The nodes with the columns of [`Graph::with_nodes`] alone.
+    pub(crate) fn node_columns(&self) -> Frame {
+        self.nodes().drop(["degree"])
+    }
+
+    /// The nodes with all columns, for pictures.
+    pub(crate) fn node_table(&self) -> Frame {
+        self.nodes()
+    }
+
     /// The frame of the edges.
     pub fn edges(&self) -> Frame {
         self.edges.clone()
@@ -179,6 +196,18 @@ impl Graph {
     /// All columns of ids.
     fn ends(&self) -> Vec<String> {
         self.source.iter().chain(&self.target).cloned().collect()
+    }
+}
+
+impl Show for Graph {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        let at = here("show");
+        let request = GraphCardRequest { edges: self.edges.id(), graph: self.spec() };
+        match session::expect(&Request::GraphCard(request), at.clone()) {
+            Reply::GraphCard(card) => Some(Content::GraphCard(Box::new(card))),
+            other => session::unexpected(&other, at),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::learn::Card;
 use crate::plot::Plot;
 use crate::schema::DataType;
 use crate::value::Value;
+use crate::visual::GraphCard;
 
 /// One output of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub enum Content {
     Panel(Panel),
     /// A fitted model.
     Model(Card),
+    /// The figures of a graph.
+    GraphCard(Box<GraphCard>),
     /// What `explain` gives: a step in each line, indented under what it feeds; then what is true of all.
     Plan(String),
     /// Plain text, as of `Debug` or `Display`.

@@ -266,6 +266,19 @@ pub enum Format {
     Csv(CsvOptions),
     Parquet,
     JsonLines,
+    /// A file of a graph. `format` is the name of the format (`graphml`, `gexf`, ...) if the extension does not say it.
+    Graph { format: Option<String>, part: GraphPart },
+}
+
+/// What a frame has of a file of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GraphPart {
+    /// One row: whether the graph is `directed`, and whether its edges are `weighted`.
+    Kind,
+    /// `node`, then the columns of the nodes.
+    Nodes,
+    /// `source` and `target`, then the columns of the edges.
+    Edges,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use crate::plot::{Plot, PlotRequest};
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
-use crate::visual::{GraphPlot, GraphPlotRequest, Section, VisualAsk, VisualHead, VisualSpec};
+use crate::visual::{GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, GraphWrite, Section, VisualAsk, VisualHead, VisualSpec};
 use crate::{FrameId, Generation, NotebookId, ObjectId, TaskId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,8 +77,12 @@ pub enum Request {
     Write { frame: FrameId, sink: Sink },
     /// Reply: [`Reply::Plot`].
     Plot(PlotRequest),
+    /// Reply: [`Reply::Written`].
+    WriteGraph(GraphWrite),
     /// Reply: [`Reply::GraphPlot`].
     GraphPlot(GraphPlotRequest),
+    /// Reply: [`Reply::GraphCard`].
+    GraphCard(GraphCardRequest),
 
     /// Trains a model. Reply: [`Reply::Model`].
     Fit { fit: Fit, at: Option<Span> },
@@ -185,6 +189,7 @@ pub enum Reply {
     },
     Plot(Plot),
     GraphPlot(GraphPlot),
+    GraphCard(GraphCard),
     Explored(Explored),
     /// The sections lie in `inline`, or in a sealed memfd whose descriptor comes with this message. Without sections there is
     /// neither.

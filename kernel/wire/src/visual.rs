@@ -34,12 +34,96 @@ pub struct GraphPlotRequest {
 impl GraphPlotRequest {
     /// The frames that the request reads.
     pub fn frames(&self) -> impl Iterator<Item = FrameId> {
-        std::iter::once(self.edges).chain(self.nodes)
+        let layout = match &self.positions {
+            Positions::Layout(call) => call.frames.as_slice(),
+            Positions::Columns { .. } => &[],
+        };
+        let of_graph = self.graph.nodes.iter().map(|ids| ids.frame);
+        std::iter::once(self.edges).chain(self.nodes).chain(of_graph).chain(layout.iter().map(|(_, frame)| *frame))
     }
 
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
-        std::iter::once(&mut self.edges).chain(&mut self.nodes)
+        let layout = match &mut self.positions {
+            Positions::Layout(call) => call.frames.as_mut_slice(),
+            Positions::Columns { .. } => &mut [],
+        };
+        let of_graph = self.graph.nodes.iter_mut().map(|ids| &mut ids.frame);
+        let frames = std::iter::once(&mut self.edges).chain(&mut self.nodes).chain(of_graph);
+        frames.chain(layout.iter_mut().map(|(_, frame)| frame))
     }
+}
+
+/// What is shown of a graph. Reply: [`crate::session::Reply::GraphCard`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphCardRequest {
+    pub edges: FrameId,
+    pub graph: GraphSpec,
+}
+
+impl GraphCardRequest {
+    /// The frames that the request reads.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
+        std::iter::once(&mut self.edges).chain(self.graph.nodes.iter_mut().map(|ids| &mut ids.frame))
+    }
+}
+
+/// A graph to a file. Reply: [`crate::session::Reply::Written`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphWrite {
+    pub edges: FrameId,
+    pub graph: GraphSpec,
+    /// A frame with a column `node` of ids and the columns of the nodes.
+    pub nodes: Option<FrameId>,
+    pub path: String,
+    pub folder: String,
+    /// The name of the format if the extension does not say it.
+    pub format: Option<String>,
+}
+
+impl GraphWrite {
+    /// The frames that the request reads.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
+        let of_graph = self.graph.nodes.iter_mut().map(|ids| &mut ids.frame);
+        std::iter::once(&mut self.edges).chain(&mut self.nodes).chain(of_graph)
+    }
+}
+
+/// Figures of a graph, each found in at most two passes over the edges.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GraphCard {
+    pub directed: bool,
+    /// The columns of the ids at the two ends.
+    pub source: Vec<String>,
+    pub target: Vec<String>,
+    pub nodes: u64,
+    pub edges: u64,
+    /// Pairs of different nodes with an edge.
+    pub pairs: u64,
+    pub self_loops: u64,
+    /// Rows with a null at an end.
+    pub left_out: u64,
+    pub weight: Option<WeightRange>,
+    pub density: f64,
+    pub degree_mean: f64,
+    pub degree_median: f64,
+    pub degree_max: u64,
+    /// Nodes by degree: entry 0 counts degree 0, entry `k` the degrees from `2^(k - 1)` to `2^k - 1`.
+    pub degrees: Vec<u64>,
+    /// Connected components, without regard to directions, and the nodes of the largest one.
+    pub components: u64,
+    pub largest_component: u64,
+    /// Bytes of the index.
+    pub bytes: u64,
+    /// Where the index is: `memory`, `cuda:0`.
+    pub location: String,
+}
+
+/// The least and the largest weight of an edge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WeightRange {
+    pub column: String,
+    pub min: f64,
+    pub max: f64,
 }
 
 /// The source of the positions of nodes.

@@ -1,9 +1,11 @@
-//! Views of frames for people: pages and summaries of a table explorer, and the data of plots.
+//! Views of frames for people: pages and summaries of a table explorer, the data of plots, pictures and cards of graphs.
 //!
 //! Stands above the engine, which does not know it. Knows no DataFusion, no devices and no drawing (`widgets/view`).
 
 mod explorer;
+mod graph;
 mod plot;
 
 pub use explorer::Explorer;
+pub use graph::{Pictures, graph_card};
 pub use plot::plot;

@@ -42,7 +42,15 @@ pub fn call(
         layouts::columns,
     ];
     for columns in modules {
-        if let Some(columns) = columns(&arguments)? {
+        let found = columns(&arguments).map_err(|diagnostic| match index.negative_weight() {
+            // The algorithm knows the number of the edge, and not the column and the row.
+            Some(found) if diagnostic.code == "weight" => Diagnostic {
+                message: format!("{found}: {} takes none below 0", call.algorithm),
+                ..diagnostic
+            },
+            _ => diagnostic,
+        })?;
+        if let Some(columns) = found {
             return batch(columns);
         }
     }

@@ -8,7 +8,7 @@ use onrush_wire::Diagnostic;
 
 use crate::error::{diagnose, internal, plan_error, type_name};
 use crate::ids::comparable;
-use crate::numbering::{MISSING, numbered};
+use crate::numbering::numbered;
 
 /// What a graph is made of. All columns of edges have one length.
 pub struct EdgeColumns {
@@ -39,6 +39,8 @@ pub struct Index {
     pub rows: Option<Vec<u32>>,
     /// Rows with a null at an end, which are no edges.
     pub left_out: usize,
+    /// The column of the weights.
+    weight: Option<String>,
 }
 
 impl Index {
@@ -105,7 +107,8 @@ impl Index {
                 };
                 if let Some(edge) = values.iter().position(|value| !value.is_finite()) {
                     let row = kept.as_ref().map_or(edge, |kept| kept[edge] as usize);
-                    let found = if values[edge].is_nan() { "null or NaN".to_string() } else { values[edge].to_string() };
+                    let is_null = weight.as_ref().is_some_and(|weight| weight.values.is_null(row));
+                    let found = if is_null { "null".to_string() } else { values[edge].to_string() };
                     let message = format!("the weight `{name}` is {found} in row {row}: expected finite numbers");
                     return Err(plan_error("weight", message)
                         .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
@@ -114,9 +117,10 @@ impl Index {
             }
             _ => None,
         };
+        let weight = weight.map(|weight| weight.name);
         let count = ids.first().map_or(0, |column| column.len()) as u32;
         let graph = Graph::new(directed, count, &codes, &to, weights).map_err(|e| diagnose(&e))?;
-        Ok(Index { graph, ids, ends: [codes, to], rows: kept, left_out: length - edges })
+        Ok(Index { graph, ids, ends: [codes, to], rows: kept, left_out: length - edges, weight })
     }
 
     /// About: rows in both directions, the distinct pairs, ends, weights and ids.
@@ -132,9 +136,11 @@ impl Index {
         self.rows.as_ref().map_or(edge, |rows| rows[edge as usize])
     }
 
-    /// The node of a call's result: [`MISSING`] becomes null.
-    pub fn is_missing(node: u32) -> bool {
-        node == MISSING
+    /// The first weight below 0, as errors name it: ``the weight `w` is -1 in row 3``.
+    pub fn negative_weight(&self) -> Option<String> {
+        let (name, weights) = (self.weight.as_ref()?, self.graph.edge_weights()?);
+        let edge = weights.iter().position(|weight| *weight < 0.0)?;
+        Some(format!("the weight `{name}` is {} in row {}", weights[edge], self.row(edge as u32)))
     }
 }
 

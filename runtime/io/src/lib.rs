@@ -1,10 +1,11 @@
-//! Files in and out: CSV, Parquet and JSON lines, with globs, whole-file inference and errors that name the line.
+//! Files in and out: CSV, Parquet, JSON lines and graphs, with globs, whole-file inference and errors that name the line.
 //!
 //! Reads into [`onrush_frame::Table`]s and keeps them by path, size and modification time, so that a file is read once.
 //! Knows no plans: `runtime/engine` asks for [`Loaded`] and scans it.
 
 pub mod cache;
 mod csv;
+mod graph;
 mod json;
 mod marks;
 mod memory;
@@ -24,6 +25,8 @@ use onrush_wire::Diagnostic;
 use onrush_wire::plan::{FileMark, Source};
 
 pub use cache::FileCache;
+pub use graph::write_graph;
+pub use onrush_graph_io::GraphTables;
 pub use memory::{Full, Memory, NoLimit};
 pub use write::{FileWriter, Written, write_bytes};
 

@@ -104,6 +104,7 @@ fn changed(source: &Source, path: &str, what: &str) -> Diagnostic {
         Format::Csv(_) => "read_csv",
         Format::Parquet => "read_parquet",
         Format::JsonLines => "read_json",
+        Format::Graph { .. } => "read_graph",
     };
     since(path, what).help(format!(
         "read it again: run the cell with `{function}(\"{}\")` and those after it",

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan, ModelAnswer};
-use onrush_explore::Explorer;
+use onrush_explore::{Explorer, Pictures};
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
 use onrush_wire::learn::{ModelId, ModelInfo};
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
+use onrush_wire::visual::{Section, SectionKind};
 use onrush_wire::{Class, DataType, Diagnostic, FrameId, ObjectId, Value, limits, paths};
 use parking_lot::Mutex;
 use rustix::process::Signal;
@@ -42,6 +43,7 @@ const FAULT: &str = "ONRUSH_TEST_FAULT";
 struct Process {
     engine: Arc<Engine>,
     explorer: Explorer,
+    pictures: Pictures,
     out: Mutex<Out>,
     threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
@@ -107,7 +109,8 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let engine = Arc::new(engine);
     let explorer = Explorer::new(Arc::clone(&engine));
     let (threads, running) = (Threads::new(CALLS_STACK), Mutex::default());
-    let process = Arc::new(Process { engine, explorer, out, threads, running });
+    let pictures = Pictures::default();
+    let process = Arc::new(Process { engine, explorer, pictures, out, threads, running });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
@@ -356,6 +359,23 @@ impl Process {
             }
             Ask::Explore { view, what } => Reply::Explored(self.explorer.explore(&view, &what, task)?),
             Ask::Plot(request) => Reply::Plot(onrush_explore::plot(engine, &request, task)?),
+            Ask::WriteGraph(request) => {
+                let (path, rows, bytes) = engine.write_graph(&request, task)?;
+                Reply::Written { path, rows, bytes }
+            }
+            Ask::GraphPlot(request) => Reply::GraphPlot(self.pictures.plot(engine, &request, task)?),
+            Ask::GraphCard(request) => Reply::GraphCard(onrush_explore::graph_card(engine, &request, task)?),
+            Ask::Visual { what, ask } => {
+                let (head, parts) = self.pictures.answer(engine, &what, &ask, task)?;
+                let parts: Vec<_> =
+                    parts.iter().map(|(name, bytes)| (*name, SectionKind::U32, bytes.as_slice())).collect();
+                let (sections, memory) = Section::lay_out(&parts);
+                let memory = match memory.is_empty() {
+                    true => None,
+                    false => Some(memory::sealed("onrush-visual", &memory).map_err(|e| no_memory(&e))?),
+                };
+                return Ok((Reply::Visual { head, sections, inline: None }, memory));
+            }
             Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
         };
         Ok((reply, None))
@@ -372,23 +392,24 @@ fn lost_file(why: &str) -> Diagnostic {
     Diagnostic::error(Class::Internal, "model-file", format!("the copy of the model cannot be read: {why}"))
 }
 
+fn no_memory(error: &dyn std::fmt::Display) -> Diagnostic {
+    Diagnostic::error(Class::Resources, "shared-memory", format!("the rows do not fit into shared memory: {error}"))
+        .help("collect fewer rows or columns")
+}
+
 /// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.
 fn to_cell(table: &Table, task: &TaskHandle) -> Result<(Reply, OwnedFd), Diagnostic> {
     task.stage("copy to the cell");
-    let failed = |e: &dyn std::fmt::Display| {
-        Diagnostic::error(Class::Resources, "shared-memory", format!("the rows do not fit into shared memory: {e}"))
-            .help("collect fewer rows or columns")
-    };
-    let table = ipc::plain(table).map_err(|e| failed(&e))?;
+    let table = ipc::plain(table).map_err(|e| no_memory(&e))?;
     let table = match table.batches().len() {
         0 | 1 => table,
-        _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| failed(&e))?]),
+        _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| no_memory(&e))?]),
     };
     let memory = memory::sealed_by("onrush-result", |file| {
         ipc::write_file(&table, io::BufWriter::with_capacity(1 << 20, file)).map_err(io::Error::other)
     })
-    .map_err(|e| failed(&e))?;
-    let bytes = memory::length(&memory).map_err(|e| failed(&e))?;
+    .map_err(|e| no_memory(&e))?;
+    let bytes = memory::length(&memory).map_err(|e| no_memory(&e))?;
     let schema = onrush_frame::schema_to_wire(table.schema());
     Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes, inline: None }, memory))
 }

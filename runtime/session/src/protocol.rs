@@ -7,6 +7,7 @@ use onrush_wire::learn::{Detail, Fit, ModelAsk, ModelId, Splitter};
 use onrush_wire::plan::{FileMark, Op, Sink};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{Held, Reply};
+use onrush_wire::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
 use onrush_wire::{Expr, FrameId, ObjectId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,14 @@ pub enum Ask {
         sink: Sink,
     },
     Plot(PlotRequest),
+    GraphPlot(GraphPlotRequest),
+    GraphCard(GraphCardRequest),
+    WriteGraph(GraphWrite),
+    /// The answer may come with a descriptor.
+    Visual {
+        what: VisualSpec,
+        ask: VisualAsk,
+    },
     Explore {
         view: View,
         what: Explore,

@@ -4,6 +4,7 @@
 
 mod controls;
 mod diagnostic;
+mod graph_card;
 mod html;
 mod model;
 mod plan;
@@ -50,6 +51,7 @@ pub fn bundle(content: &Content) -> Bundle {
         }
         Content::Plot(plot) => return plot::bundle(plot),
         Content::Model(card) => return model::card(card),
+        Content::GraphCard(card) => return graph_card::card(card),
         Content::Plan(text) => return plan::plan(text),
         Content::Panel(panel) => return controls::panel(panel, &[]),
         Content::Mime(parts) => {

@@ -110,6 +110,7 @@ pub fn display(display: Display) {
         Content::Plot(_) => println!("[plot]"),
         Content::Plan(text) => println!("{text}"),
         Content::Model(card) => println!("{}", card.title),
+        Content::GraphCard(card) => println!("[graph of {} nodes and {} edges]", card.nodes, card.edges),
         // Nobody can set anything here.
         Content::Panel(_) => {}
     }

@@ -6,15 +6,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::concat_batches;
+use arrow::compute::{and, concat_batches, filter_record_batch, is_not_null};
+use onrush_expr::check;
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_graph::Run;
 use onrush_graph_calls::{EdgeColumns, Index, WeightColumn};
+use onrush_io::GraphTables;
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
 use onrush_wire::plan::Op;
+use onrush_wire::visual::GraphWrite;
 use onrush_wire::{Diagnostic, Expr, FrameId, Span};
 
 use super::{Engine, Frame, placed, resident};
@@ -76,8 +79,28 @@ impl Engine {
         work().map_err(|d| placed(d, at))
     }
 
+    /// The number of connected components, without regard to directions, and the nodes of the largest one.
+    ///
+    /// # Errors
+    /// If the user stops it.
+    pub fn graph_components(&self, index: &Index, task: &TaskHandle) -> Result<(u64, u64), Diagnostic> {
+        let stopped = || task.cancelled();
+        let run = Run { is_stopped: &stopped, ..Run::silent() };
+        let graph = &index.graph;
+        let found = self.on_learners(|| match graph.is_directed() {
+            true => onrush_graph::components::weakly_connected_components(graph, &run),
+            false => onrush_graph::components::connected_components(graph, &run),
+        });
+        let found = found.map_err(|_| Diagnostic::from(onrush_frame::Cancelled))?;
+        let largest = found.component.iter().filter(|component| **component == 0).count();
+        Ok((found.count() as u64, largest as u64))
+    }
+
     /// Runs an algorithm.
-    pub(super) fn graph_call(
+    ///
+    /// # Errors
+    /// Those of the algorithm, unknown nodes, and what the frames of its parameters can fail with.
+    pub fn graph_call(
         &self,
         index: &Index,
         call: &GraphCall,
@@ -102,7 +125,10 @@ impl Engine {
     }
 
     /// The index of a graph, kept for the next call.
-    pub(super) fn graph_index(
+    ///
+    /// # Errors
+    /// Those of [`Index::new`], unknown columns, and what the frames can fail with.
+    pub fn graph_index(
         &self,
         input: FrameId,
         spec: &GraphSpec,
@@ -116,7 +142,7 @@ impl Engine {
         let index_key = key::hash(|h| {
             use std::hash::Hash;
             let GraphSpec { source, target, directed, weight, nodes: _ } = spec;
-            ("graph", frame.key, source, target, directed, weight, of_nodes).hash(h);
+            ("graph", frame.key, source, target, directed, weight, &of_nodes).hash(h);
         });
         if let Some(index) = self.graphs.get(index_key) {
             return Ok(index);
@@ -124,6 +150,52 @@ impl Engine {
         let index = Arc::new(self.make_index(input, spec, task)?);
         self.graphs.put(index_key, &index, self.memory_limit() / 8);
         Ok(index)
+    }
+
+    /// Writes a graph to a file: the path, the number of edges, the bytes.
+    ///
+    /// # Errors
+    /// What the frames and the file can fail with, and a graph that the format cannot hold.
+    pub fn write_graph(&self, write: &GraphWrite, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
+        let GraphSpec { source, target, directed, weight, .. } = &write.graph;
+        let ([source], [target]) = (source.as_slice(), target.as_slice()) else {
+            return Err(check::plan_error("argument", "a file has one id for each node, and this graph has several columns")
+                .help("join them to one column first: `concat_str`"));
+        };
+        let fail = |e: arrow::error::ArrowError| internal(&e.to_string());
+        let table = self.table(write.edges, &[], task)?;
+        let edges = concat_batches(table.schema(), table.batches()).map_err(fail)?;
+        let kept = is_not_null(edges.column_by_name(source).ok_or_else(|| check::unknown_column(source, table.schema()))?)
+            .and_then(|from| {
+                let to = edges.column_by_name(target).map_or_else(|| Ok(from.clone()), |to| is_not_null(to))?;
+                and(&from, &to)
+            })
+            .map_err(fail)?;
+        let edges = filter_record_batch(&edges, &kept).map_err(fail)?;
+        // The ends first, then the weight, then all other columns.
+        let first = [(source.as_str(), "source"), (target, "target")].into_iter();
+        let first: Vec<(&str, &str)> = first.chain(weight.as_deref().map(|weight| (weight, "weight"))).collect();
+        let schema = edges.schema();
+        let others = schema.fields().iter().map(|f| f.name().as_str());
+        let others = others.filter(|name| !first.iter().any(|(column, new)| column == name || new == name));
+        let named: Vec<(&str, &str)> = first.iter().copied().chain(others.map(|name| (name, name))).collect();
+        let columns = named.iter().filter_map(|(column, new)| Some((*new, edges.column_by_name(column)?.clone())));
+        let edges = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).map_err(fail)?;
+        let nodes = match write.nodes {
+            Some(frame) => {
+                let table = self.table(frame, &[], task)?;
+                concat_batches(table.schema(), table.batches()).map_err(fail)?
+            }
+            None => {
+                let index = self.graph_index(write.edges, &write.graph, task)?;
+                RecordBatch::try_from_iter_with_nullable([("node", index.ids[0].clone(), false)]).map_err(fail)?
+            }
+        };
+        let rows = edges.num_rows() as u64;
+        let graph = GraphTables { directed: *directed, nodes, edges };
+        task.stage(format!("write {}", write.path));
+        let (path, bytes) = onrush_io::write_graph(&write.path, &write.folder, write.format.as_deref(), &graph)?;
+        Ok((path, rows, bytes))
     }
 
     /// Reads the edges and numbers their ends.

@@ -12,6 +12,7 @@ use onrush_wire::explore::Explore;
 use onrush_wire::plan::Op;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::{NotebookUse, Reply, Request, Role, Status};
+use onrush_wire::visual::VisualSpec;
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelId, ObjectId, Span};
 
 use super::catalog::{FrameFacts, Kind, Object, Plan};
@@ -41,6 +42,23 @@ impl Supervisor {
         stream: &UnixStream,
     ) -> (Reply, Option<OwnedFd>) {
         self.handle(client, request, descriptor, stream).unwrap_or_else(|d| (Reply::Failed(d), None))
+    }
+
+    /// Replaces ids of frames by those that the engine knows. Gives `first`, which is one of them, as the client knows it, and all as
+    /// objects that the request needs.
+    fn targets<'a>(
+        &self,
+        first: FrameId,
+        frames: impl Iterator<Item = &'a mut FrameId>,
+    ) -> Result<(FrameId, Vec<ObjectId>), Diagnostic> {
+        let state = self.state.lock();
+        let mut needed = Vec::new();
+        for frame in frames {
+            state.catalog.get(*frame).ok_or_else(|| unknown(*frame))?;
+            *frame = state.catalog.target_frame(*frame);
+            needed.push(ObjectId::from(*frame));
+        }
+        Ok((first, needed))
     }
 
     fn handle(&self, client: &Client, request: Request, descriptor: Option<OwnedFd>, stream: &UnixStream) -> Answer {
@@ -106,6 +124,24 @@ impl Supervisor {
                 let frame = plot.frame;
                 plot.frame = target(frame);
                 work_with("plot", frame, models, true, Ask::Plot(plot))
+            }
+            Request::WriteGraph(mut request) => {
+                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
+                let title = format!("write {}", file_name(&request.path));
+                work_with(&title, frame, others, false, Ask::WriteGraph(request))
+            }
+            Request::GraphPlot(mut request) => {
+                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
+                work_with("plot", frame, others, true, Ask::GraphPlot(request))
+            }
+            Request::GraphCard(mut request) => {
+                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
+                work_with("show", frame, others, true, Ask::GraphCard(request))
+            }
+            Request::Visual { mut what, ask } => {
+                let VisualSpec::Graph(request) = &mut what;
+                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
+                work_with("plot", frame, others, true, Ask::Visual { what, ask })
             }
             Request::Explore { mut view, what } => {
                 chains::check(view.exprs(), None)?;
