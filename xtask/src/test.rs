@@ -172,6 +172,7 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-learn",
         "onrush-graph",
         "onrush-graph-calls",
+        "onrush-graph-io",
         "onrush-ops",
         "onrush-expr",
         "onrush-logical",

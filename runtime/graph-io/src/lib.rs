@@ -1,0 +1,179 @@
+//! Files of graphs: edge lists, Matrix Market, GraphML, GEXF, node-link JSON, GML, Pajek and METIS.
+//!
+//! [`read`] gives two tables, the nodes and the edges, and [`write`](write()) takes them. Types are those that NetworkX
+//! reads; an attribute that a node or an edge does not have is null. Knows no algorithm and no DataFusion.
+
+mod edge_list;
+mod error;
+mod gexf;
+mod gml;
+mod graphml;
+mod matrix_market;
+mod metis;
+mod node_link;
+mod output;
+mod pajek;
+mod tables;
+mod text;
+mod tokens;
+mod xml;
+
+use std::path::Path;
+
+use arrow::record_batch::RecordBatch;
+
+pub use error::Error;
+
+use error::Fault;
+use output::GraphColumns;
+
+/// A graph as two tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphTables {
+    pub directed: bool,
+    /// The column `node` with the ids, each once, then attributes. Ids are `Int64` if all are integers, else `Utf8`.
+    pub nodes: RecordBatch,
+    /// The columns `source` and `target` with ids of nodes, then `weight` if there is one, then attributes. Parallel
+    /// edges are rows.
+    pub edges: RecordBatch,
+}
+
+/// A file format of graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Two ids a line, separated by spaces or tabs, then the weight, or a Python dict as NetworkX writes it.
+    EdgeList,
+    /// GAP's `.el` and `.wel`: an edge list of a directed graph.
+    Gap,
+    /// An edge list with commas, with or without a header.
+    Csv,
+    /// An edge list with tabs, with or without a header.
+    Tsv,
+    MatrixMarket,
+    GraphMl,
+    Gexf,
+    /// NetworkX's node-link JSON, also with `links` as before NetworkX 3.4.
+    NodeLink,
+    /// Read only.
+    Gml,
+    /// Read only.
+    Pajek,
+    /// Read only.
+    Metis,
+}
+
+/// Format, its extensions.
+const EXTENSIONS: &[(Format, &[&str])] = &[
+    (Format::EdgeList, &["edgelist", "edges", "txt"]),
+    (Format::Gap, &["el", "wel"]),
+    (Format::Csv, &["csv"]),
+    (Format::Tsv, &["tsv"]),
+    (Format::MatrixMarket, &["mtx"]),
+    (Format::GraphMl, &["graphml"]),
+    (Format::Gexf, &["gexf"]),
+    (Format::NodeLink, &["json"]),
+    (Format::Gml, &["gml"]),
+    (Format::Pajek, &["net"]),
+    (Format::Metis, &["metis", "graph"]),
+];
+
+impl Format {
+    /// The format that the extension of a path names, also before `.gz`. `None` if it names none.
+    pub fn of(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        if extension == "gz" {
+            return Format::of(Path::new(path.file_stem()?));
+        }
+        EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension.as_str())).map(|(format, _)| *format)
+    }
+
+    /// The name of the format in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::EdgeList => "edge list",
+            Format::Gap => "GAP edge list",
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::MatrixMarket => "Matrix Market",
+            Format::GraphMl => "GraphML",
+            Format::Gexf => "GEXF",
+            Format::NodeLink => "node-link JSON",
+            Format::Gml => "GML",
+            Format::Pajek => "Pajek",
+            Format::Metis => "METIS",
+        }
+    }
+
+    fn for_path(path: &Path) -> Result<Format, Error> {
+        Format::of(path).ok_or_else(|| {
+            let known: Vec<String> =
+                EXTENSIONS.iter().flat_map(|(_, all)| all.iter().map(|e| format!(".{e}"))).collect();
+            let found = match path.extension() {
+                Some(extension) => format!("the extension `.{}`", extension.to_string_lossy()),
+                None => "no extension".to_string(),
+            };
+            let message = format!("{found}, expected that of a file format of graphs");
+            Fault::new("graph-format", message)
+                .help(format!("rename the file, or name the format; known are {}", known.join(", ")))
+                .at_path(path)
+        })
+    }
+}
+
+/// Reads a graph. The format is that of the extension if it is `None`; a file whose name ends in `.gz` is
+/// decompressed.
+///
+/// Edge lists do not say whether they are directed: GAP's are, others are undirected unless their first line is the
+/// comment `# directed`. Attributes of the graph itself, visual attributes and ports are not read.
+///
+/// # Errors
+/// If the file cannot be read, is not of the format, or uses something that two tables cannot hold, such as nested
+/// graphs. The error names the file, the line, what was found and what was expected.
+pub fn read(path: impl AsRef<Path>, format: Option<Format>) -> Result<GraphTables, Error> {
+    let path = path.as_ref();
+    let format = format.map_or_else(|| Format::for_path(path), Ok)?;
+    let bytes = text::load(path)?;
+    let tables = text::utf8(&bytes).and_then(|text| match format {
+        Format::EdgeList => edge_list::read(text, edge_list::Separator::Space, false),
+        Format::Gap => edge_list::read(text, edge_list::Separator::Space, true),
+        Format::Csv => edge_list::read(text, edge_list::Separator::Char(','), false),
+        Format::Tsv => edge_list::read(text, edge_list::Separator::Char('\t'), false),
+        Format::MatrixMarket => matrix_market::read(text),
+        Format::GraphMl => graphml::read(text),
+        Format::Gexf => gexf::read(text),
+        Format::NodeLink => node_link::read(text),
+        Format::Gml => gml::read(text),
+        Format::Pajek => pajek::read(text),
+        Format::Metis => metis::read(text),
+    });
+    tables.map_err(|fault| fault.at_path(path))
+}
+
+/// Writes a graph. The format is that of the extension if it is `None`; a file whose name ends in `.gz` is compressed.
+///
+/// A value of a type that the format does not have (timestamps, decimals) is written as a string or a float; a null
+/// is left out.
+///
+/// # Errors
+/// If the file cannot be written, or the format cannot hold the graph: attributes of nodes and isolated nodes in edge
+/// lists, ids with spaces, nested values. Nothing is left out silently.
+pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables) -> Result<(), Error> {
+    let path = path.as_ref();
+    let format = format.map_or_else(|| Format::for_path(path), Ok)?;
+    let columns = GraphColumns::of(graph);
+    let written = columns.and_then(|graph| match format {
+        Format::EdgeList | Format::Gap => edge_list::write(&graph, edge_list::Separator::Space, format == Format::Gap),
+        Format::Csv => edge_list::write(&graph, edge_list::Separator::Char(','), false),
+        Format::Tsv => edge_list::write(&graph, edge_list::Separator::Char('\t'), false),
+        Format::MatrixMarket => matrix_market::write(&graph),
+        Format::GraphMl => graphml::write(&graph),
+        Format::Gexf => gexf::write(&graph),
+        Format::NodeLink => node_link::write(&graph),
+        Format::Gml | Format::Pajek | Format::Metis => {
+            let message = format!("{} is read, not written", format.name());
+            Err(Fault::new("graph-format", message).help("write GraphML, GEXF, node-link JSON, Matrix Market or a CSV"))
+        }
+    });
+    let text = written.map_err(|fault| fault.at_path(path))?;
+    text::store(path, text.as_bytes())
+}

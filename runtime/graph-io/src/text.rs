@@ -1,0 +1,95 @@
+//! Bytes of files: decompression, UTF-8, lines.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use crate::error::{Error, Fault};
+
+/// Bytes that a compressed file may have after decompression: 1 MB can hide 1 GB of zeros.
+const DECOMPRESSED: u64 = 2 << 30;
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
+
+/// The content of a file, decompressed if its name ends in `.gz`.
+pub(crate) fn load(path: &Path) -> Result<Vec<u8>, Error> {
+    load_up_to(path, DECOMPRESSED)
+}
+
+fn load_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    let failed = |error| Error::io("read", path, error);
+    if !is_compressed(path) {
+        return std::fs::read(path).map_err(failed);
+    }
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(BufReader::new(file)).take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("decompressed, it has more than {} MiB, the limit", limit >> 20);
+        return Err(Fault::limit(message).help("decompress the file before reading it").at_path(path));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file, compressed if its name ends in `.gz`.
+pub(crate) fn store(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let stored = match is_compressed(path) {
+        false => std::fs::write(path, bytes),
+        true => File::create(path).and_then(|file| {
+            let mut encoder = GzEncoder::new(file, Compression::default());
+            encoder.write_all(bytes)?;
+            encoder.finish().map(drop)
+        }),
+    };
+    stored.map_err(|error| Error::io("write", path, error))
+}
+
+/// The text of a file, without a byte order mark.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        let message = match utf16 {
+            true => "the file is UTF-16, expected UTF-8".to_string(),
+            false => format!("found the byte 0x{:02x}, expected UTF-8", bytes[at]),
+        };
+        Fault::file(line_of(bytes, at), message).help("convert the file, for example with `iconv -t utf-8`")
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// The line of a byte, counted from 1.
+pub(crate) fn line_of(bytes: &[u8], at: usize) -> usize {
+    memchr::memchr_iter(b'\n', &bytes[..at.min(bytes.len())]).count() + 1
+}
+
+/// The lines of a text with their numbers, counted from 1.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decompression_bomb_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.edgelist.gz");
+        // 40 MB of spaces in 40 KB.
+        store(&path, &vec![b' '; 40 << 20]).unwrap();
+        let Err(Error::Content { message, help, .. }) = load_up_to(&path, 32 << 20) else { panic!("it was read") };
+        assert_eq!(message, "decompressed, it has more than 32 MiB, the limit");
+        assert_eq!(help.unwrap(), "decompress the file before reading it");
+        assert_eq!(load_up_to(&path, 40 << 20).unwrap().len(), 40 << 20);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(matches!(load(&path), Err(Error::Io { .. })), "a file that is cut off was read");
+    }
+}
