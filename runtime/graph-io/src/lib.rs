@@ -159,6 +159,16 @@ pub fn read(path: impl AsRef<Path>, format: Option<Format>) -> Result<GraphTable
 /// lists, ids with spaces, nested values. Nothing is left out silently.
 pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables) -> Result<(), Error> {
     let path = path.as_ref();
+    let bytes = encode(path, format, graph)?;
+    std::fs::write(path, bytes).map_err(|error| Error::io("write", path, error))
+}
+
+/// The bytes that [`write`] would write.
+///
+/// # Errors
+/// If the format cannot hold the graph.
+pub fn encode(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables) -> Result<Vec<u8>, Error> {
+    let path = path.as_ref();
     let format = format.map_or_else(|| Format::for_path(path), Ok)?;
     let columns = GraphColumns::of(graph);
     let written = columns.and_then(|graph| match format {
@@ -175,5 +185,5 @@ pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables
         }
     });
     let text = written.map_err(|fault| fault.at_path(path))?;
-    text::store(path, text.as_bytes())
+    text::encode(path, text)
 }

@@ -37,17 +37,16 @@ fn load_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Writes a file, compressed if its name ends in `.gz`.
-pub(crate) fn store(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let stored = match is_compressed(path) {
-        false => std::fs::write(path, bytes),
-        true => File::create(path).and_then(|file| {
-            let mut encoder = GzEncoder::new(file, Compression::default());
-            encoder.write_all(bytes)?;
-            encoder.finish().map(drop)
-        }),
-    };
-    stored.map_err(|error| Error::io("write", path, error))
+/// The bytes of a file: compressed if its name ends in `.gz`.
+pub(crate) fn encode(path: &Path, text: String) -> Result<Vec<u8>, Error> {
+    if !is_compressed(path) {
+        return Ok(text.into_bytes());
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder
+        .write_all(text.as_bytes())
+        .and_then(|()| encoder.finish())
+        .map_err(|error| Error::io("write", path, error))
 }
 
 /// The text of a file, without a byte order mark.

@@ -12,7 +12,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
 use crate::memory::Reservation;
-use crate::write::writable;
+use crate::write::write_bytes;
 
 /// Memory that reading takes for each byte of a file: XML as strings, and the columns.
 const MEMORY: u64 = 4;
@@ -70,8 +70,7 @@ pub fn write_graph(
     graph: &GraphTables,
 ) -> Result<(String, u64), Diagnostic> {
     let format = format(name)?;
-    let path = writable(path, folder)?;
-    onrush_graph_io::write(&path, format, graph).map_err(|e| e.diagnostic())?;
-    let bytes = std::fs::metadata(&path).map_err(|e| crate::cache::io_diagnostic("written", &path, &e))?.len();
-    Ok((path.to_string_lossy().into_owned(), bytes))
+    let bytes = onrush_graph_io::encode(path, format, graph).map_err(|e| e.diagnostic())?;
+    let written = write_bytes(path, folder, &bytes)?;
+    Ok((written.path.to_string_lossy().into_owned(), written.bytes))
 }

@@ -43,14 +43,6 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// The absolute path of a file that may be written.
-///
-/// # Errors
-/// A missing folder, a path that exists and is not a regular file, a file that may not be written.
-pub(crate) fn writable(path: &str, folder: &str) -> Result<PathBuf, Diagnostic> {
-    Ok(Target::open(path, folder)?.named)
-}
-
 impl FileWriter {
     /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end, and keeps its mode and owner; a
     /// symbolic link stays, and the file that it leads to is replaced.

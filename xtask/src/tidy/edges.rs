@@ -57,7 +57,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-io",
             "onrush-kernels",
             "onrush-graph-calls",
-            "onrush-graph-io",
             "onrush-graph",
             "onrush-learn",
             "onrush-logical",
