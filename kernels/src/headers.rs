@@ -39,6 +39,7 @@ headers! {
     STRINGS "strings.cuh" needs [PIPELINE]
     MATRIX "matrix.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
+    GRAPH "graph.cuh" needs [PRELUDE, PTX]
 }
 
 /// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines

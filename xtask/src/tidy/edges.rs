@@ -26,7 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-io", &["onrush-frame", "onrush-wire"]),
     ("onrush-dense", &[]),
     ("onrush-learn", &["onrush-dense", "onrush-wire"]),
-    ("onrush-graph", &[]),
+    ("onrush-graph", &["onrush-device", "onrush-kernels"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-expr", &["onrush-frame", "onrush-learn", "onrush-wire"]),
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
