@@ -1,7 +1,11 @@
 //! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
 //! the passes of the modules here.
 
+pub mod components;
+pub mod paths;
+pub mod rank;
 mod rows;
+pub mod search;
 
 use onrush_device::{Arguments, Buffer, CompletionFlag, Grid, Pod};
 
@@ -11,7 +15,7 @@ use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-pub use rows::{Csr, DegreeClasses};
+pub use rows::{Bins, Csr, DegreeClasses};
 
 /// Threads of a block, where a kernel says nothing else.
 pub const THREADS: u32 = 256;
@@ -87,8 +91,8 @@ impl<'a> Kernels<'a> {
 const KERNELS: &[Kernel] = &[
     Kernel {
         name: "tell",
-        parameters: "const u64* words, u32 count, volatile u64* told",
-        call: "if (thread_in_grid() == 0) graph_tell(words, count, told)",
+        parameters: "u64* words, u32 count, u32 clears, volatile u64* told",
+        call: "if (thread_in_grid() == 0) graph_tell(words, count, clears, told)",
     },
     Kernel { name: "fill_32", parameters: "u32* out, u64 count, u32 value", call: "graph_fill(out, count, value)" },
     Kernel { name: "fill_64", parameters: "u64* out, u64 count, u64 value", call: "graph_fill(out, count, value)" },
@@ -128,9 +132,24 @@ pub fn mailbox(context: &Context) -> Result<CompletionFlag> {
 /// # Panics
 /// If there are more than [`MOST_WORDS`], or more than the buffer has.
 pub fn look<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
+    tell(context, mailbox, words, 0)
+}
+
+/// [`look`], and makes the words 0 for the next iteration.
+///
+/// # Errors
+/// Those of the device.
+///
+/// # Panics
+/// As [`look`].
+pub fn look_and_clear<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
+    tell(context, mailbox, words, 1)
+}
+
+fn tell<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer, clears: u32) -> Result<[u64; N]> {
     assert!(N <= MOST_WORDS && words.bytes() >= 8 * N as u64, "{N} words of {} bytes", words.bytes());
     mailbox.empty();
-    let arguments = Arguments::new().buffer(words).value(N as u32).value(mailbox.address());
+    let arguments = Arguments::new().buffer(words).value(N as u32).value(clears).value(mailbox.address());
     kernels(context).blocks("tell", 1, 0, arguments)?;
     mailbox.wait(&context.stream)?;
     let mut found = [0; N];

@@ -51,6 +51,31 @@ impl DegreeClasses {
     }
 }
 
+/// The rows that a block, a warp, four lanes or a thread each work on.
+pub struct Bins {
+    order: u64,
+    begins: [u32; 5],
+    /// Tiles of 1, 32, 256 or 1,024 rows.
+    pub tiles: u32,
+}
+
+impl Bins {
+    /// Rows from 1,024 arcs on are those of a block, from 32 on of a warp, from 4 on of four lanes.
+    fn new(classes: &DegreeClasses) -> Bins {
+        let begin = |least: u32| classes.range(least, 32).end;
+        let begins = [0, begin(10), begin(5), begin(2), classes.empty().end];
+        let tiles = [1, 32, 256, 1024].iter().zip(begins.windows(2)).map(|(rows, b)| (b[1] - b[0]).div_ceil(*rows));
+        Bins { order: classes.order.address(), begins, tiles: tiles.sum() }
+    }
+
+    /// The parameter `GraphBins` of kernels.
+    pub fn parameter(&self) -> [u64; 4] {
+        let [a, b, c, d, e] = self.begins;
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [self.order, pair(a, b), pair(c, d), pair(e, self.tiles)]
+    }
+}
+
 impl Csr {
     /// Rows of buffers that have the lengths that [`Csr`] says.
     ///
@@ -142,5 +167,13 @@ impl Csr {
         kernels.over("begins", 34, arguments)?;
         let begins = begins.read::<u32>(0..34, &context.stream)?;
         Ok(self.classes.get_or_init(|| DegreeClasses { order: sorted.rows, begins }))
+    }
+
+    /// The rows by the threads that work on one. As [`Csr::classes`].
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn bins(&self, context: &Context) -> Result<Bins> {
+        Ok(Bins::new(self.classes(context)?))
     }
 }

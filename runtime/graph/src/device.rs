@@ -4,14 +4,20 @@
 //! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
 //! `kernels/src/graph`; loops are here.
 
+pub mod components;
+pub mod degree;
+pub mod link_analysis;
 mod rounds;
+pub mod shortest_paths;
+pub mod traversal;
 mod values;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use onrush_device::CompletionFlag;
-use onrush_kernels::Context;
 use onrush_kernels::graph::Csr;
+use onrush_kernels::reduce::{LOW, Number, SUM, reduce};
+use onrush_kernels::{Column, Context, Scalar};
 
 use crate::error::Error;
 use crate::graph::{Graph, Rows};
@@ -65,6 +71,8 @@ pub struct DeviceGraph {
     out: Csr,
     /// Rows by target, of a directed graph.
     into: Arc<OnceLock<Csr>>,
+    /// The sum of the weights by arc, and the least.
+    weights: Arc<OnceLock<(f64, f64)>>,
     /// Completion flags that no algorithm uses now.
     mailboxes: Arc<Mutex<Vec<CompletionFlag>>>,
 }
@@ -90,7 +98,8 @@ impl DeviceGraph {
     /// A graph of rows that are on the device: those by source, and of an undirected graph each edge in the rows of both
     /// ends, a self-loop once.
     pub fn new(directed: bool, edges: u64, out: Csr) -> DeviceGraph {
-        DeviceGraph { directed, edges, out, into: Arc::default(), mailboxes: Arc::default() }
+        let (into, weights, mailboxes) = (Arc::default(), Arc::default(), Arc::default());
+        DeviceGraph { directed, edges, out, into, weights, mailboxes }
     }
 
     /// The same edges without weights.
@@ -188,6 +197,47 @@ impl DeviceGraph {
                 Err(Error::new("undirected", format!("{algorithm} is for directed graphs, this one is undirected")))
             }
         }
+    }
+
+    /// The error if a weight is negative, with its edge, or its arc if the graph has no edge numbers.
+    ///
+    /// # Errors
+    /// If one is, and those of the device.
+    pub fn check_positive(&self, algorithm: &str, context: &Context) -> Result<()> {
+        let Some(weights) = self.out.weights.as_ref() else { return Ok(()) };
+        if self.weight_summary(context)?.1 >= 0.0 {
+            return Ok(());
+        }
+        let weights = weights.read::<f64>(0..self.arcs(), &context.stream)?;
+        let arc = weights.iter().position(|w| *w < 0.0).unwrap_or_default();
+        let name = match &self.out.edges {
+            Some(edges) => format!("edge {}", edges.read::<u32>(arc..arc + 1, &context.stream)?[0]),
+            None => format!("arc {arc}"),
+        };
+        let message = format!("the weight of {name} is {}: {algorithm} takes none below 0", weights[arc]);
+        Err(Error::new("weight", message).into())
+    }
+
+    /// The sum of the weights by arc, up to its last bits. The number of arcs if the graph has no weights.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn weight_sum(&self, context: &Context) -> Result<f64> {
+        Ok(if self.is_weighted() { self.weight_summary(context)?.0 } else { self.arcs() as f64 })
+    }
+
+    fn weight_summary(&self, context: &Context) -> Result<(f64, f64)> {
+        let Some(weights) = self.out.weights.as_ref().filter(|_| self.arcs() > 0) else { return Ok((0.0, 0.0)) };
+        if let Some(summary) = self.weights.get() {
+            return Ok(*summary);
+        }
+        let column = Column::new(Scalar::F64, weights).slice(0, self.arcs() as u64);
+        let totals = reduce(context, &column, SUM | LOW)?;
+        let number = |number: Number| match number {
+            Number::Float(value) => value,
+            Number::Integer(value) => value as f64,
+        };
+        Ok(*self.weights.get_or_init(|| (number(totals.sum), number(totals.low))))
     }
 
     fn take_mailbox(&self, context: &Context) -> Result<CompletionFlag> {

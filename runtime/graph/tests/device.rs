@@ -6,8 +6,14 @@ mod device_support;
 mod support;
 
 use device_support::{Emulated, cases};
-use onrush_graph::device::DeviceGraph;
-use onrush_graph::{Graph, Rows};
+use onrush_graph::device::components as device_components;
+use onrush_graph::device::link_analysis as device_link_analysis;
+use onrush_graph::device::shortest_paths as device_shortest_paths;
+use onrush_graph::device::traversal as device_traversal;
+use onrush_graph::device::{DeviceError, DeviceGraph, degree};
+use onrush_graph::link_analysis::{Hits, PageRank};
+use onrush_graph::{Graph, Rows, Run, components, degree as host_degree, generate, link_analysis};
+use onrush_graph::{shortest_paths, traversal};
 use onrush_kernels::Context;
 use onrush_kernels::graph::Csr;
 
@@ -41,6 +47,202 @@ fn uploaded_rows_and_their_transposition_are_those_of_the_host() {
         assert_eq!(found.is_weighted(), graph.is_weighted());
         let plain = found.unweighted();
         assert!(!plain.is_weighted() && plain.in_rows(&device.context).unwrap().weights.is_none());
+    }
+    device.assert_freed();
+}
+
+/// Each value is within `tolerance` of the expected one, relative to it.
+fn assert_near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (v, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let near = (found - expected).abs() <= tolerance * expected.abs() || found == expected;
+        assert!(near, "{what}: node {v} has {found:e}, expected {expected:e}");
+    }
+}
+
+#[test]
+fn degrees_are_those_of_the_host() {
+    let device = Emulated::new();
+    let context = &device.context;
+    for (name, graph) in cases() {
+        let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+        let all = degree::degree(&on_device, context).unwrap();
+        assert_eq!(all.download(context).unwrap(), host_degree::degree(&graph), "{name}");
+        let into = degree::in_degree(&on_device, context).unwrap().download(context).unwrap();
+        assert_eq!(into, host_degree::in_degree(&graph), "{name}");
+        let out = degree::out_degree(&on_device, context).unwrap().download(context).unwrap();
+        assert_eq!(out, host_degree::out_degree(&graph), "{name}");
+        let share = degree::centrality(&all, context).unwrap().download(context).unwrap();
+        assert_eq!(share, host_degree::degree_centrality(&graph), "{name}");
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn pagerank_is_that_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    for (name, graph) in cases() {
+        let n = graph.nodes();
+        let some: Vec<f64> = (0..n).map(|v| f64::from(u32::from(v % 3 == 0))).collect();
+        let other: Vec<f64> = (0..n).map(|v| (v % 7) as f64 + 0.5).collect();
+        let plain = PageRank { tol: 1e-8, max_iter: 500, ..PageRank::default() };
+        let all = [
+            plain,
+            PageRank { alpha: 0.6, personalization: Some(&some), ..plain },
+            PageRank { personalization: Some(&other), dangling: Some(&some), nstart: Some(&other), ..plain },
+        ];
+        for (weighted, graph) in [(true, graph.clone()), (false, graph.unweighted())] {
+            let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+            for (i, options) in all.iter().enumerate().take(if weighted { 3 } else { 1 }) {
+                let what = format!("{name}, weighted {weighted}, options {i}");
+                let expected = link_analysis::pagerank(&graph, options, &run).unwrap();
+                let found = device_link_analysis::pagerank(&on_device, options, context, &run).unwrap();
+                assert_near(&found.download(context).unwrap(), &expected, 1e-12, &what);
+            }
+        }
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn errors_of_pagerank_are_those_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    let (s, t) = generate::star(9);
+    let weights = vec![1.0, 2.0, 3.0, -0.5, 1.0, 1.0, 1.0, -2.0, 1.0];
+    let graph = Graph::new(true, 10, &s, &t, Some(weights)).unwrap();
+    let on_device = DeviceGraph::upload(context, &graph, true).unwrap();
+    let error = |options: &PageRank, weighted: bool| {
+        let (graph, on_device) =
+            if weighted { (graph.clone(), on_device.clone()) } else { (graph.unweighted(), on_device.unweighted()) };
+        let found = device_link_analysis::pagerank(&on_device, options, context, &run).err().unwrap();
+        let expected = link_analysis::pagerank(&graph, options, &run).unwrap_err();
+        match found {
+            DeviceError::Graph(found) => assert_eq!(found, expected),
+            other => panic!("{other}, expected {expected}"),
+        }
+    };
+    error(&PageRank::default(), true);
+    error(&PageRank { alpha: 1.5, ..PageRank::default() }, false);
+    error(&PageRank { dangling: Some(&[0.0; 10]), ..PageRank::default() }, false);
+    error(&PageRank { max_iter: 3, tol: 1e-30, ..PageRank::default() }, false);
+    let stopped = Run { is_stopped: &|| true, ..Run::silent() };
+    let options = PageRank::default();
+    let found = device_link_analysis::pagerank(&on_device.unweighted(), &options, context, &stopped);
+    assert!(matches!(found, Err(DeviceError::Graph(error)) if error.stopped));
+}
+
+/// Largest singular values that are alone: NetworkX's tolerance is 1e-5, vectors of two ways to the same residual of 1e-8
+/// differ by its ratio to the gap.
+#[test]
+fn hits_are_those_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    for (name, graph) in cases().into_iter().filter(|(name, _)| name.starts_with("rmat") || name.starts_with("star")) {
+        for normalized in [true, false] {
+            let options = Hits { normalized, ..Hits::default() };
+            let (hubs, authorities) = link_analysis::hits(&graph, &options, &run).unwrap();
+            let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+            let found = device_link_analysis::hits(&on_device, &options, context, &run).unwrap();
+            let close = |found: Vec<f64>, expected: &[f64]| {
+                let largest = expected.iter().copied().fold(0.0, f64::max);
+                for (v, (found, expected)) in found.iter().zip(expected).enumerate() {
+                    assert!((found - expected).abs() <= 1e-7 * largest, "{name}: node {v} {found:e} {expected:e}");
+                }
+            };
+            close(found.0.download(context).unwrap(), &hubs);
+            close(found.1.download(context).unwrap(), &authorities);
+        }
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn searches_are_those_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    for (name, graph) in cases().into_iter().filter(|(_, graph)| graph.nodes() > 0) {
+        let n = graph.nodes() as u32;
+        for with_rows_by_target in [false, true] {
+            let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+            if with_rows_by_target {
+                on_device.in_rows(context).unwrap();
+            }
+            for (source, limit) in [(0, None), (n / 2, None), (n - 1, Some(2)), (1 % n, Some(0))] {
+                let what = format!("{name} from {source}, limit {limit:?}, rows by target {with_rows_by_target}");
+                let expected = traversal::bfs(&graph, source, limit, &run).unwrap();
+                let found = device_traversal::bfs(&on_device, source, limit, context, &run).unwrap();
+                assert_eq!(found.distance.download(context).unwrap(), expected.distance, "{what}: distance");
+                assert_eq!(found.predecessor.download(context).unwrap(), expected.predecessor, "{what}: predecessor");
+            }
+            let several = [n - 1, 0, n / 3, 0];
+            let expected = traversal::distances(&graph, &several, None, &run).unwrap();
+            let found = device_traversal::distances(&on_device, &several, None, context, &run).unwrap();
+            assert_eq!(found.download(context).unwrap(), expected, "{name} from several");
+            let expected = traversal::distances_to(&graph, &several, None, &run).unwrap();
+            let found = device_traversal::distances_to(&on_device, &several, None, context, &run).unwrap();
+            assert_eq!(found.download(context).unwrap(), expected, "{name} to several");
+        }
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn components_are_those_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    for (name, graph) in cases() {
+        for with_rows_by_target in [false, true] {
+            let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+            if with_rows_by_target {
+                on_device.in_rows(context).unwrap();
+            }
+            let (expected, found) = match graph.is_directed() {
+                true => (
+                    components::weakly_connected_components(&graph, &run),
+                    device_components::weakly_connected_components(&on_device, context, &run),
+                ),
+                false => (
+                    components::connected_components(&graph, &run),
+                    device_components::connected_components(&on_device, context, &run),
+                ),
+            };
+            assert_eq!(found.unwrap().download(context).unwrap(), expected.unwrap(), "{name}");
+        }
+    }
+    device.assert_freed();
+}
+
+/// The cases, and one whose weights are mostly 0, so that predecessors are chosen along plateaus.
+#[test]
+fn shortest_paths_are_those_of_the_host() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    let mut all = cases();
+    for directed in [false, true] {
+        let (s, t) = generate::rmat(8, 3, 5);
+        let weights = (0..s.len()).map(|e| (generate::hash(2, e as u64) % 3 / 2) as f64).collect();
+        all.push((format!("zeros, directed {directed}"), Graph::new(directed, 256, &s, &t, Some(weights)).unwrap()));
+    }
+    for (name, graph) in all.into_iter().filter(|(_, graph)| graph.nodes() > 0) {
+        let n = graph.nodes() as u32;
+        for with_rows_by_target in [false, true] {
+            let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+            if with_rows_by_target {
+                on_device.in_rows(context).unwrap();
+            }
+            for (sources, cutoff) in [(vec![0], None), (vec![n - 1], Some(1.5)), (vec![n / 2, 0, n / 2], None)] {
+                let what = format!("{name} from {sources:?}, {cutoff:?}, rows by target {with_rows_by_target}");
+                let expected = shortest_paths::multi_source_dijkstra(&graph, &sources, cutoff, &run).unwrap();
+                let found =
+                    device_shortest_paths::multi_source_dijkstra(&on_device, &sources, cutoff, context, &run).unwrap();
+                let distance = found.distance.download(context).unwrap();
+                let bits = |values: &[f64]| values.iter().map(|d| d.to_bits()).collect::<Vec<u64>>();
+                assert_eq!(bits(&distance), bits(&expected.distance), "{what}: distance");
+                assert_eq!(found.predecessor.download(context).unwrap(), expected.predecessor, "{what}: predecessor");
+            }
+        }
     }
     device.assert_freed();
 }

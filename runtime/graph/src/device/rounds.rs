@@ -40,6 +40,25 @@ impl<'a> DeviceRounds<'a> {
         }
     }
 
+    /// [`DeviceRounds::look`], and makes the words 0 for the next iteration.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn look_and_clear<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
+        match &self.mailbox {
+            Some(mailbox) => Ok(graph::look_and_clear(self.context, mailbox, state)?),
+            None => Ok([0; N]),
+        }
+    }
+
+    /// Waits for the stream, so that results may be read on others.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn finish(&self) -> Result<()> {
+        Ok(self.context.stream.synchronize()?)
+    }
+
     /// Calls `step`, which enqueues an iteration, with 0, 1, ... until the first word of `state` is not 0 or `most` are
     /// enqueued, and gives the state. Kernels must do nothing once the word is set: up to 15 more iterations follow.
     ///
