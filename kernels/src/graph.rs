@@ -1,6 +1,7 @@
 //! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
 //! the passes of the modules here.
 
+pub mod build;
 pub mod components;
 pub mod paths;
 pub mod rank;
@@ -27,6 +28,13 @@ pub struct Kernel {
     pub call: &'static str,
 }
 
+impl Kernel {
+    fn text(&self, threads: u32) -> String {
+        let (name, parameters, call) = (self.name, self.parameters, self.call);
+        format!("extern \"C\" __global__ void __launch_bounds__({threads}) {name}({parameters}) {{\n  {call};\n}}\n")
+    }
+}
+
 /// The kernels of one header, compiled as one program.
 pub struct Kernels<'a> {
     pub context: &'a Context,
@@ -46,15 +54,16 @@ impl<'a> Kernels<'a> {
         threads: u32,
         kernels: &[Kernel],
     ) -> Kernels<'a> {
-        let text = |k: &Kernel| {
-            let (name, parameters, call) = (k.name, k.parameters, k.call);
-            format!(
-                "extern \"C\" __global__ void __launch_bounds__({threads}) {name}({parameters}) {{\n  {call};\n}}\n"
-            )
-        };
-        let body = kernels.iter().map(text).collect();
+        let body = kernels.iter().map(|k| k.text(threads)).collect();
         let program = Program::new(&[header], body, kernels.iter().map(|k| k.name));
         Kernels { context, program, threads }
+    }
+
+    /// Kernels of [`THREADS`] threads that use type names, which `types` defines.
+    pub fn typed(context: &'a Context, header: &'static Header, types: &str, kernels: &[Kernel]) -> Kernels<'a> {
+        let body = types.to_string() + &kernels.iter().map(|k| k.text(THREADS)).collect::<String>();
+        let program = Program::new(&[header], body, kernels.iter().map(|k| k.name));
+        Kernels { context, program, threads: THREADS }
     }
 
     /// Launches a kernel that strides over `items`: as many blocks as are resident at most.

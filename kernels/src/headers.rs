@@ -40,6 +40,7 @@ headers! {
     MATRIX "matrix.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
     GRAPH "graph.cuh" needs [PRELUDE, PTX]
+    GRAPH_BUILD "graph_build.cuh" needs [GRAPH]
     GRAPH_RANK "graph_rank.cuh" needs [GRAPH]
     GRAPH_SEARCH "graph_search.cuh" needs [GRAPH]
     GRAPH_PATHS "graph_paths.cuh" needs [GRAPH_SEARCH]

@@ -6,6 +6,7 @@
 
 pub mod components;
 pub mod degree;
+pub mod index;
 pub mod link_analysis;
 mod rounds;
 pub mod shortest_paths;

@@ -7,6 +7,7 @@ mod support;
 
 use device_support::{Emulated, cases};
 use onrush_graph::device::components as device_components;
+use onrush_graph::device::index::index;
 use onrush_graph::device::link_analysis as device_link_analysis;
 use onrush_graph::device::shortest_paths as device_shortest_paths;
 use onrush_graph::device::traversal as device_traversal;
@@ -14,8 +15,9 @@ use onrush_graph::device::{DeviceError, DeviceGraph, degree};
 use onrush_graph::link_analysis::{Hits, PageRank};
 use onrush_graph::{Graph, Rows, Run, components, degree as host_degree, generate, link_analysis};
 use onrush_graph::{shortest_paths, traversal};
-use onrush_kernels::Context;
 use onrush_kernels::graph::Csr;
+use onrush_kernels::graph::build::EdgeColumns;
+use onrush_kernels::{Column, Context, Scalar};
 
 /// Rows of a device are those of the host bit for bit.
 fn assert_same_rows(context: &Context, found: &Csr, expected: &Rows, weights: Option<&[f64]>, what: &str) {
@@ -245,4 +247,119 @@ fn shortest_paths_are_those_of_the_host() {
         }
     }
     device.assert_freed();
+}
+
+/// Ids that are nodes' numbers in another form, ascending with them.
+fn assert_index_is<T: onrush_device::Pod + PartialEq + std::fmt::Debug>(
+    context: &Context,
+    scalar: Scalar,
+    id: impl Fn(u32) -> T,
+    edges: &support::Edges,
+) {
+    let what = format!("{} as {}", edges.name, scalar.cuda());
+    let column = |ends: &[u32]| context.upload(&ends.iter().map(|v| id(*v)).collect::<Vec<T>>()).unwrap();
+    let (sources, targets) = (column(&edges.sources), column(&edges.targets));
+    let weights = edges.weights.as_ref().map(|w| context.upload(w).unwrap());
+    // Only nodes that occur in edges: numbered again on the host.
+    let mut used: Vec<u32> = edges.sources.iter().chain(&edges.targets).copied().collect();
+    used.sort_unstable();
+    used.dedup();
+    let renumbered = |ends: &[u32]| ends.iter().map(|v| used.binary_search(v).unwrap() as u32).collect::<Vec<u32>>();
+    let (s, t) = (renumbered(&edges.sources), renumbered(&edges.targets));
+    for with_edges in [true, false] {
+        let columns = EdgeColumns {
+            sources: Column::new(scalar, &sources),
+            targets: Column::new(scalar, &targets),
+            weights: weights.as_ref().map(|w| Column::new(Scalar::F64, w)),
+            directed: edges.directed,
+            with_edges,
+        };
+        let index = index(context, &columns).unwrap();
+        let graph = Graph::new(edges.directed, used.len() as u32, &s, &t, edges.weights.clone()).unwrap();
+        let ids = index.ids.read::<T>(0..used.len(), &context.stream).unwrap();
+        assert_eq!(ids, used.iter().map(|v| id(*v)).collect::<Vec<T>>(), "{what}: ids");
+        if with_edges {
+            assert_same_graph(context, &index.graph, &graph, &what);
+        } else {
+            let targets =
+                index.graph.out_rows().targets.read::<u32>(0..graph.out_rows().targets.len(), &context.stream);
+            assert_eq!(targets.unwrap(), graph.out_rows().targets, "{what}: targets");
+        }
+    }
+}
+
+#[test]
+fn graphs_of_columns_are_those_of_the_host() {
+    let device = Emulated::new();
+    let context = &device.context;
+    let mut all = support::graphs();
+    for directed in [true, false] {
+        let (sources, targets) = generate::rmat(9, 6, 4);
+        let weights = Some((0..sources.len()).map(|e| (e % 13) as f64).collect());
+        all.push(support::Edges { name: "rmat".into(), directed, n: 512, sources, targets, weights });
+    }
+    let nothing = || Vec::new();
+    all.push(support::Edges {
+        name: "nothing".into(),
+        directed: false,
+        n: 0,
+        sources: nothing(),
+        targets: nothing(),
+        weights: None,
+    });
+    for edges in &all {
+        assert_index_is(context, Scalar::U32, |v| v, edges);
+        assert_index_is(context, Scalar::I32, |v| v as i32 - 77, edges);
+        assert_index_is(context, Scalar::I64, |v| (i64::from(v) - 40) * 0x0123_4567_89ab, edges);
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn edges_with_nulls_are_left_out_of_columns() {
+    let device = Emulated::new();
+    let context = &device.context;
+    let (sources, targets): (Vec<i64>, Vec<i64>) = (vec![5, 9, 1, 5, 7, 5], vec![9, 9, 5, 1, 8, 1]);
+    // The edges 2 and 4 have a null: 1 -> 5 and 7 -> 8.
+    for scale in [1, 1_i64 << 40] {
+        let scaled = |ends: &[i64]| context.upload(&ends.iter().map(|v| v * scale).collect::<Vec<i64>>()).unwrap();
+        let (sources, targets) = (scaled(&sources), scaled(&targets));
+        let (valid_sources, valid_targets) =
+            (context.upload(&[0b11_1011_u32]).unwrap(), context.upload(&[0b10_1111_u32]).unwrap());
+        let columns = EdgeColumns {
+            sources: Column::new(Scalar::I64, &sources).with_validity(&valid_sources),
+            targets: Column::new(Scalar::I64, &targets).with_validity(&valid_targets),
+            weights: None,
+            directed: false,
+            with_edges: true,
+        };
+        let found = index(context, &columns).unwrap();
+        let stream = &context.stream;
+        assert_eq!(found.ids.read::<i64>(0..3, stream).unwrap(), [scale, 5 * scale, 9 * scale]);
+        assert_eq!((found.graph.nodes(), found.graph.edges(), found.graph.arcs()), (3, 4, 7));
+        let rows = found.graph.out_rows();
+        // 1: 5 by the edges 3 and 5. 5: 1 twice, 9 by edge 0. 9: 5, and its loop, edge 1.
+        assert_eq!(rows.offsets.read::<u32>(0..4, stream).unwrap(), [0, 2, 5, 7]);
+        assert_eq!(rows.targets.read::<u32>(0..7, stream).unwrap(), [1, 1, 0, 0, 2, 1, 2]);
+        assert_eq!(rows.edges.as_ref().unwrap().read::<u32>(0..7, stream).unwrap(), [3, 5, 3, 5, 0, 0, 1]);
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn weights_of_columns_are_finite() {
+    let device = Emulated::new();
+    let context = &device.context;
+    let (ends, weights) = (context.upload(&[1_i32, 2, 3]).unwrap(), context.upload(&[1.0_f32, f32::NAN, 2.0]).unwrap());
+    let columns = EdgeColumns {
+        sources: Column::new(Scalar::I32, &ends),
+        targets: Column::new(Scalar::I32, &ends),
+        weights: Some(Column::new(Scalar::F32, &weights)),
+        directed: true,
+        with_edges: false,
+    };
+    match index(context, &columns) {
+        Err(DeviceError::Graph(error)) => assert!(error.message.contains("edge 1 "), "{error}"),
+        other => panic!("{:?}", other.map(|index| index.graph.nodes())),
+    }
 }
