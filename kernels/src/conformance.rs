@@ -7,6 +7,7 @@ mod dates;
 mod decimal;
 mod dictionary;
 mod gather;
+mod graph;
 mod matrix;
 pub mod peers;
 mod reduce;
@@ -170,6 +171,7 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("top_k", top_k::check, top_k::measure),
     ("dictionary", dictionary::check, dictionary::measure),
     ("matrix", matrix::check, matrix::measure),
+    ("graph", graph::check, graph::measure),
 ];
 
 pub fn algorithms() -> impl Iterator<Item = &'static str> {

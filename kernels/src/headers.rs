@@ -39,6 +39,12 @@ headers! {
     STRINGS "strings.cuh" needs [PIPELINE]
     MATRIX "matrix.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
+    GRAPH "graph.cuh" needs [PRELUDE, PTX]
+    GRAPH_BUILD "graph_build.cuh" needs [GRAPH]
+    GRAPH_RANK "graph_rank.cuh" needs [GRAPH]
+    GRAPH_SEARCH "graph_search.cuh" needs [GRAPH]
+    GRAPH_PATHS "graph_paths.cuh" needs [GRAPH_SEARCH]
+    GRAPH_COMPONENTS "graph_components.cuh" needs [GRAPH]
 }
 
 /// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines

@@ -16,6 +16,7 @@ pub mod dates;
 pub mod decimal;
 pub mod dictionary;
 pub mod gather;
+pub mod graph;
 pub mod headers;
 pub mod matrix;
 pub mod reduce;

@@ -3,7 +3,7 @@
 //! A [`Graph`] is made of edges between nodes `0..n`, numbered in ascending order of the user's ids by the caller. An
 //! algorithm is a function of a graph, its parameters and, where it is long, a [`Run`]. Each algorithm repeats bit for
 //! bit on any number of threads: float sums have a fixed order (`parallel.rs`), and ties go to the lowest number of a
-//! node. Knows no Arrow, no DataFusion and no session.
+//! node. [`device`] has algorithms on a GPU. Knows no Arrow, no DataFusion and no session.
 
 pub mod assortativity;
 pub mod betweenness;
@@ -15,6 +15,7 @@ pub mod components;
 pub mod cores;
 pub mod dag;
 pub mod degree;
+pub mod device;
 pub mod distance_measures;
 pub mod eigenvector;
 pub mod error;

@@ -106,7 +106,7 @@ pub(crate) fn not_converged(algorithm: &str, max_iter: usize, tol: f64) -> Error
 }
 
 /// A vector divided by its sum.
-fn normalized(name: &str, values: &[f64], n: usize) -> Result<Vec<f64>, Error> {
+pub(crate) fn normalized(name: &str, values: &[f64], n: usize) -> Result<Vec<f64>, Error> {
     if values.len() != n {
         return Err(Error::parameter(format!("`{name}` has {} values for {n} nodes, expected one each", values.len())));
     }
@@ -237,7 +237,7 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
 }
 
 /// Steps of a Lanczos iteration: each keeps a vector.
-const STEPS: usize = 20;
+pub(crate) const STEPS: usize = 20;
 
 /// The vector of length 1 that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its
 /// residual relative to the eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
@@ -283,7 +283,7 @@ fn lanczos(
 }
 
 /// The largest eigenvalue of a tridiagonal matrix and its eigenvector of length 1.
-fn largest_eigenvector(diagonal: &[f64], beside: &[f64]) -> (f64, Vec<f64>) {
+pub(crate) fn largest_eigenvector(diagonal: &[f64], beside: &[f64]) -> (f64, Vec<f64>) {
     let k = diagonal.len();
     let mut a = vec![vec![0.0f64; k]; k];
     for i in 0..k {

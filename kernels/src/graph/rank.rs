@@ -1,0 +1,295 @@
+//! Degrees, sums over rows, iterations of PageRank, and vectors of a Lanczos iteration: `cuda/graph_rank.cuh`.
+
+use onrush_device::{Arguments, Buffer};
+
+use super::{Bins, Csr, Kernel, Kernels};
+use crate::error::Result;
+use crate::headers;
+use crate::library::Context;
+
+const KERNELS: &[Kernel] = &[
+    Kernel {
+        name: "graph_product_plain",
+        parameters: "GraphRows rows, GraphBins bins, const f64* values, f64* out, u32* ticket",
+        call: "graph_product<false>(rows, bins, values, out, ticket)",
+    },
+    Kernel {
+        name: "graph_product_weighted",
+        parameters: "GraphRows rows, GraphBins bins, const f64* values, f64* out, u32* ticket",
+        call: "graph_product<true>(rows, bins, values, out, ticket)",
+    },
+    Kernel {
+        name: "graph_scale_of_rows",
+        parameters: "GraphRows rows, GraphBins bins, f64* scale, u32* ticket",
+        call: "graph_out_scale(rows, bins, scale, ticket)",
+    },
+    Kernel {
+        name: "graph_pagerank_begin",
+        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f64* gift, f64* partials, GraphPageRank* state",
+        call: "graph_pagerank_start(nodes, start, scale, rank, gift, partials, state)",
+    },
+    Kernel {
+        name: "graph_pagerank_plain",
+        parameters: PAGERANK,
+        call: "graph_pagerank<false>(rows, bins, alpha, limit, jump, leave, scale, gift, rank, gift_out, partials, state)",
+    },
+    Kernel {
+        name: "graph_pagerank_weighted",
+        parameters: PAGERANK,
+        call: "graph_pagerank<true>(rows, bins, alpha, limit, jump, leave, scale, gift, rank, gift_out, partials, state)",
+    },
+    Kernel {
+        name: "graph_dots_of",
+        parameters: "const f64* basis, u32 count, u32 nodes, const f64* x, f64* partials, f64* dots, u32* blocks",
+        call: "graph_dots(basis, count, nodes, x, partials, dots, blocks)",
+    },
+    Kernel {
+        name: "graph_combination",
+        parameters: "const f64* basis, u32 count, u32 nodes, const f64* factors, f64 sign, const f64* from, f64 scale, f64* out",
+        call: "graph_combine(basis, count, nodes, factors, sign, from, scale, out)",
+    },
+    Kernel {
+        name: "graph_clamped_sum",
+        parameters: "f64* values, u32 nodes, f64* partials, f64* sum, u32* blocks",
+        call: "graph_clamp_sum(values, nodes, partials, sum, blocks)",
+    },
+    Kernel {
+        name: "graph_divided",
+        parameters: "f64* values, u32 nodes, const f64* sum",
+        call: "graph_divide(values, nodes, sum)",
+    },
+    Kernel {
+        name: "graph_degrees_of",
+        parameters: "GraphRows rows, GraphRows into, u64* out",
+        call: "graph_degrees(rows, into, out)",
+    },
+    Kernel { name: "graph_lengths_of", parameters: "GraphRows rows, u64* out", call: "graph_row_lengths(rows, out)" },
+    Kernel {
+        name: "graph_centrality_of",
+        parameters: "const u64* degrees, u32 nodes, f64* out",
+        call: "graph_centrality(degrees, nodes, out)",
+    },
+];
+
+const PAGERANK: &str = "GraphRows rows, GraphBins bins, f64 alpha, f64 limit, GraphVector jump, GraphVector leave, \
+                        const f64* scale, const f64* gift, f64* rank, f64* gift_out, f64* partials, GraphPageRank* state";
+
+/// Nodes of a chunk of a sum over nodes.
+const CHUNK: u64 = 4096;
+/// Nodes of a tile that begins a PageRank.
+const TILE: u64 = 1024;
+
+/// A vector on the device, or one value for all nodes.
+#[derive(Clone, Copy)]
+pub enum NodeVector<'a> {
+    Each(&'a Buffer),
+    All(f64),
+}
+
+impl NodeVector<'_> {
+    fn parameter(self) -> [u64; 2] {
+        match self {
+            NodeVector::Each(buffer) => [buffer.address(), 0],
+            NodeVector::All(value) => [0, value.to_bits()],
+        }
+    }
+}
+
+/// The kernels, and what many launches use.
+pub struct Rank<'a> {
+    kernels: Kernels<'a>,
+    ticket: Buffer,
+}
+
+impl<'a> Rank<'a> {
+    /// # Errors
+    /// Those of the device.
+    pub fn new(context: &'a Context) -> Result<Rank<'a>> {
+        Ok(Rank { kernels: Kernels::new(context, &headers::GRAPH_RANK, KERNELS), ticket: context.zeros(4)? })
+    }
+
+    /// `out[v]`: the sum over the row of v of weight x values of the other end.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn product(&self, rows: &Csr, bins: &Bins, values: &Buffer, out: &Buffer) -> Result<()> {
+        self.ticket.fill(0, &self.kernels.context.stream)?;
+        let name = if rows.weights.is_some() { "graph_product_weighted" } else { "graph_product_plain" };
+        let arguments = Arguments::new().value(rows.parameter()).value(bins.parameter());
+        self.tiles(name, bins, arguments.buffer(values).buffer(out).buffer(&self.ticket))
+    }
+
+    /// 1 / the sum of the weights of each row, 0 where there are none.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn scale_of_rows(&self, rows: &Csr, bins: &Bins, scale: &Buffer) -> Result<()> {
+        self.ticket.fill(0, &self.kernels.context.stream)?;
+        let arguments = Arguments::new().value(rows.parameter()).value(bins.parameter());
+        self.tiles("graph_scale_of_rows", bins, arguments.buffer(scale).buffer(&self.ticket))
+    }
+
+    fn tiles(&self, name: &str, bins: &Bins, arguments: Arguments) -> Result<()> {
+        let blocks = self.kernels.resident(name, 0)?.min(bins.tiles.max(1));
+        self.kernels.blocks(name, blocks, 0, arguments)
+    }
+
+    /// `dots[j]`: the product of the vector `j` of `basis` and `x`, an f64 each.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn dots(&self, basis: &Buffer, count: u32, nodes: u32, x: &Buffer, dots: &Buffer) -> Result<()> {
+        let chunks = u64::from(nodes).div_ceil(CHUNK);
+        let partials = self.kernels.context.allocate(8 * chunks * u64::from(count))?;
+        self.ticket.fill(0, &self.kernels.context.stream)?;
+        let arguments = Arguments::new().buffer(basis).value(count).value(nodes).buffer(x);
+        let arguments = arguments.buffer(&partials).buffer(dots).buffer(&self.ticket);
+        self.kernels.blocks("graph_dots_of", self.chunk_blocks("graph_dots_of", chunks)?, 0, arguments)
+    }
+
+    /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; `from` is 0 where there is none, and may be `out`.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn combine(
+        &self,
+        (basis, count, nodes): (&Buffer, u32, u32),
+        (factors, sign): (&Buffer, f64),
+        from: Option<&Buffer>,
+        scale: f64,
+        (out, offset): (&Buffer, u64),
+    ) -> Result<()> {
+        let arguments = Arguments::new().buffer(basis).value(count).value(nodes).buffer(factors).value(sign);
+        let arguments = arguments.optional(from).value(scale).value(out.address() + offset);
+        self.kernels.over("graph_combination", u64::from(nodes), arguments)
+    }
+
+    /// Makes negative values 0, and divides by the sum if it is above 0 and `divided` says so.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn clamp(&self, values: &Buffer, nodes: u32, divided: bool) -> Result<()> {
+        let chunks = u64::from(nodes).div_ceil(CHUNK);
+        let (partials, sum) = (self.kernels.context.allocate(8 * chunks)?, self.kernels.context.zeros(8)?);
+        self.ticket.fill(0, &self.kernels.context.stream)?;
+        let arguments = Arguments::new().buffer(values).value(nodes).buffer(&partials).buffer(&sum);
+        let blocks = self.chunk_blocks("graph_clamped_sum", chunks)?;
+        self.kernels.blocks("graph_clamped_sum", blocks, 0, arguments.buffer(&self.ticket))?;
+        if !divided {
+            return Ok(());
+        }
+        let arguments = Arguments::new().buffer(values).value(nodes).buffer(&sum);
+        self.kernels.over("graph_divided", u64::from(nodes), arguments)
+    }
+
+    fn chunk_blocks(&self, name: &str, chunks: u64) -> Result<u32> {
+        Ok(u64::from(self.kernels.resident(name, 0)?).min(chunks.max(1)) as u32)
+    }
+
+    /// The edges at each node, a u64 each: a loop of an undirected graph counts twice; rows by target count as well
+    /// where there are any.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn degrees(&self, rows: &Csr, into: Option<&Csr>, out: &Buffer) -> Result<()> {
+        let into = into.map_or([0; 4], Csr::parameter);
+        let arguments = Arguments::new().value(rows.parameter()).value(into).buffer(out);
+        self.kernels.over("graph_degrees_of", u64::from(rows.nodes), arguments)
+    }
+
+    /// The arcs of each row, a u64 each.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn lengths(&self, rows: &Csr, out: &Buffer) -> Result<()> {
+        let arguments = Arguments::new().value(rows.parameter()).buffer(out);
+        self.kernels.over("graph_lengths_of", u64::from(rows.nodes), arguments)
+    }
+
+    /// Degrees / (nodes - 1), and 1 if there is one node.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn centrality(&self, degrees: &Buffer, nodes: u32, out: &Buffer) -> Result<()> {
+        let arguments = Arguments::new().buffer(degrees).value(nodes).buffer(out);
+        self.kernels.over("graph_centrality_of", u64::from(nodes), arguments)
+    }
+}
+
+/// A PageRank in work: its vectors on the device.
+pub struct PageRankState {
+    /// An f64 for each node.
+    pub rank: Buffer,
+    gifts: [Buffer; 2],
+    scale: Buffer,
+    partials: Buffer,
+    /// Whether it has converged, iterations, the last change as an f64, and what else kernels need.
+    pub state: Buffer,
+}
+
+/// The parameters of an iteration.
+#[derive(Clone, Copy)]
+pub struct PageRankStep<'a> {
+    pub alpha: f64,
+    /// Converged if the L1 norm of the change is below this.
+    pub limit: f64,
+    /// Where a jump goes.
+    pub jump: NodeVector<'a>,
+    /// Where nodes without edges out lead.
+    pub leave: NodeVector<'a>,
+}
+
+impl PageRankState {
+    /// `out` are the rows by source with their bins, whose sums of weights scale what nodes give; `bins` are those of
+    /// the rows by target.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn begin(
+        rank_kernels: &Rank,
+        (out, out_bins): (&Csr, &Bins),
+        bins: &Bins,
+        start: NodeVector,
+    ) -> Result<PageRankState> {
+        let context = rank_kernels.kernels.context;
+        let nodes = u64::from(out.nodes);
+        let vector = || context.allocate(8 * nodes);
+        let tiles = nodes.div_ceil(TILE).max(2 * u64::from(bins.tiles));
+        let made = PageRankState {
+            rank: vector()?,
+            gifts: [vector()?, vector()?],
+            scale: vector()?,
+            partials: context.allocate(8 * tiles)?,
+            state: context.zeros(40)?,
+        };
+        rank_kernels.scale_of_rows(out, out_bins, &made.scale)?;
+        let arguments = Arguments::new().value(out.nodes).value(start.parameter()).buffer(&made.scale);
+        let arguments = arguments.buffer(&made.rank).buffer(&made.gifts[0]).buffer(&made.partials).buffer(&made.state);
+        let blocks = rank_kernels.chunk_blocks("graph_pagerank_begin", nodes.div_ceil(TILE))?;
+        rank_kernels.kernels.blocks("graph_pagerank_begin", blocks, 0, arguments)?;
+        Ok(made)
+    }
+
+    /// The iteration `number`, counted from 0, over the rows by target. Does nothing once the ranks have converged.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn step(&self, kernels: &Rank, rows: &Csr, bins: &Bins, step: &PageRankStep, number: u64) -> Result<()> {
+        let name = if rows.weights.is_some() { "graph_pagerank_weighted" } else { "graph_pagerank_plain" };
+        let (from, to) = (&self.gifts[(number % 2) as usize], &self.gifts[(number % 2) as usize ^ 1]);
+        let arguments = Arguments::new()
+            .value(rows.parameter())
+            .value(bins.parameter())
+            .value(step.alpha)
+            .value(step.limit)
+            .value(step.jump.parameter())
+            .value(step.leave.parameter())
+            .buffer(&self.scale)
+            .buffer(from)
+            .buffer(&self.rank)
+            .buffer(to)
+            .buffer(&self.partials)
+            .buffer(&self.state);
+        kernels.tiles(name, bins, arguments)
+    }
+}

@@ -1,0 +1,107 @@
+//! Loops of kernels: launches in batches, with a look at the loop's state between them.
+
+use std::time::{Duration, Instant};
+
+use onrush_device::{Buffer, CompletionFlag};
+use onrush_kernels::{Context, graph};
+
+use super::{DeviceGraph, Result};
+use crate::run::Run;
+
+/// Iterations of a batch at most.
+const MOST: u64 = 16;
+/// A batch that takes longer is halved, one that takes a quarter is doubled: the user may stop the work between batches.
+const BATCH: Duration = Duration::from_millis(20);
+
+/// One call of an algorithm on a device: its stream, a mailbox for the state of loops, and the [`Run`]. The stream has
+/// passed all of its work when it is dropped.
+pub struct DeviceRounds<'a> {
+    pub graph: &'a DeviceGraph,
+    pub context: &'a Context,
+    pub run: &'a Run<'a>,
+    mailbox: Option<CompletionFlag>,
+}
+
+impl<'a> DeviceRounds<'a> {
+    /// # Errors
+    /// Those of the device.
+    pub fn new(graph: &'a DeviceGraph, context: &'a Context, run: &'a Run<'a>) -> Result<DeviceRounds<'a>> {
+        Ok(DeviceRounds { graph, context, run, mailbox: Some(graph.take_mailbox(context)?) })
+    }
+
+    /// Waits for the stream and copies the first words of `state`. About 5 us where the stream is idle.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn look<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
+        match &self.mailbox {
+            Some(mailbox) => Ok(graph::look(self.context, mailbox, state)?),
+            None => Ok([0; N]),
+        }
+    }
+
+    /// [`DeviceRounds::look`], and makes the words 0 for the next iteration.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn look_and_clear<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
+        match &self.mailbox {
+            Some(mailbox) => Ok(graph::look_and_clear(self.context, mailbox, state)?),
+            None => Ok([0; N]),
+        }
+    }
+
+    /// Waits for the stream, so that results may be read on others.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn finish(&self) -> Result<()> {
+        Ok(self.context.stream.synchronize()?)
+    }
+
+    /// Calls `step`, which enqueues an iteration, with 0, 1, ... until the first word of `state` is not 0 or `most` are
+    /// enqueued, and gives the state. Kernels must do nothing once the word is set: up to 15 more iterations follow.
+    ///
+    /// `seen` is told the state after each batch, and how many iterations were enqueued.
+    ///
+    /// # Errors
+    /// If the user stops it, and those of `step` and of the device.
+    pub fn until_done<const N: usize>(
+        &self,
+        most: u64,
+        state: &Buffer,
+        mut step: impl FnMut(u64) -> Result<()>,
+        mut seen: impl FnMut(&[u64; N], u64),
+    ) -> Result<[u64; N]> {
+        let (mut done, mut batch) = (0, 2);
+        let mut found = [0; N];
+        while done < most && found[0] == 0 {
+            self.run.check(|| format!("{done} iterations"))?;
+            let begun = Instant::now();
+            let end = most.min(done + batch);
+            for iteration in done..end {
+                step(iteration)?;
+            }
+            found = self.look(state)?;
+            done = end;
+            seen(&found, done);
+            let took = begun.elapsed();
+            if took > BATCH {
+                batch = (batch / 2).max(1);
+            } else if took < BATCH / 4 {
+                batch = (2 * batch).min(MOST);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Drop for DeviceRounds<'_> {
+    fn drop(&mut self) {
+        // Buffers of the graph may be freed on other streams afterwards. The next call reports an error.
+        let _ = self.context.stream.synchronize();
+        if let Some(mailbox) = self.mailbox.take() {
+            self.graph.keep_mailbox(mailbox);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Breadth-first search on a device: distances and predecessors are those of `crate::traversal` bit for bit.
+
+use onrush_kernels::Context;
+use onrush_kernels::graph::Csr;
+use onrush_kernels::graph::search::{self, Search};
+
+use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
+use crate::run::Run;
+
+/// Inwards if the level has more arcs than the rest of the graph divided by this: alpha of the GAP benchmark.
+const INWARDS: u64 = 15;
+
+/// Outwards again if the level has less than this part of the nodes: beta of the GAP benchmark.
+const OUTWARDS: u64 = 18;
+
+/// Levels with less arcs are searched outwards: a look at all nodes costs more.
+const SMALL: u64 = 1 << 13;
+
+/// A search from one node: [`crate::traversal::Bfs`] on a device.
+pub struct DeviceBfs {
+    pub distance: DeviceValues<u32>,
+    pub predecessor: DeviceValues<u32>,
+}
+
+/// [`crate::traversal::bfs`] on a device: direction-optimising, one or two launches a level.
+///
+/// # Errors
+/// Those of the host's, and those of the device.
+pub fn bfs(
+    graph: &DeviceGraph,
+    source: u32,
+    depth_limit: Option<u32>,
+    context: &Context,
+    run: &Run,
+) -> Result<DeviceBfs> {
+    let distance = distances(graph, &[source], depth_limit, context, run)?;
+    let rows = graph.out_rows();
+    let predecessor = search::predecessors(context, rows, graph.made_in_rows(), distance.buffer())?;
+    context.stream.synchronize()?;
+    Ok(DeviceBfs { distance, predecessor: DeviceValues::new(predecessor, graph.nodes()) })
+}
+
+/// [`crate::traversal::distances`] on a device.
+///
+/// # Errors
+/// Those of the host's, and those of the device.
+pub fn distances(
+    graph: &DeviceGraph,
+    sources: &[u32],
+    depth_limit: Option<u32>,
+    context: &Context,
+    run: &Run,
+) -> Result<DeviceValues<u32>> {
+    sources.iter().try_for_each(|s| graph.check_node(*s))?;
+    // Rows by target are worth making for other reasons only.
+    search_from(graph, (graph.out_rows(), graph.made_in_rows()), sources, depth_limit, context, run)
+}
+
+/// [`crate::traversal::distances_to`] on a device.
+///
+/// # Errors
+/// Those of the host's, and those of the device.
+pub fn distances_to(
+    graph: &DeviceGraph,
+    targets: &[u32],
+    depth_limit: Option<u32>,
+    context: &Context,
+    run: &Run,
+) -> Result<DeviceValues<u32>> {
+    targets.iter().try_for_each(|s| graph.check_node(*s))?;
+    let rows = (graph.in_rows(context)?, Some(graph.out_rows()));
+    search_from(graph, rows, targets, depth_limit, context, run)
+}
+
+/// Hops from the nearest source along `rows`. `inwards` are the rows of the reversed graph, if there are any.
+fn search_from(
+    graph: &DeviceGraph,
+    (rows, inwards): (&Csr, Option<&Csr>),
+    sources: &[u32],
+    depth_limit: Option<u32>,
+    context: &Context,
+    run: &Run,
+) -> Result<DeviceValues<u32>> {
+    let rounds = DeviceRounds::new(graph, context, run)?;
+    let n = graph.nodes() as u64;
+    let mut search = Search::begin(context, rows, sources)?;
+    let mut left = u64::from(rows.arcs);
+    let mut depth = 0;
+    let [mut size, mut arcs, mut entries] = rounds.look_and_clear(&search.state)?;
+    while size > 0 && depth_limit.is_none_or(|limit| depth < limit) {
+        run.check(|| format!("{depth} levels of a breadth-first search"))?;
+        if let (Some(inwards), true) = (inwards, arcs > left / INWARDS && arcs >= SMALL) {
+            let mut before = 0;
+            // While the level grows or is large.
+            while size > 0 && (size >= before || size > n / OUTWARDS) && depth_limit.is_none_or(|limit| depth < limit) {
+                run.check(|| format!("{depth} levels of a breadth-first search"))?;
+                (before, left) = (size, left.saturating_sub(arcs));
+                depth += 1;
+                search.inwards(inwards, depth)?;
+                [size, arcs, _] = rounds.look_and_clear(&search.state)?;
+            }
+            if size > 0 {
+                search.queue(depth)?;
+                [_, _, entries] = rounds.look_and_clear(&search.state)?;
+            }
+        } else {
+            depth += 1;
+            left = left.saturating_sub(arcs);
+            search.outwards(entries, depth)?;
+            [size, arcs, entries] = rounds.look_and_clear(&search.state)?;
+        }
+    }
+    rounds.finish()?;
+    Ok(DeviceValues::new(search.distance, graph.nodes()))
+}
