@@ -1,6 +1,8 @@
 //! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
 //! the passes of the modules here.
 
+pub mod communities;
+pub mod levels;
 mod rows;
 
 use onrush_device::{Arguments, Buffer, CompletionFlag, Grid, Pod};

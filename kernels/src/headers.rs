@@ -40,6 +40,9 @@ headers! {
     MATRIX "matrix.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
     GRAPH "graph.cuh" needs [PRELUDE, PTX]
+    GRAPH_ARCS "graph_arcs.cuh" needs [PRELUDE]
+    GRAPH_COMMUNITIES "graph_communities.cuh" needs [PRELUDE, PTX]
+    GRAPH_LEVELS "graph_levels.cuh" needs [GRAPH_ARCS, GRAPH_COMMUNITIES]
 }
 
 /// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines
