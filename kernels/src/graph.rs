@@ -2,8 +2,11 @@
 //! the passes of the modules here.
 
 pub mod communities;
+pub mod cores;
 pub mod levels;
 mod rows;
+pub mod simple;
+pub mod triangles;
 
 use onrush_device::{Arguments, Buffer, CompletionFlag, Grid, Pod};
 

@@ -4,7 +4,9 @@
 //! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
 //! `kernels/src/graph`; loops are here.
 
+pub mod cluster;
 pub mod community;
+pub mod cores;
 mod rounds;
 mod values;
 
