@@ -2,11 +2,17 @@
 //! the passes of the modules here.
 
 pub mod build;
+pub mod communities;
 pub mod components;
+pub mod cores;
+pub mod levels;
 pub mod paths;
 pub mod rank;
 mod rows;
+mod rows;
 pub mod search;
+pub mod simple;
+pub mod triangles;
 
 use onrush_device::{Arguments, Buffer, CompletionFlag, Grid, Pod};
 
