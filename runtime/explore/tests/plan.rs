@@ -14,6 +14,7 @@ mod plan {
     pub mod expectations;
     pub mod explore;
     pub mod expressions;
+    pub mod graphs;
     pub mod groups;
     pub mod joins;
     pub mod lending;

@@ -3,6 +3,8 @@
 //! Ids become numbers of nodes in `runtime/graph-calls`; the algorithms are in `runtime/graph`. An index is kept by the key of the frame
 //! and the columns.
 
+mod device;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -22,16 +24,20 @@ use onrush_wire::{Diagnostic, Expr, FrameId, Span};
 
 use super::{Engine, Frame, placed, resident};
 
-/// Indexes that were used last, with their keys.
+/// Indexes that were used last.
 #[derive(Default)]
-pub(super) struct Indexes(Mutex<Vec<(u128, Arc<Index>)>>);
+pub(super) struct Indexes {
+    /// With their keys, the latest used last.
+    kept: Mutex<Vec<(u128, Arc<Index>)>>,
+    device: device::DeviceGraphs,
+}
 
 /// Indexes that are kept.
 const KEPT: usize = 4;
 
 impl Indexes {
     fn get(&self, key: u128) -> Option<Arc<Index>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.iter().position(|(known, _)| *known == key)?;
         let found = all.remove(at);
         all.push(found.clone());
@@ -40,23 +46,25 @@ impl Indexes {
 
     /// Keeps an index, and as many of the others as fit into `most` bytes with it.
     fn put(&self, key: u128, index: &Arc<Index>, most: u64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(known, _)| *known != key);
         all.push((key, Arc::clone(index)));
         let bytes = |all: &[(u128, Arc<Index>)]| all.iter().map(|(_, index)| index.bytes()).sum::<u64>();
         while !all.is_empty() && (all.len() > KEPT || bytes(&all) > most) {
             all.remove(0);
         }
+        self.device.keep(|index| all.iter().any(|(_, kept)| Arc::ptr_eq(kept, index)));
     }
 
     /// Bytes of all indexes that are kept.
     pub(super) fn bytes(&self) -> u64 {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(_, index)| index.bytes()).sum()
     }
 
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.device.clear();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -72,9 +80,9 @@ impl Engine {
     ) -> Result<Frame, Diagnostic> {
         let work = || {
             let index = self.graph_index(input, spec, task)?;
-            let batch = self.graph_call(&index, call, task)?;
+            let (batch, place) = self.graph_call_placed(&index, call, task)?;
             let table = Table::new(batch.schema(), vec![batch]);
-            resident(key, call.algorithm.clone(), Arc::new(table))
+            resident(key, format!("{}, {place}", call.algorithm), Arc::new(table))
         };
         work().map_err(|d| placed(d, at))
     }
@@ -102,10 +110,20 @@ impl Engine {
     /// Those of the algorithm, unknown nodes, and what the frames of its parameters can fail with.
     pub fn graph_call(
         &self,
-        index: &Index,
+        index: &Arc<Index>,
         call: &GraphCall,
         task: &TaskHandle,
     ) -> Result<RecordBatch, Diagnostic> {
+        Ok(self.graph_call_placed(index, call, task)?.0)
+    }
+
+    /// The result of an algorithm, and where it ran: `cpu`, `cuda` or `emulated`.
+    fn graph_call_placed(
+        &self,
+        index: &Arc<Index>,
+        call: &GraphCall,
+        task: &TaskHandle,
+    ) -> Result<(RecordBatch, &'static str), Diagnostic> {
         let mut frames = Vec::new();
         for (name, frame) in &call.frames {
             let table = self.table(*frame, &[], task)?;
@@ -117,7 +135,11 @@ impl Engine {
         let stage = |text: String| task.stage(text);
         let steps = |done: u64, of: u64| task.set_steps(done, of);
         let run = Run { is_stopped: &stopped, stage: &stage, steps: &steps };
-        let batch = self.on_learners(|| onrush_graph_calls::call(index, call, &frames, &run));
+        let batch = match self.graph_call_on_device(index, call, &frames, &run) {
+            Ok(None) => self.on_learners(|| onrush_graph_calls::call(index, call, &frames, &run)).map(|b| (b, "cpu")),
+            Ok(Some(placed)) => Ok(placed),
+            Err(error) => Err(error),
+        };
         if task.cancelled() {
             return Err(onrush_frame::Cancelled.into());
         }
