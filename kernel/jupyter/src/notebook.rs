@@ -565,8 +565,8 @@ impl Run<'_> {
                 };
                 let _ = reply.send(line);
             }
-            Event::SavePlot { plot, path, reply } => {
-                let _ = reply.send(onrush_view::save_plot(&plot, &self.notebook.folder.join(path)));
+            Event::SavePicture { picture, path, reply } => {
+                let _ = reply.send(onrush_view::save(&picture, &self.notebook.folder.join(path)));
             }
             Event::NeedSession { reply } => {
                 // Starting one takes a moment; the interrupt button and the progress line work meanwhile.

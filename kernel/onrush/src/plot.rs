@@ -6,7 +6,7 @@ pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatte
 
 use std::fmt;
 
-use onrush_wire::display::Content;
+use onrush_wire::display::{Content, Picture};
 use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
@@ -372,7 +372,7 @@ impl Plot {
     pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
         let at = here("save");
         let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
-        if let Err(diagnostic) = host::save_plot(self.drawn(), &path.display().to_string()) {
+        if let Err(diagnostic) = host::save_picture(Picture::Plot(self.drawn()), &path.display().to_string()) {
             session::raise_at(diagnostic, at);
         }
         self
