@@ -2,6 +2,7 @@
 
 mod calls;
 mod parts;
+mod plot;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 
 pub use calls::*;
 pub use parts::{EgoGraph, NodeSet};
+pub use plot::{GraphPlot, GraphView};
 
 use crate::expr::IntoColumns;
 use crate::frame::{Frame, on};

@@ -95,7 +95,7 @@ pub enum Setting {
     Many(Vec<u32>),
     Bool(bool),
     Text(String),
-    /// The ids of the selected nodes of a graph, cast to strings.
+    /// The ids of the selected nodes of a graph, as in [`crate::visual::NodeLink::ids`].
     Nodes(Vec<String>),
 }
 

@@ -35,7 +35,7 @@ pub enum Content {
     /// A picture of a graph in which nodes can be selected. The kernel process keeps the selection under this id.
     GraphView {
         id: String,
-        request: GraphPlotRequest,
+        request: Box<GraphPlotRequest>,
         plot: GraphPlot,
     },
     Panel(Panel),

@@ -19,7 +19,8 @@ pub const MAX_CATEGORIES: usize = 20;
 pub struct GraphPlotRequest {
     pub edges: FrameId,
     pub graph: GraphSpec,
-    /// A frame with a column `node` of ids. Its other columns are shown and can be used for colour, size, label and position.
+    /// A frame with the ids in `node`, or in `node_1`, `node_2`, ... Its other columns are shown and can be used for colour, size,
+    /// label and position.
     pub nodes: Option<FrameId>,
     pub positions: Positions,
     /// Columns of `nodes`.
@@ -34,11 +35,22 @@ pub struct GraphPlotRequest {
 impl GraphPlotRequest {
     /// The frames that the request reads.
     pub fn frames(&self) -> impl Iterator<Item = FrameId> {
-        std::iter::once(self.edges).chain(self.nodes)
+        let of_call = match &self.positions {
+            Positions::Layout(call) => call.frames.as_slice(),
+            Positions::Columns { .. } => &[],
+        };
+        let of_graph = self.graph.nodes.iter().map(|nodes| nodes.frame);
+        std::iter::once(self.edges).chain(self.nodes).chain(of_graph).chain(of_call.iter().map(|(_, frame)| *frame))
     }
 
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
-        std::iter::once(&mut self.edges).chain(&mut self.nodes)
+        let of_call = match &mut self.positions {
+            Positions::Layout(call) => call.frames.as_mut_slice(),
+            Positions::Columns { .. } => &mut [],
+        };
+        let of_graph = self.graph.nodes.iter_mut().map(|nodes| &mut nodes.frame);
+        let own = std::iter::once(&mut self.edges).chain(&mut self.nodes);
+        own.chain(of_graph).chain(of_call.iter_mut().map(|(_, frame)| frame))
     }
 }
 
@@ -75,7 +87,7 @@ pub enum Drawing {
 /// Nodes and links, each list of nodes as long as `ids`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeLink {
-    /// The user's ids, cast to strings.
+    /// The user's ids, cast to strings. The parts of an id of several columns are joined by `, `.
     pub ids: Vec<String>,
     /// Positions with the y axis upwards. The longer side of the bounding box spans 0 to 1, the shorter side begins at 0.
     pub x: Vec<f32>,
