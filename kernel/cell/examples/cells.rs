@@ -58,7 +58,7 @@ fn main() {
                     },
                     Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
                     Event::Input { reply, .. } => drop(reply.send(Some("typed".to_string()))),
-                    Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
+                    Event::SavePicture { reply, .. } => drop(reply.send(Ok(()))),
                     Event::NeedSession { reply } => {
                         let none = Diagnostic::error(onrush_wire::Class::Environment, "no-session", "no session here");
                         drop(reply.send(Err(none)));

@@ -5,9 +5,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use onrush_wire::control::{Control, Setting};
-use onrush_wire::display::Display;
+use onrush_wire::display::{Display, Picture};
 use onrush_wire::host::Stream;
-use onrush_wire::plot::Plot;
 use onrush_wire::progress::Loop;
 use onrush_wire::{Diagnostic, Generation, NotebookId, ObjectId};
 
@@ -55,9 +54,9 @@ pub enum Event {
     },
     /// All that the cell process held is gone: its variables, and what was to be done when controls change.
     Lost,
-    /// Draw and write a plot now; the cell waits.
-    SavePlot {
-        plot: Plot,
+    /// Draw and write a picture now; the cell waits.
+    SavePicture {
+        picture: Picture,
         path: PathBuf,
         reply: Sender<Result<(), Diagnostic>>,
     },

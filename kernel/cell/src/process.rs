@@ -469,9 +469,9 @@ impl CellProcess {
                     }
                     let _ = self.send(&ToHost::InputReply(line));
                 }
-                Ok(Some((FromHost::SavePlot { plot, path }, _))) => {
+                Ok(Some((FromHost::SavePicture { picture, path }, _))) => {
                     let path = self.launch.folder.join(path);
-                    let answer = self.question(events, |reply| Event::SavePlot { plot, path, reply });
+                    let answer = self.question(events, |reply| Event::SavePicture { picture, path, reply });
                     let _ = self.send(&ToHost::Answer(answer.unwrap_or_else(|| Err(interrupted()))));
                 }
                 Ok(Some((FromHost::NeedSession, _))) => {

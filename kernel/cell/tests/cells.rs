@@ -51,7 +51,7 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
             Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
             Event::Input { reply, .. } => drop(reply.send(Some(input.to_string()))),
             Event::Warning(warning) => run.warnings.push(warning),
-            Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
+            Event::SavePicture { reply, .. } => drop(reply.send(Ok(()))),
             Event::NeedSession { reply } => drop(reply.send(Ok(()))),
             Event::Engine { reply, .. } => drop(reply.send(Ok("engine   none\n".to_string()))),
             Event::Frames { reply } => drop(reply.send(Vec::new())),

@@ -1,10 +1,12 @@
 //! The Jupyter front: sockets, signals, the start and the end of the kernel process. What requests mean is in
 //! [`requests`]; cells run in [`execution`].
 
+mod answer;
 mod comms;
 mod execution;
 mod explorer;
 mod history;
+mod lane;
 mod lineage;
 mod outputs;
 mod replies;
@@ -12,6 +14,7 @@ mod requests;
 mod stdin;
 mod stop;
 mod usage;
+mod visual;
 mod widgets;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -74,6 +77,7 @@ pub struct Kernel {
     pub history: Mutex<history::History>,
     pub comms: comms::Comms,
     pub explorer: Arc<explorer::Explorer>,
+    pub visuals: Arc<visual::Visuals>,
     pub stdin: stdin::Stdin,
     pub usage: usage::Usage,
     /// Header of the cell that runs; null between cells.
@@ -155,6 +159,8 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
     let explorer = explorer::Explorer::new(Arc::clone(&notebook.session), comms.sender(), folder);
     comms.register(&[explorer::NAME, explorer::POSITRON], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
+    let visuals = Arc::new(visual::Visuals::new(Arc::clone(&notebook.session), comms.sender()));
+    comms.register(&[visual::NAME], Arc::clone(&visuals) as Arc<dyn comms::Target>)?;
     let button = stop::Stop::new(comms.sender(), Arc::clone(&notebook));
     comms.register(&[stop::PROGRESS], Arc::new(button))?;
     let kernel = Arc::new(Kernel {
@@ -165,6 +171,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         history: Mutex::new(history::History::open()),
         comms,
         explorer,
+        visuals,
         stdin: stdin::Stdin::default(),
         usage: usage::Usage::default(),
         current,

@@ -21,6 +21,7 @@ use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::CellEnd;
+use onrush_wire::visual::{GraphPlot, GraphPlotRequest};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
@@ -103,6 +104,8 @@ pub trait Front {
     }
     /// An output that comes next shows a frame of the session.
     fn shows(&mut self, _frame: FrameId, _preview: &TablePreview) {}
+    /// An output that comes next shows a picture in which nodes can be selected.
+    fn shows_graph(&mut self, _id: &str, _request: &GraphPlotRequest, _plot: &GraphPlot) {}
     /// What the cell reads, before it runs, and what it has made, after that.
     fn flow(&mut self, _flow: Flow) {}
     /// The cell process has changed a control that is on the screen.
@@ -528,6 +531,9 @@ impl Run<'_> {
                 if let Content::Frame { frame, preview } = &display.content {
                     self.front.shows(*frame, preview);
                 }
+                if let Content::GraphView { id, request, plot } = &display.content {
+                    self.front.shows_graph(id, request, plot);
+                }
                 let output = match display.content {
                     Content::Panel(panel) => {
                         let outputs = if panel.captured { self.captures.pop().unwrap_or_default() } else { Vec::new() };
@@ -565,8 +571,8 @@ impl Run<'_> {
                 };
                 let _ = reply.send(line);
             }
-            Event::SavePlot { plot, path, reply } => {
-                let _ = reply.send(onrush_view::save_plot(&plot, &self.notebook.folder.join(path)));
+            Event::SavePicture { picture, path, reply } => {
+                let _ = reply.send(onrush_view::save(&picture, &self.notebook.folder.join(path)));
             }
             Event::NeedSession { reply } => {
                 // Starting one takes a moment; the interrupt button and the progress line work meanwhile.

@@ -3,6 +3,7 @@
 mod calls;
 mod files;
 mod parts;
+mod plot;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 pub use calls::*;
 pub use files::{GraphReader, read_graph};
 pub use parts::{EgoGraph, NodeSet};
+pub use plot::{GraphPlot, GraphView};
 
 use crate::display::Show;
 use crate::expr::IntoColumns;
@@ -169,11 +171,6 @@ impl Graph {
     /// The nodes with the columns of [`Graph::with_nodes`] alone.
     pub(crate) fn node_columns(&self) -> Frame {
         self.nodes().drop(["degree"])
-    }
-
-    /// The nodes with all columns, for pictures.
-    pub(crate) fn node_table(&self) -> Frame {
-        self.nodes()
     }
 
     /// The frame of the edges.

@@ -13,7 +13,7 @@ mod locks;
 mod store;
 mod tests;
 
-pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_plot, tell};
+pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_picture, tell};
 pub use channel::{send, send_begin, send_end};
 pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, returned, set_panic};
 pub use keep::{KeepBothEnds, KeepIterator, KeepOther, Kept};

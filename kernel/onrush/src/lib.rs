@@ -56,7 +56,7 @@ pub use frame::{
     IntoSampleSize, On, ParquetWriter, asof, concat, concat_diagonal, concat_horizontal, csv, from_batch, get, on,
     publish, read_csv, read_json, read_ndjson, read_parquet, sql, using,
 };
-pub use graph::{Graph, GraphReader, read_graph};
+pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
 pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;

@@ -6,7 +6,7 @@ pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatte
 
 use std::fmt;
 
-use onrush_wire::display::Content;
+use onrush_wire::display::{Content, Picture};
 use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
@@ -165,6 +165,36 @@ fn check_option(option: &str, mark: Mark, at: Span) {
     )
 }
 
+/// The colour map of this name.
+pub(crate) fn color_map(name: &str, at: Span) -> ColorMap {
+    match name {
+        "viridis" => ColorMap::Viridis,
+        "cividis" => ColorMap::Cividis,
+        "magma" => ColorMap::Magma,
+        "greys" => ColorMap::Greys,
+        "bluered" => ColorMap::BlueRed,
+        other => raise(
+            Diagnostic::error(Class::Plan, "color-map", format!("there is no colour map `{other}`"))
+                .at(at, "")
+                .help("they are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
+        ),
+    }
+}
+
+/// The theme of this name.
+pub(crate) fn theme(name: &str, at: Span) -> Theme {
+    match name {
+        "light" => Theme::Light,
+        "dark" => Theme::Dark,
+        "auto" => Theme::Auto,
+        other => raise(
+            Diagnostic::error(Class::Plan, "theme", format!("there is no theme `{other}`"))
+                .at(at, "")
+                .help("the themes are \"light\", \"dark\" and \"auto\""),
+        ),
+    }
+}
+
 /// The method that adds the mark.
 fn method(mark: Mark) -> &'static str {
     match mark {
@@ -301,18 +331,7 @@ impl Plot {
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color_map(mut self, name: &str) -> Self {
-        self.style.color_map = Some(match name {
-            "viridis" => ColorMap::Viridis,
-            "cividis" => ColorMap::Cividis,
-            "magma" => ColorMap::Magma,
-            "greys" => ColorMap::Greys,
-            "bluered" => ColorMap::BlueRed,
-            other => raise(
-                Diagnostic::error(Class::Plan, "color-map", format!("there is no colour map `{other}`"))
-                    .at(here("color_map"), "")
-                    .help("they are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
-            ),
-        });
+        self.style.color_map = Some(color_map(name, here("color_map")));
         self
     }
 
@@ -354,16 +373,7 @@ impl Plot {
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn theme(mut self, name: &str) -> Self {
-        self.style.theme = match name {
-            "light" => Theme::Light,
-            "dark" => Theme::Dark,
-            "auto" => Theme::Auto,
-            other => raise(
-                Diagnostic::error(Class::Plan, "theme", format!("there is no theme `{other}`"))
-                    .at(here("theme"), "")
-                    .help("the themes are \"light\", \"dark\" and \"auto\""),
-            ),
-        };
+        self.style.theme = theme(name, here("theme"));
         self
     }
 
@@ -372,7 +382,7 @@ impl Plot {
     pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
         let at = here("save");
         let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
-        if let Err(diagnostic) = host::save_plot(self.drawn(), &path.display().to_string()) {
+        if let Err(diagnostic) = host::save_picture(Picture::Plot(self.drawn()), &path.display().to_string()) {
             session::raise_at(diagnostic, at);
         }
         self

@@ -3,6 +3,8 @@
 
 #[path = "notebook/fake.rs"]
 mod fake;
+#[path = "notebook/graphs.rs"]
+mod graphs;
 #[path = "notebook/models.rs"]
 mod models;
 

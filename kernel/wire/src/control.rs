@@ -95,6 +95,8 @@ pub enum Setting {
     Many(Vec<u32>),
     Bool(bool),
     Text(String),
+    /// The ids of the selected nodes of a graph, as in [`crate::visual::NodeLink::ids`].
+    Nodes(Vec<String>),
 }
 
 /// Controls as one output.

@@ -8,7 +8,7 @@ use crate::learn::Card;
 use crate::plot::Plot;
 use crate::schema::DataType;
 use crate::value::Value;
-use crate::visual::GraphCard;
+use crate::visual::{GraphCard, GraphPlot, GraphPlotRequest};
 
 /// One output of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub enum Content {
         preview: TablePreview,
     },
     Plot(Plot),
+    Graph(GraphPlot),
+    /// A picture of a graph in which nodes can be selected. The kernel process keeps the selection under this id.
+    GraphView {
+        id: String,
+        request: Box<GraphPlotRequest>,
+        plot: GraphPlot,
+    },
     Panel(Panel),
     /// A fitted model.
     Model(Card),
@@ -42,6 +49,13 @@ pub enum Content {
     Text(String),
     /// A bundle as it is: MIME type and data. Binary types carry base64, JSON types carry JSON text.
     Mime(Vec<(String, String)>),
+}
+
+/// A picture that can be written to a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Picture {
+    Plot(Plot),
+    Graph(GraphPlot),
 }
 
 /// The part of a frame that its table shows.

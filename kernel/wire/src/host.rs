@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Change, Control, Setting};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::display::Display;
-use crate::plot::Plot;
+use crate::display::{Display, Picture};
 use crate::progress::Loop;
 use crate::{Generation, NotebookId, ObjectId};
 
@@ -38,7 +37,7 @@ pub enum ToHost {
     ControlSetting(Option<Setting>),
     /// Answer to [`FromHost::Input`]; `None` if the user interrupted.
     InputReply(Option<String>),
-    /// Answer to [`FromHost::SavePlot`] and [`FromHost::NeedSession`].
+    /// Answer to [`FromHost::SavePicture`] and [`FromHost::NeedSession`].
     Answer(Result<(), Diagnostic>),
     /// As [`ToHost::Run`], but what runs is the end of these variables (`:clear`): all of them if the list is empty.
     Forget {
@@ -87,9 +86,9 @@ pub enum FromHost {
         prompt: String,
         password: bool,
     },
-    /// Draw a plot and write it; the format is the path's extension. Answer: [`ToHost::Answer`].
-    SavePlot {
-        plot: Plot,
+    /// Draw a picture and write it; the format is the path's extension. Answer: [`ToHost::Answer`].
+    SavePicture {
+        picture: Picture,
         path: String,
     },
     /// No session answers at the socket: start one. Answer: [`ToHost::Answer`].

@@ -19,7 +19,8 @@ pub const MAX_CATEGORIES: usize = 20;
 pub struct GraphPlotRequest {
     pub edges: FrameId,
     pub graph: GraphSpec,
-    /// A frame with a column `node` of ids. Its other columns are shown and can be used for colour, size, label and position.
+    /// A frame with the ids in `node`, or in `node_1`, `node_2`, ... Its other columns are shown and can be used for colour, size,
+    /// label and position.
     pub nodes: Option<FrameId>,
     pub positions: Positions,
     /// Columns of `nodes`.
@@ -159,7 +160,7 @@ pub enum Drawing {
 /// Nodes and links, each list of nodes as long as `ids`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeLink {
-    /// The user's ids, cast to strings.
+    /// The user's ids, cast to strings. The parts of an id of several columns are joined by `, `.
     pub ids: Vec<String>,
     /// Positions with the y axis upwards. The longer side of the bounding box spans 0 to 1, the shorter side begins at 0.
     pub x: Vec<f32>,

@@ -200,7 +200,7 @@ fn points(
     let scale = 1.0 / (window.x1 - window.x0).max(window.y1 - window.y0);
     let degree = onrush_graph::degree::degree(graph);
     let mut picture = NodeLink {
-        ids: nodes.iter().map(|node| index.name(*node)).collect(),
+        ids: nodes.iter().map(|node| index.label(*node)).collect(),
         x: nodes.iter().map(|node| ((placed.x[*node as usize] - window.x0) * scale) as f32).collect(),
         y: nodes.iter().map(|node| ((placed.y[*node as usize] - window.y0) * scale) as f32).collect(),
         degrees: nodes.iter().map(|node| u32::try_from(degree[*node as usize]).unwrap_or(u32::MAX)).collect(),

@@ -52,6 +52,13 @@ impl Index {
         }
     }
 
+    /// The id of a node in a picture: its parts with commas between them.
+    pub fn label(&self, node: u32) -> String {
+        let parts: Vec<String> =
+            self.ids.iter().map(|column| shown(&onrush_frame::value_at(column, node as usize))).collect();
+        parts.join(", ")
+    }
+
     /// The columns of a result that name nodes: `name`, or `name_1`, `name_2`, ... Null for [`MISSING`].
     pub fn ids_of(&self, name: &str, nodes: impl IntoIterator<Item = u32>) -> Result<Vec<(String, ArrayRef)>, Diagnostic> {
         let nodes = UInt32Array::from_iter(nodes.into_iter().map(|node| (node != MISSING).then_some(node)));

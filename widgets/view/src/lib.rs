@@ -4,6 +4,7 @@
 
 mod controls;
 mod diagnostic;
+mod graph;
 mod graph_card;
 mod html;
 mod model;
@@ -14,7 +15,7 @@ mod table;
 mod value;
 
 use onrush_wire::control::Panel;
-use onrush_wire::display::{Content, TablePreview};
+use onrush_wire::display::{Content, Picture, TablePreview};
 use onrush_wire::plot::Plot;
 use onrush_wire::{Diagnostic, Value};
 
@@ -24,10 +25,14 @@ pub type Bundle = serde_json::Map<String, serde_json::Value>;
 /// The MIME type from which the extension in `widgets/web` draws frames.
 pub const TABLE: &str = "application/vnd.onrush.table.v1+json";
 
+/// The MIME type from which the extension draws graphs.
+pub const GRAPH: &str = "application/vnd.onrush.graph.v1+json";
+
 /// Rows of a frame that static forms show: the first and the last.
 const HEAD: usize = 10;
 const TAIL: usize = 5;
 
+pub use graph::raster::png as graph_raster;
 pub use html::escape;
 pub use table::text::plain;
 pub use table::{Formats, column_schema};
@@ -50,6 +55,8 @@ pub fn bundle(content: &Content) -> Bundle {
             bundle.insert("text/plain".into(), text.as_str().into());
         }
         Content::Plot(plot) => return plot::bundle(plot),
+        Content::Graph(plot) => return graph::bundle(plot, None),
+        Content::GraphView { id, plot, .. } => return graph::bundle(plot, Some(id)),
         Content::Model(card) => return model::card(card),
         Content::GraphCard(card) => return graph_card::card(card),
         Content::Plan(text) => return plan::plan(text),
@@ -94,6 +101,14 @@ pub fn clip(text: &str, width: usize) -> String {
 /// replaced as a whole; a folder that does not exist, or another extension, is an error.
 pub fn save_plot(plot: &Plot, path: &std::path::Path) -> Result<(), Diagnostic> {
     plot::save(plot, path)
+}
+
+/// Draws a picture into a file, as [`save_plot`] does.
+pub fn save(picture: &Picture, path: &std::path::Path) -> Result<(), Diagnostic> {
+    match picture {
+        Picture::Plot(plot) => plot::save(plot, path),
+        Picture::Graph(plot) => graph::save(plot, path),
+    }
 }
 
 /// A diagnostic as the lines of a traceback. `source` gives the text of a file (`cell_3.rs`), `title` its name for the user

@@ -4,17 +4,18 @@
 //! to pictures, and GitHub draws only the pictures. The PNG is there because JupyterLab does not show SVG of a notebook that
 //! it does not trust; a large one is left out unless it was asked for.
 
-mod canvas;
-mod chart;
-mod data;
+pub mod canvas;
+pub mod chart;
+pub mod data;
 mod format;
+pub mod legend;
 mod marks;
 mod matrix;
 mod paper;
-mod raster;
-mod scale;
+pub mod raster;
+pub mod scale;
 mod shapes;
-mod theme;
+pub mod theme;
 mod vega;
 
 use std::io::Write as _;
@@ -47,7 +48,8 @@ pub fn bundle(plot: &Plot) -> Bundle {
     let plot = noted.as_ref().unwrap_or(plot);
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
-        if let Ok(png) = complete(plot, svg.clone()).map_err(|e| e.message).and_then(|svg| raster::png(&svg, 1.5))
+        let complete = complete(&|note| svg_with(plot, note));
+        if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| raster::png(&svg, 1.5, None))
             && (plot.style.png || png.len() <= PNG_LIMIT || svg.len() > vega::LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
@@ -90,18 +92,29 @@ fn svg(plot: &Plot) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
 }
 
-/// For a picture with rasterised letters: names the letters that the fonts lack.
-fn complete(plot: &Plot, drawn: String) -> Result<String, Diagnostic> {
+/// For a picture with rasterised letters: names the letters that the fonts lack in a note with which it is drawn anew.
+pub fn complete(draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>) -> Result<String, Diagnostic> {
     const NAMED: usize = 3;
+    let drawn = draw(None)?;
     let letters = raster::undrawn(&drawn);
     if letters.is_empty() {
         return Ok(drawn);
     }
     let names: Vec<String> = letters.iter().take(NAMED).map(|c| format!("U+{:04X}", *c as u32)).collect();
     let more = if letters.len() > NAMED { format!(" and {} more", letters.len() - NAMED) } else { String::new() };
-    let mut plot = plot.clone();
-    plot.notes.push(format!("no font here can draw {}{more}", names.join(", ")));
-    svg(&plot)
+    draw(Some(format!("no font here can draw {}{more}", names.join(", "))))
+}
+
+/// The plot as SVG, with one more note.
+fn svg_with(plot: &Plot, note: Option<String>) -> Result<String, Diagnostic> {
+    match note {
+        None => svg(plot),
+        Some(note) => {
+            let mut plot = plot.clone();
+            plot.notes.push(note);
+            svg(&plot)
+        }
+    }
 }
 
 /// The text alternative of the picture.
@@ -112,13 +125,26 @@ fn alt(plot: &Plot) -> String {
 /// Draws into a file; see [`crate::save_plot`].
 pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
     let plot = &of_the_data(plot);
+    save_drawn(path, &|note| svg_with(plot, note), None)
+}
+
+/// Writes what `draw` gives with a note in the format of the path's extension. An image is drawn over a PNG.
+pub fn save_drawn(
+    path: &Path,
+    draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>,
+    image: Option<&raster::Image>,
+) -> Result<(), Diagnostic> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    let bytes = match extension.as_str() {
-        "svg" => svg(plot)?.into_bytes(),
-        "png" => {
-            raster::png(&complete(plot, svg(plot)?)?, 2.0).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?
+    let failed = |e: String| Diagnostic::error(Class::Internal, "plot", e);
+    let bytes = match (extension.as_str(), image) {
+        ("svg", _) => draw(None)?.into_bytes(),
+        ("png", _) => raster::png(&complete(draw)?, 2.0, image).map_err(failed)?,
+        ("pdf", None) => paper::pdf(&complete(draw)?).map_err(failed)?,
+        ("pdf", Some(_)) => {
+            let message = "a graph that is shaded as a raster is saved as `.svg` or `.png`, not as `.pdf`";
+            return Err(Diagnostic::error(Class::Plan, "plot-format", message)
+                .help(format!("write `{}`", path.with_extension("png").display())));
         }
-        "pdf" => paper::pdf(&complete(plot, svg(plot)?)?).map_err(|e| Diagnostic::error(Class::Internal, "plot", e))?,
         _ => {
             let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };
             let message = format!("a plot is saved as `.svg`, `.png` or `.pdf`; `{}` has {found}", path.display());

@@ -146,6 +146,9 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 }
                 Content::Model(card) => lines.push(format!("//= {}", card.title)),
                 Content::Plot(_) => lines.push("//= a plot".to_string()),
+                Content::Graph(plot) | Content::GraphView { plot, .. } => {
+                    lines.push(format!("//= a picture of {} nodes and {} edges", plot.nodes, plot.edges));
+                }
             },
             Event::Begin { reply, .. } => drop(reply.send(Ok(()))),
             Event::Input { prompt, reply, .. } => {
@@ -153,7 +156,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 drop(reply.send(Some("typed".to_string())));
             }
             Event::Warning(warning) => describe(&warning, number, &mut lines),
-            Event::SavePlot { reply, .. } => drop(reply.send(Ok(()))),
+            Event::SavePicture { reply, .. } => drop(reply.send(Ok(()))),
             Event::NeedSession { reply } => drop(reply.send(Ok(()))),
             // Not an output. A question whose reply is dropped has no answer.
             _ => {}

@@ -13,6 +13,7 @@ use onrush_wire::FrameId;
 use onrush_wire::control::{Control, Setting};
 use onrush_wire::display::TablePreview;
 use onrush_wire::host::Stream;
+use onrush_wire::visual::{GraphPlot, GraphPlotRequest};
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -440,7 +441,7 @@ impl Front for JupyterFront<'_> {
     }
 
     fn setting(&mut self, id: &str) -> Option<Setting> {
-        self.kernel.widgets.setting(id)
+        self.kernel.widgets.setting(id).or_else(|| self.kernel.visuals.selection(id))
     }
 
     fn late(&mut self, cell: u64, stream: Stream, text: String) {
@@ -453,6 +454,10 @@ impl Front for JupyterFront<'_> {
 
     fn shows(&mut self, frame: FrameId, preview: &TablePreview) {
         self.kernel.explorer.show(self.origin.id.as_deref(), frame, preview);
+    }
+
+    fn shows_graph(&mut self, id: &str, request: &GraphPlotRequest, plot: &GraphPlot) {
+        self.kernel.visuals.show(self.origin.id.as_deref(), id, request, plot);
     }
 
     fn flow(&mut self, flow: Flow) {

@@ -4,7 +4,6 @@
 mod columns;
 mod contract;
 mod filters;
-mod lane;
 mod replies;
 
 use std::collections::{HashMap, VecDeque};
@@ -21,11 +20,12 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::answer::Answer;
 use super::comms::{Attached, Message, Sender, Target};
+use super::lane::Lane;
 use crate::notebook::TABLES;
 use crate::session::Session;
 use contract::{ColumnFilter, ConvertToCode, SortColumns};
-use lane::Lane;
 
 /// By which front ends open a comm, with the frame's number in `data.frame`.
 pub const NAME: &str = "onrush.data_explorer";
@@ -89,36 +89,6 @@ struct State {
     selected: u64,
     /// Counts the views that were asked for.
     epoch: u64,
-}
-
-/// What answers a request, from whatever thread.
-#[derive(Clone)]
-struct Answer {
-    sender: Sender,
-    header: Value,
-    comm: String,
-    id: Value,
-}
-
-impl Answer {
-    fn give(&self, result: Result<Value, Diagnostic>) {
-        let mut data = match result {
-            Ok(result) => json!({ "jsonrpc": "2.0", "result": result }),
-            Err(diagnostic) => {
-                let help = diagnostic.help.iter().map(|help| format!("; {help}")).collect::<String>();
-                let message = format!("{}{help}", diagnostic.message);
-                json!({ "jsonrpc": "2.0", "error": { "code": -32000, "message": message, "data": { "kind": diagnostic.code } } })
-            }
-        };
-        data["id"] = self.id.clone();
-        self.sender.message(&self.header, &self.comm, &data, Attached::default());
-    }
-
-    /// Says something that nobody asked for just now.
-    fn event(&self, method: &str, params: Value) {
-        let data = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.sender.message(&self.header, &self.comm, &data, Attached::default());
-    }
 }
 
 impl Explorer {
@@ -222,12 +192,7 @@ impl Explorer {
     }
 
     fn request(&self, table: &Arc<Table>, message: &Message<'_>) {
-        let answer = Answer {
-            sender: self.sender.clone(),
-            header: message.header.clone(),
-            comm: message.comm.to_string(),
-            id: message.data["id"].clone(),
-        };
+        let answer = Answer::to(message, &self.sender);
         let method = message.data["method"].as_str().unwrap_or("");
         let params = &message.data["params"];
         let now = match method {

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths, stream};
 
 /// Bookkeeping requests that take longer mean that the session hangs.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -94,6 +95,16 @@ impl Connection {
         self.reader.get_mut().begun = Instant::now();
         codec::write_message(&mut self.stream, request)?;
         codec::read_message(&mut self.reader)
+    }
+}
+
+impl Connection {
+    /// As [`Connection::ask`], with the memory that comes with an answer. Waits as long as the connection is open.
+    pub fn ask_with_memory(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), CodecError> {
+        codec::write_message(&mut self.stream, request)?;
+        // The buffered reader would lose the descriptor. It holds no bytes, because each request is answered once.
+        let (reply, descriptors) = stream::receive(&self.stream)?;
+        Ok((reply, descriptors.into_iter().next()))
     }
 }
 

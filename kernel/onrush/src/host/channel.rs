@@ -11,9 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::{read_message, write_message};
 use onrush_wire::control::Setting;
-use onrush_wire::display::{Content, Display};
+use onrush_wire::display::{Content, Display, Picture};
 use onrush_wire::host::{FromHost, OutputHeader, ToHost};
-use onrush_wire::plot::Plot;
 use onrush_wire::{Class, Diagnostic};
 
 use super::{CONTROL_FD, OUTPUT_FD};
@@ -108,6 +107,9 @@ pub fn display(display: Display) {
             }
         }
         Content::Plot(_) => println!("[plot]"),
+        Content::Graph(plot) | Content::GraphView { plot, .. } => {
+            println!("[graph of {} nodes and {} edges]", plot.nodes, plot.edges);
+        }
         Content::Plan(text) => println!("{text}"),
         Content::Model(card) => println!("{}", card.title),
         Content::GraphCard(card) => println!("[graph of {} nodes and {} edges]", card.nodes, card.edges),
@@ -155,9 +157,9 @@ fn answer(question: &FromHost) -> Result<(), Diagnostic> {
     }
 }
 
-/// Has the kernel process draw and write a plot.
-pub fn save_plot(plot: Plot, path: &str) -> Result<(), Diagnostic> {
-    answer(&FromHost::SavePlot { plot, path: path.to_string() })?;
+/// Has the kernel process draw and write a picture.
+pub fn save_picture(picture: Picture, path: &str) -> Result<(), Diagnostic> {
+    answer(&FromHost::SavePicture { picture, path: path.to_string() })?;
     super::last_words::wrote(path.as_bytes());
     Ok(())
 }

@@ -12,6 +12,7 @@ use onrush_wire::codec::{CodecError, encode, read_message, write_message};
 use onrush_wire::learn::{Card, EstimatorKind, Fit, ModelId, ModelInfo};
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Hello, NamedFrame, Reply, Request, Welcome};
+use onrush_wire::visual::{Drawing, GraphPlot, GraphPlotRequest, NodeLink};
 use onrush_wire::{Class, DataType, Diagnostic, Field, FrameId, Schema, Span, Value};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -20,6 +21,9 @@ pub static STEPS: Mutex<Vec<(Op, Option<Span>)>> = Mutex::new(Vec::new());
 
 /// The trainings that were sent.
 pub static FITS: Mutex<Vec<Fit>> = Mutex::new(Vec::new());
+
+/// The pictures of graphs that were asked for.
+pub static GRAPHS: Mutex<Vec<GraphPlotRequest>> = Mutex::new(Vec::new());
 
 /// One test at a time: there is one connection for each process.
 pub fn session() -> std::sync::MutexGuard<'static, ()> {
@@ -39,6 +43,7 @@ pub fn session() -> std::sync::MutexGuard<'static, ()> {
     });
     STEPS.lock().unwrap().clear();
     FITS.lock().unwrap().clear();
+    GRAPHS.lock().unwrap().clear();
     turn
 }
 
@@ -124,6 +129,19 @@ fn serve(mut stream: UnixStream) {
             Request::Model { .. } => {
                 send_batch(&mut stream, &table());
                 continue;
+            }
+            Request::GraphPlot(request) => {
+                let plot = GraphPlot {
+                    nodes: 3,
+                    edges: 2,
+                    directed: request.graph.directed,
+                    positions: String::new(),
+                    drawing: Drawing::Points(NodeLink::default()),
+                    style: request.style.clone(),
+                    notes: Vec::new(),
+                };
+                GRAPHS.lock().unwrap().push(request);
+                Reply::GraphPlot(plot)
             }
             Request::RowCount { .. } => Reply::Count(3),
             Request::Value { .. } => Reply::Value { value: Value::Float(1.5), dtype: DataType::Float64 },

@@ -82,6 +82,86 @@ impl Canvas {
         self.dashes = dashes;
     }
 
+    /// Straight lines as one path, so that the opacity does not add up where they cross.
+    pub fn lines(&mut self, ends: &[[f64; 4]], color: RGBColor, opacity: f64, width: f64) {
+        self.flush();
+        let mut path = String::new();
+        for [x0, y0, x1, y1] in ends {
+            let _ = write!(path, "M{} {}L{} {}", round(*x0), round(*y0), round(*x1), round(*y1));
+        }
+        let _ = writeln!(
+            self.out,
+            "<path d=\"{path}\" fill=\"none\" stroke={} stroke-width=\"{}\"/>",
+            of_color(color, opacity, "stroke-opacity"),
+            round(width)
+        );
+    }
+
+    /// Filled triangles as one path.
+    pub fn triangles(&mut self, corners: &[[(f64, f64); 3]], color: RGBColor, opacity: f64) {
+        self.flush();
+        let mut path = String::new();
+        for [a, b, c] in corners {
+            let [a, b, c] = [a, b, c].map(|(x, y)| format!("{} {}", round(*x), round(*y)));
+            let _ = write!(path, "M{a}L{b}L{c}Z");
+        }
+        let _ = writeln!(self.out, "<path d=\"{path}\" fill={}/>", of_color(color, opacity, "fill-opacity"));
+    }
+
+    /// An empty circle.
+    pub fn ring(&mut self, (x, y): (f64, f64), radius: f64, color: RGBColor, opacity: f64, width: f64) {
+        self.flush();
+        let _ = writeln!(
+            self.out,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"none\" stroke={} stroke-width=\"{}\"/>",
+            round(x),
+            round(y),
+            round(radius),
+            of_color(color, opacity, "stroke-opacity"),
+            round(width)
+        );
+    }
+
+    /// A filled circle with an outline, and a text that browsers show when the pointer rests on it.
+    pub fn disc(&mut self, (x, y): (f64, f64), radius: f64, fill: RGBColor, outline: RGBColor, title: Option<&str>) {
+        self.flush();
+        let _ = write!(
+            self.out,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill={} stroke={}",
+            round(x),
+            round(y),
+            round(radius),
+            of_color(fill, 1.0, ""),
+            of_color(outline, 1.0, ""),
+        );
+        let _ = match title {
+            Some(title) => writeln!(self.out, "><title>{}</title></circle>", escape(title)),
+            None => writeln!(self.out, "/>"),
+        };
+    }
+
+    /// An embedded PNG.
+    pub fn image(&mut self, png: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        self.flush();
+        let [x, y, width, height] = [x, y, width, height].map(round);
+        let _ = writeln!(
+            self.out,
+            "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" href=\"data:image/png;base64,{png}\"/>"
+        );
+    }
+
+    /// Text with an outline around its letters, for a place where other things are below.
+    pub fn outlined_text(&mut self, text: &str, x: f64, y: f64, look: TextLook, outline: RGBColor) {
+        self.flush();
+        let _ = writeln!(
+            self.out,
+            "<g stroke={} stroke-width=\"2.5\" stroke-linejoin=\"round\" paint-order=\"stroke\">",
+            of_color(outline, 0.8, "stroke-opacity")
+        );
+        self.text(text, x, y, look);
+        self.close();
+    }
+
     /// Text whose baseline is at `y`.
     pub fn text(&mut self, text: &str, x: f64, y: f64, look: TextLook) {
         self.flush();
@@ -145,6 +225,10 @@ fn color(color: BackendColor, opacity: &str) -> String {
     } else {
         format!("\"#{r:02x}{g:02x}{b:02x}\" {opacity}=\"{}\"", round(color.alpha))
     }
+}
+
+fn of_color(RGBColor(r, g, b): RGBColor, alpha: f64, opacity: &str) -> String {
+    color(BackendColor { alpha, rgb: (r, g, b) }, opacity)
 }
 
 fn path(points: impl IntoIterator<Item = BackendCoord>) -> String {

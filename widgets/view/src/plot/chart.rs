@@ -1,4 +1,4 @@
-//! The layout of a plot: axes, grid, title, legend, colour bar and notes. `marks.rs` draws the data.
+//! The layout of a plot: axes, grid, and the places of title, legend and notes. `marks.rs` draws the data.
 
 mod layout;
 
@@ -8,14 +8,15 @@ use std::rc::Rc;
 use onrush_wire::plot::{AxisScale, Plot};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement, Rectangle};
+use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement};
 use plotters::style::RGBColor;
 
 use super::canvas::{Anchor, Canvas, TextLook, UNIT};
 use super::data::{self, Data, Key, Panel};
+use super::legend::{ColorScale, LABEL, LINE, TICK, color_bar, draw_legend, draw_title_and_notes};
 use super::marks;
-use super::scale::{Scale, Tick, number_ticks};
-use super::theme::{Colors, colors, fit_names, fit_text, scale_color, text_width, wrap_text};
+use super::scale::{Scale, Tick};
+use super::theme::{Colors, colors, fit_names, fit_text};
 use layout::Layout;
 
 /// Draws in data coordinates.
@@ -24,13 +25,6 @@ pub type DrawError = plotters::drawing::DrawingAreaErrorKind<std::convert::Infal
 
 const WIDTH: u32 = 640;
 const HEIGHT: u32 = 400;
-const TICK: f64 = 11.0;
-const LABEL: f64 = 12.0;
-const TITLE: f64 = 15.0;
-const NOTE: f64 = 10.5;
-const LINE: f64 = 1.35;
-/// Widest text of a legend entry.
-const LEGEND: f64 = 130.0;
 /// Widest category label if it is rotated, and the angle.
 const TURNED: f64 = 110.0;
 const ANGLE: f64 = 40.0;
@@ -87,7 +81,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         std::mem::swap(&mut free_x, &mut free_y);
     }
     let Some(Panel { data, .. }) = panels.first() else { return Ok(canvas.borrow_mut().finish(title, label)) };
-    let (top, bottom) = draw_title_and_notes(&canvas, &colors, plot, &data.notes, (w, h));
+    let (top, bottom) = draw_title_and_notes(&canvas, &colors, plot.style.title.as_deref(), &data.notes, (w, h));
 
     if panels.iter().all(|p| p.data.is_empty()) {
         let look = TextLook { size: 14.0, color: colors.faint, anchor: Anchor::Middle, angle: 0.0, bold: false };
@@ -99,7 +93,9 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let mut right = w - 14.0;
     let legend = legend_entries(plot, data);
     if data.color_range.is_some() {
-        right = color_bar(&root, &canvas, &colors, data, (right, top, bottom - 24.0))?;
+        let (low, high, label) = data.color_range.as_ref().map_or((0.0, 1.0, ""), |(a, b, l)| (*a, *b, l.as_str()));
+        let scale = ColorScale { low, high, label, map: data.color_map };
+        right = color_bar(&root, &canvas, &colors, &scale, (right, top, bottom - 24.0))?;
     } else if !legend.is_empty() {
         right =
             draw_legend(&root, &canvas, &colors, &legend, plot.style.legend_title.as_deref(), (right, top, bottom))?;
@@ -113,37 +109,6 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
         draw_panel(&root, &chart, &colors, &panel.data, &layout.sides(i))?;
     }
     Ok(canvas.borrow_mut().finish(title, label))
-}
-
-/// Draws the title at the top and the notes at the bottom; returns the ends of the space between them.
-fn draw_title_and_notes(
-    canvas: &RefCell<Canvas>,
-    colors: &Colors,
-    plot: &Plot,
-    notes: &[String],
-    (w, h): (f64, f64),
-) -> (f64, f64) {
-    let mut top = 10.0;
-    let mut bottom = h - 8.0;
-    if let Some(text) = plot.style.title.as_deref().filter(|t| !t.trim().is_empty()) {
-        for line in wrap_text(text, TITLE, w - 24.0).into_iter().take(3) {
-            top += TITLE;
-            let look = TextLook { size: TITLE, color: colors.text, anchor: Anchor::Middle, angle: 0.0, bold: true };
-            canvas.borrow_mut().text(&line, w / 2.0, top, look);
-            top += TITLE * (LINE - 1.0);
-        }
-        top += 6.0;
-    }
-    let notes: Vec<String> = notes.iter().flat_map(|n| wrap_text(n, NOTE, w - 24.0)).take(4).collect();
-    let small = TextLook { size: NOTE, color: colors.faint, anchor: Anchor::Start, angle: 0.0, bold: false };
-    for line in notes.iter().rev() {
-        canvas.borrow_mut().text(line, 12.0, bottom, small);
-        bottom -= NOTE * LINE;
-    }
-    if !notes.is_empty() {
-        bottom -= 4.0;
-    }
-    (top, bottom)
 }
 
 /// Draws the labels of axes that all panels have in common.
@@ -266,7 +231,7 @@ pub fn pixel(area: &Area, at: (f64, f64)) -> (f64, f64) {
     (f64::from(x) / UNIT, f64::from(y) / UNIT)
 }
 
-fn units(pixels: f64) -> i32 {
+pub fn units(pixels: f64) -> i32 {
     (pixels * UNIT).round() as i32
 }
 
@@ -294,96 +259,4 @@ pub fn legend_entries(plot: &Plot, data: &Data) -> Vec<Key> {
         None if data.keys.len() > 1 || plot.style.legend_title.is_some() => data.keys.clone(),
         None => Vec::new(),
     }
-}
-
-/// The legend at the right edge; returns the right end of the remaining space.
-fn draw_legend(
-    root: &DrawingArea<Canvas, Shift>,
-    canvas: &RefCell<Canvas>,
-    colors: &Colors,
-    keys: &[Key],
-    title: Option<&str>,
-    (right, top, bottom): (f64, f64, f64),
-) -> Result<f64, DrawError> {
-    let row = TICK * 1.6;
-    let title = title.filter(|t| !t.is_empty()).map(|t| fit_text(t, TICK, LEGEND + 18.0));
-    let room = (((bottom - top) / row) as usize).saturating_sub(usize::from(title.is_some())).max(1);
-    let shown = if keys.len() > room { room - 1 } else { keys.len() };
-    let names = fit_names(keys[..shown].iter().map(|key| key.name.as_str()), TICK, LEGEND);
-    let widest = names.iter().map(|n| text_width(n, TICK) + 18.0).fold(0.0, f64::max);
-    let widest = widest.max(title.as_ref().map_or(0.0, |t| text_width(t, TICK))).max(40.0);
-    let left = right - widest;
-    let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };
-    let mut y = top + TICK;
-    canvas.borrow_mut().open("legend");
-    if let Some(title) = &title {
-        canvas.borrow_mut().text(title, left, y, TextLook { bold: true, ..look });
-        y += row;
-    }
-    for (key, name) in keys.iter().zip(&names) {
-        let middle = y - TICK * 0.36;
-        if key.is_line {
-            canvas.borrow_mut().dash(key.dashes);
-            let line = key.color.stroke_width((2.5 * UNIT) as u32);
-            root.draw(&PathElement::new(
-                vec![(units(left), units(middle)), (units(left + 12.0), units(middle))],
-                line,
-            ))?;
-            canvas.borrow_mut().dash(None);
-        } else {
-            let corners = [(units(left), units(middle - 5.0)), (units(left + 10.0), units(middle + 5.0))];
-            root.draw(&Rectangle::new(corners, key.color.filled()))?;
-        }
-        canvas.borrow_mut().text(name, left + 18.0, y, look);
-        y += row;
-    }
-    if shown < keys.len() {
-        canvas.borrow_mut().text(
-            &format!("… {} more", keys.len() - shown),
-            left,
-            y,
-            TextLook { color: colors.faint, ..look },
-        );
-    }
-    canvas.borrow_mut().close();
-    Ok(left - 16.0)
-}
-
-/// The colour bar at the right edge; returns the right end of the remaining space.
-fn color_bar(
-    root: &DrawingArea<Canvas, Shift>,
-    canvas: &RefCell<Canvas>,
-    colors: &Colors,
-    data: &Data,
-    (right, top, bottom): (f64, f64, f64),
-) -> Result<f64, DrawError> {
-    let (low, high, label) = data.color_range.as_ref().map_or((0.0, 1.0, ""), |(a, b, l)| (*a, *b, l.as_str()));
-    const SLICES: usize = 48;
-    const BAR: f64 = 12.0;
-    let mut ticks = number_ticks(low, high, (((bottom - top) / 40.0) as usize).clamp(2, 8));
-    ticks.retain(|t| t.at >= low - (high - low) * 1e-9 && t.at <= high + (high - low) * 1e-9);
-    let tick_width = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
-    let label_width = if label.is_empty() { 0.0 } else { LABEL * LINE };
-    let left = right - label_width - tick_width - 5.0 - BAR;
-    let height = bottom - top;
-    canvas.borrow_mut().open("color-bar");
-    for i in 0..SLICES {
-        let from = bottom - height * i as f64 / SLICES as f64;
-        // Half a pixel more, so that no seam shows between slices.
-        let to = (bottom - height * (i + 1) as f64 / SLICES as f64 - 0.5).max(top);
-        let color: RGBColor = scale_color(data.color_map, (i as f64 + 0.5) / SLICES as f64);
-        root.draw(&Rectangle::new([(units(left), units(to)), (units(left + BAR), units(from))], color.filled()))?;
-    }
-    let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };
-    for tick in &ticks {
-        let part = if high > low { (tick.at - low) / (high - low) } else { 0.5 };
-        canvas.borrow_mut().text(&tick.label, left + BAR + 5.0, bottom - part * height + TICK * 0.36, look);
-    }
-    if !label.is_empty() {
-        let look = TextLook { size: LABEL, anchor: Anchor::Middle, angle: 90.0, ..look };
-        let text = fit_text(label, LABEL, height + 20.0);
-        canvas.borrow_mut().text(&text, right - 8.0, (top + bottom) / 2.0, look);
-    }
-    canvas.borrow_mut().close();
-    Ok(left - 12.0)
 }

@@ -70,14 +70,30 @@ fn tree(svg: &str) -> Result<usvg::Tree, String> {
     usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))
 }
 
-/// A PNG of `scale` pixels for each pixel of the document.
-pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
+/// Pixels in a document: where they are drawn, in pixels of the document.
+pub struct Image {
+    pub pixels: tiny_skia::Pixmap,
+    pub left: f64,
+    pub top: f64,
+    /// Pixels of the document for each pixel of the image.
+    pub scale: f64,
+}
+
+/// A PNG of `scale` pixels for each pixel of the document. The image is drawn over it.
+pub fn png(svg: &str, scale: f32, image: Option<&Image>) -> Result<Vec<u8>, String> {
     let tree = tree(svg)?;
     let size = tree.size();
     let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
     let mut pixels = tiny_skia::Pixmap::new(width, height)
         .ok_or_else(|| format!("a picture of {width} × {height} pixels is too large"))?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    if let Some(image) = image {
+        let place = tiny_skia::Transform::from_scale(image.scale as f32, image.scale as f32)
+            .post_translate(image.left as f32, image.top as f32)
+            .post_scale(scale, scale);
+        let paint = tiny_skia::PixmapPaint { quality: tiny_skia::FilterQuality::Bilinear, ..Default::default() };
+        pixels.draw_pixmap(0, 0, image.pixels.as_ref(), &paint, place, None);
+    }
     pixels.encode_png().map_err(|e| format!("the PNG could not be written: {e}"))
 }
 

@@ -2,13 +2,17 @@
 //! The connection is an observer's, under a separate name: a cell's interrupt does not stop it, and its work does not
 //! count as the cell's.
 
+use std::fs::File;
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::session::{Reply, Request, Role};
+use onrush_wire::visual::{Section, VisualAsk, VisualHead, VisualSpec};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
 use parking_lot::Mutex;
 
@@ -57,17 +61,42 @@ impl Lane {
 
 impl Asker {
     pub fn ask(&mut self, view: &View, what: Explore) -> Result<Explored, Diagnostic> {
-        let request = Request::Explore { view: view.clone(), what };
+        match self.request(&Request::Explore { view: view.clone(), what })? {
+            (Reply::Explored(explored), _) => Ok(explored),
+            (other, _) => Err(unexpected(&other)),
+        }
+    }
+
+    /// What a live picture asks, with the memory of the sections.
+    pub fn ask_visual(
+        &mut self,
+        what: VisualSpec,
+        ask: VisualAsk,
+    ) -> Result<(VisualHead, Vec<Section>, Vec<u8>), Diagnostic> {
+        match self.request(&Request::Visual { what, ask })? {
+            (Reply::Visual { head, sections, inline: Some(memory) }, _) => Ok((head, sections, memory)),
+            (Reply::Visual { head, sections, inline: None }, memory) => {
+                let memory = memory.map_or(Ok(Vec::new()), read).map_err(|e| {
+                    Diagnostic::error(Class::Internal, "shared-memory", "the session's picture could not be read")
+                        .note(e.to_string())
+                })?;
+                Ok((head, sections, memory))
+            }
+            (other, _) => Err(unexpected(&other)),
+        }
+    }
+
+    fn request(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
         // A connection that was left open may have died with its session.
         let fresh = self.connection.is_none();
-        match self.try_ask(&request) {
-            Err(None) if !fresh => self.try_ask(&request).map_err(|error| error.unwrap_or_else(stopped)),
+        match self.try_ask(request) {
+            Err(None) if !fresh => self.try_ask(request).map_err(|error| error.unwrap_or_else(stopped)),
             result => result.map_err(|error| error.unwrap_or_else(stopped)),
         }
     }
 
     /// `None` as the error: the connection broke, by itself or because it was stopped.
-    fn try_ask(&mut self, request: &Request) -> Result<Explored, Option<Diagnostic>> {
+    fn try_ask(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), Option<Diagnostic>> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -78,7 +107,7 @@ impl Asker {
             }
         };
         *self.stream.lock() = connection.closer();
-        let answer = connection.ask(request);
+        let answer = connection.ask_with_memory(request);
         let stopped = self.stream.lock().take().is_none();
         match answer {
             Ok(reply) => {
@@ -86,19 +115,32 @@ impl Asker {
                     self.connection = Some(connection);
                 }
                 match reply {
-                    Reply::Explored(explored) => Ok(explored),
-                    Reply::Failed(diagnostic) => Err(Some(diagnostic)),
-                    other => Err(Some(Diagnostic::error(
-                        Class::Internal,
-                        "explore",
-                        format!("the session answered with {other:?}"),
-                    ))),
+                    (Reply::Failed(diagnostic), _) => Err(Some(diagnostic)),
+                    reply => Ok(reply),
                 }
             }
             Err(_) if stopped => Err(Some(self::stopped())),
             Err(_) => Err(None),
         }
     }
+}
+
+fn unexpected(reply: &Reply) -> Diagnostic {
+    Diagnostic::error(Class::Internal, "explore", format!("the session answered with {reply:?}"))
+}
+
+/// Most bytes that a picture has.
+const MEMORY: u64 = 256 << 20;
+
+fn read(memory: OwnedFd) -> std::io::Result<Vec<u8>> {
+    let file = File::from(memory);
+    let length = file.metadata()?.len();
+    if length > MEMORY {
+        return Err(std::io::Error::other(format!("{length} bytes, at most {MEMORY} are expected")));
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
 }
 
 fn stopped() -> Diagnostic {

@@ -1,0 +1,308 @@
+//! Live pictures of graphs: the selection of nodes, and rasters of large graphs. A comm for each output on the screen.
+//!
+//! Requests are `{"id", "method", "params"}`, as those of tables. The kernel process keeps the selection, as it keeps the values of
+//! controls. The session makes rasters, which are shaded here. It keeps the frames of a raster until its cell runs again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use onrush_wire::control::Setting;
+use onrush_wire::visual::{
+    Drawing, GraphPlot, GraphPlotRequest, MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window,
+};
+use onrush_wire::{Class, Diagnostic, FrameId, NotebookId};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use super::comms::{Attached, Message, Sender, Target};
+use super::lane::Lane;
+use crate::notebook::TABLES;
+use crate::session::Session;
+
+/// By which front ends open a comm, with the picture's id in `data.view`.
+pub const NAME: &str = "onrush.visual";
+
+/// Pictures without a cell's id that are remembered: nobody says when they are gone.
+const NAMELESS: usize = 20;
+/// Selections of pictures, also of those that are on no screen.
+const REMEMBERED: usize = 1_000;
+/// Pixels of a side of a raster.
+const SIDE: (u32, u32) = (16, 4_096);
+
+/// All pictures of a notebook.
+pub struct Visuals {
+    session: Arc<Session>,
+    sender: Sender,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pictures: BTreeMap<String, Picture>,
+    selections: BTreeMap<String, Vec<String>>,
+    /// Ids of the selections, the oldest first.
+    order: VecDeque<String>,
+    /// The picture of each comm.
+    open: BTreeMap<String, String>,
+    nameless: VecDeque<String>,
+}
+
+/// A picture that outputs show.
+struct Picture {
+    request: GraphPlotRequest,
+    /// A raster that the session can draw anew.
+    is_raster: bool,
+    outputs: Vec<Shown>,
+    lane: Option<Arc<Lane>>,
+    /// Counts the rasters that were asked for.
+    newest: Arc<AtomicU64>,
+}
+
+/// One output.
+struct Shown {
+    /// Empty if it has no id.
+    cell: String,
+    /// The frames that the session keeps for it.
+    frames: Vec<FrameId>,
+}
+
+#[derive(Deserialize)]
+struct RasterParams {
+    /// x0, y0, x1, y1 in the coordinates of the layout.
+    window: [f64; 4],
+    width: u32,
+    height: u32,
+}
+
+#[derive(Deserialize)]
+struct SelectParams {
+    nodes: Vec<String>,
+}
+
+impl Visuals {
+    pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
+        Visuals { session, sender, state: Mutex::default() }
+    }
+
+    /// An output shows a picture. `cell`: the front end's id of the cell.
+    pub fn show(&self, cell: Option<&str>, id: &str, request: &GraphPlotRequest, plot: &GraphPlot) {
+        let is_raster = matches!(plot.drawing, Drawing::Raster(_));
+        let mut held = Vec::new();
+        if is_raster {
+            held = request.frames().filter(|frame| self.session.show(*frame)).collect();
+            if held.len() < request.frames().count() {
+                return self.hide(&held);
+            }
+        }
+        let mut state = self.state.lock();
+        let mut oldest = None;
+        if cell.is_none() {
+            state.nameless.push_back(id.to_string());
+            oldest = if state.nameless.len() > NAMELESS { state.nameless.pop_front() } else { None };
+        }
+        let picture = state.pictures.entry(id.to_string()).or_insert_with(|| Picture {
+            request: request.clone(),
+            is_raster,
+            outputs: Vec::new(),
+            lane: None,
+            newest: Arc::default(),
+        });
+        // A view may have other settings than when it was shown first.
+        (picture.request, picture.is_raster) = (request.clone(), is_raster);
+        picture.outputs.push(Shown { cell: cell.unwrap_or("").to_string(), frames: held });
+        drop(state);
+        if let Some(oldest) = oldest {
+            self.forget(&oldest, "");
+        }
+    }
+
+    fn hide(&self, frames: &[FrameId]) {
+        frames.iter().for_each(|frame| self.session.hide(*frame));
+    }
+
+    /// One output of `cell` less shows the picture.
+    fn forget(&self, id: &str, cell: &str) {
+        let mut state = self.state.lock();
+        let Some(picture) = state.pictures.get_mut(id) else { return };
+        let Some(at) = picture.outputs.iter().position(|output| output.cell == cell) else { return };
+        let gone = picture.outputs.swap_remove(at);
+        if picture.outputs.is_empty() {
+            state.pictures.remove(id);
+        }
+        drop(state);
+        self.hide(&gone.frames);
+    }
+
+    /// The selected nodes. `None` if this is not the id of a picture.
+    pub fn selection(&self, id: &str) -> Option<Setting> {
+        let state = self.state.lock();
+        let selected = state.selections.get(id);
+        match selected {
+            Some(nodes) => Some(Setting::Nodes(nodes.clone())),
+            None => state.pictures.contains_key(id).then(|| Setting::Nodes(Vec::new())),
+        }
+    }
+
+    fn select(&self, id: &str, message: &Message<'_>, nodes: Vec<String>) -> Result<Value, Diagnostic> {
+        if nodes.len() > MAX_NODES as usize {
+            return Err(wrong(format!("{} nodes are selected, at most {MAX_NODES} can be", nodes.len())));
+        }
+        let count = nodes.len();
+        let mut state = self.state.lock();
+        if state.selections.insert(id.to_string(), nodes.clone()).is_none() {
+            state.order.push_back(id.to_string());
+            if state.order.len() > REMEMBERED
+                && let Some(oldest) = state.order.pop_front()
+            {
+                state.selections.remove(&oldest);
+            }
+        }
+        let of_picture = state.open.iter().filter(|(comm, picture)| *picture == id && *comm != message.comm);
+        let others: Vec<String> = of_picture.map(|(comm, _)| comm.clone()).collect();
+        drop(state);
+        // Other outputs of the same picture.
+        let data = json!({ "jsonrpc": "2.0", "method": "selected", "params": { "nodes": nodes } });
+        others.iter().for_each(|comm| self.sender.message(message.header, comm, &data, Attached::default()));
+        Ok(json!({ "count": count }))
+    }
+
+    fn raster(&self, id: &str, asked: &RasterParams, answer: Answer) {
+        let [x0, y0, x1, y1] = asked.window;
+        if ![x0, y0, x1, y1].iter().all(|edge| edge.is_finite()) || x1 <= x0 || y1 <= y0 {
+            return answer.give(Err(wrong(format!("the window {:?} has no area", asked.window))));
+        }
+        let window = Window { x0, y0, x1, y1 };
+        let [width, height] = [asked.width, asked.height].map(|side| side.clamp(SIDE.0, SIDE.1));
+        let mut state = self.state.lock();
+        let Some(picture) = state.pictures.get_mut(id).filter(|picture| picture.is_raster) else {
+            return answer.give(Err(wrong("this picture has all of its nodes".to_string())));
+        };
+        if picture.lane.is_none() {
+            let (socket, notebook) = self.session.address();
+            picture.lane = Lane::start("graph rasters", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
+        }
+        let Some(lane) = picture.lane.clone() else {
+            return answer.give(Err(wrong("no thread could be started".to_string())));
+        };
+        let (spec, newest) = (VisualSpec::Graph(picture.request.clone()), Arc::clone(&picture.newest));
+        let turn = newest.fetch_add(1, Ordering::Relaxed) + 1;
+        drop(state);
+        // Nobody waits for an older window.
+        lane.stop();
+        lane.push(move |asker| {
+            if newest.load(Ordering::Relaxed) != turn {
+                return answer.give(Err(superseded()));
+            }
+            let VisualSpec::Graph(request) = &spec;
+            let map = request.style.color_map.unwrap_or_default();
+            let asked = VisualAsk::Raster { window, width, height };
+            let drawn = asker.ask_visual(spec.clone(), asked).and_then(|(head, sections, memory)| {
+                let counts = |name: &str| counts(&sections, &memory, name).ok_or_else(|| incomplete(name));
+                let png =
+                    onrush_view::graph_raster(width, height, &counts("node_counts")?, &counts("edge_counts")?, map);
+                Ok((head, png.ok_or_else(|| incomplete("node_counts"))?))
+            });
+            match drawn {
+                Ok((VisualHead::Raster { nodes, notes }, png)) => {
+                    let result = json!({ "window": [x0, y0, x1, y1], "nodes": nodes, "notes": notes });
+                    answer.give_with(Ok(result), &[Bytes::from(png)]);
+                }
+                Ok((VisualHead::Done, _)) => answer.give(Err(incomplete("head"))),
+                Err(diagnostic) => answer.give(Err(diagnostic)),
+            }
+        });
+    }
+}
+
+/// The numbers of a section.
+fn counts(sections: &[Section], memory: &[u8], name: &str) -> Option<Vec<u32>> {
+    let bytes = sections.iter().find(|section| section.name == name)?.of(memory)?;
+    let (words, rest) = bytes.as_chunks::<4>();
+    rest.is_empty().then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+impl Target for Visuals {
+    fn open(&self, message: &Message<'_>) -> bool {
+        let Some(id) = message.data["view"].as_str() else { return false };
+        let mut state = self.state.lock();
+        let Some(picture) = state.pictures.get(id) else { return false };
+        let cell = picture.outputs.first().map(|output| output.cell.clone()).unwrap_or_default();
+        state.open.insert(message.comm.to_string(), id.to_string());
+        drop(state);
+        if !cell.is_empty() {
+            self.sender.belongs(message.comm, &cell);
+        }
+        true
+    }
+
+    fn message(&self, message: &Message<'_>) {
+        let Some(id) = self.state.lock().open.get(message.comm).cloned() else { return };
+        let answer = Answer::to(message, &self.sender);
+        let params = &message.data["params"];
+        match message.data["method"].as_str().unwrap_or("") {
+            "state" => {
+                let state = self.state.lock();
+                let nodes = state.selections.get(&id).cloned().unwrap_or_default();
+                let is_raster = state.pictures.get(&id).is_some_and(|picture| picture.is_raster);
+                drop(state);
+                answer.give(Ok(json!({ "nodes": nodes, "raster": is_raster })));
+            }
+            "select" => {
+                let done = parse::<SelectParams>(params).and_then(|asked| self.select(&id, message, asked.nodes));
+                answer.give(done);
+            }
+            "raster" => match parse::<RasterParams>(params) {
+                Ok(asked) => self.raster(&id, &asked, answer),
+                Err(wrong) => answer.give(Err(wrong)),
+            },
+            other => answer.give(Err(wrong(format!("a picture has no method `{other}`")))),
+        }
+    }
+
+    fn closed(&self, comm: &str) {
+        let mut state = self.state.lock();
+        let Some(id) = state.open.remove(comm) else { return };
+        if state.open.values().any(|open| *open == id) {
+            return;
+        }
+        let Some(picture) = state.pictures.get_mut(&id) else { return };
+        let (lane, spec) = (picture.lane.take(), VisualSpec::Graph(picture.request.clone()));
+        picture.newest.fetch_add(1, Ordering::Relaxed);
+        drop(state);
+        if let Some(lane) = lane {
+            lane.stop();
+            lane.push(move |asker| drop(asker.ask_visual(spec, VisualAsk::Forget)));
+        }
+    }
+
+    fn released(&self, cell: &str) {
+        let of_cell = |picture: &Picture| picture.outputs.iter().filter(|output| output.cell == cell).count();
+        let gone: Vec<(String, usize)> = {
+            let state = self.state.lock();
+            state.pictures.iter().map(|(id, one)| (id.clone(), of_cell(one))).filter(|(_, count)| *count > 0).collect()
+        };
+        for (id, count) in gone {
+            (0..count).for_each(|_| self.forget(&id, cell));
+        }
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, Diagnostic> {
+    serde_json::from_value(params.clone()).map_err(|e| wrong(format!("the request's parameters are wrong: {e}")))
+}
+
+fn wrong(message: String) -> Diagnostic {
+    Diagnostic::error(Class::Plan, "visual", message)
+}
+
+fn superseded() -> Diagnostic {
+    Diagnostic::error(Class::Interrupted, "superseded", "something newer was asked for")
+}
+
+fn incomplete(part: &str) -> Diagnostic {
+    Diagnostic::error(Class::Internal, "visual", format!("the session's picture has no usable `{part}`"))
+}
