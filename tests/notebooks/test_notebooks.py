@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -147,9 +148,16 @@ def test_graphs_have_the_results_of_networkx(executed):
     streams = {
         cell.id: "".join(o.text for o in cell.outputs if o.output_type == "stream") for cell in code_cells(notebook)
     }
-    assert "305 nodes, 5366 edges" in streams["read"]
+    card = plain_text(notebook, "read").replace("\u202f", "")
+    assert "digraph of origin and destination" in card and "305" in card and "5366" in card
     assert streams["cores"] == "transitivity 0.388, connected: true\n"
-    assert streams["dijkstra"] == "4980 miles\n"
+    assert streams["dijkstra"] == "2 hops, 4980 miles\n"
+    written, read = re.findall(r"[0-9]+", streams["files-cell"])
+    assert written == read
+    assert streams["a-select"] == "0 airports are selected\n"
+    for cell in ["cores", "map", "a-view"]:
+        outputs = next(one.outputs for one in code_cells(notebook) if one.id == cell)
+        assert any("image/svg+xml" in output.get("data", {}) for output in outputs), cell
     assert "no node `JFX`" in streams["unknown"]
 
 
