@@ -9,6 +9,17 @@ NAMES = (
 ).split()
 
 
+def spectral(g):
+    """None if the second to fourth eigenvalues of the Laplacian are not different: then NetworkX's are any vectors."""
+    made = to_networkx(g)
+    if len(made) < 4:
+        return None
+    a = nx.to_numpy_array(made)
+    a = a + a.T if g["directed"] else a
+    values = np.linalg.eigvalsh(np.diag(a.sum(axis=1)) - a)[:4]
+    return points(nx.spectral_layout(made, scale=2), g) if min(np.diff(values)) > 1e-3 else None
+
+
 def points(positions, g):
     return [[float(f"{x:.12g}") for x in positions[v]] for v in range(g["n"])]
 
@@ -47,4 +58,6 @@ if __name__ == "__main__":
             ],
         }
     circular = [points(nx.circular_layout(range(n), scale=2, center=[1, 3]), {"n": n}) for n in (0, 1, 2, 3, 8, 31)]
-    write("layout", {"graphs": expected, "circular": circular})
+    of_spectra = {name: spectral(g) for name, g in graphs().items()}
+    of_spectra = {name: found for name, found in of_spectra.items() if found}
+    write("layout", {"graphs": expected, "circular": circular, "spectral": of_spectra})

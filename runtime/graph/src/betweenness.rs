@@ -183,7 +183,7 @@ impl Paths {
             let message = format!("the weight of edge {edge} is {weight}: {name} needs weights above 0");
             let help =
                 "over edges of length 0 the number of shortest paths has no meaning: leave them out or count edges";
-            return Err(Error::new("weight", message).help(help));
+            return Err(Error::new("weight", message).edge(edge).help(help));
         }
         Ok(Paths { simple, weights })
     }

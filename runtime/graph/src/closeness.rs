@@ -27,17 +27,7 @@ const NODES: usize = 1 << 12;
 /// If a weight is negative where weights count, or the user stops it.
 pub fn closeness_centrality(graph: &Graph, weighted: bool, wf_improved: bool, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
-    let name = "closeness_centrality";
-    // How many reach a node, and the sum of their distances.
-    let sums: Vec<(f64, f64)> = if weighted && graph.is_weighted() {
-        let add = |sum: &mut (f64, f64), distance: f64| (sum.0, sum.1) = (sum.0 + 1.0, sum.1 + distance);
-        by_weight(graph, name, add, run)?
-    } else {
-        let add =
-            |sum: &mut (u64, u64), level: u64, count: u64| (sum.0, sum.1) = (sum.0 + count, sum.1 + level * count);
-        let sums = by_edges(graph, name, add, |a, b| (a.0, a.1) = (a.0 + b.0, a.1 + b.1), run)?;
-        sums.into_iter().map(|(count, sum)| (count as f64, sum as f64)).collect()
-    };
+    let sums = distance_sums(graph, weighted, "closeness_centrality", run)?;
     let closeness = |v: usize| {
         let (count, sum) = sums[v];
         match sum > 0.0 {
@@ -47,6 +37,17 @@ pub fn closeness_centrality(graph: &Graph, weighted: bool, wf_improved: bool, ru
         }
     };
     Ok(parallel::fill(n, closeness))
+}
+
+/// How many other nodes reach each node, and the sum of their distances to it.
+pub(crate) fn distance_sums(graph: &Graph, weighted: bool, name: &str, run: &Run) -> Result<Vec<(f64, f64)>, Error> {
+    if weighted && graph.is_weighted() {
+        let add = |sum: &mut (f64, f64), distance: f64| (sum.0, sum.1) = (sum.0 + 1.0, sum.1 + distance);
+        return by_weight(graph, name, add, run);
+    }
+    let add = |sum: &mut (u64, u64), level: u64, count: u64| (sum.0, sum.1) = (sum.0 + count, sum.1 + level * count);
+    let sums = by_edges(graph, name, add, |a, b| (a.0, a.1) = (a.0 + b.0, a.1 + b.1), run)?;
+    Ok(sums.into_iter().map(|(count, sum)| (count as f64, sum as f64)).collect())
 }
 
 /// The sum of 1 / distance from all nodes that reach a node (Boldi and Vigna 2014). NetworkX: `harmonic_centrality`.

@@ -16,7 +16,7 @@ use crate::graph::Graph;
 use crate::run::Run;
 
 pub use labels::label_propagation_communities;
-pub use quality::modularity;
+pub use quality::{conductance, coverage, modularity, performance};
 
 use level::Level;
 use moving::{Communities, ModularitySearch};
@@ -211,7 +211,7 @@ fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Er
     let Some(arc) = negative else { return Ok(()) };
     let (edge, weight) = (graph.out_rows().edges[arc], graph.out_weights().map_or(0.0, |w| w[arc]));
     let message = format!("the weight of edge {edge} is {weight}: {name} takes none below 0");
-    Err(Error::new("weight", message).help("leave edges with negative weights out"))
+    Err(Error::new("weight", message).edge(edge).help("leave edges with negative weights out"))
 }
 
 /// Communities numbered from 0 in order of falling size, ties by their lowest node. Labels are below the number of

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::run::Run;
+use crate::traversal::{self, NONE};
 
 /// The nodes in generations: every edge goes to a later generation, and every node is in the earliest possible one.
 /// Ascending within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
@@ -37,6 +38,27 @@ pub fn topological_sort(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
 /// If the user stops it.
 pub fn is_directed_acyclic_graph(graph: &Graph, run: &Run) -> Result<bool, Error> {
     Ok(graph.is_directed() && generations(graph, run)?.1 == graph.nodes())
+}
+
+/// The other nodes from which edges lead to `node`, ascending. NetworkX: `ancestors`. O(nodes + edges).
+///
+/// # Errors
+/// If there is no such node, or the user stops it.
+pub fn ancestors(graph: &Graph, node: u32, run: &Run) -> Result<Vec<u32>, Error> {
+    Ok(others(&traversal::distances_to(graph, &[node], None, run)?, node))
+}
+
+/// The other nodes that edges lead to from `node`, ascending. NetworkX: `descendants`. O(nodes + edges).
+///
+/// # Errors
+/// If there is no such node, or the user stops it.
+pub fn descendants(graph: &Graph, node: u32, run: &Run) -> Result<Vec<u32>, Error> {
+    Ok(others(&traversal::distances(graph, &[node], None, run)?, node))
+}
+
+/// The nodes that a search has reached, without its start.
+fn others(distance: &[u32], start: u32) -> Vec<u32> {
+    (0..distance.len() as u32).filter(|v| *v != start && distance[*v as usize] != NONE).collect()
 }
 
 /// The generations, and the number of nodes in them: less than all if there is a cycle.

@@ -68,3 +68,9 @@ pub fn density(graph: &Graph) -> f64 {
     let density = m / (n * (n - 1.0));
     if graph.is_directed() { density } else { density * 2.0 }
 }
+
+/// The nodes without edges, ascending. A self-loop is an edge. NetworkX: `isolates`.
+pub fn isolates(graph: &Graph) -> Vec<u32> {
+    let (out, into) = (graph.out_rows(), graph.in_rows());
+    (0..graph.nodes() as u32).filter(|v| out.len(*v) == 0 && into.len(*v) == 0).collect()
+}

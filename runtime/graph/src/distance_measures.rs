@@ -1,5 +1,6 @@
 //! Eccentricity, diameter, radius, center and periphery, in hops.
 
+use crate::closeness;
 use crate::error::Error;
 use crate::graph::{Graph, Rows};
 use crate::parallel;
@@ -165,6 +166,29 @@ pub fn diameter(graph: &Graph, run: &Run) -> Result<u32, Error> {
         open.retain(|v| *v != pick && high[*v as usize] > longest);
     }
     Ok(longest)
+}
+
+/// The mean distance over all ordered pairs of different nodes; 0 of a graph of one node. NetworkX:
+/// `average_shortest_path_length`.
+///
+/// Distances are hops, or sums of weights if `weighted`. By the searches of
+/// [`closeness_centrality`](crate::closeness::closeness_centrality).
+///
+/// # Errors
+/// If there are no nodes, a node does not reach all others, a weight is negative where weights count, or the user
+/// stops it.
+pub fn average_shortest_path_length(graph: &Graph, weighted: bool, run: &Run) -> Result<f64, Error> {
+    check_nodes(graph, "average_shortest_path_length")?;
+    let others = graph.nodes() as f64 - 1.0;
+    if others == 0.0 {
+        return Ok(0.0);
+    }
+    reach_all(graph, &traversal::distances(graph, &[0], None, run)?)?;
+    let sums = closeness::distance_sums(graph, weighted, "average_shortest_path_length", run)?;
+    if sums.iter().any(|(count, _)| *count < others) {
+        return Err(infinite(graph));
+    }
+    Ok(parallel::sum(sums.len(), |v| sums[v].1) / ((others + 1.0) * others))
 }
 
 /// The smallest eccentricity. NetworkX: `radius`.

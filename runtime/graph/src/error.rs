@@ -9,15 +9,29 @@ pub struct Error {
     pub help: Vec<String>,
     /// The user stopped the work.
     pub stopped: bool,
+    /// The nodes that the message names.
+    pub nodes: Vec<u32>,
+    /// The edge that the message names, as `edge 7`.
+    pub edge: Option<u32>,
 }
 
 impl Error {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), help: Vec::new(), stopped: false }
+        Error { code, message: message.into(), help: Vec::new(), stopped: false, nodes: Vec::new(), edge: None }
     }
 
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
+        self
+    }
+
+    pub fn nodes(mut self, nodes: impl IntoIterator<Item = u32>) -> Self {
+        self.nodes.extend(nodes);
+        self
+    }
+
+    pub fn edge(mut self, edge: u32) -> Self {
+        self.edge = Some(edge);
         self
     }
 

@@ -328,7 +328,7 @@ impl Graph {
         };
         let edge = self.out_rows().edges[arc];
         let message = format!("the weight of edge {edge} is {}: {algorithm} takes none below 0", weights[arc]);
-        Err(Error::new("weight", message))
+        Err(Error::new("weight", message).edge(edge))
     }
 
     /// The error if the graph is directed.

@@ -2,6 +2,7 @@
 
 mod force_atlas;
 mod repulsion;
+mod spectral;
 mod spring;
 
 use rayon::prelude::*;
@@ -12,6 +13,7 @@ use crate::parallel;
 use crate::random::Philox;
 
 pub use force_atlas::{ForceAtlas2, forceatlas2_layout};
+pub use spectral::{Spectral, spectral_layout};
 pub use spring::{Spring, spring_layout};
 
 /// x and y of a node.

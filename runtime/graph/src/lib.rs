@@ -5,7 +5,9 @@
 //! bit on any number of threads: float sums have a fixed order (`parallel.rs`), and ties go to the lowest number of a
 //! node. Knows no Arrow, no DataFusion and no session.
 
+pub mod assortativity;
 pub mod betweenness;
+pub mod biconnected;
 pub mod closeness;
 pub mod cluster;
 pub mod community;
@@ -25,6 +27,7 @@ pub mod random;
 pub mod run;
 pub mod shortest_paths;
 pub mod similarity;
+mod symmetric;
 pub mod traversal;
 pub mod tree;
 pub mod truss;

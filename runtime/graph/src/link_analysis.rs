@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::graph::{Graph, Rows};
 use crate::parallel;
 use crate::run::Run;
+use crate::symmetric::eigenvectors;
 
 /// The parameters of [`pagerank`] with NetworkX's defaults. Vectors have a value for each node.
 #[derive(Clone, Copy, Debug)]
@@ -281,44 +282,18 @@ fn lanczos(
     Ok((ritz, residual))
 }
 
-/// The largest eigenvalue of a tridiagonal matrix and its eigenvector of length 1: Jacobi's rotations.
+/// The largest eigenvalue of a tridiagonal matrix and its eigenvector of length 1.
 fn largest_eigenvector(diagonal: &[f64], beside: &[f64]) -> (f64, Vec<f64>) {
     let k = diagonal.len();
     let mut a = vec![vec![0.0f64; k]; k];
-    let mut v = vec![vec![0.0f64; k]; k];
     for i in 0..k {
         a[i][i] = diagonal[i];
-        v[i][i] = 1.0;
         if i + 1 < k {
             a[i][i + 1] = beside[i];
             a[i + 1][i] = beside[i];
         }
     }
-    let scale: f64 = a.iter().flatten().map(|x| x * x).sum();
-    for _ in 0..60 {
-        let off: f64 = (0..k).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i][j] * a[i][j]).sum();
-        if off <= 1e-32 * scale {
-            break;
-        }
-        for p in 0..k {
-            for q in p + 1..k {
-                if a[p][q] == 0.0 {
-                    continue;
-                }
-                let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-                let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-                let c = 1.0 / (t * t + 1.0).sqrt();
-                let s = t * c;
-                for row in a.iter_mut().chain(&mut v) {
-                    (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-                }
-                let (above, below) = a.split_at_mut(q);
-                for (x, y) in above[p].iter_mut().zip(&mut below[0]) {
-                    (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
-                }
-            }
-        }
-    }
-    let best = (0..k).fold(0, |best, i| if a[i][i] > a[best][best] { i } else { best });
-    (a[best][best], v.iter().map(|row| row[best]).collect())
+    let (values, v) = eigenvectors(a);
+    let best = (0..k).fold(0, |best, i| if values[i] > values[best] { i } else { best });
+    (values[best], v.iter().map(|row| row[best]).collect())
 }

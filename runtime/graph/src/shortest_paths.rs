@@ -316,11 +316,28 @@ pub fn shortest_path(graph: &Graph, source: u32, target: u32, weighted: bool, ru
     let graph = if weighted { graph.clone() } else { graph.unweighted() };
     let distance = dijkstra_distances(&graph, &[source], None, Some(target), run)?;
     if distance[target as usize] == f64::INFINITY {
-        let message = format!("there is no path from node {source} to node {target}");
-        return Err(Error::new("no_path", message).help("has_path says whether there is one"));
+        return Err(no_path(source, target));
     }
     let predecessor = predecessors::of(&graph, &distance, &[source], run)?;
     Ok(path_to(&graph, &Paths { distance, predecessor }, target))
+}
+
+/// As [`shortest_path`] by weights of any sign, by [`bellman_ford`]. NetworkX: `bellman_ford_path`.
+///
+/// # Errors
+/// If there is no such node or no path, a cycle of negative weight is reached, or the user stops it.
+pub fn bellman_ford_path(graph: &Graph, source: u32, target: u32, run: &Run) -> Result<Path, Error> {
+    graph.check_node(target)?;
+    let paths = bellman_ford(graph, source, run)?;
+    match paths.distance[target as usize] == f64::INFINITY {
+        true => Err(no_path(source, target)),
+        false => Ok(path_to(graph, &paths, target)),
+    }
+}
+
+fn no_path(source: u32, target: u32) -> Error {
+    let message = format!("there is no path from node {source} to node {target}");
+    Error::new("no_path", message).nodes([source, target]).help("has_path says whether there is one")
 }
 
 /// The path of a search to a node that it reached.

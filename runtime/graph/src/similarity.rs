@@ -24,6 +24,9 @@ enum Measure {
     AdamicAdar,
     ResourceAllocation,
     PreferentialAttachment,
+    Overlap,
+    Sorensen,
+    Cosine,
 }
 
 /// The number of neighbours that both nodes have. NetworkX: the length of `common_neighbors`.
@@ -74,6 +77,33 @@ pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run:
     scores(graph, pairs, Measure::PreferentialAttachment, "preferential_attachment", run)
 }
 
+/// Common neighbours over the neighbours of the node that has fewer (Szymkiewicz 1934, Simpson 1943), 0 if it has none.
+/// cuGraph: `overlap`. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn overlap(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Overlap, "overlap", run)
+}
+
+/// Twice the common neighbours over the sum of the numbers of neighbours (Sørensen 1948, Dice 1945), 0 if there are
+/// none. cuGraph: `sorensen`. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn sorensen(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Sorensen, "sorensen", run)
+}
+
+/// Common neighbours over the geometric mean of the numbers of neighbours (Salton and McGill 1983), 0 if one has none.
+/// cuGraph: `cosine`. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn cosine(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Cosine, "cosine", run)
+}
+
 impl Measure {
     /// The term that a common neighbour of a degree adds.
     fn of_neighbor(self, degree: usize) -> f64 {
@@ -89,6 +119,10 @@ impl Measure {
         match self {
             Measure::Jaccard if a + b == 0 => 0.0,
             Measure::Jaccard => sum / ((a + b) as f64 - sum),
+            Measure::Overlap | Measure::Sorensen | Measure::Cosine if sum == 0.0 => 0.0,
+            Measure::Overlap => sum / a.min(b) as f64,
+            Measure::Sorensen => 2.0 * sum / (a + b) as f64,
+            Measure::Cosine => sum / (a as f64 * b as f64).sqrt(),
             Measure::PreferentialAttachment => a as f64 * b as f64,
             _ => sum,
         }

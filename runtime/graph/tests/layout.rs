@@ -4,7 +4,9 @@
 #[path = "support/expectations.rs"]
 mod support;
 
-use onrush_graph::layout::{ForceAtlas2, Point, Spring, circular_layout, forceatlas2_layout, spring_layout};
+use onrush_graph::layout::{
+    ForceAtlas2, Point, Spectral, Spring, circular_layout, forceatlas2_layout, spectral_layout, spring_layout,
+};
 use onrush_graph::{Graph, Run, generate};
 use serde_json::Value;
 use support::{assert_close, bits, edges, expected, numbers, on_threads};
@@ -54,6 +56,47 @@ fn spring_is_that_of_networkx() {
             check(&format!("{name} {i}"), found, &wanted["spring"][i]);
         }
     }
+}
+
+#[test]
+fn spectral_is_that_of_networkx() {
+    let all = expected("layout.json");
+    let all = all["spectral"].as_object().unwrap();
+    assert!(all.len() >= 8, "graphs with different eigenvalues: {}", all.len());
+    for (name, wanted) in all {
+        let graph = edges(name).graph();
+        let options = Spectral { scale: 2.0, ..Spectral::default() };
+        let found =
+            on_threads(name, || bits(spectral_layout(&graph, &options, &Run::silent()).unwrap().as_flattened()));
+        let found: Vec<f64> = found.into_iter().map(f64::from_bits).collect();
+        let wanted = numbers(wanted);
+        for axis in 0..2 {
+            let of_axis = |values: &[f64]| values.iter().skip(axis).step_by(2).copied().collect::<Vec<f64>>();
+            let (found, wanted) = (of_axis(&found), of_axis(&wanted));
+            // An eigenvector has two signs.
+            let sign = found.iter().zip(&wanted).map(|(a, b)| a * b).sum::<f64>().signum();
+            let wanted: Vec<f64> = wanted.iter().map(|x| sign * x).collect();
+            assert_close(&found, &wanted, 1e-6, &format!("{name}, axis {axis}"));
+        }
+    }
+}
+
+// By hand: the Laplacian of a cycle has the sines and cosines of one turn as eigenvectors.
+#[test]
+fn a_cycle_is_a_circle() {
+    let n = 60u32;
+    let targets: Vec<u32> = (1..=n).map(|v| v % n).collect();
+    let cycle = Graph::new(false, n, &(0..n).collect::<Vec<u32>>(), &targets, None).unwrap();
+    let found = spectral_layout(&cycle, &Spectral::default(), &Run::silent()).unwrap();
+    let radii: Vec<f64> = found.iter().map(|[x, y]| x.hypot(*y)).collect();
+    assert_close(&radii, &vec![radii[0]; n as usize], 1e-6, "distances from the middle");
+    let steps: Vec<f64> = (0..n as usize)
+        .map(|v| {
+            let ([a, b], [c, d]) = (found[v], found[targets[v] as usize]);
+            (a - c).hypot(b - d)
+        })
+        .collect();
+    assert_close(&steps, &vec![steps[0]; n as usize], 1e-6, "steps of the circle");
 }
 
 #[test]

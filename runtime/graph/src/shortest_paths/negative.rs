@@ -27,7 +27,9 @@ pub fn bellman_ford(graph: &Graph, source: u32, run: &Run) -> Result<Paths, Erro
                 names.push("...".to_string());
             }
             let message = format!("there is a cycle of negative weight: {}", names.join(", "));
-            let error = Error::new("negative_cycle", message).help("distances have no lower bound along the cycle");
+            let error = Error::new("negative_cycle", message)
+                .nodes(cycle)
+                .help("distances have no lower bound along the cycle");
             return Err(match graph.is_directed() {
                 true => error,
                 false => error.help("an undirected edge of negative weight is a cycle: use a directed graph"),
