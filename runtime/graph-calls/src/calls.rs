@@ -2,10 +2,12 @@
 
 mod centrality;
 mod communities;
+mod components;
+mod degrees;
+mod distances;
 mod layouts;
 mod pairs;
 mod paths;
-mod structure;
 
 use std::sync::Arc;
 
@@ -34,9 +36,11 @@ pub fn call(
 ) -> Result<RecordBatch, Diagnostic> {
     let arguments = Arguments { index, call, frames, run };
     let modules = [
-        structure::columns,
+        degrees::columns,
         centrality::columns,
         paths::columns,
+        distances::columns,
+        components::columns,
         communities::columns,
         pairs::columns,
         layouts::columns,

@@ -105,10 +105,12 @@ impl Index {
                 };
                 if let Some(edge) = values.iter().position(|value| !value.is_finite()) {
                     let row = kept.as_ref().map_or(edge, |kept| kept[edge] as usize);
-                    let found = if values[edge].is_nan() { "null or NaN".to_string() } else { values[edge].to_string() };
+                    let found =
+                        if values[edge].is_nan() { "null or NaN".to_string() } else { values[edge].to_string() };
                     let message = format!("the weight `{name}` is {found} in row {row}: expected finite numbers");
-                    return Err(plan_error("weight", message)
-                        .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
+                    return Err(
+                        plan_error("weight", message).help("`drop_nulls_in` and `filter_edges` leave such edges out")
+                    );
                 }
                 Some(values)
             }
