@@ -9,7 +9,6 @@ pub mod levels;
 pub mod paths;
 pub mod rank;
 mod rows;
-mod rows;
 pub mod search;
 pub mod simple;
 pub mod triangles;

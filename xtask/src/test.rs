@@ -38,7 +38,7 @@ pub enum Area {
     Notebooks,
     /// Bad files and bad cells
     Badinput,
-    /// The session: killed processes, sharing, memory
+    /// The session: killed processes, sharing, memory; NetworkX's tests
     Session,
     /// The tour in JupyterLab in a browser
     Browser,
@@ -157,7 +157,10 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
-        Area::Session => pytest(workspace, scratch, area, &["tests/session"]),
+        Area::Session => {
+            graph_check(workspace)?;
+            pytest(workspace, scratch, area, &["tests/session", "tests/graph"])
+        }
         Area::Browser => browser(workspace, scratch, "tests/browser", Purpose::Compare),
     }
 }
@@ -191,6 +194,13 @@ pub const TOWERS: [&[&str]; 3] = [
 
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
 pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
+
+/// Builds the program that answers NetworkX's tests, with the session, so that dependencies keep their features.
+fn graph_check(workspace: &Workspace) -> Result<(), Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["build", "--package", "onrush-session", "--package", "onrush-graph-calls", "--bins"]);
+    process::run("cargo build", &mut cargo)
+}
 
 /// Runs nextest if it is installed, then the documentation examples of the crates that do not link DataFusion.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
@@ -309,6 +319,7 @@ fn product_environment(workspace: &Workspace, scratch: &Scratch, area: Area, com
     let outputs = workspace.target.join("tests").join(area.name());
     command
         .env("ONRUSH_BIN", workspace.binary("onrush"))
+        .env("ONRUSH_GRAPH_CHECK", workspace.binary("onrush-graph-check"))
         .env("ONRUSH_RUNTIME_DIR", scratch.path.join(area.name()))
         .env("ONRUSH_TEST_OUTPUTS", outputs)
         .env("PYTHONDONTWRITEBYTECODE", "1")

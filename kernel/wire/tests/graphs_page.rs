@@ -9,7 +9,7 @@ fn page() -> String {
     let mut out = include_str!("../../../docs/graphs-intro.md").to_string();
     out.push_str("\n## Algorithms\n");
     for algorithm in table() {
-        let arguments: Vec<&str> = algorithm.params.iter().filter(|p| p.kind == "node").map(|p| p.name).collect();
+        let arguments: Vec<&str> = algorithm.params.iter().filter(|p| p.is_argument()).map(|p| p.name).collect();
         let result = match algorithm.result {
             GraphResult::Frame => "a frame",
             GraphResult::Float | GraphResult::Int => "a number",
@@ -17,7 +17,7 @@ fn page() -> String {
         };
         let _ = write!(out, "\n### {}({})\n", algorithm.name, arguments.join(", "));
         out.push_str(&wrapped(&format!("{}. Gives {result}.", sentence(algorithm.doc)), ""));
-        let options: Vec<_> = algorithm.params.iter().filter(|p| p.kind != "node").collect();
+        let options: Vec<_> = algorithm.params.iter().filter(|p| !p.is_argument()).collect();
         if !options.is_empty() {
             out.push('\n');
         }

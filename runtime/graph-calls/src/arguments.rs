@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use onrush_graph::{Graph, Run};
+use onrush_graph::layout::Point;
+use onrush_graph::{Error, Graph, Run};
 use onrush_wire::graph::GraphCall;
 use onrush_wire::{Diagnostic, Value};
 
-use crate::error::{internal, plan_error, type_name};
+use crate::error::{diagnose, internal, plan_error, type_name};
 use crate::index::Index;
 
 /// The columns of a result with their names.
@@ -42,6 +43,42 @@ impl Arguments<'_> {
             Some(Value::Boolean(value)) => *value,
             _ => default,
         }
+    }
+
+    /// A parameter that is a word, if it was set.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.call.param(name) {
+            Some(Value::Text(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The graph, without its weights unless `weighted` is set.
+    pub fn graph_by_option(&self, default: bool) -> Graph {
+        match self.flag("weighted", default) {
+            true => self.graph().clone(),
+            false => self.graph().unweighted(),
+        }
+    }
+
+    /// An error of an algorithm with the ids of nodes and the rows of edges.
+    pub fn failed(&self, error: &Error) -> Diagnostic {
+        let mut diagnostic = diagnose(error);
+        let names: Vec<String> = error.nodes.iter().take(10).map(|v| format!("`{}`", self.index.name(*v))).collect();
+        match (error.code, names.as_slice()) {
+            ("no_path", [source, target]) => diagnostic.message = format!("no path leads from {source} to {target}"),
+            ("negative_cycle", [_, ..]) => {
+                let more = if error.nodes.len() > names.len() { ", ..." } else { "" };
+                diagnostic.message = format!("there is a cycle of negative weight: {}{more}", names.join(", "));
+            }
+            _ => {}
+        }
+        if let Some(edge) = error.edge {
+            let ends = [0, 1].map(|end| self.index.name(self.index.ends[end][edge as usize]));
+            let row = format!("the edge in row {} (`{}` to `{}`)", self.index.row(edge), ends[0], ends[1]);
+            diagnostic.message = diagnostic.message.replacen(&format!("edge {edge}"), &row, 1);
+        }
+        diagnostic
     }
 
     pub fn seed(&self) -> u64 {
@@ -88,7 +125,10 @@ impl Arguments<'_> {
             Some(row) => {
                 let found = if values.is_valid(row) { values.value(row).to_string() } else { "null".to_string() };
                 let column = field.name();
-                Err(plan_error("argument", format!("`{column}` of `{name}` is {found} in row {row}: expected finite numbers")))
+                Err(plan_error(
+                    "argument",
+                    format!("`{column}` of `{name}` is {found} in row {row}: expected finite numbers"),
+                ))
             }
             None => Ok(values.values().to_vec()),
         }
@@ -115,18 +155,48 @@ impl Arguments<'_> {
         known.collect()
     }
 
-    /// The community of each node, from a frame with the columns `node` and `community`.
+    /// A position for each node, from a frame with the columns `node`, `x` and `y`. `None` if the parameter was not given.
+    ///
+    /// # Errors
+    /// If a node has no position, or a position is not two numbers.
+    pub fn points(&self, name: &str) -> Result<Option<Vec<Point>>, Diagnostic> {
+        let Some(batch) = self.frame(name) else { return Ok(None) };
+        let mut points = vec![[f64::NAN; 2]; self.graph().nodes()];
+        let nodes = self.nodes_of(name, batch)?;
+        for (axis, column) in ["x", "y"].into_iter().enumerate() {
+            let values =
+                batch.column_by_name(column).filter(|values| values.data_type().is_numeric()).ok_or_else(|| {
+                    plan_error("unknown-column", format!("`{name}` has no column `{column}` of numbers"))
+                        .help("expected the ids of nodes in `node`, and their positions in `x` and `y`")
+                })?;
+            let values = cast(values, &DataType::Float64).map_err(internal)?;
+            let values = values.as_primitive::<Float64Type>();
+            nodes.iter().enumerate().filter(|(row, _)| values.is_valid(*row)).for_each(|(row, node)| {
+                points[*node as usize][axis] = values.value(row);
+            });
+        }
+        match points.iter().position(|[x, y]| !x.is_finite() || !y.is_finite()) {
+            Some(node) => {
+                let message = format!("the node `{}` has no position in `{name}`", self.index.name(node as u32));
+                Err(plan_error("argument", message).help("expected a row with finite `x` and `y` for each node"))
+            }
+            None => Ok(Some(points)),
+        }
+    }
+
+    /// The community of each node, from a frame with the columns `node` and `community`, and the labels of the communities in ascending
+    /// order.
     ///
     /// # Errors
     /// If a node has no community, or two.
-    pub fn communities(&self, name: &str) -> Result<Vec<u32>, Diagnostic> {
+    pub fn communities(&self, name: &str) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
         let batch = self.frame(name).ok_or_else(|| internal("a frame is missing"))?;
         let nodes = self.nodes_of(name, batch)?;
         let Some(labels) = batch.column_by_name("community") else {
             return Err(plan_error("unknown-column", format!("`{name}` has no column `community`"))
                 .help("expected the ids of nodes in `node`, and their communities in `community`"));
         };
-        let (codes, _) = crate::numbering::numbered(&[crate::ids::comparable(labels)?])?;
+        let (codes, mut labels) = crate::numbering::numbered(&[crate::ids::comparable(labels)?])?;
         let mut found = vec![crate::numbering::MISSING; self.graph().nodes()];
         for (node, code) in nodes.into_iter().zip(codes) {
             let place = &mut found[node as usize];
@@ -141,7 +211,7 @@ impl Arguments<'_> {
                 let message = format!("the node `{}` has no community", self.index.name(node as u32));
                 Err(plan_error("argument", message).help("expected a partition: one community for each node"))
             }
-            None => Ok(found),
+            None => Ok((found, labels.swap_remove(0))),
         }
     }
 
@@ -154,7 +224,8 @@ impl Arguments<'_> {
         let parts = self.index.ids.len();
         if batch.num_columns() < 2 * parts {
             let types: Vec<String> = batch.columns().iter().map(|column| type_name(column.data_type())).collect();
-            let message = format!("`{name}` has {} columns ({}), expected {}", types.len(), types.join(", "), 2 * parts);
+            let message =
+                format!("`{name}` has {} columns ({}), expected {}", types.len(), types.join(", "), 2 * parts);
             return Err(plan_error("argument", message).help("expected the ids of two nodes in each row"));
         }
         let from = self.known(name, &batch.columns()[..parts])?;
@@ -172,6 +243,15 @@ impl Arguments<'_> {
     /// A row for each node, with its id and one value.
     pub fn one(&self, name: &str, values: ArrayRef) -> Columns {
         self.by_node(vec![(name, values)])
+    }
+
+    /// A row for each of some edges: its ends, and its row in the frame of edges.
+    pub fn edges(&self, edges: &[u32]) -> Result<Columns, Diagnostic> {
+        let end = |end: usize| edges.iter().map(move |edge| self.index.ends[end][*edge as usize]);
+        let mut columns = self.index.ids_of("source", end(0))?;
+        columns.extend(self.index.ids_of("target", end(1))?);
+        columns.push(("edge".to_string(), counts(edges.iter().map(|edge| self.index.row(*edge)).collect())));
+        Ok(columns)
     }
 
     /// A row for each of some nodes.
@@ -202,4 +282,9 @@ pub fn positions(length: usize) -> ArrayRef {
 
 pub fn flag(value: bool) -> ArrayRef {
     Arc::new(BooleanArray::from(vec![value]))
+}
+
+/// Rows of the frame of edges, null where there is no edge.
+pub fn row_numbers(rows: impl Iterator<Item = Option<u32>>) -> ArrayRef {
+    Arc::new(rows.map(|row| row.map(i64::from)).collect::<Int64Array>())
 }

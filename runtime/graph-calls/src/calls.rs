@@ -1,11 +1,13 @@
 //! Calls of the table of algorithms (`kernel/wire/src/graph.rs`): parameters in, columns out.
 
-mod centrality;
-mod communities;
+pub(crate) mod centrality;
+pub(crate) mod communities;
+mod components;
+mod degrees;
+mod distances;
 mod layouts;
 mod pairs;
-mod paths;
-mod structure;
+pub(crate) mod paths;
 
 use std::sync::Arc;
 
@@ -34,30 +36,24 @@ pub fn call(
 ) -> Result<RecordBatch, Diagnostic> {
     let arguments = Arguments { index, call, frames, run };
     let modules = [
-        structure::columns,
+        degrees::columns,
         centrality::columns,
         paths::columns,
+        distances::columns,
+        components::columns,
         communities::columns,
         pairs::columns,
         layouts::columns,
     ];
     for columns in modules {
-        let found = columns(&arguments).map_err(|diagnostic| match index.negative_weight() {
-            // The algorithm knows the number of the edge, and not the column and the row.
-            Some(found) if diagnostic.code == "weight" => Diagnostic {
-                message: format!("{found}: {} takes none below 0", call.algorithm),
-                ..diagnostic
-            },
-            _ => diagnostic,
-        })?;
-        if let Some(columns) = found {
+        if let Some(columns) = columns(&arguments)? {
             return batch(columns);
         }
     }
     Err(internal(format!("the engine knows no algorithm `{}`", call.algorithm)))
 }
 
-fn batch(columns: Columns) -> Result<RecordBatch, Diagnostic> {
+pub(crate) fn batch(columns: Columns) -> Result<RecordBatch, Diagnostic> {
     let fields: Vec<Field> =
         columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
     let arrays = columns.into_iter().map(|(_, array)| array).collect();

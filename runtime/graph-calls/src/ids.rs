@@ -60,10 +60,15 @@ impl Index {
     }
 
     /// The columns of a result that name nodes: `name`, or `name_1`, `name_2`, ... Null for [`MISSING`].
-    pub fn ids_of(&self, name: &str, nodes: impl IntoIterator<Item = u32>) -> Result<Vec<(String, ArrayRef)>, Diagnostic> {
+    pub fn ids_of(
+        &self,
+        name: &str,
+        nodes: impl IntoIterator<Item = u32>,
+    ) -> Result<Vec<(String, ArrayRef)>, Diagnostic> {
         let nodes = UInt32Array::from_iter(nodes.into_iter().map(|node| (node != MISSING).then_some(node)));
         let columns = self.ids.iter().enumerate();
-        let named = columns.map(|(part, column)| Ok((self.id_name(name, part), take(column, &nodes, None).map_err(internal)?)));
+        let named =
+            columns.map(|(part, column)| Ok((self.id_name(name, part), take(column, &nodes, None).map_err(internal)?)));
         named.collect()
     }
 
@@ -78,7 +83,8 @@ impl Index {
     /// The numbers of the nodes in the rows of some columns. `None` for a null and for what is not a node.
     pub fn nodes_of(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>, Diagnostic> {
         if columns.len() != self.ids.len() {
-            let message = format!("an id of this graph has {} columns, and {} are given", self.ids.len(), columns.len());
+            let message =
+                format!("an id of this graph has {} columns, and {} are given", self.ids.len(), columns.len());
             return Err(plan_error("argument", message));
         }
         let length = columns.first().map_or(0, |column| column.len());

@@ -39,8 +39,6 @@ pub struct Index {
     pub rows: Option<Vec<u32>>,
     /// Rows with a null at an end, which are no edges.
     pub left_out: usize,
-    /// The column of the weights.
-    weight: Option<String>,
 }
 
 impl Index {
@@ -110,17 +108,17 @@ impl Index {
                     let is_null = weight.as_ref().is_some_and(|weight| weight.values.is_null(row));
                     let found = if is_null { "null".to_string() } else { values[edge].to_string() };
                     let message = format!("the weight `{name}` is {found} in row {row}: expected finite numbers");
-                    return Err(plan_error("weight", message)
-                        .help("`drop_nulls_in` and `filter_edges` leave such edges out"));
+                    return Err(
+                        plan_error("weight", message).help("`drop_nulls_in` and `filter_edges` leave such edges out")
+                    );
                 }
                 Some(values)
             }
             _ => None,
         };
-        let weight = weight.map(|weight| weight.name);
         let count = ids.first().map_or(0, |column| column.len()) as u32;
         let graph = Graph::new(directed, count, &codes, &to, weights).map_err(|e| diagnose(&e))?;
-        Ok(Index { graph, ids, ends: [codes, to], rows: kept, left_out: length - edges, weight })
+        Ok(Index { graph, ids, ends: [codes, to], rows: kept, left_out: length - edges })
     }
 
     /// About: rows in both directions, the distinct pairs, ends, weights and ids.
@@ -134,13 +132,6 @@ impl Index {
     /// The row of the frame that an edge comes from.
     pub fn row(&self, edge: u32) -> u32 {
         self.rows.as_ref().map_or(edge, |rows| rows[edge as usize])
-    }
-
-    /// The first weight below 0, as errors name it: ``the weight `w` is -1 in row 3``.
-    pub fn negative_weight(&self) -> Option<String> {
-        let (name, weights) = (self.weight.as_ref()?, self.graph.edge_weights()?);
-        let edge = weights.iter().position(|weight| *weight < 0.0)?;
-        Some(format!("the weight `{name}` is {} in row {}", weights[edge], self.row(edge as u32)))
     }
 }
 

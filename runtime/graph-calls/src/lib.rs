@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calls;
+mod device;
 mod error;
 mod ids;
 mod index;
@@ -12,4 +13,5 @@ mod numbering;
 
 pub use arguments::Arguments;
 pub use calls::call;
+pub use device::{DeviceCallError, call_on_device, runs_on_device};
 pub use index::{EdgeColumns, Index, WeightColumn};

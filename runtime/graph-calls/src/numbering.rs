@@ -197,7 +197,8 @@ mod tests {
         let names = vec![Some("b"), Some("a longer name than twelve"), None, Some("b"), Some("")];
         let wanted = words(vec![Some(""), Some("a longer name than twelve"), Some("b")]);
         check(&[words(names)], &[2, 1, MISSING, 2, 0], &[wanted]);
-        let pairs = [ints(vec![Some(2), Some(1), Some(2), None]), words(vec![Some("x"), Some("y"), Some("a"), Some("a")])];
+        let pairs =
+            [ints(vec![Some(2), Some(1), Some(2), None]), words(vec![Some("x"), Some("y"), Some("a"), Some("a")])];
         let wanted = [ints(vec![Some(1), Some(2), Some(2)]), words(vec![Some("y"), Some("a"), Some("x")])];
         check(&pairs, &[2, 0, 1, MISSING], &wanted);
     }

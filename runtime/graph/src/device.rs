@@ -31,7 +31,6 @@ pub use values::DeviceValues;
 
 /// Why an algorithm on a device has no result.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DeviceError {
     /// The error of the host's algorithm.
     #[error(transparent)]

@@ -130,6 +130,7 @@ impl Call {
 macro_rules! argument {
     (node) => { impl NodeId };
     (frame) => { impl IntoFrame };
+    (int) => { usize };
 }
 
 macro_rules! with_argument {
@@ -138,6 +139,9 @@ macro_rules! with_argument {
     };
     ($call:ident $name:ident frame) => {
         $call.set_frame(stringify!($name), $name)
+    };
+    ($call:ident $name:ident int) => {
+        $call.set(stringify!($name), Value::Int(i64::try_from($name).unwrap_or(i64::MAX)))
     };
 }
 
@@ -214,6 +218,41 @@ macro_rules! call {
         }
     };
     ($result:ident [$($doc:tt)*] $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) {}) => {
+        value! { $result [$($doc)*] $name ($($argument: $kind_of),*) }
+    };
+    ($result:ident [$($doc:tt)*] $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) { $( [$($param_doc:tt)*] $param:ident $kind:ident )+ }) => {
+        value! { $result [$($doc)*] $name ($($argument: $kind_of),*) }
+
+        $($doc)*
+        ///
+        /// The call with parameters, whose result is `value`.
+        #[derive(Clone)]
+        #[must_use]
+        pub struct $type(Call);
+
+        impl $type {
+            /// A call with the default parameters.
+            #[track_caller]
+            pub fn of(graph: &Graph $(, $argument: argument!($kind_of))*) -> $type {
+                let call = graph.call(stringify!($name), here("of"));
+                $( let call = with_argument!(call $argument $kind_of); )*
+                $type(call)
+            }
+
+            $( setter!([$($param_doc)*] $param $kind); )*
+
+            /// The result.
+            #[track_caller]
+            pub fn value(&self) -> scalar!($result) {
+                self.0.frame().value(col(stringify!($name)))
+            }
+        }
+    };
+}
+
+/// The method of a graph for an algorithm with a single result.
+macro_rules! value {
+    ($result:ident [$($doc:tt)*] $name:ident ($($argument:ident: $kind_of:ident),*)) => {
         impl Graph {
             $($doc)*
             #[track_caller]

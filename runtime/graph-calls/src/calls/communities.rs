@@ -1,35 +1,64 @@
-//! Communities.
+//! Triangles, cores and communities.
 
-use onrush_graph::community;
+use onrush_graph::{Error, cluster, community, cores, truss};
 
 use super::Found;
 use crate::arguments::{Arguments, counts, floats, scalar};
-use crate::error::diagnose;
 
 pub fn columns(args: &Arguments<'_>) -> Found {
     let (graph, run) = (args.graph(), args.run);
-    let error = |e: onrush_graph::Error| diagnose(&e);
+    let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();
-    let found = match name {
+    let quality = |found: Result<f64, Error>| found.map(|value| scalar(name, floats(vec![value]))).map_err(error);
+    Ok(Some(match name {
+        "triangles" => args.one(name, counts(cluster::triangles(graph, run).map_err(error)?)),
+        "clustering" => {
+            args.one(name, floats(cluster::clustering(graph, args.flag("weighted", false), run).map_err(error)?))
+        }
+        "average_clustering" => {
+            let (weighted, count_zeros) = (args.flag("weighted", false), args.flag("count_zeros", true));
+            quality(cluster::average_clustering(graph, weighted, count_zeros, run))?
+        }
+        "transitivity" => quality(cluster::transitivity(graph, run))?,
+        "square_clustering" => args.one(name, floats(cluster::square_clustering(graph, run).map_err(error)?)),
+        "core_number" => args.one(name, counts(cores::core_number(graph, run).map_err(error)?)),
+        "k_truss" => {
+            let k = u32::try_from(args.count("k", 0)).unwrap_or(u32::MAX);
+            args.edges(&truss::k_truss(graph, k, run).map_err(error)?)?
+        }
         "louvain_communities" | "leiden_communities" => {
-            let default = community::CommunityOptions::default();
-            let options = community::CommunityOptions {
-                resolution: args.float("resolution", default.resolution),
-                seed: args.seed(),
-                ..default
-            };
-            match name {
+            let options = options(args);
+            let found = match name {
                 "louvain_communities" => community::louvain_communities(graph, &options, run),
                 _ => community::leiden_communities(graph, &options, run),
-            }
+            };
+            args.one("community", counts(found.map_err(error)?))
         }
-        "label_propagation_communities" => community::label_propagation_communities(graph, run),
+        "label_propagation_communities" => {
+            args.one("community", counts(community::label_propagation_communities(graph, run).map_err(error)?))
+        }
         "modularity" => {
-            let communities = args.communities("communities")?;
-            let found = community::modularity(graph, &communities, args.float("resolution", 1.0)).map_err(error)?;
-            return Ok(Some(scalar(name, floats(vec![found]))));
+            let (communities, _) = args.communities("communities")?;
+            quality(community::modularity(graph, &communities, args.float("resolution", 1.0)))?
+        }
+        "coverage" => quality(community::coverage(graph, &args.communities("communities")?.0, run))?,
+        "performance" => quality(community::performance(graph, &args.communities("communities")?.0, run))?,
+        "conductance" => {
+            let (communities, labels) = args.communities("communities")?;
+            let found = community::conductance(graph, &communities, args.flag("weighted", false), run);
+            vec![("community".to_string(), labels), (name.to_string(), floats(found.map_err(error)?))]
         }
         _ => return Ok(None),
-    };
-    Ok(Some(args.one("community", counts(found.map_err(error)?))))
+    }))
+}
+
+/// The options of a call of `louvain_communities` or `leiden_communities`.
+pub(crate) fn options(args: &Arguments<'_>) -> community::CommunityOptions {
+    let default = community::CommunityOptions::default();
+    community::CommunityOptions {
+        resolution: args.float("resolution", default.resolution),
+        threshold: args.float("threshold", default.threshold),
+        max_level: args.call.count("max_level").or(default.max_level),
+        seed: args.seed(),
+    }
 }

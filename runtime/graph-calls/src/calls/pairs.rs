@@ -4,18 +4,30 @@ use onrush_graph::similarity;
 
 use super::Found;
 use crate::arguments::{Arguments, floats};
-use crate::error::diagnose;
 
 pub fn columns(args: &Arguments<'_>) -> Found {
     let name = args.call.algorithm.as_str();
     let score = match name {
+        "common_neighbors" => similarity::common_neighbors,
         "jaccard_coefficient" => similarity::jaccard_coefficient,
+        "overlap" => similarity::overlap,
+        "sorensen" => similarity::sorensen,
+        "cosine" => similarity::cosine,
+        "adamic_adar_index" => similarity::adamic_adar_index,
+        "resource_allocation_index" => similarity::resource_allocation_index,
+        "preferential_attachment" => similarity::preferential_attachment,
         _ => return Ok(None),
     };
     let pairs = args.pairs("pairs")?;
-    let found = score(args.graph(), pairs.as_deref(), args.run).map_err(|e| diagnose(&e))?;
-    let mut columns = args.index.ids_of("u", found.pairs.iter().map(|pair| pair.0))?;
-    columns.extend(args.index.ids_of("v", found.pairs.iter().map(|pair| pair.1))?);
-    columns.push((name.to_string(), floats(found.values)));
+    let found = score(args.graph(), pairs.as_deref(), args.run).map_err(|e| args.failed(&e))?;
+    let mut rows: Vec<usize> = (0..found.pairs.len()).collect();
+    if let Some(top) = args.call.count("top") {
+        // The sort is stable: pairs of one score stay in their order.
+        rows.sort_by(|a, b| found.values[*b].total_cmp(&found.values[*a]));
+        rows.truncate(top);
+    }
+    let mut columns = args.index.ids_of("u", rows.iter().map(|row| found.pairs[*row].0))?;
+    columns.extend(args.index.ids_of("v", rows.iter().map(|row| found.pairs[*row].1))?);
+    columns.push((name.to_string(), floats(rows.iter().map(|row| found.values[*row]).collect())));
     Ok(Some(columns))
 }

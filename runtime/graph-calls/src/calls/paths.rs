@@ -1,52 +1,76 @@
 //! Searches and shortest paths.
 
-use onrush_graph::{Error, shortest_paths, traversal};
+use onrush_graph::shortest_paths::{self, Path, Paths};
+use onrush_graph::{Error, traversal};
 use onrush_wire::Diagnostic;
 
 use super::Found;
-use crate::arguments::{Arguments, Columns, counts, flag, floats, positions, scalar};
-use crate::error::diagnose;
+use crate::arguments::{Arguments, Columns, counts, flag, floats, positions, row_numbers, scalar};
+use crate::error::plan_error;
 use crate::numbering::MISSING;
 
 pub fn columns(args: &Arguments<'_>) -> Found {
     let (graph, run) = (args.graph(), args.run);
-    let error = |e: Error| diagnose(&e);
+    let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();
     let path = |weighted: bool| {
         let (source, target) = (args.node("source")?, args.node("target")?);
-        shortest_paths::shortest_path(graph, source, target, weighted, run)
-            .map_err(|e| no_path(args, e, source, target))
+        shortest_paths::shortest_path(graph, source, target, weighted, run).map_err(error)
+    };
+    let negative_path = || {
+        let (source, target) = (args.node("source")?, args.node("target")?);
+        shortest_paths::bellman_ford_path(graph, source, target, run).map_err(error)
     };
     Ok(Some(match name {
         "bfs" => {
-            let limit = args.call.count("depth_limit").and_then(|limit| u32::try_from(limit).ok());
-            let found = traversal::bfs(graph, args.node("source")?, limit, run).map_err(error)?;
-            let reached = (0..graph.nodes() as u32).filter(|v| found.distance[*v as usize] != MISSING);
-            let reached: Vec<u32> = reached.collect();
-            let distance = reached.iter().map(|v| found.distance[*v as usize]).collect::<Vec<u32>>();
-            let before = reached.iter().map(|v| found.predecessor[*v as usize]);
-            let mut columns = args.nodes(&reached, vec![("distance", counts(distance))])?;
-            columns.extend(args.index.ids_of("predecessor", before)?);
+            let found = traversal::bfs(graph, args.node("source")?, hops(args, "depth_limit"), run).map_err(error)?;
+            reached(args, &found.distance, |d| *d != MISSING, |d| counts(d.to_vec()), Some(&found.predecessor))?
+        }
+        "single_source_shortest_path_length" => {
+            let source = args.node("source")?;
+            let found = traversal::distances(graph, &[source], hops(args, "cutoff"), run).map_err(error)?;
+            reached(args, &found, |d| *d != MISSING, |d| counts(d.to_vec()), None)?
+        }
+        "bfs_layers" => {
+            let layers = traversal::bfs_layers(graph, &[args.node("source")?], run).map_err(error)?;
+            let numbers = layers.iter().enumerate().flat_map(|(layer, nodes)| vec![layer as u64; nodes.len()]);
+            let mut columns = vec![("layer".to_string(), counts(numbers.collect()))];
+            columns.extend(args.nodes(&layers.concat(), vec![])?);
             columns
+        }
+        "descendants_at_distance" => {
+            let distance = hops(args, "distance").unwrap_or(u32::MAX - 1);
+            let found = traversal::descendants_at_distance(graph, args.node("source")?, distance, run);
+            args.nodes(&found.map_err(error)?, vec![])?
         }
         "single_source_dijkstra" => {
             let cutoff = args.call.float("cutoff");
-            let found = shortest_paths::single_source_dijkstra(graph, args.node("source")?, cutoff, run).map_err(error)?;
-            let reached = (0..graph.nodes() as u32).filter(|v| found.distance[*v as usize].is_finite());
-            let reached: Vec<u32> = reached.collect();
-            let distance = reached.iter().map(|v| found.distance[*v as usize]).collect();
-            let before = reached.iter().map(|v| found.predecessor[*v as usize]);
-            let mut columns = args.nodes(&reached, vec![("distance", floats(distance))])?;
-            columns.extend(args.index.ids_of("predecessor", before)?);
-            columns
+            by_weight(
+                args,
+                &shortest_paths::single_source_dijkstra(graph, args.node("source")?, cutoff, run).map_err(error)?,
+            )?
         }
-        "shortest_path" => steps(args, &path(false)?.nodes, None)?,
+        "multi_source_dijkstra" => {
+            let sources = args.frame("sources").map(|batch| args.nodes_of("sources", batch)).transpose()?;
+            let sources = sources
+                .filter(|sources| !sources.is_empty())
+                .ok_or_else(|| plan_error("argument", "`sources` has no rows, expected the ids of nodes in `node`"))?;
+            let cutoff = args.call.float("cutoff");
+            by_weight(args, &shortest_paths::multi_source_dijkstra(graph, &sources, cutoff, run).map_err(error)?)?
+        }
+        "single_source_bellman_ford" => {
+            by_weight(args, &shortest_paths::bellman_ford(graph, args.node("source")?, run).map_err(error)?)?
+        }
+        "shortest_path" => match args.flag("weighted", false) {
+            true => steps(args, path(true)?, WithDistance::Yes)?,
+            false => steps(args, path(false)?, WithDistance::No)?,
+        },
         "shortest_path_length" => scalar(name, counts(vec![path(false)?.edges.len() as u64])),
-        "dijkstra_path" => {
-            let found = path(true)?;
-            steps(args, &found.nodes, Some(found.distance))?
-        }
-        "dijkstra_path_length" => scalar(name, floats(vec![path(true)?.distance.last().copied().unwrap_or(0.0)])),
+        "dijkstra_path" => steps(args, path(true)?, WithDistance::Yes)?,
+        "dijkstra_path_length" => scalar(name, floats(vec![length(&path(true)?)])),
+        "bellman_ford_path" => steps(args, negative_path()?, WithDistance::Yes)?,
+        "bellman_ford_path_length" => scalar(name, floats(vec![length(&negative_path()?)])),
+        "negative_edge_cycle" => scalar(name, flag(shortest_paths::negative_edge_cycle(graph, run).map_err(error)?)),
         "has_path" => {
             let found = shortest_paths::has_path(graph, args.node("source")?, args.node("target")?, run);
             scalar(name, flag(found.map_err(error)?))
@@ -55,20 +79,50 @@ pub fn columns(args: &Arguments<'_>) -> Found {
     }))
 }
 
-/// The nodes of a path, step by step.
-fn steps(args: &Arguments<'_>, nodes: &[u32], distance: Option<Vec<f64>>) -> Result<Columns, Diagnostic> {
-    let mut columns = vec![("step".to_string(), positions(nodes.len()))];
-    columns.extend(args.nodes(nodes, vec![])?);
-    columns.extend(distance.map(|distance| ("distance".to_string(), floats(distance))));
+/// A number of hops, if it was given: larger ones than any path are as good as the largest.
+pub(crate) fn hops(args: &Arguments<'_>, name: &str) -> Option<u32> {
+    args.call.count(name).map(|hops| u32::try_from(hops).unwrap_or(u32::MAX - 1).min(u32::MAX - 1))
+}
+
+/// The nodes that a search has reached, with their distances and the nodes before.
+pub(crate) fn reached<T: Copy>(
+    args: &Arguments<'_>,
+    distance: &[T],
+    is_reached: impl Fn(&T) -> bool,
+    column: impl Fn(&[T]) -> arrow::array::ArrayRef,
+    before: Option<&[u32]>,
+) -> Result<Columns, Diagnostic> {
+    let nodes: Vec<u32> = (0..distance.len() as u32).filter(|v| is_reached(&distance[*v as usize])).collect();
+    let distance: Vec<T> = nodes.iter().map(|v| distance[*v as usize]).collect();
+    let mut columns = args.nodes(&nodes, vec![("distance", column(&distance))])?;
+    if let Some(before) = before {
+        columns.extend(args.index.ids_of("predecessor", nodes.iter().map(|v| before[*v as usize]))?);
+    }
     Ok(columns)
 }
 
-/// An unreachable target with the names of both nodes.
-fn no_path(args: &Arguments<'_>, error: Error, source: u32, target: u32) -> Diagnostic {
-    let mut diagnostic = diagnose(&error);
-    if error.code == "no_path" {
-        diagnostic.message =
-            format!("no path leads from `{}` to `{}`", args.index.name(source), args.index.name(target));
+fn by_weight(args: &Arguments<'_>, found: &Paths) -> Result<Columns, Diagnostic> {
+    reached(args, &found.distance, |d| d.is_finite(), |d| floats(d.to_vec()), Some(&found.predecessor))
+}
+
+fn length(path: &Path) -> f64 {
+    path.distance.last().copied().unwrap_or(0.0)
+}
+
+#[derive(PartialEq, Eq)]
+enum WithDistance {
+    Yes,
+    No,
+}
+
+/// The nodes of a path, step by step, with the row of the edge that leads to each: null for the source.
+fn steps(args: &Arguments<'_>, path: Path, with: WithDistance) -> Result<Columns, Diagnostic> {
+    let mut columns = vec![("step".to_string(), positions(path.nodes.len()))];
+    columns.extend(args.nodes(&path.nodes, vec![])?);
+    if with == WithDistance::Yes {
+        columns.push(("distance".to_string(), floats(path.distance)));
     }
-    diagnostic
+    let rows = path.edges.iter().map(|edge| Some(args.index.row(*edge)));
+    columns.push(("edge".to_string(), row_numbers([None].into_iter().chain(rows))));
+    Ok(columns)
 }

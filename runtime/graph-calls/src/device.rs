@@ -1,0 +1,143 @@
+//! Calls whose algorithm runs on a device. Results are those of the host: `runtime/graph/src/device.rs` says which bit for bit.
+
+use arrow::array::RecordBatch;
+use onrush_graph::device::{self, DeviceError, DeviceGraph};
+use onrush_graph::Run;
+use onrush_kernels::Context;
+use onrush_wire::Diagnostic;
+use onrush_wire::graph::GraphCall;
+
+use crate::arguments::{Arguments, Columns, counts, floats, scalar};
+use crate::calls::centrality::{with_hits, with_pagerank};
+use crate::calls::{batch, communities, paths};
+use crate::error::diagnose;
+use crate::index::Index;
+use crate::numbering::MISSING;
+
+/// Why a call on a device has no result.
+#[derive(Debug)]
+pub enum DeviceCallError {
+    /// For the user.
+    Call(Diagnostic),
+    /// Of the device or of the compiler of kernels.
+    Device(onrush_kernels::Error),
+}
+
+impl From<Diagnostic> for DeviceCallError {
+    fn from(error: Diagnostic) -> Self {
+        DeviceCallError::Call(error)
+    }
+}
+
+impl From<DeviceError> for DeviceCallError {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Graph(error) => DeviceCallError::Call(diagnose(&error)),
+            DeviceError::Kernels(error) => DeviceCallError::Device(error),
+        }
+    }
+}
+
+/// Algorithms that a device runs, with the parameters that they take there. Others run on the host.
+const TAKEN: &[(&str, &[&str])] = &[
+    ("pagerank", &["alpha", "max_iter", "tol", "personalization", "nstart", "dangling"]),
+    ("hits", &["max_iter", "tol", "nstart", "normalized"]),
+    ("bfs", &["source", "depth_limit"]),
+    ("single_source_dijkstra", &["source", "cutoff"]),
+    ("connected_components", &[]),
+    ("weakly_connected_components", &[]),
+    ("number_connected_components", &[]),
+    ("triangles", &[]),
+    ("clustering", &[]),
+    ("transitivity", &[]),
+    ("core_number", &[]),
+    ("louvain_communities", &["resolution", "threshold", "max_level", "seed"]),
+    ("leiden_communities", &["resolution", "max_level", "seed"]),
+];
+
+/// Whether a device runs a call.
+pub fn runs_on_device(call: &GraphCall) -> bool {
+    let given = call.params.iter().map(|(name, _)| name).chain(call.frames.iter().map(|(name, _)| name));
+    let taken = TAKEN.iter().find(|(name, _)| *name == call.algorithm);
+    taken.is_some_and(|(_, names)| given.into_iter().all(|name| names.contains(&name.as_str())))
+}
+
+/// The result of a call for which [`runs_on_device`] holds. `graph` is the graph of the index on the device.
+///
+/// # Errors
+/// Those of [`crate::call`], and those of the device.
+pub fn call_on_device(
+    index: &Index,
+    graph: &DeviceGraph,
+    call: &GraphCall,
+    frames: &[(String, RecordBatch)],
+    context: &Context,
+    run: &Run<'_>,
+) -> Result<RecordBatch, DeviceCallError> {
+    let args = Arguments { index, call, frames, run };
+    let columns = columns(&args, graph, context)?;
+    Ok(batch(columns)?)
+}
+
+fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Result<Columns, DeviceCallError> {
+    let run = args.run;
+    let error = |error: DeviceError| match error {
+        DeviceError::Graph(error) => DeviceCallError::Call(args.failed(&error)),
+        DeviceError::Kernels(error) => DeviceCallError::Device(error),
+    };
+    let name = args.call.algorithm.as_str();
+    Ok(match name {
+        "pagerank" => {
+            let ranks = with_pagerank(args, |options| device::link_analysis::pagerank(graph, options, context, run))?;
+            args.one(name, floats(ranks.map_err(error)?.download(context)?))
+        }
+        "hits" => {
+            let found = with_hits(args, |options| device::link_analysis::hits(graph, options, context, run))?;
+            let (hubs, authorities) = found.map_err(error)?;
+            let (hubs, authorities) = (hubs.download(context)?, authorities.download(context)?);
+            args.by_node(vec![("hubs", floats(hubs)), ("authorities", floats(authorities))])
+        }
+        "bfs" => {
+            let limit = paths::hops(args, "depth_limit");
+            let found = device::traversal::bfs(graph, args.node("source")?, limit, context, run).map_err(error)?;
+            let (distance, before) = (found.distance.download(context)?, found.predecessor.download(context)?);
+            paths::reached(args, &distance, |d| *d != MISSING, |d| counts(d.to_vec()), Some(&before))?
+        }
+        "single_source_dijkstra" => {
+            let (source, cutoff) = (args.node("source")?, args.call.float("cutoff"));
+            let found = device::shortest_paths::single_source_dijkstra(graph, source, cutoff, context, run);
+            let found = found.map_err(error)?;
+            let (distance, before) = (found.distance.download(context)?, found.predecessor.download(context)?);
+            paths::reached(args, &distance, |d| d.is_finite(), |d| floats(d.to_vec()), Some(&before))?
+        }
+        "connected_components" => {
+            let found = device::components::connected_components(graph, context, run).map_err(error)?;
+            args.one("component", counts(found.component.download(context)?))
+        }
+        "weakly_connected_components" => {
+            let found = device::components::weakly_connected_components(graph, context, run).map_err(error)?;
+            args.one("component", counts(found.component.download(context)?))
+        }
+        "number_connected_components" => {
+            let found = device::components::connected_components(graph, context, run).map_err(error)?;
+            scalar(name, counts(vec![found.count() as u64]))
+        }
+        "triangles" => {
+            args.one(name, counts(device::cluster::triangles(graph, context, run).map_err(error)?.download(context)?))
+        }
+        "clustering" => {
+            args.one(name, floats(device::cluster::clustering(graph, false, context, run).map_err(error)?.download(context)?))
+        }
+        "transitivity" => scalar(name, floats(vec![device::cluster::transitivity(graph, context, run).map_err(error)?])),
+        "core_number" => args.one(name, counts(device::cores::core_number(graph, context, run).map_err(error)?.download(context)?)),
+        "louvain_communities" | "leiden_communities" => {
+            let options = communities::options(args);
+            let found = match name {
+                "louvain_communities" => device::community::louvain_communities(graph, &options, context, run).map_err(error)?,
+                _ => device::community::leiden_communities(graph, &options, context, run).map_err(error)?,
+            };
+            args.one("community", counts(found.download(context)?))
+        }
+        other => return Err(crate::error::internal(format!("no device runs `{other}`")).into()),
+    })
+}
