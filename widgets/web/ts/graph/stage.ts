@@ -33,6 +33,8 @@ export class Stage {
     readonly canvas = el("canvas", "plane");
     readonly camera = new Camera({ width: 1, height: 1 });
     private readonly observer: ResizeObserver;
+    /** The user has moved the camera. */
+    touched = false;
     private frame = 0;
     private flight: { from: Look; to: Look; begun: number } | null = null;
     private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -128,7 +130,14 @@ export class Stage {
     /** Zooms at a pixel, or in the middle. */
     zoom(factor: number, at: [number, number] = [this.camera.size.width / 2, this.camera.size.height / 2]): void {
         this.flight = null;
+        this.touched = true;
         this.camera.zoomAt(at[0], at[1], factor);
+        this.moved();
+    }
+
+    pan(dx: number, dy: number): void {
+        this.touched = true;
+        this.camera.pan(dx, dy);
         this.moved();
     }
 
@@ -148,7 +157,7 @@ export class Stage {
 
     private press(event: PointerEvent): void {
         if (event.button !== 0) return;
-        const { canvas, camera } = this;
+        const { canvas } = this;
         const [x, y] = this.at(event);
         let last = [x, y];
         let moved = false;
@@ -156,8 +165,7 @@ export class Stage {
         canvas.focus();
         const pan: Held = {
             move: (px, py) => {
-                camera.pan(px - last[0]!, py - last[1]!);
-                this.moved();
+                this.pan(px - last[0]!, py - last[1]!);
             },
             release: () => {},
         };
@@ -204,8 +212,7 @@ export class Stage {
         const by = pans[event.key];
         if (by) {
             this.flight = null;
-            this.camera.pan(by[0], by[1]);
-            this.moved();
+            this.pan(by[0], by[1]);
         } else if (event.key === "+" || event.key === "=") this.zoom(STEP);
         else if (event.key === "-") this.zoom(1 / STEP);
         else return false;

@@ -7,7 +7,7 @@ import type { SessionContext } from "../session.ts";
 import { button, el } from "../table/dom.ts";
 import { Graph, type Key, type Saved, search } from "./data.ts";
 import { draw, font, Texts, type Theme } from "./draw.ts";
-import { hit, inBox } from "./hit.ts";
+import { growth, hit, inBox } from "./hit.ts";
 import { Layout } from "./layout.ts";
 import { Raster } from "./raster.ts";
 import { type Held, type Scene, Stage } from "./stage.ts";
@@ -293,13 +293,13 @@ class GraphView implements Drawn, Scene {
         const { graph, stage } = this;
         if (!graph) return null;
         const node = hit(graph, stage.camera, x, y);
-        if (node >= 0 && !this.boxMode) return this.pressNode(node, event);
-        if (this.boxMode || event.shiftKey) return this.pressBox(x, y, event.shiftKey);
+        if (this.boxMode || event.shiftKey) return this.pressBox(x, y, node, event.shiftKey);
+        if (node >= 0) return this.pressNode(node, event);
         return {
             move: (() => {
                 let last = [x, y];
                 return (px: number, py: number) => {
-                    stage.camera.pan(px - last[0]!, py - last[1]!);
+                    stage.pan(px - last[0]!, py - last[1]!);
                     last = [px, py];
                 };
             })(),
@@ -313,7 +313,7 @@ class GraphView implements Drawn, Scene {
         const { graph, stage } = this;
         this.mark(node, false);
         this.tip.hidden = true;
-        const add = event.shiftKey || event.ctrlKey || event.metaKey;
+        const add = event.ctrlKey || event.metaKey;
         return {
             move: (px, py) => {
                 if (!graph) return;
@@ -334,7 +334,8 @@ class GraphView implements Drawn, Scene {
         this.select(selected);
     }
 
-    private pressBox(x: number, y: number, add: boolean): Held {
+    /** A box, or a click on a node if there is one. */
+    private pressBox(x: number, y: number, node: number, add: boolean): Held {
         return {
             move: (px, py) => {
                 this.box = [Math.min(x, px), Math.min(y, py), Math.max(x, px), Math.max(y, py)];
@@ -342,10 +343,11 @@ class GraphView implements Drawn, Scene {
             release: moved => {
                 const { graph, box, stage } = this;
                 this.box = null;
-                if (!moved || !box || !graph) {
-                    if (!moved && !add) this.select(new Set());
-                    return;
-                }
+                if (!moved && node >= 0) {
+                    if (add) this.toggle(node);
+                    else this.select(new Set([node]));
+                } else if (!moved && !add) this.select(new Set());
+                if (!moved || !box || !graph) return;
                 this.select(new Set([...(add ? this.selected : []), ...inBox(graph, stage.camera, box)]));
             },
         };
@@ -383,7 +385,7 @@ class GraphView implements Drawn, Scene {
         if (tip.hidden || !graph || node < 0) return;
         const [x, y] = stage.camera.toScreen(graph.x[node]!, graph.y[node]!);
         const { width, height } = stage.camera.size;
-        const away = graph.radii[node]! + 14;
+        const away = graph.radii[node]! * growth(stage.camera.zoom) + 12;
         const left = x + away + tip.offsetWidth < width ? x + away : x - away - tip.offsetWidth;
         tip.style.left = `${Math.max(2, left)}px`;
         tip.style.top = `${Math.min(Math.max(2, y - 12), Math.max(2, height - tip.offsetHeight - 2))}px`;
@@ -456,6 +458,7 @@ class GraphView implements Drawn, Scene {
         if (!graph || graph.count === 0) return;
         if (!this.layout || this.layout.isFinished) this.layout = new Layout(graph);
         const layout = this.layout;
+        stage.touched = false;
         const turn = () => {
             const end = performance.now() + BUDGET;
             do layout.step();
@@ -463,10 +466,12 @@ class GraphView implements Drawn, Scene {
             if (layout.isFinished) {
                 this.pause();
                 this.say("the layout has finished");
-                stage.go(this.whole());
+                if (!stage.touched) stage.go(this.whole());
+                stage.redraw();
                 return;
             }
-            // Without motion only the end is shown.
+            // Without motion only the end is shown. Everything stays in view unless the user looks elsewhere.
+            if (!stage.touched) stage.camera.fit(graph.bounds(), this.margin);
             if (!stage.isStill) stage.redraw();
             this.playing = requestAnimationFrame(turn);
         };
