@@ -61,7 +61,7 @@ impl Pictures {
             true => {
                 notes.push(format!("{} nodes are drawn as a raster", number(graph.nodes() as u64)));
                 let (width, height) = (request.style.width.unwrap_or(RASTER.0), request.style.height.unwrap_or(RASTER.1));
-                let window = window(&placed);
+                let window = window(&placed).with_aspect(width, height);
                 let (raster, _, sampled) = raster(&canvas(&placed), window, (width, height), task)?;
                 notes.extend(sampled);
                 Drawing::Raster(raster)

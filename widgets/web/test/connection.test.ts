@@ -77,7 +77,7 @@ test("requests are answered by their number, in any order", async () => {
     assert.deepEqual(comm?.said[1]?.data, { id: 1, method: "get_schema", params: { column_indices: [0] } });
     comm?.onMsg(answer({ id: 2, result: "b" }));
     comm?.onMsg(answer({ id: 1, error: { message: "no such column" } }));
-    assert.equal(await second, "b");
+    assert.deepEqual(await second, { result: "b", buffers: [] });
     await assert.rejects(first, (why: Failure) => why instanceof Failure && why.message === "no such column");
 });
 
@@ -123,4 +123,19 @@ test("disposing closes the comm and forgets the session", async () => {
         ["open", "close"],
     );
     assert.equal(session.statusChanged.slots.size, 0);
+});
+
+test("an answer brings its buffers", async () => {
+    const session = new FakeSession();
+    const connection = new Connection(session, "onrush.test", () => ({}), {});
+    await Promise.resolve();
+    const asked = connection.request("raster", { width: 2 });
+    const bytes = Uint8Array.of(9, 1, 2, 3);
+    session.comms[0]?.onMsg({
+        content: { data: { id: 1, result: { nodes: 5 } } },
+        buffers: [bytes.subarray(1), bytes.buffer],
+    });
+    const { result, buffers } = await asked;
+    assert.deepEqual(result, { nodes: 5 });
+    assert.deepEqual([buffers[0]?.byteLength, buffers[0]?.getUint8(0), buffers[1]?.getUint8(0)], [3, 1, 9]);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Connection } from "../ts/connection.ts";
+import type { Connection, Reply } from "../ts/connection.ts";
 import {
     brushed,
     type Cell,
@@ -165,14 +165,14 @@ const saved: Saved = {
 
 /** A kernel that answers when it is told to. */
 class FakeKernel {
-    readonly asked: { method: string; params: never; answer(result: unknown): void; fail(why: Error): void }[] = [];
-    request(method: string, params: never): Promise<unknown> {
+    readonly asked: { method: string; params: never; answer(reply: Reply): void; fail(why: Error): void }[] = [];
+    request(method: string, params: never): Promise<Reply> {
         return new Promise((answer, fail) => this.asked.push({ method, params, answer, fail }));
     }
     async answer(method: string, result: unknown): Promise<void> {
         const at = this.asked.findIndex(one => one.method === method);
         assert.notEqual(at, -1, `${method} was not asked for: ${this.asked.map(one => one.method)}`);
-        this.asked.splice(at, 1)[0]?.answer(result);
+        this.asked.splice(at, 1)[0]?.answer({ result, buffers: [] });
         for (let i = 0; i < 5; i++) await Promise.resolve();
     }
 }

@@ -5,8 +5,14 @@ import type { Comm, CommMessage, Kernel, SessionContext } from "./session.ts";
 /** The reason why a request has no answer. */
 export class Failure extends Error {}
 
+/** An answer of the kernel: the `result`, and the binary buffers that came with it. */
+export interface Reply {
+    result: unknown;
+    buffers: DataView[];
+}
+
 interface Waiting {
-    resolve(value: unknown): void;
+    resolve(reply: Reply): void;
     reject(why: Failure): void;
 }
 
@@ -49,8 +55,8 @@ export class Connection {
         return this.comm !== null;
     }
 
-    /** The `result` of the answer. Rejected with a `Failure` if the kernel refuses, or if it is gone. */
-    request(method: string, params: object = {}): Promise<unknown> {
+    /** The answer. Rejected with a `Failure` if the kernel refuses, or if it is gone. */
+    request(method: string, params: object = {}): Promise<Reply> {
         const comm = this.comm;
         if (!comm) return Promise.reject(new Failure("there is no kernel"));
         const id = ++this.last;
@@ -107,17 +113,17 @@ export class Connection {
     private receive(message: CommMessage): void {
         const data = message.content.data;
         const waiting = typeof data.id === "number" ? this.waiting.get(data.id) : undefined;
+        const buffers = (message.buffers ?? []).map(one =>
+            ArrayBuffer.isView(one) ? new DataView(one.buffer, one.byteOffset, one.byteLength) : new DataView(one),
+        );
         if (!waiting) {
-            const buffers = (message.buffers ?? []).map(one =>
-                ArrayBuffer.isView(one) ? new DataView(one.buffer, one.byteOffset, one.byteLength) : new DataView(one),
-            );
             this.events.message?.(data, buffers);
             return;
         }
         this.waiting.delete(data.id as number);
         const error = data.error as { message?: string } | undefined;
         if (error) waiting.reject(new Failure(String(error.message ?? "the kernel gave no reason")));
-        else waiting.resolve(data.result);
+        else waiting.resolve({ result: data.result, buffers });
     }
 
     private lose(reason: string): void {

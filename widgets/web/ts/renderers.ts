@@ -1,5 +1,6 @@
 // The renderer of each MIME type. A renderer is one entry here and one file.
 
+import { GRAPH, graph } from "./graph/view.ts";
 import { drawProgress, PROGRESS } from "./progress.ts";
 import type { Go, SessionContext } from "./session.ts";
 import { TABLE, table } from "./table/view.ts";
@@ -18,5 +19,6 @@ export type Draw = (node: HTMLElement, data: unknown) => Drawn;
 
 export const RENDERERS: Readonly<Record<string, Draw>> = {
     [TABLE]: table,
+    [GRAPH]: graph,
     [PROGRESS]: drawProgress,
 };

@@ -252,7 +252,9 @@ fn hover(points: &NodeLink, node: usize) -> String {
     if lines[0] != id {
         lines.push(id.to_string());
     }
-    lines.extend(points.degrees.get(node).map(|degree| format!("degree: {degree}")));
+    if points.columns.iter().all(|column| column.name != "degree") {
+        lines.extend(points.degrees.get(node).map(|degree| format!("degree: {degree}")));
+    }
     for column in &points.columns {
         lines.extend(column.values.get(node).map(|value| format!("{}: {value}", column.name)));
     }

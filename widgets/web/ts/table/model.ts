@@ -280,8 +280,9 @@ export class Model {
         this.changed();
     }
 
-    private ask(method: string, params: object): Promise<unknown> {
-        return this.connection?.request(method, params) ?? Promise.reject(new Failure("there is no kernel"));
+    private async ask(method: string, params: object): Promise<unknown> {
+        if (!this.connection) throw new Failure("there is no kernel");
+        return (await this.connection.request(method, params)).result;
     }
 
     private forget(): void {

@@ -1,0 +1,184 @@
+"""A graph in a browser: hover, selection into a later cell, search, keys, the live layout; what is left without a kernel."""
+
+import json
+
+import pytest
+
+from lab import cells, open_notebook
+
+HOSTILE = '<img src=x onerror="window.hacked = 1">'
+KARATE = (
+    "0 1 0 2 0 3 0 4 0 5 0 6 0 7 0 8 0 10 0 11 0 12 0 13 0 17 0 19 0 21 0 31 1 2 1 3 1 7 1 13 1 17 1 19 1 21 1 30 2 3 2 7 2 8 2 9 2 13"
+    " 2 27 2 28 2 32 3 7 3 12 3 13 4 6 4 10 5 6 5 10 5 16 6 16 8 30 8 32 8 33 9 33 13 33 14 32 14 33 15 32 15 33 18 32 18 33 19 33 20 32"
+    " 20 33 22 32 22 33 23 25 23 27 23 29 23 32 23 33 24 25 24 27 24 31 25 31 26 29 26 33 27 33 28 31 28 33 29 32 29 33 30 32 30 33 31 32"
+    " 31 33 32 33"
+)
+ENDS = KARATE.split()
+OFFICER = {8, 9, 14, 15, 18, *range(20, 34)} - {21}
+CLUBS = [(HOSTILE if i == 33 else "officer") if i in OFFICER else "Mr. Hi" for i in range(34)]
+CELLS = [
+    f'let edges = frame! {{ a: [{", ".join(ENDS[0::2])}], b: [{", ".join(ENDS[1::2])}] }};\n'
+    f'let people = frame! {{ id: [{", ".join(map(str, range(34)))}], club: {json.dumps(CLUBS)} }};\n'
+    'let v = edges.graph("a", "b").with_nodes(people, "id").view().color("club").size("degree").title("Karate club");\nv',
+    'v.selection().column::<i64>("node").to_vec()',
+]
+
+
+@pytest.fixture(scope="module")
+def notebook(notebooks_copy) -> str:
+    name = "graph-view.ipynb"
+    cell = lambda i, source: {
+        "cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": source, "outputs": [], "execution_count": None,
+    }  # fmt: skip
+    kernelspec = {"name": "onrush", "display_name": "Rust (Onrush)", "language": "rust"}
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernelspec}, "cells": [cell(i, c) for i, c in enumerate(CELLS)]}
+    (notebooks_copy / name).write_text(json.dumps(content))
+    return name
+
+
+class View:
+    """The drawn graph."""
+
+    def __init__(self, page):
+        self.page = page
+        self.output = page.locator('.jp-Cell[data-windowed-list-index="0"] .onrush-output')
+        self.output.locator("canvas").wait_for()
+        self.canvas = self.output.locator("canvas")
+
+    def wait(self, test: str, argument=None):
+        handle = self.output.element_handle()
+        self.page.wait_for_function(f"([output, argument]) => ({test})([output.shadowRoot, argument])", arg=[handle, argument])
+
+    def wait_live(self):
+        self.page.wait_for_function("output => output.classList.contains('live')", arg=self.output.element_handle())
+
+    def wait_status(self, text: str):
+        self.wait("([root, text]) => root.querySelector('.status').textContent === text", text)
+
+    @property
+    def spoken(self) -> str:
+        return self.output.locator(".unseen").inner_text()
+
+    def selection(self) -> list[int]:
+        """What the second cell reads."""
+        # A selection is sent after a short rest, and the kernel answers before it takes a cell.
+        self.page.wait_for_timeout(200)
+        self.page.evaluate(
+            """async () => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                notebook.activeCellIndex = 1;
+                await window.jupyterapp.commands.execute('notebook:run-cell');
+            }"""
+        )
+        [output] = cells(self.page)[1]["outputs"]
+        return json.loads("".join(output["data"]["text/plain"]))
+
+
+def test_the_karate_club(page, lab, notebook, outputs_dir):
+    open_notebook(page, lab, notebook)
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    view = View(page)
+    view.wait_live()
+    assert view.output.locator(".foot .shape").inner_text() == "34 nodes, 78 edges"
+    assert [entry.inner_text() for entry in view.output.locator(".key .entry").all()] == ["officer", "Mr. Hi", HOSTILE]
+    page.screenshot(path=outputs_dir / "graph-view.png")
+
+    # By keys: the largest nodes are 33, 0, 32.
+    view.canvas.focus()
+    page.keyboard.press("Tab")
+    assert view.spoken.startswith("33, degree 17")
+    assert HOSTILE in view.output.locator(".tip").inner_text()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    view.wait_status("1 node selected")
+    assert view.selection() == [0]
+    page.screenshot(path=outputs_dir / "graph-view-selected.png")
+
+    # By search.
+    view.output.locator(".search").fill("32")
+    assert view.output.locator(".results li").all_inner_texts() == ["32"]
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(600)
+    assert view.selection() == [32]
+
+    # The node flown to is in the middle: a click there selects it alone, with Shift it goes.
+    box = view.canvas.bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.keyboard.down("Shift")
+    page.mouse.click(*middle)
+    page.keyboard.up("Shift")
+    view.wait_status("")
+    page.mouse.click(*middle)
+    view.wait_status("1 node selected")
+
+    # All of them by a box over everything.
+    view.canvas.focus()
+    page.keyboard.press("0")
+    page.wait_for_timeout(600)
+    view.output.get_by_role("button", name="Select by a box").click()
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 3, box["y"] + box["height"] - 3, steps=5)
+    page.screenshot(path=outputs_dir / "graph-view-box.png")
+    page.mouse.up()
+    view.wait_status("34 nodes selected")
+    assert view.selection() == list(range(34))
+    view.canvas.focus()
+    page.keyboard.press("Escape")
+    view.wait_status("")
+    assert view.selection() == []
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_wheel_zooms_a_view_that_has_the_focus(page):
+    view = View(page)
+    view.canvas.evaluate("canvas => canvas.blur()")
+    pixels = "canvas => canvas.toDataURL()"
+    view.canvas.hover(position={"x": 5, "y": 5})
+    page.wait_for_timeout(200)
+    before = view.canvas.evaluate(pixels)
+    page.mouse.wheel(0, 40)
+    page.wait_for_timeout(200)
+    assert view.canvas.evaluate(pixels) == before
+    view.canvas.focus()
+    page.mouse.wheel(0, -240)
+    page.wait_for_timeout(200)
+    assert view.canvas.evaluate(pixels) != before
+    page.keyboard.press("0")
+    page.wait_for_timeout(600)
+    assert view.canvas.evaluate(pixels) == before
+
+
+def test_the_layout_runs_and_goes_back(page, outputs_dir):
+    view = View(page)
+    pixels = "canvas => canvas.toDataURL()"
+    before = view.canvas.evaluate(pixels)
+    view.output.get_by_role("button", name="Run the layout").click()
+    view.wait("([root]) => root.querySelector('.unseen').textContent === 'the layout has finished'")
+    page.wait_for_timeout(600)
+    assert view.canvas.evaluate(pixels) != before
+    page.screenshot(path=outputs_dir / "graph-view-layout.png")
+    view.output.get_by_role("button", name="Back to the first positions").click()
+    page.wait_for_timeout(600)
+    view.canvas.focus()
+    view.canvas.evaluate("canvas => canvas.blur()")
+    page.wait_for_timeout(200)
+    assert view.canvas.evaluate(pixels) == before
+
+
+def test_a_dark_page_and_no_kernel(page, outputs_dir):
+    view = View(page)
+    light = view.canvas.evaluate("canvas => canvas.toDataURL()")
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+    page.wait_for_function("document.body.dataset.jpThemeName === 'JupyterLab Dark'")
+    page.wait_for_timeout(500)
+    assert view.canvas.evaluate("canvas => canvas.toDataURL()") != light
+    page.screenshot(path=outputs_dir / "graph-view-dark.png")
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+    # The kernel ends: the picture stays, and can be searched.
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.wait_for_function("output => !output.classList.contains('live')", arg=view.output.element_handle())
+    view.output.locator(".search").fill("17")
+    page.keyboard.press("Enter")
+    view.wait_status("1 node selected")
+    assert view.output.locator(".foot .error").inner_text() == ""
