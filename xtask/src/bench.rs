@@ -19,6 +19,8 @@ pub enum Suite {
     Completion,
     /// How long trainings of models take, compared with scikit-learn
     Learn,
+    /// How long algorithms on graphs take, compared with NetworKit, igraph and Ursa
+    Graph,
     /// How long the group-by and join questions of db-benchmark take, compared with Polars and DuckDB
     H2o,
     /// How long the 22 queries of TPC-H take, compared with Polars and DuckDB
@@ -43,6 +45,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
     python::prepare(workspace, &[python::LAB, python::TESTS])?;
     match suite {
         Suite::Learn => python::prepare(workspace, &[python::LEARN])?,
+        Suite::Graph => python::prepare(workspace, &[python::GRAPH])?,
         Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
         _ => {}
     }
@@ -53,6 +56,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Frames => "frames.py",
         Suite::Completion => "completion.py",
         Suite::Learn => "learn.py",
+        Suite::Graph => "graph.py",
         Suite::H2o => "h2o.py",
         Suite::Tpch => "tpch.py",
         Suite::Idioms => "idioms.py",

@@ -15,6 +15,8 @@ pub const TESTS: &str = "requirements-test.txt";
 pub const WHEEL: &str = "requirements-wheel.txt";
 /// Peers of the benchmark of models.
 pub const LEARN: &str = "requirements-learn.txt";
+/// Peers of the benchmark of graphs.
+pub const GRAPH: &str = "requirements-graph.txt";
 /// The generator of the tables of the TPC-H benchmark.
 pub const TPCH: &str = "requirements-tpch.txt";
 

@@ -1,7 +1,6 @@
-//! Times of the algorithms on R-MAT graphs: `cargo run --release -p onrush-graph --example bench_graph [scale] [file]`.
+//! Times of the algorithms on R-MAT graphs: `cargo run --release -p onrush-graph --example bench_graph [scale]`.
 //!
-//! The edges are written to the file as pairs of u32 for the peers: `tests/graph/bench_graph.py`. Times are
-//! milliseconds, the best of three.
+//! Milliseconds, the best of three, without the session. `cargo xtask bench graph` compares whole calls with peers.
 
 use std::time::Instant;
 
@@ -31,10 +30,6 @@ fn main() -> Result<(), Error> {
     let (s, t) = generate::rmat(scale, 16, 1);
     let n = 1u32 << scale;
     let weights: Vec<f64> = (0..s.len()).map(|e| generate::uniform(2, e as u64)).collect();
-    if let Some(file) = arguments.get(2) {
-        let bytes: Vec<u8> = s.iter().zip(&t).flat_map(|(u, v)| [u.to_le_bytes(), v.to_le_bytes()].concat()).collect();
-        std::fs::write(file, bytes).map_err(|e| Error::new("file", format!("cannot write {file}: {e}")))?;
-    }
     println!("{} nodes, {} edges, {} threads", n, s.len(), rayon::current_num_threads());
     time("build", || Graph::new(false, n, &s, &t, None));
     let plain = Graph::new(false, n, &s, &t, None)?;

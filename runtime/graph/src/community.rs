@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::run::Run;
 
-pub use labels::label_propagation_communities;
+pub use labels::{cdlp, label_propagation_communities};
 pub use quality::{conductance, coverage, modularity, performance};
 
 use level::{Level, NO_COMMUNITY};

@@ -22,11 +22,22 @@ pub struct PageRank<'a> {
     pub nstart: Option<&'a [f64]>,
     /// Where nodes without edges out lead, up to a factor: to `personalization` if `None`.
     pub dangling: Option<&'a [f64]>,
+    /// Whether ranks that have not converged after `max_iter` iterations are an error. If not, they are the result: with
+    /// a `tol` of 0, the ranks after exactly `max_iter` iterations. cuGraph: `fail_on_nonconvergence`.
+    pub fail_on_nonconvergence: bool,
 }
 
 impl Default for PageRank<'_> {
     fn default() -> Self {
-        PageRank { alpha: 0.85, personalization: None, max_iter: 100, tol: 1e-6, nstart: None, dangling: None }
+        PageRank {
+            alpha: 0.85,
+            personalization: None,
+            max_iter: 100,
+            tol: 1e-6,
+            nstart: None,
+            dangling: None,
+            fail_on_nonconvergence: true,
+        }
     }
 }
 
@@ -96,7 +107,10 @@ pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>
         run.stage(format!("pagerank: iteration {iteration} of at most {max}, change {change:.1e}"));
         (run.steps)(iteration as u64, max as u64);
     }
-    Err(not_converged("pagerank", options.max_iter, options.tol))
+    match options.fail_on_nonconvergence {
+        true => Err(not_converged("pagerank", options.max_iter, options.tol)),
+        false => Ok(rank),
+    }
 }
 
 /// The error of an iteration that does not come to an end.

@@ -24,6 +24,7 @@ fn ranks_are_those_of_networkx() {
                 personalization: vectors.0.as_deref(),
                 nstart: vectors.1.as_deref(),
                 dangling: vectors.2.as_deref(),
+                fail_on_nonconvergence: true,
             };
             let g = if case["unweighted"].as_bool().unwrap() { g.unweighted() } else { g.clone() };
             match pagerank(&g, &options, &run) {

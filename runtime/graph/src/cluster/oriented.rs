@@ -95,6 +95,39 @@ impl OrientedGraph {
         Ok(parallel::fill(n, |v| scratches.iter().map(|(_, counts)| counts[self.rank[v] as usize]).sum()))
     }
 
+    /// By node, the sum over triangles of the number of arcs between the two other corners, which `arcs` has by edge: 1 or
+    /// 2.
+    pub fn opposite_arcs(&self, arcs: &[f64], run: &Run) -> Result<Vec<u64>, Error> {
+        let n = self.rank.len();
+        let tasks = self.tasks();
+        let lower = parallel::fill(self.lower.edges.len(), |arc| arcs[self.lower.edges[arc] as usize] as u8);
+        let work = |(marks, counts): &mut (Vec<u8>, Vec<u64>), task: usize| {
+            if (run.is_stopped)() {
+                return;
+            }
+            for x in tasks[task].clone().map(|x| x as u32).filter(|x| self.lower.len(*x) > 0) {
+                self.lower.arcs(x).for_each(|arc| marks[self.lower.targets[arc] as usize] = lower[arc]);
+                for (y, edge) in self.shorter(x) {
+                    let between = arcs[edge as usize] as u64;
+                    let row = self.lower.arcs(y);
+                    for (k, value) in self.lower.targets[row.clone()].iter().zip(&lower[row]) {
+                        let mark = marks[*k as usize];
+                        if mark != 0 {
+                            counts[*k as usize] += between;
+                            counts[y as usize] += u64::from(mark);
+                            counts[x as usize] += u64::from(*value);
+                        }
+                    }
+                }
+                self.lower.row(x).iter().for_each(|k| marks[*k as usize] = 0);
+            }
+        };
+        let make = || (vec![0u8; n], vec![0u64; n]);
+        let (_, scratches) = parallel::with_scratch(tasks.len(), workers(9 * n), make, work);
+        run.check(|| "part of the triangles".to_string())?;
+        Ok(parallel::fill(n, |v| scratches.iter().map(|(_, counts)| counts[self.rank[v] as usize]).sum()))
+    }
+
     /// By node, the sum over triangles of the product of the values of their edges.
     ///
     /// In fixed point: the same in any order, exact to 2^-62 of the largest product of three values.
