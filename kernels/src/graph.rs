@@ -5,6 +5,8 @@ pub mod build;
 pub mod components;
 pub mod paths;
 pub mod rank;
+pub mod communities;
+pub mod levels;
 mod rows;
 pub mod search;
 

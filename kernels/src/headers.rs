@@ -45,6 +45,9 @@ headers! {
     GRAPH_SEARCH "graph_search.cuh" needs [GRAPH]
     GRAPH_PATHS "graph_paths.cuh" needs [GRAPH_SEARCH]
     GRAPH_COMPONENTS "graph_components.cuh" needs [GRAPH]
+    GRAPH_ARCS "graph_arcs.cuh" needs [PRELUDE]
+    GRAPH_COMMUNITIES "graph_communities.cuh" needs [PRELUDE, PTX]
+    GRAPH_LEVELS "graph_levels.cuh" needs [GRAPH_ARCS, GRAPH_COMMUNITIES]
 }
 
 /// The source of a program: each header once, after those that it needs, then the body. Compile errors have the lines

@@ -3,10 +3,10 @@
 //! A partition is a number for each node: 0 is the largest community, ties go to the one with the lowest node.
 
 mod labels;
-mod level;
-mod moving;
+pub(crate) mod level;
+pub(crate) mod moving;
 mod quality;
-mod refine;
+pub(crate) mod refine;
 mod table;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ use crate::run::Run;
 pub use labels::label_propagation_communities;
 pub use quality::modularity;
 
-use level::Level;
+use level::{Level, NO_COMMUNITY};
 use moving::{Communities, ModularitySearch};
 
 /// How communities are searched. The defaults are NetworkX's.
@@ -57,39 +57,92 @@ impl Default for CommunityOptions {
 pub fn louvain_communities(graph: &Graph, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
     check(graph, options, "louvain_communities")?;
     let Some(level) = Level::of(graph) else { return Ok((0..graph.nodes() as u32).collect()) };
-    best_of_starts(graph, &level, options, |start| louvain(&level, start, options, run))
+    best_of_starts(graph, &level, options, |start| {
+        let pass = LouvainPass::first(level.modularity(options.resolution));
+        let mut membership = louvain(&level, pass, start, options, run)?;
+        number_isolated(&mut membership);
+        Ok(membership)
+    })
 }
 
-/// The levels of Louvain. A community for each node.
-fn louvain(first: &Level<'_>, start: u64, options: &CommunityOptions, run: &Run) -> Result<Vec<u32>, Error> {
+/// Where a search by levels is.
+#[derive(Clone, Copy)]
+pub(crate) struct LouvainPass {
+    pub number: usize,
+    /// The modularity of the level's nodes as communities.
+    pub quality: f64,
+    pub tolerance: f64,
+}
+
+impl LouvainPass {
+    pub fn first(quality: f64) -> LouvainPass {
+        LouvainPass { number: 0, quality, tolerance: 1e-3 }
+    }
+
+    pub fn is_within(&self, options: &CommunityOptions) -> bool {
+        options.max_level.is_none_or(|most| self.number < most)
+    }
+
+    pub fn search(&self, options: &CommunityOptions, start: u64) -> ModularitySearch {
+        ModularitySearch::new("louvain_communities", options, self.tolerance, [start, self.number as u64])
+    }
+
+    pub fn stage(&self) -> String {
+        format!("louvain_communities: level {}, modularity {:.5}", self.number + 1, self.quality)
+    }
+
+    /// The pass after one that found communities of this modularity. `None` if it was the last.
+    pub fn next(&self, found: f64, options: &CommunityOptions) -> Option<LouvainPass> {
+        let least = options.threshold.max(1e-6);
+        // A coarse first pass leaves more to the next ones: only a pass with the final tolerance may end the search.
+        let ends = found - self.quality <= options.threshold && self.tolerance <= least;
+        let tolerance = (self.tolerance / 10.0).max(least);
+        (!ends).then_some(LouvainPass { number: self.number + 1, quality: found, tolerance })
+    }
+}
+
+/// The levels of Louvain from a pass on. A community for each node of the level; [`NO_COMMUNITY`] of isolated ones.
+pub(crate) fn louvain(
+    first: &Level<'_>,
+    mut pass: LouvainPass,
+    start: u64,
+    options: &CommunityOptions,
+    run: &Run,
+) -> Result<Vec<u32>, Error> {
     let mut membership: Vec<u32> = (0..first.nodes() as u32).collect();
-    let mut quality = first.modularity(options.resolution);
     let mut owned: Option<Level<'static>> = None;
-    let mut tolerance = 1e-3;
-    for pass in 0..options.max_level.unwrap_or(usize::MAX) {
+    while pass.is_within(options) {
         let level = owned.as_ref().unwrap_or(first);
-        run.stage(format!("louvain_communities: level {}, modularity {quality:.5}", pass + 1));
+        run.stage(pass.stage());
         let communities = Communities::alone(level);
-        let search = ModularitySearch::new("louvain_communities", options, tolerance, [start, pass as u64]);
-        if !search.run(level, &communities, run)? {
+        if !pass.search(options, start).run(level, &communities, run)? {
             break;
         }
         let (next, number) = level.aggregate(&communities.labels());
         let found = next.modularity(options.resolution);
-        if found < quality {
+        if found < pass.quality {
             break;
         }
-        membership.iter_mut().for_each(|c| *c = number[*c as usize]);
-        let gained = found - quality;
+        follow(&mut membership, &number);
         owned = Some(next);
-        quality = found;
-        // A coarse first pass leaves more to the next ones: only a pass with the final tolerance may end the search.
-        if gained <= options.threshold && tolerance <= options.threshold.max(1e-6) {
-            break;
-        }
-        tolerance = (tolerance / 10.0).max(options.threshold.max(1e-6));
+        let Some(after) = pass.next(found, options) else { break };
+        pass = after;
     }
     Ok(membership)
+}
+
+/// Communities of one level become those of the next.
+fn follow(membership: &mut [u32], number: &[u32]) {
+    membership.iter_mut().filter(|c| **c != NO_COMMUNITY).for_each(|c| *c = number[*c as usize]);
+}
+
+/// Gives nodes that are alone communities of the highest numbers, which no other has.
+fn number_isolated(membership: &mut [u32]) {
+    let mut next = membership.len() as u32;
+    for c in membership.iter_mut().filter(|c| **c == NO_COMMUNITY) {
+        next -= 1;
+        *c = next;
+    }
 }
 
 /// The partition of the highest modularity among those from several orders of the nodes: up to eight if the graph is
@@ -145,24 +198,70 @@ pub fn leiden_communities(graph: &Graph, options: &CommunityOptions, run: &Run) 
 fn leiden_round(
     first: &Level<'_>,
     membership: &mut [u32],
-    [start_order, round]: [u64; 2],
+    order: [u64; 2],
     options: &CommunityOptions,
     run: &Run,
 ) -> Result<(), Error> {
-    let mut start = membership.to_vec();
+    let (found, node) = leiden(first, membership.to_vec(), LeidenPass::first(order), options, run)?;
+    membership.copy_from_slice(&found);
+    lowest_names(membership, &node);
+    Ok(())
+}
+
+/// Where a search by levels is.
+#[derive(Clone, Copy)]
+pub(crate) struct LeidenPass {
+    /// Numbers of the start and of the round.
+    pub order: [u64; 2],
+    pub number: usize,
+    pub tolerance: f64,
+}
+
+impl LeidenPass {
+    pub fn first(order: [u64; 2]) -> LeidenPass {
+        LeidenPass { order, number: 0, tolerance: 1e-3 }
+    }
+
+    pub fn is_within(&self, options: &CommunityOptions) -> bool {
+        options.max_level.is_none_or(|most| self.number < most)
+    }
+
+    pub fn search(&self, options: &CommunityOptions) -> ModularitySearch {
+        let salt = [self.order[0], 1000 * (self.order[1] + 1) + self.number as u64];
+        ModularitySearch::new("leiden_communities", options, self.tolerance, salt)
+    }
+
+    pub fn stage(&self, nodes: usize) -> String {
+        format!("leiden_communities: round {}, level {}, {nodes} nodes", self.order[1] + 1, self.number + 1)
+    }
+
+    pub fn next(&self) -> LeidenPass {
+        LeidenPass { number: self.number + 1, tolerance: (self.tolerance / 10.0).max(1e-6), ..*self }
+    }
+}
+
+/// The levels of Leiden from a pass on, whose nodes begin in the communities `start`. A community for each node of the
+/// level, and its node in the last level: [`NO_COMMUNITY`] of isolated ones, whose communities have no meaning.
+pub(crate) fn leiden(
+    first: &Level<'_>,
+    mut start: Vec<u32>,
+    mut pass: LeidenPass,
+    options: &CommunityOptions,
+    run: &Run,
+) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let mut membership = start.clone();
     let mut node: Vec<u32> = (0..membership.len() as u32).collect();
     let mut owned: Option<Level<'static>> = None;
-    let mut tolerance = 1e-3;
-    for pass in 0..options.max_level.unwrap_or(usize::MAX) {
+    while pass.is_within(options) {
         let level = owned.as_ref().unwrap_or(first);
-        run.stage(format!("leiden_communities: round {}, level {}, {} nodes", round + 1, pass + 1, level.nodes()));
+        run.stage(pass.stage(level.nodes()));
         let communities = Communities::new(level, &start);
-        let salt = [start_order, 1000 * (round + 1) + pass as u64];
-        let search = ModularitySearch::new("leiden_communities", options, tolerance, salt);
+        let search = pass.search(options);
         search.run(level, &communities, run)?;
-        tolerance = (tolerance / 10.0).max(1e-6);
         let labels = communities.labels();
-        membership.iter_mut().zip(&node).for_each(|(c, v)| *c = labels[*v as usize]);
+        for (c, v) in membership.iter_mut().zip(&node).filter(|(_, v)| **v != NO_COMMUNITY) {
+            *c = labels[*v as usize];
+        }
         if communities.sizes.iter().all(|size| size.load(Relaxed) <= 1) {
             break;
         }
@@ -171,7 +270,7 @@ fn leiden_round(
         if next.nodes() == level.nodes() {
             break;
         }
-        node.iter_mut().for_each(|v| *v = number[*v as usize]);
+        follow(&mut node, &number);
         // A community is named by the lowest of its parts.
         let mut name = vec![u32::MAX; level.nodes()];
         start = vec![0; next.nodes()];
@@ -179,24 +278,44 @@ fn leiden_round(
             let name = &mut name[labels[v] as usize];
             *name = (*name).min(*part);
         }
-        number.iter().enumerate().for_each(|(v, part)| start[*part as usize] = name[labels[v] as usize]);
+        for (v, part) in number.iter().enumerate().filter(|(_, part)| **part != NO_COMMUNITY) {
+            start[*part as usize] = name[labels[v] as usize];
+        }
         owned = Some(next);
+        pass = pass.next();
     }
-    lowest_names(membership);
-    Ok(())
+    Ok((membership, node))
 }
 
-/// Names each community by its lowest node.
-fn lowest_names(membership: &mut [u32]) {
+/// Names each community by its lowest node, and nodes without a `node` by themselves.
+fn lowest_names(membership: &mut [u32], node: &[u32]) {
     let mut name = vec![u32::MAX; membership.len()];
-    for (v, c) in membership.iter_mut().enumerate() {
-        let name = &mut name[*c as usize];
-        *name = (*name).min(v as u32);
-        *c = *name;
+    for ((v, c), node) in (0..).zip(membership.iter_mut()).zip(node) {
+        *c = match *node {
+            NO_COMMUNITY => v,
+            _ => {
+                let name = &mut name[*c as usize];
+                *name = (*name).min(v);
+                *name
+            }
+        };
     }
 }
 
 fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Error> {
+    check_options(options)?;
+    let negative = graph.out_weights().and_then(|w| w.iter().position(|w| *w < 0.0));
+    let Some(arc) = negative else { return Ok(()) };
+    let (edge, weight) = (graph.out_rows().edges[arc], graph.out_weights().map_or(0.0, |w| w[arc]));
+    Err(negative_weight(&format!("the weight of edge {edge}"), weight, name))
+}
+
+pub(crate) fn negative_weight(what: &str, weight: f64, name: &str) -> Error {
+    Error::new("weight", format!("{what} is {weight}: {name} takes none below 0"))
+        .help("leave edges with negative weights out")
+}
+
+pub(crate) fn check_options(options: &CommunityOptions) -> Result<(), Error> {
     if !options.resolution.is_finite() || options.resolution < 0.0 {
         let message = format!("the resolution is {}, expected a finite number from 0", options.resolution);
         return Err(Error::parameter(message).help("1 is modularity; larger values give smaller communities"));
@@ -207,11 +326,7 @@ fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Er
     if options.max_level == Some(0) {
         return Err(Error::parameter("max_level is 0, expected at least 1").help("leave it out for as many as needed"));
     }
-    let negative = graph.out_weights().and_then(|w| w.iter().position(|w| *w < 0.0));
-    let Some(arc) = negative else { return Ok(()) };
-    let (edge, weight) = (graph.out_rows().edges[arc], graph.out_weights().map_or(0.0, |w| w[arc]));
-    let message = format!("the weight of edge {edge} is {weight}: {name} takes none below 0");
-    Err(Error::new("weight", message).help("leave edges with negative weights out"))
+    Ok(())
 }
 
 /// Communities numbered from 0 in order of falling size, ties by their lowest node. Labels are below the number of

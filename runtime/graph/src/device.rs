@@ -8,6 +8,7 @@ pub mod components;
 pub mod degree;
 pub mod index;
 pub mod link_analysis;
+pub mod community;
 mod rounds;
 pub mod shortest_paths;
 pub mod traversal;
@@ -101,6 +102,26 @@ impl DeviceGraph {
     pub fn new(directed: bool, edges: u64, out: Csr) -> DeviceGraph {
         let (into, weights, mailboxes) = (Arc::default(), Arc::default(), Arc::default());
         DeviceGraph { directed, edges, out, into, weights, mailboxes }
+    }
+
+    /// Copies a graph to the host. Edges are numbered by their arcs' order, unless the device has their numbers.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub(crate) fn download(&self, context: &Context) -> Result<Graph> {
+        let (nodes, arcs, stream) = (self.nodes(), 0..self.arcs(), &context.stream);
+        let offsets = self.out.offsets.read::<u32>(0..nodes + 1, stream)?;
+        let targets = self.out.targets.read::<u32>(arcs.clone(), stream)?;
+        let weights = self.out.weights.as_ref().map(|w| w.read::<f64>(arcs.clone(), stream)).transpose()?;
+        let edges = self.out.edges.as_ref().map(|e| e.read::<u32>(arcs, stream)).transpose()?;
+        let arcs = (0..nodes).flat_map(|v| (offsets[v]..offsets[v + 1]).map(move |arc| (v as u32, arc as usize)));
+        let mut once: Vec<(u32, usize)> = arcs.filter(|(v, arc)| self.directed || *v <= targets[*arc]).collect();
+        if let Some(edges) = edges {
+            once.sort_by_key(|(_, arc)| edges[*arc]);
+        }
+        let (sources, ends): (Vec<u32>, Vec<u32>) = once.iter().map(|(v, arc)| (*v, targets[*arc])).unzip();
+        let weights = weights.map(|w| once.iter().map(|(_, arc)| w[*arc]).collect());
+        Ok(Graph::new(self.directed, nodes as u32, &sources, &ends, weights)?)
     }
 
     /// The same edges without weights.

@@ -51,8 +51,8 @@ pub fn hash(seed: u64, counter: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A seed whose neighbours give unrelated numbers.
-fn mixed(seed: u64) -> u64 {
+/// A seed whose neighbours give unrelated numbers: what [`hash`] adds its counter to.
+pub(crate) fn mixed(seed: u64) -> u64 {
     let z = (seed ^ 0x6a09_e667_f3bc_c909).wrapping_mul(0xff51_afd7_ed55_8ccd);
     (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53)
 }

@@ -4,26 +4,27 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use super::moving::FEW_ARCS;
 use super::table::Table;
 use crate::graph::Graph;
 use crate::parallel;
 
 /// Symmetric rows without meaning for self-loops: their weight is in `inside`.
-pub(super) struct Level<'a> {
+pub(crate) struct Level<'a> {
     pub directed: bool,
     pub offsets: Cow<'a, [usize]>,
     /// Self-loops may occur, and are skipped.
     pub targets: Cow<'a, [u32]>,
     /// By arc. `None`: each arc weighs `unit`. Directed: arcs have the weight of an edge in the rows of both of its
     /// ends.
-    weights: Option<Vec<u64>>,
-    unit: u64,
+    pub weights: Option<Vec<u64>>,
+    pub unit: u64,
     /// Weight of a node's edges, or of those that leave it.
     pub out: Vec<u64>,
     /// Weight of edges that enter a node. Empty if undirected.
     pub into: Vec<u64>,
     /// Weight of edges inside of a node, twice if undirected.
-    inside: Vec<u64>,
+    pub inside: Vec<u64>,
     /// The sum of `out`.
     pub total: f64,
 }
@@ -40,8 +41,7 @@ impl<'a> Level<'a> {
         if sum <= 0.0 {
             return None;
         }
-        // A power of two keeps weights that have few bits exact.
-        let scale = 2f64.powi((60 - (sides * sum).log2().ceil() as i32).clamp(-1000, 1000));
+        let scale = scale_of(sides * sum);
         let fixed = |weights: &[f64]| -> Vec<u64> {
             weights.par_iter().with_min_len(parallel::CHUNK).map(|w| (w * scale).round() as u64).collect()
         };
@@ -146,12 +146,20 @@ impl<'a> Level<'a> {
         inside - resolution * expected
     }
 
-    /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node. Labels are
-    /// numbers of nodes.
+    /// A node without arcs and without weight inside.
+    fn is_isolated(&self, node: u32) -> bool {
+        self.degree(node) == 0 && self.out[node as usize] == 0 && self.into.get(node as usize).is_none_or(|w| *w == 0)
+    }
+
+    /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node:
+    /// [`NO_COMMUNITY`] of one without arcs and weight, which takes no part any more. Labels are numbers of nodes. Rows of
+    /// a small level ascend: where nodes move one by one, their order has a meaning.
     pub fn aggregate(&self, labels: &[u32]) -> (Level<'static>, Vec<u32>) {
         let n = self.nodes();
         let mut first = vec![0usize; n + 1];
-        labels.iter().for_each(|c| first[*c as usize + 1] += 1);
+        let takes_part: Vec<bool> = parallel::fill(n, |v| !self.is_isolated(v as u32));
+        let members = || (0u32..).zip(labels).filter(|(v, _)| takes_part[*v as usize]);
+        members().for_each(|(_, c)| first[*c as usize + 1] += 1);
         let mut rank = vec![0u32; n];
         let mut count = 0;
         let mut begins = Vec::new();
@@ -163,13 +171,15 @@ impl<'a> Level<'a> {
             }
             first[c + 1] += first[c];
         }
-        begins.push(n);
-        let number: Vec<u32> = labels.iter().map(|c| rank[*c as usize]).collect();
-        let mut members = vec![0u32; n];
-        for (v, c) in labels.iter().enumerate() {
-            members[first[*c as usize]] = v as u32;
+        begins.push(first[n]);
+        let mut number = vec![NO_COMMUNITY; n];
+        members().for_each(|(v, c)| number[v as usize] = rank[*c as usize]);
+        let mut sorted = vec![0u32; first[n]];
+        for (v, c) in members() {
+            sorted[first[*c as usize]] = v;
             first[*c as usize] += 1;
         }
+        let members = sorted;
         let count = count as usize;
         let arcs: Vec<usize> = (0..count)
             .into_par_iter()
@@ -193,7 +203,7 @@ impl<'a> Level<'a> {
             })
             .collect();
         let (mut offsets, mut targets, mut weights, mut inside) = (vec![0], Vec::new(), Vec::new(), Vec::new());
-        let total = parts.iter().map(|p| p.targets.len()).sum();
+        let total: usize = parts.iter().map(|p| p.targets.len()).sum();
         targets.reserve(total);
         weights.reserve(total);
         for part in parts {
@@ -201,6 +211,9 @@ impl<'a> Level<'a> {
             weights.extend_from_slice(&part.weights);
             inside.extend_from_slice(&part.inside);
             part.lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
+        }
+        if total < FEW_ARCS {
+            sort_rows(&offsets, &mut targets, &mut weights);
         }
         let sums = |values: &[u64]| -> Vec<u64> {
             if values.is_empty() {
@@ -241,6 +254,24 @@ impl<'a> Level<'a> {
             part.targets.push(target);
             part.weights.push(weight);
         }
+    }
+}
+
+/// The number of a node that takes no part in a level.
+pub(crate) const NO_COMMUNITY: u32 = u32::MAX;
+
+/// The power of two by which weights of this sum are multiplied: it keeps weights that have few bits exact.
+pub(crate) fn scale_of(sum: f64) -> f64 {
+    2f64.powi((60 - sum.log2().ceil() as i32).clamp(-1000, 1000))
+}
+
+fn sort_rows(offsets: &[usize], targets: &mut [u32], weights: &mut [u64]) {
+    let mut arcs: Vec<(u32, u64)> = Vec::new();
+    for row in offsets.windows(2).map(|w| w[0]..w[1]) {
+        arcs.clear();
+        arcs.extend(targets[row.clone()].iter().copied().zip(weights[row.clone()].iter().copied()));
+        arcs.sort_unstable();
+        arcs.iter().zip(row).for_each(|((target, weight), at)| (targets[at], weights[at]) = (*target, *weight));
     }
 }
 

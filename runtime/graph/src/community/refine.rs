@@ -13,7 +13,7 @@ use crate::parallel;
 use crate::run::Run;
 
 /// Sweeps by classes: a node that found its best part in its own class looks again.
-const SWEEPS: usize = 2;
+pub(crate) const SWEEPS: usize = 2;
 
 /// Parts of the communities `labels`. A part is a number of a node, and its nodes are connected.
 pub(super) fn refine(
@@ -32,7 +32,7 @@ pub(super) fn refine(
     let refinement = Refinement { level, labels, whole, parts, cut, resolution: search.resolution };
     if level.arcs() < FEW_ARCS {
         let mut table = Table::default();
-        for (i, v) in search.order(level.nodes()).into_iter().enumerate() {
+        for (i, v) in search.order(level).into_iter().enumerate() {
             if i % 1024 == 0 {
                 run.check(|| format!("{i} nodes of a refinement"))?;
             }
@@ -61,7 +61,7 @@ pub(super) fn refine(
 }
 
 /// Numbers of sweeps that moving does not use: other classes.
-const SWEEPS_BEFORE: usize = 100;
+pub(crate) const SWEEPS_BEFORE: usize = 100;
 
 struct Refinement<'a> {
     level: &'a Level<'a>,

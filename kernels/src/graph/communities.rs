@@ -1,0 +1,353 @@
+//! Local moving and refinement of one level of Louvain or Leiden: `cuda/graph_communities.cuh`.
+
+use onrush_device::{Arguments, Buffer};
+
+use super::levels::{CommunityLevel, CommunityState};
+use super::{Kernel, Kernels, filled};
+use crate::error::Result;
+use crate::headers;
+use crate::library::Context;
+
+/// Classes of nodes that decide by one snapshot.
+pub const CLASSES: usize = 16;
+
+const BINS: usize = 5;
+const CLASS_COUNTS: usize = 7;
+const ALL_COUNTS: usize = CLASSES * CLASS_COUNTS;
+const GAIN_SLOTS: usize = 128;
+const CHUNK_ARCS: u64 = 4096;
+
+/// Arcs of a node at most that one block looks at alone. A hash table of twice as many slots is in its shared memory.
+const MOST: u64 = 2048;
+/// Smaller, so that tests have hubs.
+const MOST_EMULATED: u64 = 160;
+
+macro_rules! search_kernels {
+    ($constant:ident, $weighted:literal, $refine:literal) => {
+        const $constant: &[Kernel] = &[
+            Kernel {
+                name: "count_classes_",
+                parameters: "const CommunitySearch* search, u32 sweep, u64* counts",
+                call: concat!("count_classes<", $refine, ">(search, sweep, counts)"),
+            },
+            Kernel {
+                name: "class_begins_",
+                parameters: "const u64* counts, u64* begins, u64* cursors",
+                call: "if (thread_in_grid() == 0) class_begins(counts, begins, cursors)",
+            },
+            Kernel {
+                name: "fill_classes_",
+                parameters: "const CommunitySearch* search, u32 sweep, const u64* begins",
+                call: concat!("fill_classes<", $refine, ">(search, sweep, begins)"),
+            },
+            Kernel {
+                name: "decide_8",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count",
+                call: concat!(
+                    "decide_lanes<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">, 8>({search, sweep, own}, begin, count)"
+                ),
+            },
+            Kernel {
+                name: "decide_32",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count",
+                call: concat!(
+                    "decide_lanes<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">, 32>({search, sweep, own}, begin, count)"
+                ),
+            },
+            Kernel {
+                name: "decide_warp_",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count",
+                call: concat!(
+                    "decide_warp<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">>({search, sweep, own}, begin, count)"
+                ),
+            },
+            Kernel {
+                name: "decide_block_",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count",
+                call: concat!(
+                    "decide_block<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">>({search, sweep, own}, begin, count)"
+                ),
+            },
+            Kernel {
+                name: "add_chunks_",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 first_chunk, u64 count, \
+                             u64 hub_first",
+                call: concat!(
+                    "add_chunks<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">>({search, sweep, own}, begin, first_chunk, count, hub_first)"
+                ),
+            },
+            Kernel {
+                name: "decide_hubs_",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count, u64 hub_first",
+                call: concat!(
+                    "decide_hubs<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">>({search, sweep, own}, begin, count, hub_first)"
+                ),
+            },
+            Kernel {
+                name: "move_nodes_",
+                parameters: "const CommunitySearch* search, u64 begin, u64 count",
+                call: concat!("move_nodes<", $refine, ">(search, begin, count)"),
+            },
+            Kernel {
+                name: "mark_8",
+                parameters: "const CommunitySearch* search, u64 begin, u64 count",
+                call: "mark_lanes<8>(search, begin, count)",
+            },
+            Kernel {
+                name: "mark_32",
+                parameters: "const CommunitySearch* search, u64 begin, u64 count",
+                call: "mark_lanes<32>(search, begin, count)",
+            },
+            Kernel {
+                name: "mark_chunks_",
+                parameters: "const CommunitySearch* search, u64 begin, u64 first_chunk, u64 count",
+                call: "mark_chunks(search, begin, first_chunk, count)",
+            },
+        ];
+    };
+}
+
+search_kernels!(MOVE, "false", "false");
+search_kernels!(MOVE_WEIGHTED, "true", "false");
+search_kernels!(REFINE, "false", "true");
+search_kernels!(REFINE_WEIGHTED, "true", "true");
+
+/// The communities that a refinement stays within, and for each part the weight to the rest of its community.
+pub struct Whole<'a> {
+    pub state: &'a CommunityState,
+    /// A u64 for each node.
+    pub cut: &'a Buffer,
+}
+
+/// How nodes choose.
+pub struct SearchOptions {
+    pub resolution: f64,
+    /// What a seed adds to the hash of classes: the 64 bits to which `counter * 0x9e3779b97f4a7c15` is added before
+    /// the finaliser of SplitMix64.
+    pub key: u64,
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Gained weight, divided by 1 + resolution, in fixed point.
+    pub gained: u64,
+    /// Nodes that moved.
+    pub moved: u64,
+}
+
+/// The nodes of a sweep, by class and bin.
+pub struct SweepPlan {
+    number: u32,
+    counts: [u64; ALL_COUNTS],
+}
+
+impl SweepPlan {
+    pub fn is_empty(&self, class: usize) -> bool {
+        self.counts[class * CLASS_COUNTS..][..BINS].iter().all(|n| *n == 0)
+    }
+
+    fn count(&self, class: usize, what: usize) -> u64 {
+        self.counts[class * CLASS_COUNTS + what]
+    }
+
+    /// Where the nodes of a class and bin begin, and its chunks.
+    fn begin(&self, class: usize, bin: usize) -> u64 {
+        let of = |class: usize, bins: std::ops::Range<usize>| bins.map(|b| self.count(class, b)).sum::<u64>();
+        let hubs = BINS - 1;
+        if bin < hubs {
+            return (0..class).map(|c| of(c, 0..hubs)).sum::<u64>() + of(class, 0..bin);
+        }
+        (0..CLASSES).map(|c| of(c, 0..hubs)).sum::<u64>() + (0..class).map(|c| self.count(c, hubs)).sum::<u64>()
+    }
+}
+
+/// One level of moving or refining: its scratch, and its parameters on the device.
+pub struct Search<'a> {
+    kernels: Kernels<'a>,
+    level: &'a CommunityLevel,
+    refines: bool,
+    most: u64,
+    parameters: Buffer,
+    /// Counts of classes, then gains: one read has both.
+    counts: Buffer,
+    begins: Buffer,
+    cursors: Buffer,
+    /// What the parameters name.
+    _scratch: Vec<Buffer>,
+    /// Tables of hubs: keys and sums.
+    tables: Option<(Buffer, Buffer)>,
+    /// Slots of the tables.
+    slots: u64,
+}
+
+/// Words of `CommunitySearch` before the tables of hubs.
+const WORDS_BEFORE_TABLES: u64 = 23;
+
+impl<'a> Search<'a> {
+    /// A search that moves the nodes of `state`, or with `whole` those that are alone to parts of their communities.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn new(
+        context: &'a Context,
+        level: &'a CommunityLevel,
+        state: &'a CommunityState,
+        options: &SearchOptions,
+        whole: Option<&Whole<'a>>,
+    ) -> Result<Search<'a>> {
+        let kernels = match (level.weights.is_some(), whole.is_some()) {
+            (false, false) => MOVE,
+            (true, false) => MOVE_WEIGHTED,
+            (false, true) => REFINE,
+            (true, true) => REFINE_WEIGHTED,
+        };
+        let kernels = Kernels::new(context, &headers::GRAPH_COMMUNITIES, kernels);
+        let most = if context.device().is_emulated() { MOST_EMULATED } else { MOST };
+        let (nodes, arcs) = (u64::from(level.nodes), u64::from(level.arcs));
+        let hubs = arcs / most + 1;
+        let refines = whole.is_some();
+        let counts = context.zeros(8 * (ALL_COUNTS + 2 * GAIN_SLOTS) as u64)?;
+        let (begins, cursors) = (context.allocate(8 * ALL_COUNTS as u64)?, context.allocate(8 * ALL_COUNTS as u64)?);
+        let marks = filled(context, nodes.div_ceil(32), u32::MAX)?;
+        let (list, to) = (context.allocate(4 * nodes)?, context.allocate(4 * nodes)?);
+        let change = refines.then(|| context.allocate(8 * nodes)).transpose()?;
+        let table_begin = context.allocate(8 * hubs)?;
+        let chunks = context.allocate(16 * (arcs / CHUNK_ARCS + hubs))?;
+        let address = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::address);
+        let mut words = level.parameter().to_vec();
+        words.extend(state.parameter());
+        words.extend([options.resolution.to_bits(), options.key]);
+        words.extend([&marks, &list, &to].map(Buffer::address));
+        words.extend([address(&change), cursors.address(), counts.address() + 8 * ALL_COUNTS as u64]);
+        words.extend([table_begin.address(), chunks.address(), 0, 0]);
+        words.extend(whole.map_or([0; 4], |w| w.state.parameter()));
+        words.extend([whole.map_or(0, |w| w.cut.address()), most]);
+        let parameters = context.upload(&words)?;
+        let _scratch = [marks, list, to, table_begin, chunks].into_iter().chain(change).collect();
+        let (tables, slots) = (None, 0);
+        Ok(Search { kernels, level, refines, most, parameters, counts, begins, cursors, _scratch, tables, slots })
+    }
+
+    /// Lists the marked nodes of a level by class, and takes their marks away; at first all are marked. Of a refinement, lists
+    /// the nodes that may join a part. Also gives what the sweep before did. Waits for the stream.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn plan(&mut self, sweep: u32) -> Result<(SweepPlan, Sweep)> {
+        let context = self.kernels.context;
+        let nodes = u64::from(self.level.nodes);
+        let bytes = 8 * ALL_COUNTS as u64;
+        self.counts.fill_range(0, bytes, 0, &context.stream)?;
+        let arguments = Arguments::new().buffer(&self.parameters).value(sweep).buffer(&self.counts);
+        self.kernels.over("count_classes_", nodes.div_ceil(8), arguments)?;
+        let arguments = Arguments::new().buffer(&self.counts).buffer(&self.begins).buffer(&self.cursors);
+        self.kernels.blocks("class_begins_", 1, 0, arguments)?;
+        let arguments = Arguments::new().buffer(&self.parameters).value(sweep).buffer(&self.begins);
+        self.kernels.over("fill_classes_", nodes.div_ceil(8), arguments)?;
+        let words = self.counts.read::<u64>(0..ALL_COUNTS + 2 * GAIN_SLOTS, &context.stream)?;
+        self.counts.fill_range(bytes, 16 * GAIN_SLOTS as u64, 0, &context.stream)?;
+        let mut before = Sweep::default();
+        for slot in words[ALL_COUNTS..].chunks_exact(2) {
+            (before.gained, before.moved) = (before.gained.wrapping_add(slot[0]), before.moved + slot[1]);
+        }
+        let mut plan = SweepPlan { number: sweep, counts: [0; ALL_COUNTS] };
+        plan.counts.copy_from_slice(&words[..ALL_COUNTS]);
+        self.enlarge((0..CLASSES).map(|class| plan.count(class, 6)).max().unwrap_or(0))?;
+        Ok((plan, before))
+    }
+
+    /// Makes tables for hubs, all empty, if those that are there are too small.
+    fn enlarge(&mut self, slots: u64) -> Result<()> {
+        if slots > self.slots {
+            let context = self.kernels.context;
+            self.tables = None;
+            let tables = (filled(context, slots, u32::MAX)?, context.zeros(8 * slots)?);
+            let words = [tables.0.address(), tables.1.address()];
+            self.parameters.write(8 * WORDS_BEFORE_TABLES, &words, &context.stream)?;
+            (self.tables, self.slots) = (Some(tables), slots);
+        }
+        Ok(())
+    }
+
+    /// All nodes of a class decide, then move; neighbours in other communities are marked.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn run(&self, plan: &SweepPlan, class: usize) -> Result<()> {
+        let own = class as u32;
+        let sums = if self.level.weights.is_some() { 8 } else { 4 };
+        let hub_first = plan.begin(0, BINS - 1);
+        let decide = |bin: usize| {
+            let arguments = Arguments::new().buffer(&self.parameters).value(plan.number).value(own);
+            arguments.value(plan.begin(class, bin))
+        };
+        for (bin, name, lanes) in [(0, "decide_8", 8), (1, "decide_32", 32), (2, "decide_warp_", 32)] {
+            let count = plan.count(class, bin);
+            if count > 0 {
+                self.kernels.over(name, count * lanes, decide(bin).value(count))?;
+            }
+        }
+        let count = plan.count(class, 3);
+        if count > 0 {
+            let shared = (2 * self.most).next_power_of_two() as u32 * (4 + sums);
+            let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
+            self.kernels.blocks("decide_block_", blocks, shared, decide(3).value(count))?;
+        }
+        let (hubs, chunks) = (plan.count(class, 4), plan.count(class, 5));
+        let first_chunk: u64 = (0..class).map(|c| plan.count(c, 5)).sum();
+        if hubs > 0 {
+            let arguments = decide(4).value(first_chunk).value(chunks).value(hub_first);
+            self.kernels.blocks("add_chunks_", chunks as u32, 0, arguments)?;
+            self.kernels.blocks("decide_hubs_", hubs as u32, 0, decide(4).value(hubs).value(hub_first))?;
+        }
+        let range = |bin: usize, count: u64| {
+            Arguments::new().buffer(&self.parameters).value(plan.begin(class, bin)).value(count)
+        };
+        let others: u64 = (0..BINS - 1).map(|bin| plan.count(class, bin)).sum();
+        for (bin, count) in [(0, others), (BINS - 1, hubs)] {
+            if count > 0 {
+                self.kernels.over("move_nodes_", count, range(bin, count))?;
+            }
+        }
+        if self.refines {
+            return Ok(());
+        }
+        let few = plan.count(class, 0);
+        if few > 0 {
+            self.kernels.over("mark_8", 8 * few, range(0, few))?;
+        }
+        if others > few {
+            self.kernels.over("mark_32", 32 * (others - few), range(1, others - few))?;
+        }
+        if hubs > 0 {
+            let arguments = Arguments::new().buffer(&self.parameters).value(plan.begin(class, 4));
+            self.kernels.blocks("mark_chunks_", chunks as u32, 0, arguments.value(first_chunk).value(chunks))?;
+        }
+        Ok(())
+    }
+}
