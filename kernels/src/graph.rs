@@ -6,9 +6,12 @@ pub mod components;
 pub mod paths;
 pub mod rank;
 pub mod communities;
+pub mod cores;
 pub mod levels;
 mod rows;
 pub mod search;
+pub mod simple;
+pub mod triangles;
 
 use onrush_device::{Arguments, Buffer, CompletionFlag, Grid, Pod};
 

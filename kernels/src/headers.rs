@@ -47,6 +47,9 @@ headers! {
     GRAPH_COMPONENTS "graph_components.cuh" needs [GRAPH]
     GRAPH_ARCS "graph_arcs.cuh" needs [PRELUDE]
     GRAPH_COMMUNITIES "graph_communities.cuh" needs [PRELUDE, PTX]
+    GRAPH_SIMPLE "graph_simple.cuh" needs [GRAPH_ARCS]
+    GRAPH_TRIANGLES "graph_triangles.cuh" needs [PRELUDE, PTX]
+    GRAPH_CORES "graph_cores.cuh" needs [PRELUDE, PTX]
     GRAPH_LEVELS "graph_levels.cuh" needs [GRAPH_ARCS, GRAPH_COMMUNITIES]
 }
 

@@ -308,6 +308,28 @@ fn sum_of(context: &Context, values: &Buffer, count: u64) -> Result<u64> {
     Ok(out.read_one::<u64>(&context.stream)?)
 }
 
+/// Self-loops of rows. Waits for the stream.
+///
+/// # Errors
+/// Those of the device.
+pub fn loops(context: &Context, rows: &Csr) -> Result<u64> {
+    let nodes = u64::from(rows.nodes);
+    let loops = context.zeros(8 * nodes)?;
+    FixedRows { rows, weights: None }.sums(context, 1, 1, Some(&loops))?;
+    sum_of(context, &loops, nodes)
+}
+
+/// Rows of all arcs of two graphs of the same nodes, those of the first before the others, without weights. Together they
+/// have less than 2^32 - 1 arcs.
+///
+/// # Errors
+/// Those of the device.
+pub fn joined_rows(context: &Context, a: &Csr, b: &Csr) -> Result<Csr> {
+    let fixed = |rows| FixedRows { rows, weights: None };
+    let (offsets, targets, _) = joined(context, &fixed(a), &fixed(b))?;
+    Ok(Csr::new((a.nodes, a.arcs + b.arcs), offsets, targets, None, None))
+}
+
 /// The first arc with a negative weight.
 ///
 /// # Errors

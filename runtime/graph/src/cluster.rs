@@ -97,7 +97,11 @@ fn symmetric(simple: &Graph, values: Option<Vec<f64>>) -> Result<Graph, Error> {
 /// # Errors
 /// If there are no such nodes, and as [`clustering`].
 pub fn average_clustering(graph: &Graph, weighted: bool, count_zeros: bool, run: &Run) -> Result<f64, Error> {
-    let values = clustering(graph, weighted, run)?;
+    average(&clustering(graph, weighted, run)?, count_zeros)
+}
+
+/// The mean of coefficients, or of those that are not 0.
+pub(crate) fn average(values: &[f64], count_zeros: bool) -> Result<f64, Error> {
     let count = if count_zeros { values.len() } else { values.iter().filter(|c| **c != 0.0).count() };
     match count {
         0 => Err(Error::new("empty", "average_clustering has no node to take the mean of")),
@@ -115,5 +119,10 @@ pub fn transitivity(graph: &Graph, run: &Run) -> Result<f64, Error> {
     let corners: u64 = OrientedGraph::of(&simple).triangles(run)?.iter().sum();
     let rows = simple.out_rows();
     let pairs: u128 = rows.each(|v| rows.len(v) as u128 * (rows.len(v) as u128).saturating_sub(1)).into_iter().sum();
-    Ok(if corners == 0 { 0.0 } else { 2.0 * corners as f64 / pairs as f64 })
+    Ok(share_of_pairs(corners, pairs))
+}
+
+/// The share of ordered pairs of edges with a common end that are in a triangle, of the corners of all triangles.
+pub(crate) fn share_of_pairs(corners: u64, pairs: u128) -> f64 {
+    if corners == 0 { 0.0 } else { 2.0 * corners as f64 / pairs as f64 }
 }
