@@ -2,12 +2,12 @@
 //! the passes of the modules here.
 
 pub mod build;
-pub mod components;
-pub mod paths;
-pub mod rank;
 pub mod communities;
+pub mod components;
 pub mod cores;
 pub mod levels;
+pub mod paths;
+pub mod rank;
 mod rows;
 pub mod search;
 pub mod simple;

@@ -4,13 +4,13 @@
 //! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
 //! `kernels/src/graph`; loops are here.
 
+pub mod cluster;
+pub mod community;
 pub mod components;
+pub mod cores;
 pub mod degree;
 pub mod index;
 pub mod link_analysis;
-pub mod cluster;
-pub mod community;
-pub mod cores;
 mod rounds;
 pub mod shortest_paths;
 pub mod traversal;
