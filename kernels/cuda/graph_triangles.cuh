@@ -96,11 +96,12 @@ __device__ __forceinline__ void count_few(const u32* offsets, const u32* targets
     }
 }
 
-// A block a node, taken by a ticket: a warp takes one of its targets at a time.
+// A block a node, taken by a ticket: a warp takes one of its targets at a time. Dynamic shared memory: 4 words for each of MOST_TARGETS.
 __device__ __forceinline__ void count_many(const u32* offsets, const u32* targets, const u32* list, u32 count, u32* ticket,
                                            u64* triangles) {
-    __shared__ u32 keys[2 * MOST_TARGETS];
-    __shared__ u32 counts[2 * MOST_TARGETS];
+    DYNAMIC_SHARED(memory);
+    u32* keys = (u32*)memory;
+    u32* counts = keys + 2 * MOST_TARGETS;
     __shared__ u32 next;
     for (;;) {
         __syncthreads();

@@ -314,7 +314,8 @@ impl<'a> Search<'a> {
         }
         let count = plan.count(class, 3);
         if count > 0 {
-            let shared = (2 * self.most).next_power_of_two() as u32 * (4 + sums);
+            // A little more than 48 KiB with weights: the driver allows less without asking, static memory included.
+            let shared = (2 * self.most).next_power_of_two() as u32 * (4 + sums) + 16;
             let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
             self.kernels.blocks("decide_block_", blocks, shared, decide(3).value(count))?;
         }

@@ -285,11 +285,7 @@ impl CommunityState {
     /// # Errors
     /// Those of the device.
     pub fn is_alone(&self, context: &Context, nodes: u32) -> Result<bool> {
-        let found = context.zeros(4)?;
-        let count = u64::from(nodes);
-        let arguments = Arguments::new().buffer(&self.sizes).value(count).value(1_u32).buffer(&found);
-        kernels(context).over("find_above_", count, arguments)?;
-        Ok(found.read_one::<u32>(&context.stream)? == 0)
+        is_below(context, &self.sizes, nodes, 2)
     }
 }
 
@@ -438,15 +434,36 @@ impl CommunityLevel {
     /// # Errors
     /// Those of the device.
     pub fn modularity(&self, context: &Context, resolution: f64) -> Result<f64> {
+        let inside = sum_of(context, &self.inside, u64::from(self.nodes))? as f64 / self.total;
+        let expected = self.expected(context, &self.out, self.into.as_ref().unwrap_or(&self.out))?;
+        Ok(inside - resolution * expected)
+    }
+
+    /// The modularity of communities, numbers below that of the nodes. Waits for the stream.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn modularity_of(&self, context: &Context, label: &Buffer, resolution: f64) -> Result<f64> {
+        let nodes = u64::from(self.nodes);
+        let within = sum_of(context, &self.cut(context, label)?, nodes)?;
+        // Directed, each edge is in the rows of both ends.
+        let within = if self.into.is_some() { within / 2 } else { within };
+        let inside = (sum_of(context, &self.inside, nodes)? + within) as f64 / self.total;
+        let out = sums_by_label(context, nodes, label, Some(&self.out), nodes)?;
+        let into =
+            self.into.as_ref().map(|into| sums_by_label(context, nodes, label, Some(into), nodes)).transpose()?;
+        let expected = self.expected(context, &out, into.as_ref().unwrap_or(&out))?;
+        Ok(inside - resolution * expected)
+    }
+
+    /// The share of random edges inside of communities of these strengths.
+    fn expected(&self, context: &Context, out: &Buffer, into: &Buffer) -> Result<f64> {
         let nodes = u64::from(self.nodes);
         let chunks = nodes.div_ceil(SUM_CHUNK);
         let partials = context.allocate(8 * chunks)?;
-        let arguments = Arguments::new().buffer(&self.out).buffer(self.into.as_ref().unwrap_or(&self.out));
-        let arguments = arguments.value(self.total).value(nodes).buffer(&partials);
+        let arguments = Arguments::new().buffer(out).buffer(into).value(self.total).value(nodes).buffer(&partials);
         kernels(context).over("expected_chunks_", 32 * chunks, arguments)?;
-        let inside = sum_of(context, &self.inside, nodes)? as f64 / self.total;
-        let expected: f64 = partials.read::<f64>(0..chunks as usize, &context.stream)?.into_iter().sum();
-        Ok(inside - resolution * expected)
+        Ok(partials.read::<f64>(0..chunks as usize, &context.stream)?.into_iter().sum())
     }
 
     /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node:
@@ -640,6 +657,18 @@ pub fn lowest_names(context: &Context, node: &Buffer, nodes: u32, membership: &B
     kernels.over("find_names_", nodes, arguments)?;
     let arguments = Arguments::new().buffer(node).buffer(&lowest).value(nodes).buffer(membership);
     kernels.over("take_names_", nodes, arguments)
+}
+
+/// Whether all of a column of u32 are below `bound`, which is not 0 if there are any. Waits for the stream.
+///
+/// # Errors
+/// Those of the device.
+pub fn is_below(context: &Context, values: &Buffer, count: u32, bound: u32) -> Result<bool> {
+    let found = context.zeros(4)?;
+    let count = u64::from(count);
+    let arguments = Arguments::new().buffer(values).value(count).value(bound.saturating_sub(1)).buffer(&found);
+    kernels(context).over("find_above_", count, arguments)?;
+    Ok(found.read_one::<u32>(&context.stream)? == 0)
 }
 
 /// Whether two columns of u32 are the same. Waits for the stream.

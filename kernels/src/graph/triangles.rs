@@ -7,6 +7,9 @@ use crate::error::Result;
 use crate::headers;
 use crate::library::Context;
 
+/// Bytes of the table of a block: a key and a count for each of twice 4,096 targets.
+const TABLE_BYTES: u32 = 16 * 4096;
+
 const KERNELS: &[Kernel] = &[
     Kernel {
         name: "list_corners_",
@@ -51,9 +54,9 @@ pub fn triangles(context: &Context, oriented: &Csr) -> Result<Buffer> {
     let counts = lengths.read::<u32>(0..2, &context.stream)?;
     let rows = || Arguments::new().buffer(&oriented.offsets).buffer(&oriented.targets);
     if counts[1] > 0 {
-        let blocks = kernels.resident("count_many_", 0)?.min(counts[1]);
+        let blocks = kernels.resident("count_many_", TABLE_BYTES)?.min(counts[1]);
         let arguments = rows().buffer(&many).value(counts[1]).value(lengths.address() + 8).buffer(&triangles);
-        kernels.blocks("count_many_", blocks, 0, arguments)?;
+        kernels.blocks("count_many_", blocks, TABLE_BYTES, arguments)?;
     }
     if counts[0] > 0 {
         let arguments = rows().buffer(&few).value(counts[0]).buffer(&triangles);

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Device, Emulation, Options, Owner, compile_for};
+use onrush_graph::community::{self, CommunityOptions};
 use onrush_graph::device::index::{DeviceIndex, index};
-use onrush_graph::device::{self, DeviceGraph};
+use onrush_graph::device::{self, DeviceGraph, DeviceValues};
 use onrush_graph::link_analysis::{Hits, PageRank};
-use onrush_graph::{Graph, Run, components, generate, link_analysis, shortest_paths, traversal};
+use onrush_graph::{Graph, Run, cluster, components, cores, generate, link_analysis, shortest_paths, traversal};
 use onrush_kernels::graph::build::EdgeColumns;
 use onrush_kernels::{Column, Context, Library, Scalar};
 use rayon::prelude::*;
@@ -40,6 +41,10 @@ const PEERS: &[(&str, u32, f64, f64)] = &[
     ("sssp", 20, 48.0, 48.0),
     ("components", 20, 18.8, 19.0),
     ("hits", 20, 8.4, 8.4),
+    ("louvain", 20, 3303.0, 165.0),
+    ("leiden", 20, 530.0, 27.0),
+    ("triangles", 20, 99.0, 99.0),
+    ("core number", 20, 185.0, 185.0),
     ("build", 23, 92.6, 93.0),
     ("pagerank", 23, 41.8, 42.0),
     ("build and pagerank", 23, 134.4, 41.0),
@@ -47,6 +52,10 @@ const PEERS: &[(&str, u32, f64, f64)] = &[
     ("sssp", 23, 96.0, 96.0),
     ("components", 23, 28.4, 28.0),
     ("hits", 23, 36.1, 36.1),
+    ("louvain", 23, 3516.0, 176.0),
+    ("leiden", 23, 3240.0, 162.0),
+    ("triangles", 23, 1724.0, 1724.0),
+    ("core number", 23, 317.0, 317.0),
 ];
 
 struct Arguments {
@@ -249,6 +258,23 @@ fn check(context: &Context, scale: u32) -> Result<bool, AnyError> {
     let expected = components::connected_components(&host, &run)?;
     let found = device::components::connected_components(graph, context, &run)?.download(context)?;
     say("components", found == expected);
+    let options = CommunityOptions::default();
+    for (name, host, graph) in [("", host.unweighted(), &plain), (", weighted", host.clone(), graph)] {
+        let expected = community::louvain_communities(&host, &options, &run)?;
+        let found = device::community::louvain_communities(graph, &options, context, &run)?;
+        say(&format!("louvain{name}"), found.download(context)? == expected);
+        let quality = device::community::modularity(graph, &found, 1.0, context)?;
+        say(&format!("modularity{name}"), (quality - community::modularity(&host, &expected, 1.0)?).abs() < 1e-12);
+        let expected = community::leiden_communities(&host, &options, &run)?;
+        let found = device::community::leiden_communities(graph, &options, context, &run)?;
+        say(&format!("leiden{name}"), found.download(context)? == expected);
+    }
+    let expected = cluster::triangles(&host, &run)?;
+    say("triangles", device::cluster::triangles(graph, context, &run)?.download(context)? == expected);
+    let expected = cluster::clustering(&host, false, &run)?;
+    say("clustering", device::cluster::clustering(&plain, false, context, &run)?.download(context)? == expected);
+    let expected = cores::core_number(&host, &run)?;
+    say("core number", device::cores::core_number(graph, context, &run)?.download(context)? == expected);
     Ok(good)
 }
 
@@ -329,5 +355,19 @@ fn measure(context: &Context, scale: u32, arguments: &Arguments) -> Result<(), A
     table.time("sssp", || Ok(device::shortest_paths::single_source_dijkstra(&weighted, 0, None, context, &run)?))?;
     table.time("components", || Ok(device::components::connected_components(&plain, context, &run)?))?;
     table.time("degree", || Ok(device::degree::degree(&plain, context)?))?;
+    let options = CommunityOptions::default();
+    let louvain = || Ok(device::community::louvain_communities(&plain, &options, context, &run)?);
+    let leiden = || Ok(device::community::leiden_communities(&plain, &options, context, &run)?);
+    table.time("louvain", louvain)?;
+    table.time("leiden", leiden)?;
+    for (name, found) in [("louvain", &louvain as &dyn Fn() -> _), ("leiden", &leiden)] {
+        if name.contains(&arguments.only) {
+            let found: Result<DeviceValues<u32>, AnyError> = found();
+            let quality = device::community::modularity(&plain, &found?, 1.0, context)?;
+            println!("{scale:<6} {arcs:>11} modularity of {name}: {quality:.5}");
+        }
+    }
+    table.time("triangles", || Ok(device::cluster::triangles(&plain, context, &run)?))?;
+    table.time("core number", || Ok(device::cores::core_number(&plain, context, &run)?))?;
     Ok(())
 }

@@ -100,6 +100,33 @@ pub fn leiden_communities(
     Ok(DeviceValues::new(labels, nodes as usize))
 }
 
+/// [`community::modularity`] on a device. With negative weights it is found on the host.
+///
+/// # Errors
+/// If there is not one number for each node, a number is too large, the resolution is not finite, or there are too many arcs;
+/// those of the device.
+pub fn modularity(
+    graph: &DeviceGraph,
+    communities: &DeviceValues<u32>,
+    resolution: f64,
+    context: &Context,
+) -> Result<f64> {
+    let run = Run::silent();
+    let rounds = DeviceRounds::new(graph, context, &run)?;
+    let rows = graph.out_rows();
+    let is_plain = communities.len() == graph.nodes()
+        && resolution.is_finite()
+        && levels::is_below(context, communities.buffer(), rows.nodes, rows.nodes)?
+        && levels::first_negative(context, rows)?.is_none();
+    let level = if is_plain { level_of(graph, context, "modularity")? } else { None };
+    let Some(level) = level else {
+        return Ok(community::modularity(&graph.download(context)?, &communities.download(context)?, resolution)?);
+    };
+    let quality = level.modularity_of(context, communities.buffer(), resolution)?;
+    drop(rounds);
+    Ok(quality)
+}
+
 /// One round of all levels from `membership`, a community for each node of `first`.
 fn leiden_round(
     first: &CommunityLevel,
@@ -155,12 +182,6 @@ enum Begin {
 fn begin(graph: &DeviceGraph, options: &CommunityOptions, context: &Context, name: &str) -> Result<Begin> {
     check_options(options)?;
     let rows = graph.out_rows();
-    let sides = if graph.is_directed() { 2 } else { 1 };
-    let arcs = sides * graph.arcs();
-    if arcs > MOST_ARCS {
-        let message = format!("{arcs} arcs in both directions: {name} on a device has at most {MOST_ARCS}");
-        return Err(Error::new("arcs", message).help("run the algorithm on the CPU").into());
-    }
     if let (Some(arc), Some(weights)) = (levels::first_negative(context, rows)?, &rows.weights) {
         let weight = weights.read::<f64>(arc as usize..arc as usize + 1, &context.stream)?[0];
         let edge = rows.edges.as_ref().map(|e| e.read::<u32>(arc as usize..arc as usize + 1, &context.stream));
@@ -170,17 +191,33 @@ fn begin(graph: &DeviceGraph, options: &CommunityOptions, context: &Context, nam
         };
         return Err(negative_weight(&what, weight, name).into());
     }
-    if arcs < FEW_ARCS {
+    if sides(graph) * graph.arcs() < FEW_ARCS {
         return Ok(Begin::Small);
+    }
+    Ok(level_of(graph, context, name)?.map_or(Begin::Alone, Begin::Level))
+}
+
+/// Rows that a level has of a graph: those by target, too, if it is directed.
+fn sides(graph: &DeviceGraph) -> usize {
+    if graph.is_directed() { 2 } else { 1 }
+}
+
+/// The first level of a graph without negative weights. `None` if it has no weight at all.
+fn level_of(graph: &DeviceGraph, context: &Context, name: &str) -> Result<Option<CommunityLevel>> {
+    let rows = graph.out_rows();
+    let arcs = sides(graph) * graph.arcs();
+    if arcs > MOST_ARCS {
+        let message = format!("{arcs} arcs in both directions: {name} on a device has at most {MOST_ARCS}");
+        return Err(Error::new("arcs", message).help("run the algorithm on the CPU").into());
     }
     let sum = levels::weight_sum(context, rows)?;
     if sum <= 0.0 {
-        return Ok(Begin::Alone);
+        return Ok(None);
     }
     let into = if graph.is_directed() { Some(graph.in_rows(context)?) } else { None };
     let scale = scale_of(if graph.is_directed() { sum } else { 2.0 * sum });
     let level = CommunityLevel::of(context, rows, into, scale)?;
-    Ok(if level.total > 0.0 { Begin::Level(level) } else { Begin::Alone })
+    Ok((level.total > 0.0).then_some(level))
 }
 
 fn alone(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u32>> {
