@@ -86,6 +86,7 @@ pub(crate) fn with_pagerank<T>(
         personalization: personalization.as_deref(),
         nstart: nstart.as_deref(),
         dangling: dangling.as_deref(),
+        ..default
     }))
 }
 
