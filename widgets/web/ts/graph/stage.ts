@@ -22,6 +22,8 @@ export interface Scene {
     moved(): void;
     /** The camera is to show everything. */
     fit(): void;
+    /** The page scrolls, with the pointer over a picture that has no focus. */
+    scrolledOver(): void;
 }
 
 /** Pixels by which a pointer may move in a click. */
@@ -149,7 +151,10 @@ export class Stage {
     private wheel(event: WheelEvent): void {
         // The page scrolls until the picture has the focus.
         const focused = (this.canvas.getRootNode() as ShadowRoot | Document).activeElement === this.canvas;
-        if (!focused && !event.ctrlKey && !event.metaKey) return;
+        if (!focused && !event.ctrlKey && !event.metaKey) {
+            this.scene.scrolledOver();
+            return;
+        }
         event.preventDefault();
         const pixels = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY : event.deltaY * 30;
         this.zoom(1.0015 ** -Math.max(Math.min(pixels, 300), -300), this.at(event));

@@ -23,12 +23,16 @@ const RESULTS = 20;
 const MARGIN = 34;
 /** Milliseconds of layout for each frame of the screen. */
 const BUDGET = 12;
+/** Milliseconds for which the hint about the wheel stays. */
+const HINT = 1500;
 /** Milliseconds before a new selection is sent. */
 const REST = 60;
 
 class GraphView implements Drawn, Scene {
     private readonly root = el("div", "root");
     private readonly tip = el("div", "tip");
+    private readonly hint = el("div", "hint", "Click the picture to zoom with the wheel");
+    private hinting = 0;
     private readonly status = el("span", "status");
     private readonly problem = el("span", "error");
     private readonly spoken = el("div", "unseen");
@@ -123,7 +127,6 @@ class GraphView implements Drawn, Scene {
         root.style.width = `${saved.width + (saved.points?.key && saved.legend ? 170 : 0)}px`;
         stage.canvas.setAttribute("role", "application");
         stage.canvas.setAttribute("aria-label", saved.alt);
-        stage.canvas.title = "";
         this.spoken.setAttribute("aria-live", "polite");
         this.problem.setAttribute("role", "alert");
         this.tip.hidden = true;
@@ -139,7 +142,8 @@ class GraphView implements Drawn, Scene {
             tools.append(this.boxButton, this.playButton, reset, this.finder());
         }
         const frame = el("div", "stage");
-        frame.append(stage.canvas, this.tip);
+        this.hint.hidden = true;
+        frame.append(stage.canvas, this.tip, this.hint);
         const middle = el("div", "middle");
         middle.append(frame);
         const key = saved.points?.key;
@@ -287,6 +291,14 @@ class GraphView implements Drawn, Scene {
 
     moved(): void {
         this.raster?.moved();
+    }
+
+    scrolledOver(): void {
+        this.hint.hidden = false;
+        clearTimeout(this.hinting);
+        this.hinting = setTimeout(() => {
+            this.hint.hidden = true;
+        }, HINT) as unknown as number;
     }
 
     press(x: number, y: number, event: PointerEvent): Held | null {
@@ -580,6 +592,7 @@ class GraphView implements Drawn, Scene {
 
     private disconnect(): void {
         clearTimeout(this.sending);
+        clearTimeout(this.hinting);
         this.live = false;
         this.connection?.dispose();
         this.connection = null;
