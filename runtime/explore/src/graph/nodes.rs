@@ -17,6 +17,8 @@ use onrush_wire::visual::{GraphPlotRequest, MAX_CATEGORIES, NodeColor, NodeColum
 const READ: usize = 8;
 /// Characters of a value that is shown.
 const LONG: usize = 80;
+/// Whole numbers are names if there are no more than this.
+const FEW: usize = 10;
 /// Whole numbers that are names: they have colours of their own also if there are many.
 const NAMES: [&str; 2] = ["community", "component"];
 
@@ -118,7 +120,7 @@ fn color(name: &str, array: &ArrayRef) -> Result<NodeColor, Diagnostic> {
     let valid = || (0..array.len()).filter(|row| array.is_valid(*row));
     valid().for_each(|row| *counts.entry(values[row].as_str()).or_insert(0) += 1);
     let is_number = array.data_type().is_numeric() && !is_whole;
-    let is_scale = is_whole && counts.len() > MAX_CATEGORIES && !NAMES.contains(&name);
+    let is_scale = is_whole && counts.len() > FEW && !NAMES.contains(&name);
     if is_number || is_scale {
         return Ok(NodeColor::Numbers { column: name.to_string(), values: floats(array)? });
     }

@@ -13,7 +13,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::DrawingArea;
 use plotters::style::RGBColor;
 
-use super::labels::{Candidate, covers, place};
+use super::labels::{Candidate, place};
 use super::raster::shade;
 use super::scene::{importance, label, looks, positions};
 use crate::plot::canvas::{Anchor, Canvas, TextLook};
@@ -231,11 +231,11 @@ fn draw_points(canvas: &mut Canvas, colors: &Colors, (plot, points): (&GraphPlot
         let (text, x, y) = (texts[i].trim(), (rect[0] + rect[2]) / 2.0, rect[3] - 3.0);
         match colors.background {
             Some(background) => canvas.outlined_text(text, x, y, look, background),
-            None if candidates.iter().any(|node| covers(&rect, node)) => {
-                let (white, black) = (RGBColor(255, 255, 255), RGBColor(0, 0, 0));
-                canvas.outlined_text(text, x, y, TextLook { color: white, ..look }, black);
+            // Dark with a light outline: read on pages of any colour, and over nodes and links.
+            None => {
+                let (light, dark) = (RGBColor(255, 255, 255), RGBColor(0x20, 0x20, 0x20));
+                canvas.outlined_text(text, x, y, TextLook { color: dark, ..look }, light);
             }
-            None => canvas.text(text, x, y, look),
         }
     }
     canvas.close();

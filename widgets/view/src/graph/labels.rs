@@ -69,7 +69,7 @@ pub fn place(nodes: &[Candidate], height: f64, area: Rect) -> Vec<(usize, Rect)>
 }
 
 /// Whether a label at this place hides a part of the node.
-pub fn covers(rect: &Rect, node: &Candidate) -> bool {
+fn covers(rect: &Rect, node: &Candidate) -> bool {
     let r = node.radius;
     overlap(rect, &[node.x - r, node.y - r, node.x + r, node.y + r])
 }
