@@ -24,6 +24,9 @@ enum Measure {
     AdamicAdar,
     ResourceAllocation,
     PreferentialAttachment,
+    Overlap,
+    Sorensen,
+    Cosine,
 }
 
 /// The number of neighbours that both nodes have. NetworkX: the length of `common_neighbors`.
@@ -74,6 +77,33 @@ pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run:
     scores(graph, pairs, Measure::PreferentialAttachment, "preferential_attachment", run)
 }
 
+/// Common neighbours over the smaller number of neighbours (Szymkiewicz 1934, Simpson 1960), 0 if that is 0. See
+/// [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn overlap_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Overlap, "overlap_coefficient", run)
+}
+
+/// Twice the common neighbours over the sum of the numbers of neighbours (Dice 1945, Sorensen 1948), 0 if that is 0.
+/// igraph: `similarity_dice`. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn sorensen_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Sorensen, "sorensen_coefficient", run)
+}
+
+/// Common neighbours over the geometric mean of the numbers of neighbours (Salton and McGill 1983), 0 if that is 0: the
+/// cosine of the rows of the adjacency matrix. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn cosine_similarity(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
+    scores(graph, pairs, Measure::Cosine, "cosine_similarity", run)
+}
+
 impl Measure {
     /// The term that a common neighbour of a degree adds.
     fn of_neighbor(self, degree: usize) -> f64 {
@@ -90,6 +120,10 @@ impl Measure {
             Measure::Jaccard if a + b == 0 => 0.0,
             Measure::Jaccard => sum / ((a + b) as f64 - sum),
             Measure::PreferentialAttachment => a as f64 * b as f64,
+            Measure::Overlap | Measure::Sorensen | Measure::Cosine if sum == 0.0 => 0.0,
+            Measure::Overlap => sum / a.min(b) as f64,
+            Measure::Sorensen => 2.0 * sum / (a + b) as f64,
+            Measure::Cosine => sum / (a as f64 * b as f64).sqrt(),
             _ => sum,
         }
     }
