@@ -4,17 +4,19 @@
 // point, and ties go to the community of the lowest number, so results do not depend on the order of threads: they are those of the host.
 //
 // A node sums up the weights to neighbouring communities: up to 8 and up to 32 arcs by shuffles, up to 128 in a hash table of a warp,
-// up to `most` in one of a block. Nodes with more arcs (hubs) are cut into chunks: a chunk adds up in shared memory, then in a table of
-// the hub in device memory. Lists of nodes are ordered by class, then by these bins.
+// up to `some` and up to `most` in one of a block. Nodes with more arcs (hubs) are cut into chunks: a chunk adds up in shared memory,
+// then in a table of the hub in device memory, of which it reads a part. Lists of nodes are ordered by class, then by these bins.
 //
 // Bytes that must cross memory: 4 for an arc, and a gather of 4 from L2, once to decide and once to mark.
 
 enum : u32 {
     NO_COMMUNITY = 0xffffffffu,
     CLASSES = 16,
-    BINS = 5,
+    BINS = 6,
     // For each class: nodes of each bin, chunks of hubs, and slots of their tables.
-    CLASS_COUNTS = 7,
+    HUB_CHUNKS = 6,
+    HUB_SLOTS = 7,
+    CLASS_COUNTS = 8,
     ALL_COUNTS = CLASSES * CLASS_COUNTS,
     CHUNK_ARCS = 4096,
     CHUNK_SLOTS = 2048,
@@ -62,7 +64,8 @@ struct CommunitySearch {
     u64* cursors;
     // GAIN_SLOTS pairs: gained weight, moved nodes.
     u64* gained;
-    // Of hubs, by place in `list` less `hub_first`: where their tables begin. Of chunks: the hub, and the number of the chunk in it.
+    // Of hubs, by place in `list` less `hub_first`: where their tables and their chunks begin. Of chunks: the hub, and the number of the
+    // chunk in it.
     u64* table_begin;
     u64* chunks;
     u32* table_keys;
@@ -70,7 +73,10 @@ struct CommunitySearch {
     // Refinement: the communities of the whole, and the weight between a part and the rest of its community.
     CommunityState whole;
     u64* cut;
+    u64 some;
     u64 most;
+    // The best of each chunk's part of the table, and the weight to the own community.
+    struct Partial* partials;
 };
 
 __device__ __forceinline__ u64 class_of(u64 key, u32 sweep, u32 node) {
@@ -127,6 +133,11 @@ struct Best {
             weight = sum;
         }
     }
+};
+
+struct Partial {
+    Best best;
+    u64 mine;
 };
 
 template <bool WEIGHTED> struct ArcSum { typedef u64 type; };
@@ -403,7 +414,7 @@ template <class Rule> __device__ __forceinline__ void add_chunks(Rule rule, u64 
         __syncthreads();
         const u64 all_first = rule.s.level.offsets[rule.node], all_end = rule.s.level.offsets[rule.node + 1];
         const u64 first = all_first + number * CHUNK_ARCS, end = smaller(first + CHUNK_ARCS, all_end);
-        const u64 table = rule.s.table_begin[begin - hub_first + hub];
+        const u64 table = rule.s.table_begin[2 * (begin - hub_first + hub)];
         const u32 mask = (u32)slots_for(all_end - all_first) - 1;
         for (u64 arc = first + threadIdx.x; arc < end; arc += blockDim.x) {
             const u32 key = rule.key(rule.s.level.targets[arc]);
@@ -422,19 +433,19 @@ template <class Rule> __device__ __forceinline__ void add_chunks(Rule rule, u64 
     }
 }
 
-// A block a hub: reads its table and empties it.
-template <class Rule> __device__ __forceinline__ void decide_hubs(Rule rule, u64 begin, u64 count, u64 hub_first) {
+// A block a chunk: reads its part of the hub's table and empties it.
+template <class Rule> __device__ __forceinline__ void read_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
     for (u64 at = blockIdx.x; at < count; at += gridDim.x) {
-        if (!rule.begin(rule.s.list[begin + at])) {
-            if (threadIdx.x == 0) rule.s.to[begin + at] = NO_COMMUNITY;
-            continue;
-        }
-        const u64 table = rule.s.table_begin[begin - hub_first + at];
-        const u64 slots = slots_for(rule.s.level.offsets[rule.node + 1] - rule.s.level.offsets[rule.node]);
+        const u64 hub = rule.s.chunks[2 * (first_chunk + at)], number = rule.s.chunks[2 * (first_chunk + at) + 1];
+        if (!rule.begin(rule.s.list[begin + hub])) continue;
+        const u64 degree = rule.s.level.offsets[rule.node + 1] - rule.s.level.offsets[rule.node];
+        const u64 table = rule.s.table_begin[2 * (begin - hub_first + hub)];
+        const u64 slots = slots_for(degree), parts = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
         Best best;
         best.clear();
         u64 mine = 0;
-        for (u64 slot = table + threadIdx.x; slot < table + slots; slot += blockDim.x) {
+        const u64 end = table + slots * (number + 1) / parts;
+        for (u64 slot = table + slots * number / parts + threadIdx.x; slot < end; slot += blockDim.x) {
             const u32 key = rule.s.table_keys[slot];
             if (key == NO_COMMUNITY) continue;
             const u64 sum = rule.s.table_sums[slot];
@@ -447,7 +458,33 @@ template <class Rule> __device__ __forceinline__ void decide_hubs(Rule rule, u64
             }
         }
         merge_block(best, mine);
-        if (threadIdx.x == 0) rule.decide(begin + at, best, mine);
+        if (threadIdx.x == 0) rule.s.partials[first_chunk + at] = Partial{best, mine};
+    }
+}
+
+// A warp a hub: the best of its chunks.
+template <class Rule> __device__ __forceinline__ void decide_hubs(Rule rule, u64 begin, u64 count, u64 hub_first) {
+    for (u64 at = thread_in_grid() / WARP; at < count; at += threads_in_grid() / WARP) {
+        if (!rule.begin(rule.s.list[begin + at])) {
+            if (lane_id() == 0) rule.s.to[begin + at] = NO_COMMUNITY;
+            continue;
+        }
+        const u64 degree = rule.s.level.offsets[rule.node + 1] - rule.s.level.offsets[rule.node];
+        const u64 first = rule.s.table_begin[2 * (begin - hub_first + at) + 1], parts = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
+        Best best;
+        best.clear();
+        u64 mine = 0;
+        for (u64 i = first + lane_id(); i < first + parts; i += WARP) {
+            const Partial part = rule.s.partials[i];
+            mine += part.mine;
+            if (best.is_below(part.best.score, part.best.community)) best = part.best;
+        }
+        __syncwarp();
+        for (u32 by = 16; by > 0; by /= 2) {
+            mine += Shuffle<u64>::from(mine, lane_id() ^ by);
+            best.merge_lane(lane_id() ^ by);
+        }
+        if (lane_id() == 0) rule.decide(begin + at, best, mine);
     }
 }
 
@@ -503,8 +540,8 @@ __device__ __forceinline__ void mark_chunks(const CommunitySearch* search, u64 b
     }
 }
 
-__device__ __forceinline__ u32 bin_of(u64 degree, u64 most) {
-    return degree <= 8 ? 0 : degree <= 32 ? 1 : degree <= WARP_SLOTS / 2 ? 2 : degree <= most ? 3 : 4;
+__device__ __forceinline__ u32 bin_of(u64 degree, const CommunitySearch& s) {
+    return degree <= 8 ? 0 : degree <= 32 ? 1 : degree <= WARP_SLOTS / 2 ? 2 : degree <= s.some ? 3 : degree <= s.most ? 4 : BINS - 1;
 }
 
 // Whether a node is looked at in a sweep.
@@ -522,11 +559,11 @@ template <bool REFINE> __device__ __forceinline__ void count_classes(const Commu
     for (u64 v = thread_in_grid(); v < rule.s.level.nodes; v += threads_in_grid()) {
         const u64 degree = rule.s.level.offsets[v + 1] - rule.s.level.offsets[v];
         if (degree == 0 || !is_wanted<REFINE>(rule, (u32)v)) continue;
-        const u32 own_class = (u32)class_of(rule.s.key, sweep, (u32)v), bin = bin_of(degree, rule.s.most);
+        const u32 own_class = (u32)class_of(rule.s.key, sweep, (u32)v), bin = bin_of(degree, rule.s);
         atomicAdd(&local[own_class * BINS + bin], 1u);
         if (bin == BINS - 1) {
-            atomicAdd(&counts[own_class * CLASS_COUNTS + 5], (degree + CHUNK_ARCS - 1) / CHUNK_ARCS);
-            atomicAdd(&counts[own_class * CLASS_COUNTS + 6], slots_for(degree));
+            atomicAdd(&counts[own_class * CLASS_COUNTS + HUB_CHUNKS], (degree + CHUNK_ARCS - 1) / CHUNK_ARCS);
+            atomicAdd(&counts[own_class * CLASS_COUNTS + HUB_SLOTS], slots_for(degree));
         }
     }
     __syncthreads();
@@ -548,9 +585,9 @@ __device__ __forceinline__ void class_begins(const u64* counts, u64* begins, u64
         }
     }
     for (u32 i = 0; i < CLASSES; i++) {
-        begins[i * CLASS_COUNTS + 5] = chunk;
-        chunk += counts[i * CLASS_COUNTS + 5];
-        begins[i * CLASS_COUNTS + 6] = 0;
+        begins[i * CLASS_COUNTS + HUB_CHUNKS] = chunk;
+        chunk += counts[i * CLASS_COUNTS + HUB_CHUNKS];
+        begins[i * CLASS_COUNTS + HUB_SLOTS] = 0;
     }
     for (u32 i = 0; i < ALL_COUNTS; i++) cursors[i] = begins[i];
 }
@@ -575,7 +612,7 @@ template <bool REFINE> __device__ __forceinline__ void fill_classes(const Commun
             if (v >= rule.s.level.nodes) continue;
             const u64 degree = rule.s.level.offsets[v + 1] - rule.s.level.offsets[v];
             if (degree == 0 || !is_wanted<REFINE>(rule, (u32)v)) continue;
-            which[r] = (u32)class_of(rule.s.key, sweep, (u32)v) * BINS + bin_of(degree, rule.s.most);
+            which[r] = (u32)class_of(rule.s.key, sweep, (u32)v) * BINS + bin_of(degree, rule.s);
             rank[r] = atomicAdd(&local[which[r]], 1u);
         }
         __syncthreads();
@@ -594,8 +631,9 @@ template <bool REFINE> __device__ __forceinline__ void fill_classes(const Commun
             const u32 own_class = which[r] / BINS;
             const u64 degree = rule.s.level.offsets[v + 1] - rule.s.level.offsets[v];
             const u64 chunks = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
-            rule.s.table_begin[at - hub_first] = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + 6], slots_for(degree));
-            const u64 chunk = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + 5], chunks);
+            rule.s.table_begin[2 * (at - hub_first)] = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + HUB_SLOTS], slots_for(degree));
+            const u64 chunk = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + HUB_CHUNKS], chunks);
+            rule.s.table_begin[2 * (at - hub_first) + 1] = chunk;
             for (u64 c = 0; c < chunks; c++) {
                 rule.s.chunks[2 * (chunk + c)] = at - begins[own_class * CLASS_COUNTS + BINS - 1];
                 rule.s.chunks[2 * (chunk + c) + 1] = c;

@@ -224,16 +224,19 @@ __device__ __forceinline__ void pair_communities(CommunityLevel level, const u32
     }
 }
 
-// How many runs of equal keys begin in each tile of ARC_TILE keys. The keys ascend.
+// The lanes of a warp at whose keys a run of equal keys begins. The keys ascend.
+__device__ __forceinline__ u32 run_heads(const u64* keys, u64 count, u64 at) {
+    return __ballot_sync(ALL_LANES, at < count && (at == 0 || keys[at] != keys[at - 1]));
+}
+
+// How many runs of equal keys begin in each tile of ARC_TILE keys. A warp takes an eighth of a tile.
 __device__ __forceinline__ void count_runs(const u64* keys, u64 count, u32* counts) {
     for (u64 tile = blockIdx.x; tile * ARC_TILE < count; tile += gridDim.x) {
+        const u64 first = tile * ARC_TILE + (u64)warp_id() * (WARP * ARC_ITEMS) + lane_id();
         u32 own = 0;
-        for (u32 i = 0; i < ARC_ITEMS; i++) {
-            const u64 at = tile * ARC_TILE + (u64)threadIdx.x * ARC_ITEMS + i;
-            own += at < count && (at == 0 || keys[at] != keys[at - 1]);
-        }
+        for (u32 i = 0; i < ARC_ITEMS; i++) own += (u32)__popc(run_heads(keys, count, first + i * WARP));
         u32 all;
-        sum_before(own, &all);
+        sum_before(lane_id() == 0 ? own : 0, &all);
         if (threadIdx.x == 0) counts[tile] = all;
     }
 }
@@ -241,20 +244,24 @@ __device__ __forceinline__ void count_runs(const u64* keys, u64 count, u32* coun
 // The key and the first position of each run; `before` are the runs before each tile.
 __device__ __forceinline__ void write_runs(const u64* keys, u64 count, const u64* before, u64* run_keys, u32* run_begins) {
     for (u64 tile = blockIdx.x; tile * ARC_TILE < count; tile += gridDim.x) {
-        u32 own = 0;
+        const u64 first = tile * ARC_TILE + (u64)warp_id() * (WARP * ARC_ITEMS) + lane_id();
+        u32 heads[ARC_ITEMS], own = 0;
+#pragma unroll
         for (u32 i = 0; i < ARC_ITEMS; i++) {
-            const u64 at = tile * ARC_TILE + (u64)threadIdx.x * ARC_ITEMS + i;
-            own += at < count && (at == 0 || keys[at] != keys[at - 1]);
+            heads[i] = run_heads(keys, count, first + i * WARP);
+            own += (u32)__popc(heads[i]);
         }
         u32 all;
-        u64 run = before[tile] + sum_before(own, &all);
+        u64 run = before[tile] + __shfl_sync(ALL_LANES, sum_before(lane_id() == 0 ? own : 0, &all), 0);
+#pragma unroll
         for (u32 i = 0; i < ARC_ITEMS; i++) {
-            const u64 at = tile * ARC_TILE + (u64)threadIdx.x * ARC_ITEMS + i;
-            if (at < count && (at == 0 || keys[at] != keys[at - 1])) {
-                run_keys[run] = keys[at];
-                run_begins[run] = (u32)at;
-                run++;
+            const u64 at = first + i * WARP;
+            if (heads[i] >> lane_id() & 1) {
+                const u64 to = run + (u32)__popc(heads[i] & ((1u << lane_id()) - 1));
+                run_keys[to] = keys[at];
+                run_begins[to] = (u32)at;
             }
+            run += (u32)__popc(heads[i]);
         }
     }
 }

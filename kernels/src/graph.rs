@@ -1,15 +1,18 @@
 //! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
 //! the passes of the modules here.
 
+pub mod betweenness;
 pub mod build;
 pub mod communities;
 pub mod components;
 pub mod cores;
+pub mod layout;
 pub mod levels;
 pub mod paths;
 pub mod rank;
 mod rows;
 pub mod search;
+pub mod similarity;
 pub mod simple;
 pub mod triangles;
 

@@ -49,6 +49,9 @@ headers! {
     GRAPH_COMMUNITIES "graph_communities.cuh" needs [PRELUDE, PTX]
     GRAPH_SIMPLE "graph_simple.cuh" needs [GRAPH_ARCS]
     GRAPH_TRIANGLES "graph_triangles.cuh" needs [PRELUDE, PTX]
+    GRAPH_BETWEENNESS "graph_betweenness.cuh" needs [PRELUDE]
+    GRAPH_SIMILARITY "graph_similarity.cuh" needs [PRELUDE]
+    GRAPH_LAYOUT "graph_layout.cuh" needs [PRELUDE]
     GRAPH_CORES "graph_cores.cuh" needs [PRELUDE, PTX]
     GRAPH_LEVELS "graph_levels.cuh" needs [GRAPH_ARCS, GRAPH_COMMUNITIES]
 }

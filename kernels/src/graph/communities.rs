@@ -11,16 +11,22 @@ use crate::library::Context;
 /// Classes of nodes that decide by one snapshot.
 pub const CLASSES: usize = 16;
 
-const BINS: usize = 5;
-const CLASS_COUNTS: usize = 7;
+const BINS: usize = 6;
+const HUBS: usize = BINS - 1;
+const HUB_CHUNKS: usize = 6;
+const HUB_SLOTS: usize = 7;
+const CLASS_COUNTS: usize = 8;
 const ALL_COUNTS: usize = CLASSES * CLASS_COUNTS;
 const GAIN_SLOTS: usize = 128;
 const CHUNK_ARCS: u64 = 4096;
+/// Bytes of `Partial`.
+const PARTIAL_BYTES: u64 = 32;
 
-/// Arcs of a node at most that one block looks at alone. A hash table of twice as many slots is in its shared memory.
-const MOST: u64 = 2048;
+/// Arcs of a node at most that one block looks at alone, with much and with little shared memory: a hash table of at least
+/// twice as many slots.
+const MOST: [u64; 2] = [512, 2048];
 /// Smaller, so that tests have hubs.
-const MOST_EMULATED: u64 = 160;
+const MOST_EMULATED: [u64; 2] = [144, 200];
 
 macro_rules! search_kernels {
     ($constant:ident, $weighted:literal, $refine:literal) => {
@@ -90,6 +96,18 @@ macro_rules! search_kernels {
                              u64 hub_first",
                 call: concat!(
                     "add_chunks<CommunityRule<",
+                    $weighted,
+                    ", ",
+                    $refine,
+                    ">>({search, sweep, own}, begin, first_chunk, count, hub_first)"
+                ),
+            },
+            Kernel {
+                name: "read_chunks_",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 first_chunk, u64 count, \
+                             u64 hub_first",
+                call: concat!(
+                    "read_chunks<CommunityRule<",
                     $weighted,
                     ", ",
                     $refine,
@@ -178,11 +196,10 @@ impl SweepPlan {
     /// Where the nodes of a class and bin begin, and its chunks.
     fn begin(&self, class: usize, bin: usize) -> u64 {
         let of = |class: usize, bins: std::ops::Range<usize>| bins.map(|b| self.count(class, b)).sum::<u64>();
-        let hubs = BINS - 1;
-        if bin < hubs {
-            return (0..class).map(|c| of(c, 0..hubs)).sum::<u64>() + of(class, 0..bin);
+        if bin < HUBS {
+            return (0..class).map(|c| of(c, 0..HUBS)).sum::<u64>() + of(class, 0..bin);
         }
-        (0..CLASSES).map(|c| of(c, 0..hubs)).sum::<u64>() + (0..class).map(|c| self.count(c, hubs)).sum::<u64>()
+        (0..CLASSES).map(|c| of(c, 0..HUBS)).sum::<u64>() + (0..class).map(|c| self.count(c, HUBS)).sum::<u64>()
     }
 }
 
@@ -191,7 +208,7 @@ pub struct Search<'a> {
     kernels: Kernels<'a>,
     level: &'a CommunityLevel,
     refines: bool,
-    most: u64,
+    most: [u64; 2],
     parameters: Buffer,
     /// Counts of classes, then gains: one read has both.
     counts: Buffer,
@@ -229,15 +246,16 @@ impl<'a> Search<'a> {
         let kernels = Kernels::new(context, &headers::GRAPH_COMMUNITIES, kernels);
         let most = if context.device().is_emulated() { MOST_EMULATED } else { MOST };
         let (nodes, arcs) = (u64::from(level.nodes), u64::from(level.arcs));
-        let hubs = arcs / most + 1;
+        let hubs = arcs / most[1] + 1;
         let refines = whole.is_some();
         let counts = context.zeros(8 * (ALL_COUNTS + 2 * GAIN_SLOTS) as u64)?;
         let (begins, cursors) = (context.allocate(8 * ALL_COUNTS as u64)?, context.allocate(8 * ALL_COUNTS as u64)?);
         let marks = filled(context, nodes.div_ceil(32), u32::MAX)?;
         let (list, to) = (context.allocate(4 * nodes)?, context.allocate(4 * nodes)?);
         let change = refines.then(|| context.allocate(8 * nodes)).transpose()?;
-        let table_begin = context.allocate(8 * hubs)?;
+        let table_begin = context.allocate(16 * hubs)?;
         let chunks = context.allocate(16 * (arcs / CHUNK_ARCS + hubs))?;
+        let partials = context.allocate(PARTIAL_BYTES * (arcs / CHUNK_ARCS + hubs))?;
         let address = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::address);
         let mut words = level.parameter().to_vec();
         words.extend(state.parameter());
@@ -246,9 +264,9 @@ impl<'a> Search<'a> {
         words.extend([address(&change), cursors.address(), counts.address() + 8 * ALL_COUNTS as u64]);
         words.extend([table_begin.address(), chunks.address(), 0, 0]);
         words.extend(whole.map_or([0; 4], |w| w.state.parameter()));
-        words.extend([whole.map_or(0, |w| w.cut.address()), most]);
+        words.extend([whole.map_or(0, |w| w.cut.address()), most[0], most[1], partials.address()]);
         let parameters = context.upload(&words)?;
-        let _scratch = [marks, list, to, table_begin, chunks].into_iter().chain(change).collect();
+        let _scratch = [marks, list, to, table_begin, chunks, partials].into_iter().chain(change).collect();
         let (tables, slots) = (None, 0);
         Ok(Search { kernels, level, refines, most, parameters, counts, begins, cursors, _scratch, tables, slots })
     }
@@ -277,7 +295,7 @@ impl<'a> Search<'a> {
         }
         let mut plan = SweepPlan { number: sweep, counts: [0; ALL_COUNTS] };
         plan.counts.copy_from_slice(&words[..ALL_COUNTS]);
-        self.enlarge((0..CLASSES).map(|class| plan.count(class, 6)).max().unwrap_or(0))?;
+        self.enlarge((0..CLASSES).map(|class| plan.count(class, HUB_SLOTS)).max().unwrap_or(0))?;
         Ok((plan, before))
     }
 
@@ -301,7 +319,7 @@ impl<'a> Search<'a> {
     pub fn run(&self, plan: &SweepPlan, class: usize) -> Result<()> {
         let own = class as u32;
         let sums = if self.level.weights.is_some() { 8 } else { 4 };
-        let hub_first = plan.begin(0, BINS - 1);
+        let hub_first = plan.begin(0, HUBS);
         let decide = |bin: usize| {
             let arguments = Arguments::new().buffer(&self.parameters).value(plan.number).value(own);
             arguments.value(plan.begin(class, bin))
@@ -312,25 +330,29 @@ impl<'a> Search<'a> {
                 self.kernels.over(name, count * lanes, decide(bin).value(count))?;
             }
         }
-        let count = plan.count(class, 3);
-        if count > 0 {
-            // A little more than 48 KiB with weights: the driver allows less without asking, static memory included.
-            let shared = (2 * self.most).next_power_of_two() as u32 * (4 + sums) + 16;
-            let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
-            self.kernels.blocks("decide_block_", blocks, shared, decide(3).value(count))?;
+        for (bin, most) in [(3, self.most[0]), (4, self.most[1])] {
+            let count = plan.count(class, bin);
+            if count > 0 {
+                // Above 48 KiB with weights: the driver allows less without asking, static memory included.
+                let shared = (2 * most).next_power_of_two() as u32 * (4 + sums) + 16;
+                let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
+                self.kernels.blocks("decide_block_", blocks, shared, decide(bin).value(count))?;
+            }
         }
-        let (hubs, chunks) = (plan.count(class, 4), plan.count(class, 5));
-        let first_chunk: u64 = (0..class).map(|c| plan.count(c, 5)).sum();
+        let (hubs, chunks) = (plan.count(class, HUBS), plan.count(class, HUB_CHUNKS));
+        let first_chunk: u64 = (0..class).map(|c| plan.count(c, HUB_CHUNKS)).sum();
         if hubs > 0 {
-            let arguments = decide(4).value(first_chunk).value(chunks).value(hub_first);
-            self.kernels.blocks("add_chunks_", chunks as u32, 0, arguments)?;
-            self.kernels.blocks("decide_hubs_", hubs as u32, 0, decide(4).value(hubs).value(hub_first))?;
+            for name in ["add_chunks_", "read_chunks_"] {
+                let arguments = decide(HUBS).value(first_chunk).value(chunks).value(hub_first);
+                self.kernels.blocks(name, chunks as u32, 0, arguments)?;
+            }
+            self.kernels.over("decide_hubs_", 32 * hubs, decide(HUBS).value(hubs).value(hub_first))?;
         }
         let range = |bin: usize, count: u64| {
             Arguments::new().buffer(&self.parameters).value(plan.begin(class, bin)).value(count)
         };
-        let others: u64 = (0..BINS - 1).map(|bin| plan.count(class, bin)).sum();
-        for (bin, count) in [(0, others), (BINS - 1, hubs)] {
+        let others: u64 = (0..HUBS).map(|bin| plan.count(class, bin)).sum();
+        for (bin, count) in [(0, others), (HUBS, hubs)] {
             if count > 0 {
                 self.kernels.over("move_nodes_", count, range(bin, count))?;
             }
@@ -346,7 +368,7 @@ impl<'a> Search<'a> {
             self.kernels.over("mark_32", 32 * (others - few), range(1, others - few))?;
         }
         if hubs > 0 {
-            let arguments = Arguments::new().buffer(&self.parameters).value(plan.begin(class, 4));
+            let arguments = Arguments::new().buffer(&self.parameters).value(plan.begin(class, HUBS));
             self.kernels.blocks("mark_chunks_", chunks as u32, 0, arguments.value(first_chunk).value(chunks))?;
         }
         Ok(())

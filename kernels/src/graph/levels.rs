@@ -304,6 +304,14 @@ fn sum_of(context: &Context, values: &Buffer, count: u64) -> Result<u64> {
     Ok(out.read_one::<u64>(&context.stream)?)
 }
 
+/// The arcs of each row, a u64 for each; self-loops count `sides` times, 1 or 2.
+///
+/// # Errors
+/// Those of the device.
+pub fn row_lengths(context: &Context, rows: &Csr, sides: u32) -> Result<Buffer> {
+    FixedRows { rows, weights: None }.sums(context, 1, sides, None)
+}
+
 /// Self-loops of rows. Waits for the stream.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::generate::hash;
-use crate::graph::{Graph, Rows};
+use crate::graph::{Graph, Rows, check_node};
 use crate::run::Run;
 
 use brandes::PathSearch;
@@ -56,7 +56,7 @@ const SUMS: usize = 1 << 25;
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.
 pub fn betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
-    let sources = sources(graph, &options.sources)?;
+    let sources = sources(n, &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "betweenness_centrality")?;
     let count = |search: &mut PathSearch<'_>, source: u32, sums: &mut [f64]| {
         search.accumulate(|_, _| {});
@@ -69,16 +69,7 @@ pub fn betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: 
         }
     };
     let mut sums = paths.sums("betweenness_centrality", &sources, n, count, run)?;
-    let k = (sources.len() < n).then_some(sources.len());
-    let scale = Scale { n, k, directed: graph.is_directed(), normalized: options.normalized, ends: options.endpoints };
-    let (of_sources, of_others) = scale.factors();
-    if of_sources == of_others {
-        sums.iter_mut().for_each(|b| *b *= of_others);
-    } else {
-        let mut is_source = vec![false; n];
-        sources.iter().for_each(|s| is_source[*s as usize] = true);
-        sums.iter_mut().zip(is_source).for_each(|(b, is_source)| *b *= if is_source { of_sources } else { of_others });
-    }
+    Scale::of(n, &sources, graph.is_directed(), options).apply(&mut sums, &sources);
     Ok(sums)
 }
 
@@ -91,7 +82,7 @@ pub fn betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: 
 /// # Errors
 /// If a weight is not above 0 where weights count, a source is not a node, or the user stops it.
 pub fn edge_betweenness_centrality(graph: &Graph, options: &BetweennessOptions, run: &Run) -> Result<Vec<f64>, Error> {
-    let sources = sources(graph, &options.sources)?;
+    let sources = sources(graph.nodes(), &options.sources)?;
     let paths = Paths::of(graph, options.weighted, "edge_betweenness_centrality")?;
     let edges = &paths.simple.out_rows().edges;
     let count = |search: &mut PathSearch<'_>, _: u32, sums: &mut [f64]| {
@@ -109,8 +100,8 @@ pub fn edge_betweenness_centrality(graph: &Graph, options: &BetweennessOptions, 
     Ok(sums)
 }
 
-fn sources(graph: &Graph, sources: &Sources) -> Result<Vec<u32>, Error> {
-    let n = graph.nodes();
+/// The sources that are asked for, of so many nodes.
+pub(crate) fn sources(n: usize, sources: &Sources) -> Result<Vec<u32>, Error> {
     match sources {
         Sources::All => Ok((0..n as u32).collect()),
         Sources::Sample { k, seed } => {
@@ -125,7 +116,7 @@ fn sources(graph: &Graph, sources: &Sources) -> Result<Vec<u32>, Error> {
         Sources::Nodes(nodes) => {
             let mut seen = std::collections::HashSet::new();
             for node in nodes {
-                graph.check_node(*node)?;
+                check_node(n, *node)?;
                 if !seen.insert(*node) {
                     return Err(Error::parameter(format!("the source {node} occurs twice, expected different nodes")));
                 }
@@ -136,7 +127,7 @@ fn sources(graph: &Graph, sources: &Sources) -> Result<Vec<u32>, Error> {
 }
 
 /// Factors of NetworkX's `_rescale`, since 3.5.
-struct Scale {
+pub(crate) struct Scale {
     n: usize,
     /// Number of sources. `None`: all nodes.
     k: Option<usize>,
@@ -146,6 +137,24 @@ struct Scale {
 }
 
 impl Scale {
+    /// The scale of the sums of nodes over these sources.
+    pub fn of(n: usize, sources: &[u32], directed: bool, options: &BetweennessOptions) -> Scale {
+        let k = (sources.len() < n).then_some(sources.len());
+        Scale { n, k, directed, normalized: options.normalized, ends: options.endpoints }
+    }
+
+    /// Scales the sums of nodes.
+    pub fn apply(&self, sums: &mut [f64], sources: &[u32]) {
+        let (of_sources, of_others) = self.factors();
+        if of_sources == of_others {
+            sums.iter_mut().for_each(|b| *b *= of_others);
+            return;
+        }
+        let mut is_source = vec![false; self.n];
+        sources.iter().for_each(|s| is_source[*s as usize] = true);
+        sums.iter_mut().zip(is_source).for_each(|(b, is_source)| *b *= if is_source { of_sources } else { of_others });
+    }
+
     /// The factor of nodes that are sources, and that of others.
     fn factors(&self) -> (f64, f64) {
         let pairs = if self.ends { self.n } else { self.n.saturating_sub(1) } as f64;

@@ -4,15 +4,18 @@
 //! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
 //! `kernels/src/graph`; loops are here.
 
+pub mod betweenness;
 pub mod cluster;
 pub mod community;
 pub mod components;
 pub mod cores;
 pub mod degree;
 pub mod index;
+pub mod layout;
 pub mod link_analysis;
 mod rounds;
 pub mod shortest_paths;
+pub mod similarity;
 pub mod traversal;
 mod values;
 

@@ -311,10 +311,7 @@ impl Graph {
     /// # Errors
     /// If it is not.
     pub fn check_node(&self, node: u32) -> Result<(), Error> {
-        match (node as usize) < self.nodes() {
-            true => Ok(()),
-            false => Err(Error::new("node", format!("no node {node}: the graph has {} nodes", self.nodes()))),
-        }
+        check_node(self.nodes(), node)
     }
 
     /// The error if a weight is negative.
@@ -359,6 +356,13 @@ impl Graph {
 impl Weights {
     fn new(edge: Vec<f64>) -> Self {
         Weights { edge, out: OnceLock::new(), into: OnceLock::new(), simple: OnceLock::new() }
+    }
+}
+
+pub(crate) fn check_node(nodes: usize, node: u32) -> Result<(), Error> {
+    match (node as usize) < nodes {
+        true => Ok(()),
+        false => Err(Error::new("node", format!("no node {node}: the graph has {nodes} nodes"))),
     }
 }
 

@@ -1,17 +1,17 @@
 //! Positions of nodes in the plane.
 
 mod force_atlas;
-mod repulsion;
+pub(crate) mod repulsion;
 mod spectral;
 mod spring;
 
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::graph::Graph;
 use crate::parallel;
 use crate::random::Philox;
 
+pub(crate) use force_atlas::Speed;
 pub use force_atlas::{ForceAtlas2, forceatlas2_layout};
 pub use spectral::{Spectral, spectral_layout};
 pub use spring::{Spring, spring_layout};
@@ -56,8 +56,7 @@ fn mean(positions: &[Point]) -> Point {
 }
 
 /// Positions to begin with: the given ones, or random ones in the unit square (Philox).
-fn start(graph: &Graph, given: Option<&[Point]>, seed: u64) -> Result<Vec<Point>, Error> {
-    let n = graph.nodes();
+pub(crate) fn start(n: usize, given: Option<&[Point]>, seed: u64) -> Result<Vec<Point>, Error> {
     let Some(given) = given else {
         let random = Philox::new(seed);
         return Ok(parallel::fill(n, |v| random.uniform(0, v as u64)));

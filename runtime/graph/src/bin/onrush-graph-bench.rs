@@ -9,11 +9,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Device, Emulation, Options, Owner, compile_for};
+use onrush_graph::betweenness::{self, BetweennessOptions, Sources};
 use onrush_graph::community::{self, CommunityOptions};
 use onrush_graph::device::index::{DeviceIndex, index};
 use onrush_graph::device::{self, DeviceGraph, DeviceValues};
+use onrush_graph::layout::{ForceAtlas2, forceatlas2_layout};
 use onrush_graph::link_analysis::{Hits, PageRank};
-use onrush_graph::{Graph, Run, cluster, components, cores, generate, link_analysis, shortest_paths, traversal};
+use onrush_graph::{
+    Graph, Run, cluster, components, cores, generate, link_analysis, shortest_paths, similarity, traversal,
+};
 use onrush_kernels::graph::build::EdgeColumns;
 use onrush_kernels::{Column, Context, Library, Scalar};
 use rayon::prelude::*;
@@ -45,6 +49,8 @@ const PEERS: &[(&str, u32, f64, f64)] = &[
     ("leiden", 20, 530.0, 27.0),
     ("triangles", 20, 99.0, 99.0),
     ("core number", 20, 185.0, 185.0),
+    ("betweenness, 100 sources", 20, 821.0, 821.0),
+    ("forceatlas2, 100 iterations", 20, 1606.0, 1606.0),
     ("build", 23, 92.6, 93.0),
     ("pagerank", 23, 41.8, 42.0),
     ("build and pagerank", 23, 134.4, 41.0),
@@ -273,6 +279,19 @@ fn check(context: &Context, scale: u32) -> Result<bool, AnyError> {
     say("triangles", device::cluster::triangles(graph, context, &run)?.download(context)? == expected);
     let expected = cluster::clustering(&host, false, &run)?;
     say("clustering", device::cluster::clustering(&plain, false, context, &run)?.download(context)? == expected);
+    let options = BetweennessOptions { sources: Sources::Sample { k: 20, seed: 1 }, ..BetweennessOptions::default() };
+    let expected = betweenness::betweenness_centrality(&host, &options, &run)?;
+    let found = device::betweenness::betweenness_centrality(&plain, &options, context, &run)?;
+    say("betweenness", near(&found.download(context)?, &expected, 1e-9));
+    let pairs: Vec<(u32, u32)> = (0..ids.len() as u32 / 2).map(|v| (v, v + 1)).collect();
+    let expected = similarity::adamic_adar_index(&host, Some(&pairs), &run)?.values;
+    let found = device::similarity::adamic_adar_index(graph, &pairs, context, &run)?;
+    say("adamic_adar", near(&found.download(context)?, &expected, 1e-12));
+    let options = ForceAtlas2 { max_iter: 1, ..ForceAtlas2::default() };
+    let expected = forceatlas2_layout(&host, &options, None, &run)?;
+    let found = device::layout::forceatlas2_layout(&plain, &options, None, context, &run)?.download(context)?;
+    let (found, expected) = (found.as_flattened(), expected.as_flattened());
+    say("forceatlas2, one iteration", near(found, expected, 1e-6));
     let expected = cores::core_number(&host, &run)?;
     say("core number", device::cores::core_number(graph, context, &run)?.download(context)? == expected);
     Ok(good)
@@ -368,6 +387,19 @@ fn measure(context: &Context, scale: u32, arguments: &Arguments) -> Result<(), A
         }
     }
     table.time("triangles", || Ok(device::cluster::triangles(&plain, context, &run)?))?;
+    if scale < 23 {
+        let sources = Sources::Sample { k: 100, seed: 1 };
+        let options = BetweennessOptions { sources, ..BetweennessOptions::default() };
+        let betweenness = || Ok(device::betweenness::betweenness_centrality(&plain, &options, context, &run)?);
+        table.time("betweenness, 100 sources", betweenness)?;
+        let options = ForceAtlas2::default();
+        let layout = || Ok(device::layout::forceatlas2_layout(&plain, &options, None, context, &run)?);
+        table.time("forceatlas2, 100 iterations", layout)?;
+    }
+    let node = |i: u64| (generate::hash(3, i) % plain.nodes().max(1) as u64) as u32;
+    let pairs: Vec<(u32, u32)> = (0..1_000_000).map(|i| (node(2 * i), node(2 * i + 1))).collect();
+    let jaccard = || Ok(device::similarity::jaccard_coefficient(&plain, &pairs, context, &run)?);
+    table.time("jaccard, 1e6 pairs", jaccard)?;
     table.time("core number", || Ok(device::cores::core_number(&plain, context, &run)?))?;
     Ok(())
 }

@@ -45,6 +45,18 @@ impl Default for ForceAtlas2 {
     }
 }
 
+impl ForceAtlas2 {
+    /// The error if a parameter is out of range.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        check_positive("jitter_tolerance", self.jitter_tolerance)?;
+        check_positive("scaling_ratio", self.scaling_ratio)?;
+        match self.gravity.is_finite() {
+            true => Ok(()),
+            false => Err(Error::parameter(format!("the gravity is {}, expected a finite number", self.gravity))),
+        }
+    }
+}
+
 /// Positions by attraction along edges, repulsion of all pairs and gravity (Jacomy, Venturini, Heymann and Bastian
 /// 2014), step by step as `forceatlas2_layout` of NetworkX: mass is the degree + 1, and swing and traction compare
 /// positions with forces.
@@ -60,20 +72,16 @@ pub fn forceatlas2_layout(
     pos: Option<&[Point]>,
     run: &Run,
 ) -> Result<Vec<Point>, Error> {
-    check_positive("jitter_tolerance", options.jitter_tolerance)?;
-    check_positive("scaling_ratio", options.scaling_ratio)?;
-    if !options.gravity.is_finite() {
-        return Err(Error::parameter(format!("the gravity is {}, expected a finite number", options.gravity)));
-    }
+    options.check()?;
     let n = graph.nodes();
-    let mut positions = start(graph, pos, options.seed)?;
+    let mut positions = start(n, pos, options.seed)?;
     let (out, into) = (graph.out_rows(), graph.in_rows());
     let mass = out.each(|v| match graph.is_directed() {
         true => out.len(v) + into.len(v) + 1,
         false => out.len(v) + loops_of(out, v) + 1,
     });
     let mass: Vec<f64> = mass.into_iter().map(|m| m as f64).collect();
-    let mut speed = Speed { speed: 1.0, efficiency: 1.0, swing: 1.0, traction: 1.0 };
+    let mut speed = Speed::default();
     for iteration in 0..if n == 0 { 0 } else { options.max_iter } {
         run.stage(format!("forceatlas2_layout: iteration {} of at most {}", iteration + 1, options.max_iter));
         (run.steps)(iteration as u64, options.max_iter as u64);
@@ -96,8 +104,7 @@ pub fn forceatlas2_layout(
             let (p, u) = (positions[v], update[v]);
             mass[v] * (p[0] + sign * u[0]).hypot(p[1] + sign * u[1])
         };
-        speed.swing += parallel::sum(n, |v| length(v, -1.0));
-        speed.traction += 0.5 * parallel::sum(n, |v| length(v, 1.0));
+        speed.add(parallel::sum(n, |v| length(v, -1.0)), 0.5 * parallel::sum(n, |v| length(v, 1.0)));
         speed.change(n as f64, options.jitter_tolerance);
         let step = parallel::fill(n, |v| {
             let swinging = mass[v] * update[v][0].hypot(update[v][1]);
@@ -132,16 +139,32 @@ fn attraction(graph: &Graph, options: &ForceAtlas2, node: u32, positions: &[Poin
 }
 
 /// How far nodes may go.
-struct Speed {
+pub(crate) struct Speed {
     speed: f64,
     efficiency: f64,
     swing: f64,
     traction: f64,
 }
 
+impl Default for Speed {
+    fn default() -> Self {
+        Speed { speed: 1.0, efficiency: 1.0, swing: 1.0, traction: 1.0 }
+    }
+}
+
 impl Speed {
+    pub fn speed(&self) -> f64 {
+        self.speed
+    }
+
+    /// Adds the sums over all nodes of an iteration.
+    pub fn add(&mut self, swing: f64, traction: f64) {
+        self.swing += swing;
+        self.traction += traction;
+    }
+
     /// `estimate_factor` of NetworkX, which is Gephi's rule with sums over all iterations so far.
-    fn change(&mut self, n: f64, tolerance: f64) {
+    pub fn change(&mut self, n: f64, tolerance: f64) {
         let best = 0.05 * n.sqrt();
         let other = (best * self.traction / (n * n)).min(10.0);
         let mut jitter = tolerance * best.sqrt().max(other);

@@ -11,10 +11,10 @@ use crate::generate::hash;
 use crate::run::Run;
 
 /// Up to so many points all pairs are added up.
-pub(super) const EXACT: usize = 2048;
+pub(crate) const EXACT: usize = 2048;
 
 /// A cell is far if its side is less than this times its distance.
-const THETA: f64 = 0.9;
+pub(crate) const THETA: f64 = 0.9;
 
 /// Points of a leaf.
 const LEAF: usize = 12;

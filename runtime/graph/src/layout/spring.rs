@@ -58,7 +58,7 @@ impl Default for Spring {
 /// or the user stops it.
 pub fn spring_layout(graph: &Graph, options: &Spring, pos: Option<&[Point]>, run: &Run) -> Result<Vec<Point>, Error> {
     let n = graph.nodes();
-    let mut positions = start(graph, pos, options.seed)?;
+    let mut positions = start(n, pos, options.seed)?;
     if let Some(k) = options.k {
         check_positive("k", k)?;
     }
