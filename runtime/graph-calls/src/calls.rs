@@ -5,8 +5,8 @@ pub(crate) mod communities;
 mod components;
 mod degrees;
 mod distances;
-mod layouts;
-mod pairs;
+pub(crate) mod layouts;
+pub(crate) mod pairs;
 pub(crate) mod paths;
 
 use std::sync::Arc;

@@ -3,13 +3,14 @@
 use arrow::array::RecordBatch;
 use onrush_graph::device::{self, DeviceError, DeviceGraph};
 use onrush_graph::Run;
+use onrush_graph::similarity::Scores;
 use onrush_kernels::Context;
 use onrush_wire::Diagnostic;
 use onrush_wire::graph::GraphCall;
 
 use crate::arguments::{Arguments, Columns, counts, floats, scalar};
-use crate::calls::centrality::{with_hits, with_pagerank};
-use crate::calls::{batch, communities, paths};
+use crate::calls::centrality::{betweenness_options, with_hits, with_pagerank};
+use crate::calls::{batch, communities, layouts, pairs, paths};
 use crate::error::diagnose;
 use crate::index::Index;
 use crate::numbering::MISSING;
@@ -51,6 +52,19 @@ const TAKEN: &[(&str, &[&str])] = &[
     ("clustering", &[]),
     ("transitivity", &[]),
     ("core_number", &[]),
+    ("betweenness_centrality", &["k", "seed", "normalized", "endpoints"]),
+    ("common_neighbors", &["pairs", "top"]),
+    ("jaccard_coefficient", &["pairs", "top"]),
+    ("overlap", &["pairs", "top"]),
+    ("sorensen", &["pairs", "top"]),
+    ("cosine", &["pairs", "top"]),
+    ("adamic_adar_index", &["pairs", "top"]),
+    ("resource_allocation_index", &["pairs", "top"]),
+    ("preferential_attachment", &["pairs", "top"]),
+    (
+        "forceatlas2_layout",
+        &["max_iter", "jitter_tolerance", "scaling_ratio", "gravity", "distributed_action", "strong_gravity", "linlog", "seed", "pos"],
+    ),
     ("louvain_communities", &["resolution", "threshold", "max_level", "seed"]),
     ("leiden_communities", &["resolution", "max_level", "seed"]),
 ];
@@ -59,7 +73,9 @@ const TAKEN: &[(&str, &[&str])] = &[
 pub fn runs_on_device(call: &GraphCall) -> bool {
     let given = call.params.iter().map(|(name, _)| name).chain(call.frames.iter().map(|(name, _)| name));
     let taken = TAKEN.iter().find(|(name, _)| *name == call.algorithm);
-    taken.is_some_and(|(_, names)| given.into_iter().all(|name| names.contains(&name.as_str())))
+    // Without pairs the host walks over all pairs at distance 2.
+    let is_complete = taken.is_some_and(|(_, names)| !names.contains(&"pairs") || !call.frames.is_empty());
+    is_complete && taken.is_some_and(|(_, names)| given.into_iter().all(|name| names.contains(&name.as_str())))
 }
 
 /// The result of a call for which [`runs_on_device`] holds. `graph` is the graph of the index on the device.
@@ -138,6 +154,31 @@ fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Resu
             };
             args.one("community", counts(found.download(context)?))
         }
-        other => return Err(crate::error::internal(format!("no device runs `{other}`")).into()),
+        "betweenness_centrality" => {
+            let options = betweenness_options(args);
+            let found = device::betweenness::betweenness_centrality(graph, &options, context, run).map_err(error)?;
+            args.one(name, floats(found.download(context)?))
+        }
+        "forceatlas2_layout" => {
+            let (pos, options) = (args.points("pos")?, layouts::force_atlas_options(args));
+            let found = device::layout::forceatlas2_layout(graph, &options, pos.as_deref(), context, run);
+            layouts::positions(args, &found.map_err(error)?.download(context)?)
+        }
+        _ => {
+            let score = match name {
+                "common_neighbors" => device::similarity::common_neighbors,
+                "jaccard_coefficient" => device::similarity::jaccard_coefficient,
+                "overlap" => device::similarity::overlap,
+                "sorensen" => device::similarity::sorensen,
+                "cosine" => device::similarity::cosine,
+                "adamic_adar_index" => device::similarity::adamic_adar_index,
+                "resource_allocation_index" => device::similarity::resource_allocation_index,
+                "preferential_attachment" => device::similarity::preferential_attachment,
+                other => return Err(crate::error::internal(format!("no device runs `{other}`")).into()),
+            };
+            let pairs = args.pairs("pairs")?.unwrap_or_default();
+            let values = score(graph, &pairs, context, run).map_err(error)?.download(context)?;
+            pairs::result(args, &Scores { pairs, values })?
+        }
     })
 }

@@ -65,11 +65,13 @@ fn a_device_gives_what_the_host_gives() {
     let both = [plain("pagerank"), plain("hits"), source("bfs"), source("single_source_dijkstra")];
     let undirected = ["connected_components", "triangles", "clustering", "transitivity"].map(plain);
     let communities = ["louvain_communities", "leiden_communities"].map(seeded);
+    let sampled = |name: &str| (name.to_string(), vec![("k", Value::Int(40)), ("seed", Value::Int(3))]);
     let loop_free = |call: &str| call == "core_number";
     let mut calls: Vec<(bool, (String, Vec<(&str, Value)>))> = Vec::new();
     for directed in [false, true] {
         calls.extend(both.iter().map(|call| (directed, call.clone())));
     }
+    calls.extend([(true, sampled("betweenness_centrality")), (false, sampled("betweenness_centrality"))]);
     calls.push((true, plain("weakly_connected_components")));
     calls.extend(undirected.into_iter().chain(communities).chain([plain("core_number")]).map(|call| (false, call)));
     for (directed, (name, params)) in calls {

@@ -1,9 +1,10 @@
 //! Positions of nodes.
 
-use onrush_graph::{Error, layout};
+use onrush_graph::layout::{self, Point};
+use onrush_graph::Error;
 
 use super::Found;
-use crate::arguments::{Arguments, floats};
+use crate::arguments::{Arguments, Columns, floats};
 use crate::error::plan_error;
 
 pub fn columns(args: &Arguments<'_>) -> Found {
@@ -42,22 +43,32 @@ pub fn columns(args: &Arguments<'_>) -> Found {
         }
         "forceatlas2_layout" => {
             let pos = args.points("pos")?;
-            let default = layout::ForceAtlas2::default();
-            let options = layout::ForceAtlas2 {
-                max_iter: args.count("max_iter", default.max_iter),
-                jitter_tolerance: args.float("jitter_tolerance", default.jitter_tolerance),
-                scaling_ratio: args.float("scaling_ratio", default.scaling_ratio),
-                gravity: args.float("gravity", default.gravity),
-                distributed_action: args.flag("distributed_action", default.distributed_action),
-                strong_gravity: args.flag("strong_gravity", default.strong_gravity),
-                linlog: args.flag("linlog", default.linlog),
-                weighted: args.flag("weighted", default.weighted),
-                seed: args.seed(),
-            };
+            let options = force_atlas_options(args);
             layout::forceatlas2_layout(graph, &options, pos.as_deref(), run).map_err(error)?
         }
         _ => return Ok(None),
     };
+    Ok(Some(positions(args, &points)))
+}
+
+/// The columns of positions, by node.
+pub(crate) fn positions(args: &Arguments<'_>, points: &[Point]) -> Columns {
     let axis = |k: usize| floats(points.iter().map(|point| point[k]).collect());
-    Ok(Some(args.by_node(vec![("x", axis(0)), ("y", axis(1))])))
+    args.by_node(vec![("x", axis(0)), ("y", axis(1))])
+}
+
+/// The options of a call of `forceatlas2_layout`.
+pub(crate) fn force_atlas_options(args: &Arguments<'_>) -> layout::ForceAtlas2 {
+    let default = layout::ForceAtlas2::default();
+    layout::ForceAtlas2 {
+        max_iter: args.count("max_iter", default.max_iter),
+        jitter_tolerance: args.float("jitter_tolerance", default.jitter_tolerance),
+        scaling_ratio: args.float("scaling_ratio", default.scaling_ratio),
+        gravity: args.float("gravity", default.gravity),
+        distributed_action: args.flag("distributed_action", default.distributed_action),
+        strong_gravity: args.flag("strong_gravity", default.strong_gravity),
+        linlog: args.flag("linlog", default.linlog),
+        weighted: args.flag("weighted", default.weighted),
+        seed: args.seed(),
+    }
 }

@@ -1,9 +1,10 @@
 //! Scores of pairs of nodes.
 
-use onrush_graph::similarity;
+use onrush_graph::similarity::{self, Scores};
+use onrush_wire::Diagnostic;
 
 use super::Found;
-use crate::arguments::{Arguments, floats};
+use crate::arguments::{Arguments, Columns, floats};
 
 pub fn columns(args: &Arguments<'_>) -> Found {
     let name = args.call.algorithm.as_str();
@@ -20,6 +21,12 @@ pub fn columns(args: &Arguments<'_>) -> Found {
     };
     let pairs = args.pairs("pairs")?;
     let found = score(args.graph(), pairs.as_deref(), args.run).map_err(|e| args.failed(&e))?;
+    result(args, &found).map(Some)
+}
+
+/// A row for each pair, or for those of the highest scores.
+pub(crate) fn result(args: &Arguments<'_>, found: &Scores) -> Result<Columns, Diagnostic> {
+    let name = args.call.algorithm.as_str();
     let mut rows: Vec<usize> = (0..found.pairs.len()).collect();
     if let Some(top) = args.call.count("top") {
         // The sort is stable: pairs of one score stay in their order.
@@ -29,5 +36,5 @@ pub fn columns(args: &Arguments<'_>) -> Found {
     let mut columns = args.index.ids_of("u", rows.iter().map(|row| found.pairs[*row].0))?;
     columns.extend(args.index.ids_of("v", rows.iter().map(|row| found.pairs[*row].1))?);
     columns.push((name.to_string(), floats(rows.iter().map(|row| found.values[*row]).collect())));
-    Ok(Some(columns))
+    Ok(columns)
 }
