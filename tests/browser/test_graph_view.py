@@ -20,7 +20,7 @@ CELLS = [
     f'let edges = frame! {{ a: [{", ".join(ENDS[0::2])}], b: [{", ".join(ENDS[1::2])}] }};\n'
     f'let people = frame! {{ id: [{", ".join(map(str, range(34)))}], club: {json.dumps(CLUBS)} }};\n'
     'let v = edges.graph("a", "b").with_nodes(people, "id").view().color("club").size("degree").title("Karate club");\nv',
-    'v.selection().column::<i64>("node").to_vec()',
+    'println!("{:?}", v.selection().column::<i64>("node").to_vec());',
 ]
 
 
@@ -71,7 +71,7 @@ class View:
             }"""
         )
         [output] = cells(self.page)[1]["outputs"]
-        return json.loads("".join(output["data"]["text/plain"]))
+        return json.loads("".join(output["text"]))
 
 
 def test_the_karate_club(page, lab, notebook, outputs_dir):

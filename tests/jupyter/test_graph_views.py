@@ -84,7 +84,7 @@ def test_a_selection_is_a_frame_in_a_later_cell(karate):
     # Another output of the same view hears of it.
     other = View(karate, shown(run_as(karate, "again", "v.clone()"))[GRAPH]["view"])
     assert other.ask("state")["nodes"] == ["33", "0", "7"]
-    view.ask("select", nodes=["1"])
+    view.start("select", nodes=["1"])
     other.read(lambda kind, data: data if data.get("method") == "selected" and data["params"] == {"nodes": ["1"]} else None)
     assert "has no method" in view.fails("destroy")
     assert "parameters are wrong" in view.fails("select", nodes=[1])

@@ -5,6 +5,7 @@ import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
 import { button, el } from "../table/dom.ts";
+import type { Look, Rect } from "./camera.ts";
 import { Graph, type Key, type Saved, search } from "./data.ts";
 import { draw, font, Texts, type Theme } from "./draw.ts";
 import { growth, hit, inBox } from "./hit.ts";
@@ -46,7 +47,7 @@ class GraphView implements Drawn, Scene {
     private readonly texts = new Texts();
     private selected = new Set<number>();
     private node = -1;
-    private box: [number, number, number, number] | null = null;
+    private box: Rect | null = null;
     private boxMode = false;
     private layout: Layout | null = null;
     private playing = 0;
@@ -275,9 +276,15 @@ class GraphView implements Drawn, Scene {
         };
     }
 
-    private whole() {
-        const bounds = this.raster ? this.raster.bounds : (this.graph?.bounds() ?? [0, 0, 1, 1]);
-        return this.stage.camera.around(bounds, this.margin);
+    private get bounds(): Rect {
+        return this.raster ? this.raster.bounds : (this.graph?.bounds() ?? [0, 0, 1, 1]);
+    }
+
+    /** The look that has everything in view. Nodes have their plain size in it. */
+    private whole(): Look {
+        const look = this.stage.camera.around(this.bounds, this.margin);
+        this.stage.camera.whole = look.scale;
+        return look;
     }
 
     private get margin(): number {
@@ -285,8 +292,7 @@ class GraphView implements Drawn, Scene {
     }
 
     fit(): void {
-        const bounds = this.raster ? this.raster.bounds : (this.graph?.bounds() ?? [0, 0, 1, 1]);
-        this.stage.camera.fit(bounds, this.margin);
+        this.stage.camera.fit(this.bounds, this.margin);
     }
 
     moved(): void {
