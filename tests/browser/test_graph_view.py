@@ -21,6 +21,9 @@ CELLS = [
     f'let people = frame! {{ id: [{", ".join(map(str, range(34)))}], club: {json.dumps(CLUBS)} }};\n'
     'let v = edges.graph("a", "b").with_nodes(people, "id").view().color("club").size("degree").title("Karate club");\nv',
     'println!("{:?}", v.selection().column::<i64>("node").to_vec());',
+    'let spiral = sql("select n as a, (n + 7) % 20000 as b from range(20000) as t(n)");\n'
+    'let places = sql("select n as id, sqrt(n) * cos(n / 50.0) as x, sqrt(n) * sin(n / 50.0) as y from range(20000) as t(n)");\n'
+    'spiral.graph("a", "b").with_nodes(places, "id").view().positions("x", "y").width(500).height(400)',
 ]
 
 
@@ -39,9 +42,11 @@ def notebook(notebooks_copy) -> str:
 class View:
     """The drawn graph."""
 
-    def __init__(self, page):
+    def __init__(self, page, cell: int = 0):
         self.page = page
-        self.output = page.locator('.jp-Cell[data-windowed-list-index="0"] .onrush-output')
+        # JupyterLab draws only cells in view.
+        page.evaluate("cell => window.jupyterapp.shell.currentWidget.content.scrollToItem(cell, 'smart')", cell)
+        self.output = page.locator(f'.jp-Cell[data-windowed-list-index="{cell}"] .onrush-output')
         self.output.locator("canvas").wait_for()
         self.canvas = self.output.locator("canvas")
 
@@ -164,6 +169,28 @@ def test_the_layout_runs_and_goes_back(page, outputs_dir):
     view.canvas.evaluate("canvas => canvas.blur()")
     page.wait_for_timeout(200)
     assert view.canvas.evaluate(pixels) == before
+
+
+def test_a_raster_is_drawn_anew_where_the_camera_rests(page, outputs_dir):
+    view = View(page, 2)
+    view.wait_live()
+    assert "20000 nodes" in view.output.locator(".foot .shape").inner_text().replace("\u202f", "")
+    page.wait_for_timeout(1000)
+    view.canvas.focus()
+    # The old picture is enlarged at once, and replaced by a sharp one.
+    enlarged = view.canvas.evaluate(
+        """async canvas => {
+            for (let i = 0; i < 6; i++) canvas.dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }));
+            await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            return canvas.toDataURL();
+        }"""
+    )
+    page.wait_for_function(
+        "([canvas, enlarged]) => canvas.toDataURL() !== enlarged", arg=[view.canvas.element_handle(), enlarged]
+    )
+    page.wait_for_timeout(500)
+    page.screenshot(path=outputs_dir / "graph-view-raster.png")
+    assert view.output.locator(".foot .error").inner_text() == ""
 
 
 def test_a_dark_page_and_no_kernel(page, outputs_dir):
