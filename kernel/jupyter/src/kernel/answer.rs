@@ -8,16 +8,16 @@ use super::comms::{Attached, Message, Sender};
 
 /// What answers a request, from whatever thread.
 #[derive(Clone)]
-pub struct Answer {
+pub struct CommAnswer {
     sender: Sender,
     header: Value,
     comm: String,
     id: Value,
 }
 
-impl Answer {
-    pub fn to(message: &Message<'_>, sender: &Sender) -> Answer {
-        Answer {
+impl CommAnswer {
+    pub fn to(message: &Message<'_>, sender: &Sender) -> CommAnswer {
+        CommAnswer {
             sender: sender.clone(),
             header: message.header.clone(),
             comm: message.comm.to_string(),

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::CommAnswer;
 use super::comms::{Attached, Message, Sender, Target};
 use super::lane::Lane;
 use crate::notebook::TABLES;
@@ -192,7 +192,7 @@ impl Explorer {
     }
 
     fn request(&self, table: &Arc<Table>, message: &Message<'_>) {
-        let answer = Answer::to(message, &self.sender);
+        let answer = CommAnswer::to(message, &self.sender);
         let method = message.data["method"].as_str().unwrap_or("");
         let params = &message.data["params"];
         let now = match method {
@@ -279,7 +279,7 @@ impl Explorer {
 
 impl Table {
     /// The session computes which rows the view has; the answer says how many. Pages are of the old view until then.
-    fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<contract::SortKey>, answer: Answer) {
+    fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<contract::SortKey>, answer: CommAnswer) {
         let predicate = match filters::predicate(&filters, &self.columns) {
             Ok(predicate) => predicate.map(|(expr, _)| expr),
             Err((_, why)) => return answer.give(Err(wrong(why))),

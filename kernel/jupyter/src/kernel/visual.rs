@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::answer::CommAnswer;
 use super::comms::{Attached, Message, Sender, Target};
 use super::lane::Lane;
 use crate::notebook::TABLES;
@@ -170,7 +170,7 @@ impl Visuals {
         Ok(json!({ "count": count }))
     }
 
-    fn raster(&self, id: &str, asked: &RasterParams, answer: Answer) {
+    fn raster(&self, id: &str, asked: &RasterParams, answer: CommAnswer) {
         let [x0, y0, x1, y1] = asked.window;
         if ![x0, y0, x1, y1].iter().all(|edge| edge.is_finite()) || x1 <= x0 || y1 <= y0 {
             return answer.give(Err(wrong(format!("the window {:?} has no area", asked.window))));
@@ -241,7 +241,7 @@ impl Target for Visuals {
 
     fn message(&self, message: &Message<'_>) {
         let Some(id) = self.state.lock().open.get(message.comm).cloned() else { return };
-        let answer = Answer::to(message, &self.sender);
+        let answer = CommAnswer::to(message, &self.sender);
         let params = &message.data["params"];
         match message.data["method"].as_str().unwrap_or("") {
             "state" => {

@@ -1,4 +1,4 @@
-//! A graph for the renderer of the extension: positions, looks and texts, so that it works without a kernel. Bounded, because it
+//! A graph for the renderer of the extension: positions, looks and strings, so that it works without a kernel. Bounded, because it
 //! is saved with the notebook.
 
 use base64::Engine as _;

@@ -14,7 +14,7 @@ use super::contract::{
     ArraySelection, ColumnProfiles, DataValues, ExportFile, ExportSelection, GetValue, Indices, ProfileRequest,
     RowLabels,
 };
-use super::{Answer, State, Table, superseded, wrong};
+use super::{CommAnswer, State, Table, superseded, wrong};
 
 /// Characters of a cell, if the front end names no number.
 const CELL: usize = 200;
@@ -87,7 +87,7 @@ pub fn state(table: &Table, state: &State) -> Value {
     })
 }
 
-pub fn values(table: &Arc<Table>, asked: DataValues, answer: Answer) {
+pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
     let table = Arc::clone(table);
     let lane = Arc::clone(&table);
     lane.pages.push(move |asker| {
@@ -122,7 +122,7 @@ pub fn values(table: &Arc<Table>, asked: DataValues, answer: Answer) {
     });
 }
 
-pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: Answer) {
+pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: CommAnswer) {
     let table = Arc::clone(table);
     let lane = Arc::clone(&table);
     lane.pages.push(move |asker| {
@@ -139,7 +139,7 @@ pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: Answer) {
     });
 }
 
-pub fn value(table: &Arc<Table>, asked: GetValue, answer: Answer) {
+pub fn value(table: &Arc<Table>, asked: GetValue, answer: CommAnswer) {
     let table = Arc::clone(table);
     let lane = Arc::clone(&table);
     lane.pages.push(move |asker| {
@@ -179,7 +179,7 @@ fn nested(value: &Cell, depth: usize) -> String {
 }
 
 /// Positron sends the answer at once and the profiles later, as an event.
-pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: Answer) {
+pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: CommAnswer) {
     answer.give(Ok(json!({})));
     let (epoch, view) = {
         let state = table.state.lock();
@@ -356,7 +356,7 @@ fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
 }
 
 /// A selection as text, of at most [`CELLS`] cells.
-pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: Answer) {
+pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
     let table = Arc::clone(table);
     let lane = Arc::clone(&table);
     let (rows, columns) = match selected(&table, &asked) {
@@ -514,7 +514,7 @@ fn line(out: &mut String, cells: impl Iterator<Item = String>, separator: char) 
 }
 
 /// The view as a file in the notebook's folder, under a name that is free.
-pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answer: Answer) {
+pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answer: CommAnswer) {
     let (extension, format) = match asked.format.as_str() {
         "csv" => ("csv", SinkFormat::Csv { separator: ',', header: true, null: String::new() }),
         "parquet" => ("parquet", SinkFormat::Parquet { compression: "zstd".to_string() }),
