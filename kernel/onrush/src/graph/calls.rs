@@ -1,4 +1,4 @@
-//! Calls of algorithms: builders made from the table of `kernel/wire/src/graph.rs`, each the frame of its result.
+//! Calls of algorithms: builders made from the table of `kernel/wire/src/graph/table.rs`, each the frame of its result.
 
 use std::cell::OnceCell;
 use std::ops::Deref;
