@@ -98,6 +98,8 @@ pub struct GraphAlgorithm {
     pub doc: &'static str,
     pub params: Vec<GraphParam>,
     pub result: GraphResult,
+    /// The method for a call with options, of an algorithm with a single result and options.
+    pub with_options: Option<&'static str>,
 }
 
 macro_rules! rows_of_table {
@@ -105,7 +107,7 @@ macro_rules! rows_of_table {
         $(#[doc = $doc:literal])*
         $name:ident $type:ident ($($argument:ident: $argument_kind:ident),*) {
             $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
-        } -> $result:ident;
+        } -> $result:ident $(, $with:ident)?;
     )*) => {
         vec![$(GraphAlgorithm {
             name: stringify!($name),
@@ -125,6 +127,7 @@ macro_rules! rows_of_table {
                 }),*
             ],
             result: GraphResult::$result,
+            with_options: [$(stringify!($with))?].first().copied(),
         }),*]
     };
 }

@@ -18,6 +18,10 @@ fn page() -> String {
         let _ = write!(out, "\n### {}({})\n", algorithm.name, arguments.join(", "));
         out.push_str(&wrapped(&format!("{}. Gives {result}.", sentence(algorithm.doc)), ""));
         let options: Vec<_> = algorithm.params.iter().filter(|p| !p.is_argument()).collect();
+        if let (Some(method), Some(first)) = (algorithm.with_options, options.first()) {
+            let call = format!("Options: `g.{method}({}).{}(...).value()`.", arguments.join(", "), first.name);
+            out.push_str(&wrapped(&call, ""));
+        }
         if !options.is_empty() {
             out.push('\n');
         }
@@ -72,5 +76,8 @@ fn every_algorithm_is_documented_once() {
     assert_eq!(names.len(), count, "a name occurs twice");
     for algorithm in table() {
         assert!(!algorithm.doc.trim().is_empty(), "{}", algorithm.name);
+        let has_options = algorithm.params.iter().any(|param| !param.is_argument());
+        let is_value = algorithm.result != GraphResult::Frame;
+        assert_eq!(algorithm.with_options.is_some(), is_value && has_options, "{}", algorithm.name);
     }
 }

@@ -99,7 +99,7 @@ impl Arguments<'_> {
     /// parameter was not given.
     ///
     /// # Errors
-    /// If the frame names what is no node, or has not one column of numbers.
+    /// If the frame names an unknown node, or has not one column of numbers.
     pub fn node_values(&self, name: &str) -> Result<Option<Vec<f64>>, Diagnostic> {
         let Some(batch) = self.frame(name) else { return Ok(None) };
         let numbers = self.value_column(name, batch)?;

@@ -1,4 +1,4 @@
-//! Calls of the table of algorithms (`kernel/wire/src/graph.rs`): parameters in, columns out.
+//! Calls of the table of algorithms (`kernel/wire/src/graph/table.rs`): parameters in, columns out.
 
 pub(crate) mod centrality;
 pub(crate) mod communities;

@@ -94,7 +94,9 @@ impl Index {
             let column = comparable(column)?;
             let (from, to) = (column.data_type(), ids.data_type());
             let is_literal = from == &DataType::Null || (from.is_numeric() && to.is_numeric());
-            if from != to && !is_literal && !(is_string(from) && !is_string(to)) {
+            // A string may name a date or a time.
+            let is_castable = from == to || is_literal || (is_string(from) && !is_string(to));
+            if !is_castable {
                 let message = format!("a node is given as `{}`, and the ids are `{}`", type_name(from), type_name(to));
                 return Err(plan_error("type-mismatch", message));
             }

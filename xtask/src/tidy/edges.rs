@@ -122,6 +122,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
             "onrush-expr",
             "onrush-frame",
             "onrush-gpu",
+            "onrush-graph-calls",
             "onrush-graph-io",
             "onrush-io",
             "onrush-logical",

@@ -1,4 +1,4 @@
-//! Calls of algorithms: builders made from the table of `kernel/wire/src/graph.rs`, each the frame of its result.
+//! Calls of algorithms: builders made from the table of `kernel/wire/src/graph/table.rs`, each the frame of its result.
 
 use std::cell::OnceCell;
 use std::ops::Deref;
@@ -150,9 +150,9 @@ macro_rules! calls {
         $(#[doc = $doc:literal])*
         $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) {
             $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
-        } -> $result:ident;
+        } -> $result:ident $(, $with:ident)?;
     )*) => {$(
-        call! { $result [$(#[doc = $doc])*] $name $type ($($argument: $kind_of),*) { $( [$(#[doc = $param_doc])*] $param $kind )* } }
+        call! { $result $($with)? [$(#[doc = $doc])*] $name $type ($($argument: $kind_of),*) { $( [$(#[doc = $param_doc])*] $param $kind )* } }
     )*};
 }
 
@@ -220,7 +220,7 @@ macro_rules! call {
     ($result:ident [$($doc:tt)*] $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) {}) => {
         value! { $result [$($doc)*] $name ($($argument: $kind_of),*) }
     };
-    ($result:ident [$($doc:tt)*] $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) { $( [$($param_doc:tt)*] $param:ident $kind:ident )+ }) => {
+    ($result:ident $with:ident [$($doc:tt)*] $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) { $( [$($param_doc:tt)*] $param:ident $kind:ident )+ }) => {
         value! { $result [$($doc)*] $name ($($argument: $kind_of),*) }
 
         $($doc)*
@@ -231,20 +231,24 @@ macro_rules! call {
         pub struct $type(Call);
 
         impl $type {
-            /// A call with the default parameters.
-            #[track_caller]
-            pub fn of(graph: &Graph $(, $argument: argument!($kind_of))*) -> $type {
-                let call = graph.call(stringify!($name), here("of"));
-                $( let call = with_argument!(call $argument $kind_of); )*
-                $type(call)
-            }
-
             $( setter!([$($param_doc)*] $param $kind); )*
 
             /// The result.
             #[track_caller]
             pub fn value(&self) -> scalar!($result) {
                 self.0.frame().value(col(stringify!($name)))
+            }
+        }
+
+        impl Graph {
+            $($doc)*
+            ///
+            /// A call whose parameters can be set, and whose result is `value`.
+            #[track_caller]
+            pub fn $with(&self $(, $argument: argument!($kind_of))*) -> $type {
+                let call = self.call(stringify!($name), here(stringify!($with)));
+                $( let call = with_argument!(call $argument $kind_of); )*
+                $type(call)
             }
         }
     };

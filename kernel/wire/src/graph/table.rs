@@ -1,6 +1,7 @@
 //! The table of algorithms.
 
-/// The table of algorithms, handed to a macro: names and defaults are NetworkX's.
+/// The table of algorithms, handed to a macro: names and defaults are NetworkX's. An algorithm with a single result and options has a
+/// second method for a call with options.
 #[macro_export]
 macro_rules! graph_algorithms {
     ($then:ident) => {
@@ -35,7 +36,7 @@ macro_rules! graph_algorithms {
                 y: Text = "in";
                 /// Whether weights add up instead of edges.
                 weighted: Bool = "false";
-            } -> Float;
+            } -> Float, degree_assortativity_coefficient_with;
             /// The nodes without edges.
             isolates Isolates() {} -> Frame;
             /// The number of edges from a node to itself.
@@ -164,7 +165,7 @@ macro_rules! graph_algorithms {
             average_shortest_path_length AverageShortestPathLength() {
                 /// Whether distances are sums of weights instead of hops.
                 weighted: Bool = "false";
-            } -> Float;
+            } -> Float, average_shortest_path_length_with;
             /// Nodes that can be reached from `source`: distance by weight, and predecessor on a shortest path.
             single_source_dijkstra SingleSourceDijkstra(source: node) {
                 /// The largest distance.
@@ -269,7 +270,7 @@ macro_rules! graph_algorithms {
                 weighted: Bool = "false";
                 /// Whether nodes whose coefficient is 0 count.
                 count_zeros: Bool = "true";
-            } -> Float;
+            } -> Float, average_clustering_with;
             /// The share of paths of two edges that are closed by a third one.
             transitivity Transitivity() {} -> Float;
             /// The share of possible squares at each node that there are.
@@ -305,7 +306,7 @@ macro_rules! graph_algorithms {
             modularity Modularity(communities: frame) {
                 /// Factor of the edges that chance would put there.
                 resolution: Float = "1.0";
-            } -> Float;
+            } -> Float, modularity_with;
             /// The share of the edges that lie within communities, a frame with `node` and `community`.
             coverage Coverage(communities: frame) {} -> Float;
             /// The share of pairs of nodes that are neighbors in one community or no neighbors in two.

@@ -10,7 +10,8 @@ globals().update(FUNCTIONS)
 
 
 def convert_from_nx(graph, *_, name=None, **__):
-    if isinstance(graph, nx.Graph):
+    # Subclasses may have other edges than those that they store.
+    if type(graph) in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph):
         return OnrushGraph(graph)
     raise NotImplementedError(f"{name} of {type(graph)}")
 
@@ -20,4 +21,5 @@ def convert_to_nx(result, *_, **__):
 
 
 def can_run(name, args, kwargs):
-    return name in FUNCTIONS
+    # Weights by a function are NetworkX's.
+    return name in FUNCTIONS and not any(callable(value) for value in (*args, *kwargs.values()))

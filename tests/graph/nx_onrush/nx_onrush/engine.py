@@ -16,7 +16,10 @@ def _engine():
     global _process
     if _process is None or _process.poll() is not None:
         command = os.environ["ONRUSH_GRAPH_CHECK"]
-        _process = subprocess.Popen([command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # The graphs are small: threads would only wait for one another.
+        environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+        pipe = subprocess.PIPE
+        _process = subprocess.Popen([command], env=environment, stdin=pipe, stdout=pipe, text=True)
         atexit.register(_process.kill)
     return _process
 
@@ -123,7 +126,7 @@ CALLS, TESTS, STALE = {}, set(), set()
 def _write_counts():
     if path := os.environ.get("ONRUSH_GRAPH_COUNTS"):
         with open(path, "w") as file:
-            json.dump({"tests": len(TESTS), "calls": CALLS, "stale": sorted(STALE)}, file)
+            json.dump({"tests": sorted(TESTS), "calls": CALLS, "stale": sorted(STALE)}, file)
 
 
 def plain(value):
