@@ -50,7 +50,8 @@ pub(crate) fn read(text: &str, separator: Separator, directed: bool) -> Result<G
             _ => content,
         };
         if comment.is_some() || content.trim().is_empty() {
-            if header.is_none() && is_first {
+            // Prose between spaces may have the words too.
+            if header.is_none() && is_first && separator != Separator::Space {
                 header = Header::of(comment.unwrap_or_default(), separator, &mut tables);
             }
             continue;

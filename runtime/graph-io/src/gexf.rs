@@ -21,7 +21,7 @@ struct Attribute {
 }
 
 /// By id.
-type Declared = HashMap<String, Attribute>;
+type AttributesById = HashMap<String, Attribute>;
 
 pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
     let mut xml = Xml::new(text);
@@ -60,7 +60,7 @@ fn read_graph(element: &Element<'_>, xml: &mut Xml<'_>, bytes: usize) -> Result<
         }
     };
     let mut tables = Tables::new(directed, bytes);
-    let (mut of_nodes, mut of_edges) = (Declared::new(), Declared::new());
+    let (mut of_nodes, mut of_edges) = (AttributesById::new(), AttributesById::new());
     while let Some(child) = xml.child()? {
         match child.name() {
             "attributes" => {
@@ -104,7 +104,7 @@ fn read_graph(element: &Element<'_>, xml: &mut Xml<'_>, bytes: usize) -> Result<
     tables.finish()
 }
 
-fn declare(xml: &mut Xml<'_>, declared: &mut Declared, attributes: &mut Attributes) -> Result<(), Fault> {
+fn declare(xml: &mut Xml<'_>, declared: &mut AttributesById, attributes: &mut Attributes) -> Result<(), Fault> {
     while let Some(child) = xml.child()? {
         if child.name() != "attribute" {
             xml.skip()?;
@@ -131,7 +131,7 @@ fn declare(xml: &mut Xml<'_>, declared: &mut Declared, attributes: &mut Attribut
     Ok(())
 }
 
-fn node(element: &Element<'_>, xml: &mut Xml<'_>, declared: &Declared, tables: &mut Tables) -> Result<(), Fault> {
+fn node(element: &Element<'_>, xml: &mut Xml<'_>, declared: &AttributesById, tables: &mut Tables) -> Result<(), Fault> {
     let node = tables.node(Id::of(&element.required("id")?))? as usize;
     if let Some(label) = element.attribute("label")? {
         tables.nodes.set_named(node, "label", Value::Str(label.into_owned()))?;
@@ -148,7 +148,7 @@ fn nested(element: &Element<'_>) -> Fault {
         .help("flatten the hierarchy in the program that wrote the file")
 }
 
-fn edge(element: &Element<'_>, xml: &mut Xml<'_>, declared: &Declared, tables: &mut Tables) -> Result<(), Fault> {
+fn edge(element: &Element<'_>, xml: &mut Xml<'_>, declared: &AttributesById, tables: &mut Tables) -> Result<(), Fault> {
     let edge_type = element.attribute("type")?;
     match edge_type.as_deref() {
         Some("directed") if !tables.directed => return Err(mixed(element, false)),
@@ -192,7 +192,7 @@ fn edge(element: &Element<'_>, xml: &mut Xml<'_>, declared: &Declared, tables: &
 /// Gives the values of a node or an edge, whose element is then closed.
 fn values(
     xml: &mut Xml<'_>,
-    declared: &Declared,
+    declared: &AttributesById,
     mut give: impl FnMut(usize, Value) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     while let Some(child) = xml.child()? {

@@ -60,6 +60,13 @@ fn edge_lists() {
     check("csv", "1,\"2\n", 1, "the quote before `2` is never closed");
     check("csv", "1,\"2\"3\n", 1, "found `3` after a closing quote, expected a separator");
     check("csv", "source,target,kind\n1,2\n", 2, "found 2 fields, expected 3 as in the header");
+    // A comment with the words of a header is not one.
+    check(
+        "edgelist",
+        "# source and target of each edge\n1 2\n3\n",
+        3,
+        "found `3`, expected two ids separated by spaces",
+    );
     let (line, message, help) = error_of("edgelist", b"1 2\n3 \xff\n");
     assert_eq!((line, message.as_str()), (Some(2), "found the byte 0xff, expected UTF-8"));
     assert_eq!(help, "convert the file, for example with `iconv -t utf-8`");
