@@ -2,7 +2,7 @@
 
 use onrush_device::{Arguments, Buffer};
 
-use super::{Csr, Kernel, Kernels};
+use super::{Csr, Kernel, Kernels, THREADS};
 use crate::column::Column;
 use crate::dictionary::{Values, encode};
 use crate::error::{Error, Result};
@@ -126,7 +126,7 @@ pub fn build(context: &Context, columns: &EdgeColumns) -> Result<BuiltRows> {
     }
     let weight_type = weights.map_or("f64", |w| w.scalar.cuda());
     let types = format!("typedef {} Id;\ntypedef {weight_type} Weight;\n", sources.scalar.cuda());
-    let kernels = Kernels::typed(context, &headers::GRAPH_BUILD, &types, KERNELS);
+    let kernels = Kernels::typed(context, &headers::GRAPH_BUILD, THREADS, &types, KERNELS);
     let numbered = number(&kernels, columns)?;
     let bits = 64 - numbered.nodes.leading_zeros();
     if bits > 32 {
