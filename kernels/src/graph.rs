@@ -1,5 +1,5 @@
-//! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
-//! the passes of the modules here.
+//! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`,
+//! over the passes of the modules here.
 
 pub mod betweenness;
 pub mod build;
@@ -137,7 +137,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "inner_rows",
-        parameters: "GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets, f64* weights, u32* ticket",
+        parameters: "GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets, f64* \
+                     weights, u32* ticket",
         call: "graph_inner_rows(rows, bins, inner, offsets, targets, weights, ticket)",
     },
     Kernel {

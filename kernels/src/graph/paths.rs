@@ -31,7 +31,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_paths_pull",
-        parameters: "GraphRows inwards, GraphLaneBins bins, const f64* distance, u32* round_of, u32* predecessor, u64* open",
+        parameters: "GraphRows inwards, GraphLaneBins bins, const f64* distance, u32* round_of, u32* predecessor, \
+                     u64* open",
         call: "graph_paths_predecessors(inwards, bins, distance, round_of, predecessor, open)",
     },
     Kernel {
@@ -129,8 +130,8 @@ impl<'a> Paths<'a> {
         self.kernels.over("graph_paths_follow", entries * ENTRY_LANES, arguments)
     }
 
-    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Those nearer than
-    /// `done` are left out.
+    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Those nearer
+    /// than `done` are left out.
     ///
     /// # Errors
     /// Those of the device.
@@ -168,8 +169,8 @@ pub struct Predecessors<'a> {
 }
 
 impl<'a> Predecessors<'a> {
-    /// The lowest nearer node on a shortest path: from rows by target if there are any. [`Predecessors::state`] counts the
-    /// reached nodes, but for sources, that have none.
+    /// The lowest nearer node on a shortest path: from rows by target if there are any. [`Predecessors::state`] counts
+    /// the reached nodes, but for sources, that have none.
     ///
     /// # Errors
     /// Those of the device.

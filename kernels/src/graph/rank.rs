@@ -25,12 +25,14 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_pagerank_begin",
-        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f64* gift, f64* partials, GraphPageRank* state",
+        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f64* gift, f64* partials, \
+                     GraphPageRank* state",
         call: "graph_pagerank_start(nodes, start, scale, rank, gift, partials, state)",
     },
     Kernel {
         name: "graph_pagerank_begin_narrow",
-        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f32* gift, f64* partials, GraphPageRank* state",
+        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f32* gift, f64* partials, \
+                     GraphPageRank* state",
         call: "graph_pagerank_start(nodes, start, scale, rank, gift, partials, state)",
     },
     Kernel {
@@ -50,7 +52,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_combination",
-        parameters: "const f64* basis, u32 count, u32 nodes, const f64* factors, f64 sign, const f64* from, f64 scale, f64* out",
+        parameters: "const f64* basis, u32 count, u32 nodes, const f64* factors, f64 sign, const f64* from, f64 \
+                     scale, f64* out",
         call: "graph_combine(basis, count, nodes, factors, sign, from, scale, out)",
     },
     Kernel {
@@ -81,17 +84,20 @@ const ITERATIONS: &[Kernel] = &[
     Kernel {
         name: "graph_pagerank_plain",
         parameters: PAGERANK,
-        call: "graph_pagerank<Gift, false>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, gift_out, state)",
+        call: "graph_pagerank<Gift, false>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, \
+               gift_out, state)",
     },
     Kernel {
         name: "graph_pagerank_weighted",
         parameters: PAGERANK,
-        call: "graph_pagerank<Gift, true>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, gift_out, state)",
+        call: "graph_pagerank<Gift, true>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, \
+               gift_out, state)",
     },
 ];
 
-const PAGERANK: &str = "GraphRows rows, GraphLaneBins bins, u32 blocks, u32 hubs, f64 alpha, f64 limit, GraphVector jump, \
-                        GraphVector leave, const f64* scale, const Gift* gift, f64* rank, Gift* gift_out, GraphPageRank* state";
+const PAGERANK: &str = "GraphRows rows, GraphLaneBins bins, u32 blocks, u32 hubs, f64 alpha, f64 limit, \
+                        GraphVector jump, GraphVector leave, const f64* scale, const Gift* gift, f64* rank, \
+                        Gift* gift_out, GraphPageRank* state";
 
 /// Threads of a block of an iteration of PageRank: as many as a multiprocessor runs with 64 registers each.
 const RANK_THREADS: u32 = 1024;
@@ -171,7 +177,7 @@ impl<'a> Rank<'a> {
         self.kernels.blocks("graph_dots_of", self.chunk_blocks("graph_dots_of", chunks)?, 0, arguments)
     }
 
-    /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; `from` is 0 where there is none, and may be `out`.
+    /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; a null `from` is 0, and `from` may be `out`.
     ///
     /// # Errors
     /// Those of the device.
@@ -240,7 +246,8 @@ impl<'a> Rank<'a> {
     }
 }
 
-/// What is gathered along arcs: an f64, or half as many bytes, with a relative error of 2^-25 that sums of many arcs lessen.
+/// What is gathered along arcs: an f64, or half as many bytes, with a relative error of 2^-25 that sums of many arcs
+/// lessen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contributions {
     Exact,
@@ -349,8 +356,8 @@ impl<'a> PageRankState<'a> {
         Ok(made)
     }
 
-    /// The iteration `number`, counted from 0. Converged if the L1 norm of the change is below `limit`: later iterations do
-    /// nothing.
+    /// The iteration `number`, counted from 0. Converged if the L1 norm of the change is below `limit`: later
+    /// iterations do nothing.
     ///
     /// # Errors
     /// Those of the device.

@@ -53,8 +53,8 @@ impl DegreeClasses {
     }
 }
 
-/// Rows in the order of falling degrees, with nodes numbered in that order: rows of one size lie together, and so do the
-/// values of the nodes that most arcs come from.
+/// Rows in the order of falling degrees, with nodes numbered in that order: rows of one size lie together, and so do
+/// the values of the nodes that most arcs come from.
 pub struct InnerRows {
     pub csr: Csr,
     order: u64,
@@ -64,8 +64,8 @@ pub struct InnerRows {
     pub(super) lane_bins: [u64; 4],
 }
 
-/// The parameter `GraphLaneBins` of nodes from `first` on: rows from 128 arcs on are those of a warp, from 16 on of eight lanes,
-/// from 4 on of two.
+/// The parameter `GraphLaneBins` of nodes from `first` on: rows from 128 arcs on are those of a warp, from 16 on of
+/// eight lanes, from 4 on of two.
 fn lane_bins(classes: &DegreeClasses, order: u64, first: u32) -> [u64; 4] {
     let begin = |least: u32| u64::from(classes.range(least, 32).end.max(first));
     [order, u64::from(first) | begin(7) << 32, begin(4) | begin(2) << 32, u64::from(classes.empty().end)]
@@ -181,7 +181,8 @@ impl Csr {
         Ok(Csr::new((self.nodes, self.arcs), offsets, targets, weights, edges))
     }
 
-    /// The nodes by degree, found at the first call, which waits for the stream. Two callers at once may both find them.
+    /// The nodes by degree, found at the first call, which waits for the stream. Two callers at once may both find
+    /// them.
     ///
     /// # Errors
     /// Those of the device.
@@ -218,7 +219,8 @@ impl Csr {
         Ok(lane_bins(classes, classes.order.address(), 0))
     }
 
-    /// The rows in the order of falling degrees, made at the first call: a copy, which PageRank reads. Waits for the stream.
+    /// The rows in the order of falling degrees, made at the first call: a copy, which PageRank reads. Waits for the
+    /// stream.
     ///
     /// # Errors
     /// Those of the device.

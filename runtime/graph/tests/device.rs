@@ -139,8 +139,8 @@ fn errors_of_pagerank_are_those_of_the_host() {
     assert!(matches!(found, Err(DeviceError::Graph(error)) if error.stopped));
 }
 
-/// Largest singular values that are alone: NetworkX's tolerance is 1e-5, vectors of two ways to the same residual of 1e-8
-/// differ by its ratio to the gap.
+/// Largest singular values that are alone: NetworkX's tolerance is 1e-5, vectors of two ways to the same residual of
+/// 1e-8 differ by its ratio to the gap.
 #[test]
 fn hits_are_those_of_the_host() {
     let device = Emulated::new();

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::build::{EdgeColumns, build};
 use crate::graph::paths::{Paths, Predecessors};
 use crate::graph::rank::{Contributions, NodeVector, PageRankState, PageRankVectors, Rank};
-use crate::graph::search::{NONE, Search, predecessors};
+use crate::graph::search::{HopSearch, NONE, predecessors};
 use crate::graph::{Csr, components, look_and_clear, mailbox};
 use crate::library::Context;
 use crate::scalar::Scalar;
@@ -153,7 +153,7 @@ fn hops(rows: &HostRows, source: u32) -> Vec<u32> {
 /// The levels of a search, outwards but for every `inwards`-th.
 fn searched(context: &Context, csr: &Csr, source: u32, inwards: u32) -> Result<Buffer> {
     let mailbox = mailbox(context)?;
-    let mut search = Search::begin(context, csr, &[source])?;
+    let mut search = HopSearch::begin(context, csr, &[source])?;
     let [mut size, _, mut entries] = look_and_clear(context, &mailbox, &search.state)?;
     let mut depth = 0;
     while size > 0 {

@@ -1,8 +1,8 @@
-//! Times algorithms on graphs on a device beside cuGraph's figures, and checks them against the host's. It is one
+//! Times algorithms on graphs on a device, next to cuGraph's figures, and checks them against the host's. It is one
 //! self-contained file for a machine without Rust.
 //!
-//! R-MAT graphs as those of the peer: Graph500's probabilities, undirected, one edge for each pair, no self-loops, weights
-//! from the ends. Times are wall times with a wait for the device, median of the runs after one to warm up.
+//! R-MAT graphs as those of the peer: Graph500's probabilities, undirected, one edge for each pair, no self-loops,
+//! weights from the ends. Times are wall times with a wait for the device, median of the runs after one to warm up.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -12,8 +12,8 @@ use crate::run::Run;
 
 pub use onrush_kernels::graph::rank::Contributions;
 
-/// [`crate::link_analysis::pagerank`] on a device: rows by target are pulled, one kernel an iteration, sums in f64. Agrees
-/// with the host's to 1e-12.
+/// [`crate::link_analysis::pagerank`] on a device: rows by target are pulled, one kernel an iteration, sums in f64.
+/// Agrees with the host's to 1e-12.
 ///
 /// # Errors
 /// Those of the host's, and those of the device.
@@ -22,8 +22,8 @@ pub fn pagerank(graph: &DeviceGraph, options: &PageRank, context: &Context, run:
 }
 
 /// [`pagerank`] that gathers contributions of 32 bits if `contributions` says so: agrees with the host's to 1e-6, as
-/// NetworkX's tolerance, and is faster where contributions of 64 bits leave the caches. The L1 change does not fall below
-/// about 1e-7: a `tol` of less than that divided by the nodes is not reached.
+/// NetworkX's tolerance, and is faster where contributions of 64 bits leave the caches. The L1 change does not fall
+/// below about 1e-7: a `tol` of less than that divided by the nodes is not reached.
 ///
 /// # Errors
 /// As [`pagerank`].
@@ -177,7 +177,7 @@ impl<'a> Lanczos<'a> {
     fn restart(&self, start: &Buffer, tol: f64) -> Result<(Buffer, f64)> {
         let context = self.rounds.context;
         let n = self.nodes as usize;
-        let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+        let (mut diagonal, mut off_diagonal) = (Vec::new(), Vec::new());
         let (mut value, mut vector, mut residual) = (0.0, vec![1.0], 0.0);
         let (into_bins, out_bins) = (self.into.bins(context)?, self.out.bins(context)?);
         let mut last = context.allocate(8 * n as u64)?;
@@ -199,8 +199,8 @@ impl<'a> Lanczos<'a> {
                 self.kernels.combine(all, (&self.dots, -1.0), Some(&self.next), 1.0, (&self.next, 0))?;
             }
             let length = self.square(&self.next)?.sqrt();
-            beside.push(length);
-            (value, vector) = largest_eigenvector(&diagonal, &beside);
+            off_diagonal.push(length);
+            (value, vector) = largest_eigenvector(&diagonal, &off_diagonal);
             residual = if value > 0.0 { length * vector[step].abs() / value } else { 0.0 };
             if residual <= tol || length <= 1e-13 * value || step + 1 == STEPS.min(n) {
                 break;
