@@ -87,16 +87,16 @@ template <u32 LANES> __device__ __forceinline__ f64 graph_lanes_sum(f64 x) {
     for (u32 by = LANES / 2; by > 0; by /= 2) x += __shfl_xor_sync(ALL_LANES, x, by);
     return x;
 }
-// The sum over a block of 256 threads, for its first thread. A barrier is at both ends.
-__device__ __forceinline__ f64 graph_block_sum(f64 x) {
-    __shared__ f64 of_warp[GRAPH_THREADS / WARP];
+// The sum over a block of so many threads, for its first thread. Barriers are inside.
+template <u32 THREADS = GRAPH_THREADS> __device__ __forceinline__ f64 graph_block_sum(f64 x) {
+    __shared__ f64 of_warp[THREADS / WARP];
     x = graph_lanes_sum<WARP>(x);
     __syncthreads();
     if (lane_id() == 0) of_warp[warp_id()] = x;
     __syncthreads();
     f64 sum = 0;
     if (threadIdx.x == 0) {
-        for (u32 w = 0; w < GRAPH_THREADS / WARP; w++) sum += of_warp[w];
+        for (u32 w = 0; w < THREADS / WARP; w++) sum += of_warp[w];
     }
     return sum;
 }
@@ -161,6 +161,53 @@ template <class V> __device__ __forceinline__ void graph_each_arc(const GraphRow
             if (!is_row) return;
             const u32 end = rows.end(node);
             for (u32 arc = rows.begin(node) + lane; arc < end; arc += decltype(lanes)::COUNT) visit(node, arc);
+        });
+    }
+}
+
+// ---- rows by degree without tiles: rows of warps, eight lanes, two lanes and single threads begin at `begins` ----
+// Each lane then has at least four arcs, whose loads are in flight together. Rows of one size go to the warps in turn.
+struct GraphLaneBins {
+    // Nodes by falling degree; null where nodes are numbered so.
+    const u32* order;
+    u32 begins[5];
+    u32 unused;
+};
+template <u32 LANES, class V> __device__ __forceinline__ void graph_visit_lanes(const u32* order, u32 begin, u32 end, V visit) {
+    for (u64 at = begin + thread_in_grid() / LANES; at - lane_id() / LANES < end; at += threads_in_grid() / LANES) {
+        const bool is_row = at < end;
+        visit(Lanes<LANES>(), is_row, is_row ? (order == nullptr ? (u32)at : order[at]) : 0, threadIdx.x % LANES);
+    }
+}
+template <class V> __device__ __forceinline__ void graph_visit_rows(const GraphLaneBins& bins, V visit) {
+    graph_visit_lanes<WARP>(bins.order, bins.begins[0], bins.begins[1], visit);
+    graph_visit_lanes<8>(bins.order, bins.begins[1], bins.begins[2], visit);
+    graph_visit_lanes<2>(bins.order, bins.begins[2], bins.begins[3], visit);
+    graph_visit_lanes<1>(bins.order, bins.begins[3], bins.begins[4], visit);
+}
+
+// ---- rows by falling degree ----
+// The number of each node in that order, and the degrees in it; `degrees` has room for a 0 at the end.
+__device__ __forceinline__ void graph_inner_numbers(GraphRows rows, const u32* order, u32* inner, u32* degrees) {
+    for (u64 i = thread_in_grid(); i <= rows.nodes; i += threads_in_grid()) {
+        degrees[i] = i < rows.nodes ? rows.degree(order[i]) : 0;
+        if (i < rows.nodes) inner[order[i]] = (u32)i;
+    }
+}
+__device__ __forceinline__ void graph_narrow(const u64* values, u64 count, u32* out) {
+    for (u64 i = thread_in_grid(); i < count; i += threads_in_grid()) out[i] = (u32)values[i];
+}
+// Copies rows to where they begin in that order. The arcs of a row keep their order.
+__device__ __forceinline__ void graph_inner_rows(GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets,
+                                                 f64* weights, u32* ticket) {
+    for (u32 tile; (tile = graph_next_tile(ticket)) < bins.tiles;) {
+        graph_visit(bins, tile, [&](auto lanes, bool is_row, u32 node, u32 lane) {
+            if (!is_row) return;
+            const u32 begin = rows.begin(node), arcs = rows.end(node) - begin, to = offsets[inner[node]];
+            for (u32 i = lane; i < arcs; i += decltype(lanes)::COUNT) {
+                targets[to + i] = inner[__ldcs(&rows.targets[begin + i])];
+                if (weights != nullptr) weights[to + i] = rows.weights[begin + i];
+            }
         });
     }
 }

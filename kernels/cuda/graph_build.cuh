@@ -34,7 +34,8 @@ __device__ __forceinline__ void graph_popcounts(const u32* present, u64 words, u
     for (u64 word = thread_in_grid(); word < words; word += threads_in_grid()) counts[word] = (u32)__popc(present[word]);
 }
 // A word of `table` has the 32 bits of the bitmap and above them the ids that are lower. Writes the ids, too.
-template <class T> __device__ __forceinline__ void graph_id_table(const u32* present, const u64* before, u64 words, u64 low, u64* table, T* ids) {
+template <class T>
+__device__ __forceinline__ void graph_id_table(const u32* present, const u64* before, u64 words, u64 low, u64* table, T* ids) {
     for (u64 word = thread_in_grid(); word < words; word += threads_in_grid()) {
         u64 at = before[word];
         table[word] = at << 32 | present[word];

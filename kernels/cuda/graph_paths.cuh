@@ -40,26 +40,36 @@ __device__ __forceinline__ void graph_paths_begin(GraphRows rows, const u32* sou
 // Follows the arcs of the near queue of a round. `state` counts entries of the next round's and nodes of the far list.
 __device__ __forceinline__ void graph_paths_relax(GraphRows rows, const u64* entries, u64 count, f64 bound, f64 limit, u32 round,
                                                   GraphPaths paths, GraphQueue near, u64* far_count) {
-    graph_each_entry(rows, entries, count, [&](bool is_arc, u32 node, u32 arc) {
-        u32 target = 0;
-        bool nearer = false;
-        f64 there = 0;
-        if (is_arc) {
-            target = rows.targets[arc];
+    graph_each_entry(rows, entries, count, [&](u32 node, const auto& arcs, const auto& is_arc) {
+        constexpr u32 N = GRAPH_ARCS_AT_ONCE;
+        const f64 here = is_arc[0] ? graph_distance_of(load_relaxed(&paths.distance[node])) : 0;
+        u32 targets[N];
+        u64 known[N];
+        f64 theres[N];
+#pragma unroll
+        for (u32 k = 0; k < N; k++) {
+            targets[k] = is_arc[k] ? __ldcs(&rows.targets[arcs[k]]) : 0;
             // Adding 0 makes -0 to 0.
-            there = graph_distance_of(load_relaxed(&paths.distance[node])) + rows.weights[arc] + 0.0;
-            const u64 bits = bits_of(there);
-            nearer = there <= limit && bits < load_relaxed(&paths.distance[target]);
-            if (nearer) nearer = atomicMin(&paths.distance[target], bits) > bits;
+            theres[k] = is_arc[k] ? here + __ldcs(&rows.weights[arcs[k]]) + 0.0 : 0;
         }
-        if (!__any_sync(ALL_LANES, nearer)) return;
-        const bool is_near = nearer && there < bound;
-        const bool enters = is_near && atomicExch(&paths.round_of[target], round + 1) != round + 1;
-        graph_append(rows, near, enters, target);
-        const u32 bit = 1u << target % 32;
-        const bool goes_far = nearer && !is_near && (load_relaxed(&paths.is_far[target / 32]) & bit) == 0 &&
-                              (atomicOr(&paths.is_far[target / 32], bit) & bit) == 0;
-        graph_append_node(paths.far, far_count, goes_far, target);
+#pragma unroll
+        for (u32 k = 0; k < N; k++) known[k] = is_arc[k] ? load_relaxed(&paths.distance[targets[k]]) : 0;
+#pragma unroll
+        for (u32 k = 0; k < N; k++) {
+            const u32 target = targets[k];
+            const f64 there = theres[k];
+            const u64 bits = bits_of(there);
+            bool nearer = bits < known[k] && there <= limit;
+            if (nearer) nearer = atomicMin(&paths.distance[target], bits) > bits;
+            if (!__any_sync(ALL_LANES, nearer)) continue;
+            const bool is_near = nearer && there < bound;
+            const bool enters = is_near && atomicExch(&paths.round_of[target], round + 1) != round + 1;
+            graph_append(rows, near, enters, target);
+            const u32 bit = 1u << target % 32;
+            const bool goes_far = nearer && !is_near && (load_relaxed(&paths.is_far[target / 32]) & bit) == 0 &&
+                                  (atomicOr(&paths.is_far[target / 32], bit) & bit) == 0;
+            graph_append_node(paths.far, far_count, goes_far, target);
+        }
     });
 }
 
@@ -86,34 +96,58 @@ __device__ __forceinline__ void graph_paths_split(GraphRows rows, const u32* far
 }
 
 // ---- predecessors ----
-// The first arc of a row by target that is on a shortest path from a nearer node.
-struct GraphIsTight {
-    const f64* distance;
-    const f64* weights;
-    f64 there;
-    __device__ __forceinline__ bool tight(f64 there, u32 target, u32 arc) const {
-        const f64 here = distance[target];
-        return here < there && here + (weights == nullptr ? 1.0 : weights[arc]) == there;
-    }
-    __device__ __forceinline__ bool operator()(u32 target, u32 arc) const { return tight(there, target, arc); }
-    __device__ __forceinline__ bool with(u32 row, u32 target, u32 arc) const { return tight(distance[row], target, arc); }
-};
 __device__ __forceinline__ bool graph_is_reached(f64 distance) { return distance < __longlong_as_double(0x7ff0000000000000ll); }
+
+// The first arc of a row by target that is on a shortest path from a nearer node, for all lanes of the row. All threads of a warp
+// call it.
+template <u32 LANES>
+__device__ __forceinline__ u32 graph_first_tight(const GraphRows& rows, const f64* distance, bool is_row, u32 node, u32 lane, f64 there) {
+    constexpr u32 N = 4;
+    const u32 end = is_row ? rows.end(node) : 0;
+    u32 found = GRAPH_NONE;
+    for (u64 first = is_row ? rows.begin(node) : 0; __any_sync(ALL_LANES, found == GRAPH_NONE && first < end); first += N * LANES) {
+        u32 mine = GRAPH_NONE;
+        if (found == GRAPH_NONE && first < end) {
+            u32 target[N];
+            f64 weight[N], here[N];
+#pragma unroll
+            for (u32 k = 0; k < N; k++) {
+                const u64 arc = first + lane + k * LANES;
+                target[k] = arc < end ? __ldcs(&rows.targets[arc]) : node;
+                weight[k] = arc < end && rows.weights != nullptr ? __ldcs(&rows.weights[arc]) : 1.0;
+            }
+#pragma unroll
+            for (u32 k = 0; k < N; k++) here[k] = distance[target[k]];
+            // A target that stands for none is not nearer than the node.
+#pragma unroll
+            for (u32 k = N; k-- > 0;) {
+                if (here[k] < there && here[k] + weight[k] == there) mine = (u32)first + lane + k * LANES;
+            }
+        }
+#pragma unroll
+        for (u32 by = LANES / 2; by > 0; by /= 2) mine = smaller(mine, __shfl_xor_sync(ALL_LANES, mine, by));
+        if (found == GRAPH_NONE) found = mine;
+    }
+    return found;
+}
 
 // `open` counts nodes that are reached and have no predecessor; sources are marked in `round_of` by 1, others by 0 or, once they have
 // a predecessor, by 2.
-__device__ __forceinline__ void graph_paths_predecessors(GraphRows inwards, const f64* distance, u32* round_of, u32* predecessor,
-                                                         u64* open) {
-    for (u64 v = thread_in_grid(); v - lane_id() < inwards.nodes; v += threads_in_grid()) {
-        const bool is_node = v < inwards.nodes;
+__device__ __forceinline__ void graph_paths_predecessors(GraphRows inwards, GraphLaneBins bins, const f64* distance, u32* round_of,
+                                                         u32* predecessor, u64* open) {
+    graph_visit_rows(bins, [&](auto lanes, bool is_node, u32 v, u32 lane) {
         const f64 there = is_node ? distance[v] : 0;
         const bool is_row = is_node && graph_is_reached(there) && round_of[v] != 1;
-        const u32 arc = graph_first(inwards, is_row, (u32)v, GraphIsTight{distance, inwards.weights, there});
-        if (is_node) predecessor[v] = arc == GRAPH_NONE ? GRAPH_NONE : inwards.targets[arc];
-        if (is_row && arc != GRAPH_NONE) round_of[v] = 2;
-        const u32 left = (u32)__popc(__ballot_sync(ALL_LANES, is_row && arc == GRAPH_NONE));
+        const u32 arc = graph_first_tight<decltype(lanes)::COUNT>(inwards, distance, is_row, v, lane, there);
+        // All lanes have read the mark.
+        __syncwarp();
+        if (is_node && lane == 0) {
+            predecessor[v] = arc == GRAPH_NONE ? GRAPH_NONE : inwards.targets[arc];
+            if (is_row && arc != GRAPH_NONE) round_of[v] = 2;
+        }
+        const u32 left = (u32)__popc(__ballot_sync(ALL_LANES, is_row && lane == 0 && arc == GRAPH_NONE));
         if (lane_id() == 0 && left != 0) atomicAdd(open, (u64)left);
-    }
+    });
 }
 // The same from rows by source, and what is then open.
 __device__ __forceinline__ void graph_paths_push_predecessors(GraphRows rows, GraphBins bins, const f64* distance, u32* predecessor,

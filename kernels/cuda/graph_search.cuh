@@ -31,7 +31,9 @@ __device__ __forceinline__ void graph_append(const GraphRows& rows, const GraphQ
     for (u32 i = 0; i < own; i++) queue.entries[first + i] = (u64)(begin + i * GRAPH_ENTRY_ARCS) << 32 | node;
 }
 
-// Calls `visit(is_arc, node, arc)` for the arcs of entries, by all threads of warps.
+// Calls `visit(node, arcs, count)` for the arcs of entries, by all threads of warps: up to four arcs a thread, whose loads can be in
+// flight together.
+enum : u32 { GRAPH_ARCS_AT_ONCE = 4 };
 template <class V> __device__ __forceinline__ void graph_each_entry(const GraphRows& rows, const u64* entries, u64 count, V visit) {
     const u32 lane = threadIdx.x % GRAPH_ENTRY_LANES;
     for (u64 at = thread_in_grid() / GRAPH_ENTRY_LANES; at - lane_id() / GRAPH_ENTRY_LANES < count;
@@ -41,7 +43,16 @@ template <class V> __device__ __forceinline__ void graph_each_entry(const GraphR
         const u32 node = (u32)entry, begin = (u32)(entry >> 32);
         const u32 end = is_entry ? smaller(rows.end(node) - begin, (u32)GRAPH_ENTRY_ARCS) : 0;
 #pragma unroll 1
-        for (u32 i = lane; __any_sync(ALL_LANES, i < end); i += GRAPH_ENTRY_LANES) visit(i < end, node, begin + i);
+        for (u32 i = lane; __any_sync(ALL_LANES, i < end); i += GRAPH_ARCS_AT_ONCE * GRAPH_ENTRY_LANES) {
+            u32 arcs[GRAPH_ARCS_AT_ONCE];
+            bool is_arc[GRAPH_ARCS_AT_ONCE];
+#pragma unroll
+            for (u32 k = 0; k < GRAPH_ARCS_AT_ONCE; k++) {
+                is_arc[k] = i + k * GRAPH_ENTRY_LANES < end;
+                arcs[k] = begin + i + k * GRAPH_ENTRY_LANES;
+            }
+            visit(node, arcs, is_arc);
+        }
     }
 }
 
@@ -86,14 +97,21 @@ __device__ __forceinline__ void graph_search_outwards(GraphRows rows, const u64*
                                                       GraphQueue next, u64* state) {
     u32 nodes = 0;
     u64 arcs = 0;
-    graph_each_entry(rows, entries, count, [&](bool is_arc, u32, u32 arc) {
-        const u32 node = is_arc ? rows.targets[arc] : 0;
-        const u32 bit = 1u << node % 32;
-        bool found = is_arc && (load_relaxed(&search.reached[node / 32]) & bit) == 0;
-        if (found) found = (atomicOr(&search.reached[node / 32], bit) & bit) == 0;
-        if (!__any_sync(ALL_LANES, found)) return;
-        if (found) search.distance[node] = depth, nodes++, arcs += rows.degree(node);
-        graph_append(rows, next, found, node);
+    graph_each_entry(rows, entries, count, [&](u32, const auto& at, const auto& is_arc) {
+        u32 node[GRAPH_ARCS_AT_ONCE], word[GRAPH_ARCS_AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < GRAPH_ARCS_AT_ONCE; k++) node[k] = is_arc[k] ? rows.targets[at[k]] : 0;
+#pragma unroll
+        for (u32 k = 0; k < GRAPH_ARCS_AT_ONCE; k++) word[k] = is_arc[k] ? load_relaxed(&search.reached[node[k] / 32]) : ALL_LANES;
+#pragma unroll
+        for (u32 k = 0; k < GRAPH_ARCS_AT_ONCE; k++) {
+            const u32 bit = 1u << node[k] % 32;
+            bool found = (word[k] & bit) == 0;
+            if (found) found = (atomicOr(&search.reached[node[k] / 32], bit) & bit) == 0;
+            if (!__any_sync(ALL_LANES, found)) continue;
+            if (found) search.distance[node[k]] = depth, nodes++, arcs += rows.degree(node[k]);
+            graph_append(rows, next, found, node[k]);
+        }
     });
     graph_count_found(state, nodes, arcs);
 }

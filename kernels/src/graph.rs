@@ -1,5 +1,5 @@
-//! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`, over
-//! the passes of the modules here.
+//! Graphs as compressed sparse rows on a device: `cuda/graph.cuh`. Algorithms on them are loops of `runtime/graph`,
+//! over the passes of the modules here.
 
 pub mod betweenness;
 pub mod build;
@@ -24,7 +24,7 @@ use crate::launch::fill;
 use crate::library::{Context, Program};
 use crate::scalar::Scalar;
 
-pub use rows::{Bins, Csr, DegreeClasses};
+pub use rows::{Bins, Csr, DegreeClasses, InnerRows};
 
 /// Threads of a block, where a kernel says nothing else.
 pub const THREADS: u32 = 256;
@@ -67,11 +67,17 @@ impl<'a> Kernels<'a> {
         Kernels { context, program, threads }
     }
 
-    /// Kernels of [`THREADS`] threads that use type names, which `types` defines.
-    pub fn typed(context: &'a Context, header: &'static Header, types: &str, kernels: &[Kernel]) -> Kernels<'a> {
-        let body = types.to_string() + &kernels.iter().map(|k| k.text(THREADS)).collect::<String>();
+    /// Kernels that use type names, which `types` defines.
+    pub fn typed(
+        context: &'a Context,
+        header: &'static Header,
+        threads: u32,
+        types: &str,
+        kernels: &[Kernel],
+    ) -> Kernels<'a> {
+        let body = types.to_string() + &kernels.iter().map(|k| k.text(threads)).collect::<String>();
         let program = Program::new(&[header], body, kernels.iter().map(|k| k.name));
-        Kernels { context, program, threads: THREADS }
+        Kernels { context, program, threads }
     }
 
     /// Launches a kernel that strides over `items`: as many blocks as are resident at most.
@@ -118,6 +124,22 @@ const KERNELS: &[Kernel] = &[
         name: "begins",
         parameters: "const u32* keys, u32 rows, u32 count, u32* begins",
         call: "graph_begins(keys, rows, count, begins)",
+    },
+    Kernel {
+        name: "inner_numbers",
+        parameters: "GraphRows rows, const u32* order, u32* inner, u32* degrees",
+        call: "graph_inner_numbers(rows, order, inner, degrees)",
+    },
+    Kernel {
+        name: "narrow",
+        parameters: "const u64* values, u64 count, u32* out",
+        call: "graph_narrow(values, count, out)",
+    },
+    Kernel {
+        name: "inner_rows",
+        parameters: "GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets, f64* \
+                     weights, u32* ticket",
+        call: "graph_inner_rows(rows, bins, inner, offsets, targets, weights, ticket)",
     },
     Kernel {
         name: "transpose",

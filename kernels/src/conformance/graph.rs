@@ -1,5 +1,6 @@
 //! Passes over compressed sparse rows against plain loops, and their speed.
 
+mod passes;
 mod shapes;
 
 use super::{Bench, Cases, same};
@@ -10,6 +11,7 @@ use shapes::{HostRows, shapes};
 pub fn check(cases: &mut Cases) {
     for (name, rows) in shapes(cases.depth) {
         check_rows(cases, &name, &rows);
+        passes::check(cases, &name, &rows);
     }
     cases.case(
         || "look".into(),

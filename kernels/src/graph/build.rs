@@ -2,7 +2,7 @@
 
 use onrush_device::{Arguments, Buffer};
 
-use super::{Csr, Kernel, Kernels};
+use super::{Csr, Kernel, Kernels, THREADS};
 use crate::column::Column;
 use crate::dictionary::{Values, encode};
 use crate::error::{Error, Result};
@@ -42,16 +42,17 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_pack_dense",
-        parameters: "GraphIds<Id> sources, GraphIds<Id> targets, u64 low, const u64* table, u64 rows, u32 bits, u32 undirected, u64* keys",
-        call: "graph_pack(sources, targets, GraphDenseIds<Id>{sources, low, table}, GraphDenseIds<Id>{targets, low, table}, \
-               rows, bits, undirected, keys)",
+        parameters: "GraphIds<Id> sources, GraphIds<Id> targets, u64 low, const u64* table, u64 rows, u32 bits, u32 \
+                     undirected, u64* keys",
+        call: "graph_pack(sources, targets, GraphDenseIds<Id>{sources, low, table}, \
+               GraphDenseIds<Id>{targets, low, table}, rows, bits, undirected, keys)",
     },
     Kernel {
         name: "graph_pack_coded",
-        parameters: "GraphIds<Id> sources, GraphIds<Id> targets, const u32* codes, const u32* rank_of, u64 rows, u32 bits, \
-                     u32 undirected, u64* keys",
-        call: "graph_pack(sources, targets, GraphCodedIds{codes, rank_of}, GraphCodedIds{codes + rows, rank_of}, rows, bits, \
-               undirected, keys)",
+        parameters: "GraphIds<Id> sources, GraphIds<Id> targets, const u32* codes, const u32* rank_of, u64 rows, \
+                     u32 bits, u32 undirected, u64* keys",
+        call: "graph_pack(sources, targets, GraphCodedIds{codes, rank_of}, GraphCodedIds{codes + rows, rank_of}, \
+               rows, bits, undirected, keys)",
     },
     Kernel {
         name: "graph_begins_of_rows",
@@ -60,8 +61,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_unpack_arcs",
-        parameters: "const u64* keys, const u32* order, u32 arcs, u32 bits, u32 undirected, const Weight* weights_in, u32* targets, \
-                     u32* edges, f64* weights, u32* bad",
+        parameters: "const u64* keys, const u32* order, u32 arcs, u32 bits, u32 undirected, \
+                     const Weight* weights_in, u32* targets, u32* edges, f64* weights, u32* bad",
         call: "graph_unpack(keys, order, arcs, bits, undirected, weights_in, targets, edges, weights, bad)",
     },
 ];
@@ -106,8 +107,8 @@ struct NumberedIds {
     edges: u64,
 }
 
-/// The rows of the edges: by source, and of an undirected graph each edge in the rows of both ends, a self-loop once. Edges
-/// with a null are left out; edge numbers are rows of the columns. Waits for the stream.
+/// The rows of the edges: by source, and of an undirected graph each edge in the rows of both ends, a self-loop once.
+/// Edges with a null are left out; edge numbers are rows of the columns. Waits for the stream.
 ///
 /// # Errors
 /// If a column has another type, there are 2^32 - 1 arcs or nodes or more, and those of the device.
@@ -126,7 +127,7 @@ pub fn build(context: &Context, columns: &EdgeColumns) -> Result<BuiltRows> {
     }
     let weight_type = weights.map_or("f64", |w| w.scalar.cuda());
     let types = format!("typedef {} Id;\ntypedef {weight_type} Weight;\n", sources.scalar.cuda());
-    let kernels = Kernels::typed(context, &headers::GRAPH_BUILD, &types, KERNELS);
+    let kernels = Kernels::typed(context, &headers::GRAPH_BUILD, THREADS, &types, KERNELS);
     let numbered = number(&kernels, columns)?;
     let bits = 64 - numbered.nodes.leading_zeros();
     if bits > 32 {

@@ -31,8 +31,9 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_paths_pull",
-        parameters: "GraphRows inwards, const f64* distance, u32* round_of, u32* predecessor, u64* open",
-        call: "graph_paths_predecessors(inwards, distance, round_of, predecessor, open)",
+        parameters: "GraphRows inwards, GraphLaneBins bins, const f64* distance, u32* round_of, u32* predecessor, \
+                     u64* open",
+        call: "graph_paths_predecessors(inwards, bins, distance, round_of, predecessor, open)",
     },
     Kernel {
         name: "graph_paths_push",
@@ -129,8 +130,8 @@ impl<'a> Paths<'a> {
         self.kernels.over("graph_paths_follow", entries * ENTRY_LANES, arguments)
     }
 
-    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Those nearer than
-    /// `done` are left out.
+    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Those nearer
+    /// than `done` are left out.
     ///
     /// # Errors
     /// Those of the device.
@@ -168,8 +169,8 @@ pub struct Predecessors<'a> {
 }
 
 impl<'a> Predecessors<'a> {
-    /// The lowest nearer node on a shortest path: from rows by target if there are any. [`Predecessors::state`] counts the
-    /// reached nodes, but for sources, that have none.
+    /// The lowest nearer node on a shortest path: from rows by target if there are any. [`Predecessors::state`] counts
+    /// the reached nodes, but for sources, that have none.
     ///
     /// # Errors
     /// Those of the device.
@@ -196,9 +197,11 @@ impl<'a> Predecessors<'a> {
         scatter(context, &Column::new(Scalar::U32, &marks), &Column::new(Scalar::U32, &at), &made.round_of)?;
         let kernels = &made.kernels;
         if let Some(inwards) = inwards {
-            let arguments = Arguments::new().value(inwards.parameter()).buffer(distance).buffer(&made.round_of);
-            let arguments = arguments.buffer(&made.predecessor).buffer(&made.state);
-            kernels.over("graph_paths_pull", nodes, arguments)?;
+            let arguments = Arguments::new().value(inwards.parameter()).value(inwards.lane_bins(context)?);
+            let arguments = arguments.buffer(distance).buffer(&made.round_of).buffer(&made.predecessor);
+            // Rows of warps are the first.
+            let threads = (32 * nodes).min(4 * u64::from(inwards.arcs) + nodes);
+            kernels.over("graph_paths_pull", threads, arguments.buffer(&made.state))?;
             return Ok(made);
         }
         let (bins, ticket) = (rows.bins(context)?, context.zeros(4)?);

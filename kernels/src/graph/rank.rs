@@ -2,7 +2,7 @@
 
 use onrush_device::{Arguments, Buffer};
 
-use super::{Bins, Csr, Kernel, Kernels};
+use super::{Bins, Csr, InnerRows, Kernel, Kernels};
 use crate::error::Result;
 use crate::headers;
 use crate::library::Context;
@@ -25,18 +25,25 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_pagerank_begin",
-        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f64* gift, f64* partials, GraphPageRank* state",
+        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f64* gift, f64* partials, \
+                     GraphPageRank* state",
         call: "graph_pagerank_start(nodes, start, scale, rank, gift, partials, state)",
     },
     Kernel {
-        name: "graph_pagerank_plain",
-        parameters: PAGERANK,
-        call: "graph_pagerank<false>(rows, bins, alpha, limit, jump, leave, scale, gift, rank, gift_out, partials, state)",
+        name: "graph_pagerank_begin_narrow",
+        parameters: "u32 nodes, GraphVector start, const f64* scale, f64* rank, f32* gift, f64* partials, \
+                     GraphPageRank* state",
+        call: "graph_pagerank_start(nodes, start, scale, rank, gift, partials, state)",
     },
     Kernel {
-        name: "graph_pagerank_weighted",
-        parameters: PAGERANK,
-        call: "graph_pagerank<true>(rows, bins, alpha, limit, jump, leave, scale, gift, rank, gift_out, partials, state)",
+        name: "graph_vector_to_inner",
+        parameters: "const f64* values, const u32* order, u32 nodes, f64* out",
+        call: "graph_to_inner(values, order, nodes, out)",
+    },
+    Kernel {
+        name: "graph_vector_from_inner",
+        parameters: "const f64* values, const u32* order, u32 nodes, f64* out",
+        call: "graph_from_inner(values, order, nodes, out)",
     },
     Kernel {
         name: "graph_dots_of",
@@ -45,7 +52,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_combination",
-        parameters: "const f64* basis, u32 count, u32 nodes, const f64* factors, f64 sign, const f64* from, f64 scale, f64* out",
+        parameters: "const f64* basis, u32 count, u32 nodes, const f64* factors, f64 sign, const f64* from, f64 \
+                     scale, f64* out",
         call: "graph_combine(basis, count, nodes, factors, sign, from, scale, out)",
     },
     Kernel {
@@ -71,8 +79,30 @@ const KERNELS: &[Kernel] = &[
     },
 ];
 
-const PAGERANK: &str = "GraphRows rows, GraphBins bins, f64 alpha, f64 limit, GraphVector jump, GraphVector leave, \
-                        const f64* scale, const f64* gift, f64* rank, f64* gift_out, f64* partials, GraphPageRank* state";
+/// Iterations of PageRank have larger blocks. `Gift` is f64 or f32.
+const ITERATIONS: &[Kernel] = &[
+    Kernel {
+        name: "graph_pagerank_plain",
+        parameters: PAGERANK,
+        call: "graph_pagerank<Gift, false>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, \
+               gift_out, state)",
+    },
+    Kernel {
+        name: "graph_pagerank_weighted",
+        parameters: PAGERANK,
+        call: "graph_pagerank<Gift, true>(rows, bins, blocks, hubs, alpha, limit, jump, leave, scale, gift, rank, \
+               gift_out, state)",
+    },
+];
+
+const PAGERANK: &str = "GraphRows rows, GraphLaneBins bins, u32 blocks, u32 hubs, f64 alpha, f64 limit, \
+                        GraphVector jump, GraphVector leave, const f64* scale, const Gift* gift, f64* rank, \
+                        Gift* gift_out, GraphPageRank* state";
+
+/// Threads of a block of an iteration of PageRank: as many as a multiprocessor runs with 64 registers each.
+const RANK_THREADS: u32 = 1024;
+/// Bytes of shared memory for the values of hubs. A block has up to 227 KB, and some of its own.
+const HUB_BYTES: u32 = 220 << 10;
 
 /// Nodes of a chunk of a sum over nodes.
 const CHUNK: u64 = 4096;
@@ -147,7 +177,7 @@ impl<'a> Rank<'a> {
         self.kernels.blocks("graph_dots_of", self.chunk_blocks("graph_dots_of", chunks)?, 0, arguments)
     }
 
-    /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; `from` is 0 where there is none, and may be `out`.
+    /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; a null `from` is 0, and `from` may be `out`.
     ///
     /// # Errors
     /// Those of the device.
@@ -216,80 +246,171 @@ impl<'a> Rank<'a> {
     }
 }
 
-/// A PageRank in work: its vectors on the device.
-pub struct PageRankState {
-    /// An f64 for each node.
-    pub rank: Buffer,
+/// What is gathered along arcs: an f64, or half as many bytes, with a relative error of 2^-25 that sums of many arcs
+/// lessen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contributions {
+    Exact,
+    Narrow,
+}
+
+impl Contributions {
+    fn bytes(self) -> u32 {
+        if self == Contributions::Exact { 8 } else { 4 }
+    }
+}
+
+/// A PageRank in work: vectors on the device, in the order of falling degrees.
+pub struct PageRankState<'a> {
+    iterations: Kernels<'a>,
+    kernels: &'a Rank<'a>,
+    rows: &'a InnerRows,
+    /// Nodes whose values are in shared memory, and its bytes.
+    hubs: u32,
+    shared: u32,
+    rank: Buffer,
     gifts: [Buffer; 2],
     scale: Buffer,
-    partials: Buffer,
+    jump: InnerVector,
+    leave: InnerVector,
     /// Whether it has converged, iterations, the last change as an f64, and what else kernels need.
     pub state: Buffer,
 }
 
-/// The parameters of an iteration.
+/// The parameters of a PageRank. Vectors are by node, and each adds up to 1.
 #[derive(Clone, Copy)]
-pub struct PageRankStep<'a> {
-    pub alpha: f64,
-    /// Converged if the L1 norm of the change is below this.
-    pub limit: f64,
+pub struct PageRankVectors<'a> {
+    /// The ranks to start with.
+    pub start: NodeVector<'a>,
     /// Where a jump goes.
     pub jump: NodeVector<'a>,
     /// Where nodes without edges out lead.
     pub leave: NodeVector<'a>,
 }
 
-impl PageRankState {
-    /// `out` are the rows by source with their bins, whose sums of weights scale what nodes give; `bins` are those of
-    /// the rows by target.
+/// A vector in the order of falling degrees, or one value for all nodes.
+enum InnerVector {
+    Each(Buffer),
+    All(f64),
+}
+
+impl InnerVector {
+    fn parameter(&self) -> [u64; 2] {
+        match self {
+            InnerVector::Each(buffer) => NodeVector::Each(buffer).parameter(),
+            InnerVector::All(value) => NodeVector::All(*value).parameter(),
+        }
+    }
+}
+
+impl<'a> PageRankState<'a> {
+    /// `out` are the rows by source, whose sums of weights scale what nodes give, and `rows` those by target.
     ///
     /// # Errors
     /// Those of the device.
     pub fn begin(
-        rank_kernels: &Rank,
-        (out, out_bins): (&Csr, &Bins),
-        bins: &Bins,
-        start: NodeVector,
-    ) -> Result<PageRankState> {
-        let context = rank_kernels.kernels.context;
+        kernels: &'a Rank<'a>,
+        out: &Csr,
+        rows: &'a InnerRows,
+        vectors: &PageRankVectors,
+        contributions: Contributions,
+    ) -> Result<PageRankState<'a>> {
+        let context = kernels.kernels.context;
         let nodes = u64::from(out.nodes);
         let vector = || context.allocate(8 * nodes);
-        let tiles = nodes.div_ceil(TILE).max(2 * u64::from(bins.tiles));
-        let made = PageRankState {
-            rank: vector()?,
-            gifts: [vector()?, vector()?],
-            scale: vector()?,
-            partials: context.allocate(8 * tiles)?,
-            state: context.zeros(40)?,
+        let by_node = vector()?;
+        kernels.scale_of_rows(out, &out.bins(context)?, &by_node)?;
+        let scale = kernels.to_inner(&by_node, rows)?;
+        let room = HUB_BYTES.min(context.device().properties().shared_memory_per_block - 4096);
+        let hubs = out.nodes.min(room / contributions.bytes());
+        let gift = || context.allocate(u64::from(contributions.bytes()) * nodes);
+        let (gift_type, begin) = match contributions {
+            Contributions::Exact => ("f64", "graph_pagerank_begin"),
+            Contributions::Narrow => ("f32", "graph_pagerank_begin_narrow"),
         };
-        rank_kernels.scale_of_rows(out, out_bins, &made.scale)?;
+        let made = PageRankState {
+            iterations: Kernels::typed(
+                context,
+                &headers::GRAPH_RANK,
+                RANK_THREADS,
+                &format!("typedef {gift_type} Gift;\n"),
+                ITERATIONS,
+            ),
+            kernels,
+            rows,
+            hubs,
+            shared: contributions.bytes() * hubs,
+            rank: by_node,
+            gifts: [gift()?, gift()?],
+            scale,
+            jump: kernels.inner_vector(vectors.jump, rows)?,
+            leave: kernels.inner_vector(vectors.leave, rows)?,
+            state: context.zeros(56)?,
+        };
+        let start = kernels.inner_vector(vectors.start, rows)?;
+        let tiles = nodes.div_ceil(TILE);
+        let partials = context.allocate(8 * tiles)?;
         let arguments = Arguments::new().value(out.nodes).value(start.parameter()).buffer(&made.scale);
-        let arguments = arguments.buffer(&made.rank).buffer(&made.gifts[0]).buffer(&made.partials).buffer(&made.state);
-        let blocks = rank_kernels.chunk_blocks("graph_pagerank_begin", nodes.div_ceil(TILE))?;
-        rank_kernels.kernels.blocks("graph_pagerank_begin", blocks, 0, arguments)?;
+        let arguments = arguments.buffer(&made.rank).buffer(&made.gifts[0]).buffer(&partials).buffer(&made.state);
+        kernels.kernels.blocks(begin, kernels.chunk_blocks(begin, tiles)?, 0, arguments)?;
         Ok(made)
     }
 
-    /// The iteration `number`, counted from 0, over the rows by target. Does nothing once the ranks have converged.
+    /// The iteration `number`, counted from 0. Converged if the L1 norm of the change is below `limit`: later
+    /// iterations do nothing.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn step(&self, kernels: &Rank, rows: &Csr, bins: &Bins, step: &PageRankStep, number: u64) -> Result<()> {
-        let name = if rows.weights.is_some() { "graph_pagerank_weighted" } else { "graph_pagerank_plain" };
+    pub fn step(&self, alpha: f64, limit: f64, number: u64) -> Result<()> {
+        let name = match self.rows.csr.weights {
+            Some(_) => "graph_pagerank_weighted",
+            None => "graph_pagerank_plain",
+        };
         let (from, to) = (&self.gifts[(number % 2) as usize], &self.gifts[(number % 2) as usize ^ 1]);
         let arguments = Arguments::new()
-            .value(rows.parameter())
-            .value(bins.parameter())
-            .value(step.alpha)
-            .value(step.limit)
-            .value(step.jump.parameter())
-            .value(step.leave.parameter())
+            .value(self.rows.csr.parameter())
+            .value(self.rows.lane_bins)
+            .value(self.rows.blocks)
+            .value(self.hubs)
+            .value(alpha)
+            .value(limit)
+            .value(self.jump.parameter())
+            .value(self.leave.parameter())
             .buffer(&self.scale)
             .buffer(from)
             .buffer(&self.rank)
             .buffer(to)
-            .buffer(&self.partials)
             .buffer(&self.state);
-        kernels.tiles(name, bins, arguments)
+        self.iterations.blocks(name, self.iterations.resident(name, self.shared)?, self.shared, arguments)
+    }
+
+    /// The ranks by node, an f64 each.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn ranks(&self) -> Result<Buffer> {
+        let context = self.kernels.kernels.context;
+        let out = context.allocate(self.rank.bytes())?;
+        let nodes = self.rows.csr.nodes;
+        let arguments = Arguments::new().buffer(&self.rank).value(self.rows.order()).value(nodes).buffer(&out);
+        self.kernels.kernels.over("graph_vector_from_inner", u64::from(nodes), arguments)?;
+        Ok(out)
+    }
+}
+
+impl Rank<'_> {
+    fn to_inner(&self, values: &Buffer, rows: &InnerRows) -> Result<Buffer> {
+        let nodes = rows.csr.nodes;
+        let out = self.kernels.context.allocate(8 * u64::from(nodes))?;
+        let arguments = Arguments::new().buffer(values).value(rows.order()).value(nodes).buffer(&out);
+        self.kernels.over("graph_vector_to_inner", u64::from(nodes), arguments)?;
+        Ok(out)
+    }
+
+    fn inner_vector(&self, vector: NodeVector, rows: &InnerRows) -> Result<InnerVector> {
+        Ok(match vector {
+            NodeVector::Each(buffer) => InnerVector::Each(self.to_inner(buffer, rows)?),
+            NodeVector::All(value) => InnerVector::All(value),
+        })
     }
 }

@@ -8,6 +8,7 @@ use onrush_device::{Arguments, Buffer};
 use super::{kernels, numbers};
 use crate::error::Result;
 use crate::library::Context;
+use crate::scan::{Bounds, scan};
 use crate::sort::sort;
 
 /// Compressed sparse rows on a device. A clone shares the memory.
@@ -25,6 +26,7 @@ pub struct Csr {
     /// The edge of each arc. `None` if they were not asked for.
     pub edges: Option<Arc<Buffer>>,
     classes: Arc<OnceLock<DegreeClasses>>,
+    inner: Arc<OnceLock<InnerRows>>,
 }
 
 /// Nodes by the bits of their degrees, largest first; those of one class ascend.
@@ -48,6 +50,31 @@ impl DegreeClasses {
     /// The positions in `order` of the nodes without arcs.
     pub fn empty(&self) -> Range<u32> {
         self.begins[32]..self.begins[33]
+    }
+}
+
+/// Rows in the order of falling degrees, with nodes numbered in that order: rows of one size lie together, and so do
+/// the values of the nodes that most arcs come from.
+pub struct InnerRows {
+    pub csr: Csr,
+    order: u64,
+    /// How many rows have 2^13 arcs or more: those of blocks.
+    pub(super) blocks: u32,
+    /// The parameter `GraphLaneBins` of the others.
+    pub(super) lane_bins: [u64; 4],
+}
+
+/// The parameter `GraphLaneBins` of nodes from `first` on: rows from 128 arcs on are those of a warp, from 16 on of
+/// eight lanes, from 4 on of two.
+fn lane_bins(classes: &DegreeClasses, order: u64, first: u32) -> [u64; 4] {
+    let begin = |least: u32| u64::from(classes.range(least, 32).end.max(first));
+    [order, u64::from(first) | begin(7) << 32, begin(4) | begin(2) << 32, u64::from(classes.empty().end)]
+}
+
+impl InnerRows {
+    /// The address of the node of each number.
+    pub(super) fn order(&self) -> u64 {
+        self.order
     }
 }
 
@@ -100,13 +127,17 @@ impl Csr {
             weights: weights.map(Arc::new),
             edges: edges.map(Arc::new),
             classes: Arc::default(),
+            inner: Arc::default(),
         }
     }
 
     /// The same rows without weights.
     #[must_use]
     pub fn unweighted(&self) -> Csr {
-        Csr { weights: None, ..self.clone() }
+        if self.weights.is_none() {
+            return self.clone();
+        }
+        Csr { weights: None, inner: Arc::default(), ..self.clone() }
     }
 
     /// The parameter `GraphRows` of kernels.
@@ -120,7 +151,8 @@ impl Csr {
     pub fn bytes(&self) -> u64 {
         let optional = |buffer: &Option<Arc<Buffer>>| buffer.as_ref().map_or(0, |b| b.bytes());
         let classes = self.classes.get().map_or(0, |c| c.order.bytes());
-        self.offsets.bytes() + self.targets.bytes() + optional(&self.weights) + optional(&self.edges) + classes
+        let inner = self.inner.get().map_or(0, |inner| inner.csr.bytes());
+        self.offsets.bytes() + self.targets.bytes() + optional(&self.weights) + optional(&self.edges) + classes + inner
     }
 
     /// Rows by target: a stable radix sort of the arcs. Waits for the stream.
@@ -149,7 +181,8 @@ impl Csr {
         Ok(Csr::new((self.nodes, self.arcs), offsets, targets, weights, edges))
     }
 
-    /// The nodes by degree, found at the first call, which waits for the stream. Two callers at once may both find them.
+    /// The nodes by degree, found at the first call, which waits for the stream. Two callers at once may both find
+    /// them.
     ///
     /// # Errors
     /// Those of the device.
@@ -175,5 +208,49 @@ impl Csr {
     /// Those of the device.
     pub fn bins(&self, context: &Context) -> Result<Bins> {
         Ok(Bins::new(self.classes(context)?))
+    }
+
+    /// The parameter `GraphLaneBins` of all rows. As [`Csr::classes`].
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn lane_bins(&self, context: &Context) -> Result<[u64; 4]> {
+        let classes = self.classes(context)?;
+        Ok(lane_bins(classes, classes.order.address(), 0))
+    }
+
+    /// The rows in the order of falling degrees, made at the first call: a copy, which PageRank reads. Waits for the
+    /// stream.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn inner(&self, context: &Context) -> Result<&InnerRows> {
+        if let Some(inner) = self.inner.get() {
+            return Ok(inner);
+        }
+        let (nodes, arcs) = (u64::from(self.nodes), u64::from(self.arcs));
+        let (kernels, classes, bins) = (kernels(context), self.classes(context)?, self.bins(context)?);
+        let (numbers, degrees) = (context.allocate(4 * nodes)?, context.allocate(4 * (nodes + 1))?);
+        let arguments = Arguments::new().value(self.parameter()).buffer(&classes.order);
+        kernels.over("inner_numbers", nodes + 1, arguments.buffer(&numbers).buffer(&degrees))?;
+        let wide = scan(context, &super::numbers(&degrees, nodes + 1), Bounds::Exclusive)?;
+        // The degrees are not needed any more.
+        let offsets = degrees;
+        kernels.over("narrow", nodes + 1, Arguments::new().buffer(&wide).value(nodes + 1).buffer(&offsets))?;
+        let (targets, ticket) = (context.allocate(4 * arcs)?, context.zeros(4)?);
+        let weights = self.weights.as_ref().map(|_| context.allocate(8 * arcs)).transpose()?;
+        let arguments = Arguments::new().value(self.parameter()).value(bins.parameter()).buffer(&numbers);
+        let arguments = arguments.buffer(&offsets).buffer(&targets).optional(weights.as_ref()).buffer(&ticket);
+        let blocks = kernels.resident("inner_rows", 0)?.min(bins.tiles.max(1));
+        kernels.blocks("inner_rows", blocks, 0, arguments)?;
+        context.stream.synchronize()?;
+        let blocks = classes.range(13, 32).end;
+        let made = InnerRows {
+            csr: Csr::new((self.nodes, self.arcs), offsets, targets, weights, None),
+            order: classes.order.address(),
+            blocks,
+            lane_bins: lane_bins(classes, 0, blocks),
+        };
+        Ok(self.inner.get_or_init(|| made))
     }
 }

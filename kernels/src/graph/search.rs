@@ -15,7 +15,8 @@ const KERNELS: &[Kernel] = &[
     },
     Kernel {
         name: "graph_search_out",
-        parameters: "GraphRows rows, const u64* entries, u64 count, u32 depth, GraphSearch search, GraphQueue next, u64* state",
+        parameters: "GraphRows rows, const u64* entries, u64 count, u32 depth, GraphSearch search, GraphQueue next, \
+                     u64* state",
         call: "graph_search_outwards(rows, entries, count, depth, search, next, state)",
     },
     Kernel {
@@ -73,7 +74,7 @@ impl Queues {
 }
 
 /// A search in work.
-pub struct Search<'a> {
+pub struct HopSearch<'a> {
     kernels: Kernels<'a>,
     rows: &'a Csr,
     /// Hops from the source, a u32 each. [`NONE`] if a node is not reached.
@@ -88,14 +89,14 @@ pub struct Search<'a> {
     bitmap: usize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> HopSearch<'a> {
     /// Begins at `sources`.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn begin(context: &'a Context, rows: &'a Csr, sources: &[u32]) -> Result<Search<'a>> {
+    pub fn begin(context: &'a Context, rows: &'a Csr, sources: &[u32]) -> Result<HopSearch<'a>> {
         let words = u64::from(rows.nodes).div_ceil(32);
-        let search = Search {
+        let search = HopSearch {
             kernels: Kernels::new(context, &headers::GRAPH_SEARCH, KERNELS),
             rows,
             distance: filled(context, u64::from(rows.nodes), NONE)?,

@@ -68,8 +68,8 @@ pub const MOST_ARCS: usize = u32::MAX as usize - 1;
 
 /// A [`Graph`] on a device. A clone shares the memory.
 ///
-/// Its memory belongs to the stream of the context that it was made with, and is complete when the graph is: algorithms may
-/// run on other streams. They wait for their streams before they return.
+/// Its memory belongs to the stream of the context that it was made with, and is complete when the graph is: algorithms
+/// may run on other streams. They wait for their streams before they return.
 #[derive(Clone)]
 pub struct DeviceGraph {
     directed: bool,
@@ -84,8 +84,8 @@ pub struct DeviceGraph {
 }
 
 impl DeviceGraph {
-    /// Copies the rows and weights of a graph to the device. The numbers of edges are copied with `with_edges`: paths need
-    /// them, most algorithms do not.
+    /// Copies the rows and weights of a graph to the device. The numbers of edges are copied with `with_edges`: paths
+    /// need them, most algorithms do not.
     ///
     /// # Errors
     /// If the graph has more than [`MOST_ARCS`] arcs, and those of the device.
@@ -101,8 +101,8 @@ impl DeviceGraph {
         Ok(made)
     }
 
-    /// A graph of rows that are on the device: those by source, and of an undirected graph each edge in the rows of both
-    /// ends, a self-loop once.
+    /// A graph of rows that are on the device: those by source, and of an undirected graph each edge in the rows of
+    /// both ends, a self-loop once.
     pub fn new(directed: bool, edges: u64, out: Csr) -> DeviceGraph {
         let (into, weights, mailboxes) = (Arc::default(), Arc::default(), Arc::default());
         DeviceGraph { directed, edges, out, into, weights, mailboxes }

@@ -52,6 +52,12 @@ impl HostRows {
         self.offsets[node as usize + 1] - self.offsets[node as usize]
     }
 
+    /// The other ends and weights of a row.
+    pub fn row(&self, node: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
+        let arcs = self.offsets[node as usize] as usize..self.offsets[node as usize + 1] as usize;
+        arcs.map(|arc| (self.targets[arc], self.weights[arc]))
+    }
+
     pub fn transposed(&self) -> HostRows {
         let mut arcs = Vec::new();
         for u in 0..self.nodes() as u32 {
@@ -104,17 +110,21 @@ pub fn random(nodes: usize, edges: usize, seed: u64) -> HostRows {
 /// Undirected graphs by name: paths, stars, cliques, isolated nodes, and random ones with loops and parallel edges.
 pub fn shapes(depth: Coverage) -> Vec<(String, HostRows)> {
     let mut all = Vec::new();
-    for n in [0_u32, 1, 31, 32, 33, 1025] {
+    let sizes: &[u32] = match depth {
+        Coverage::Small => &[0, 1, 33, 130],
+        Coverage::Full => &[0, 1, 31, 32, 33, 1025, 9000],
+    };
+    for n in sizes.iter().copied() {
         let path: Vec<(u32, u32)> = (1..n).map(|v| (v - 1, v)).collect();
         let star: Vec<(u32, u32)> = (1..n).map(|v| (0, v)).collect();
         all.push((format!("path of {n}"), HostRows::undirected(n as usize, &path)));
         all.push((format!("star of {n}"), HostRows::undirected(n as usize, &star)));
         all.push((format!("{n} isolated"), HostRows::undirected(n as usize, &[])));
     }
-    let clique = |from: u32| (from..from + 40).flat_map(move |u| (u + 1..from + 40).map(move |v| (u, v)));
-    all.push(("two cliques".into(), HostRows::undirected(80, &clique(0).chain(clique(40)).collect::<Vec<_>>())));
+    let clique = |from: u32| (from..from + 20).flat_map(move |u| (u + 1..from + 20).map(move |v| (u, v)));
+    all.push(("two cliques".into(), HostRows::undirected(40, &clique(0).chain(clique(20)).collect::<Vec<_>>())));
     let sizes: &[(usize, usize)] = match depth {
-        Coverage::Small => &[(60, 200), (500, 700), (300, 6000)],
+        Coverage::Small => &[(60, 200), (200, 250)],
         Coverage::Full => &[(60, 200), (500, 700), (300, 6000), (20_000, 15_000), (30_000, 400_000)],
     };
     for (seed, (nodes, edges)) in (7..).zip(sizes) {

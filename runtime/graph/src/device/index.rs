@@ -15,8 +15,8 @@ pub struct DeviceIndex {
     pub id_type: Scalar,
 }
 
-/// The graph of columns of ids: equal to `Graph::new` of the same edges bit for bit. Edges with a null end are left out; edge
-/// numbers are rows of the columns.
+/// The graph of columns of ids: equal to `Graph::new` of the same edges bit for bit. Edges with a null end are left
+/// out; edge numbers are rows of the columns.
 ///
 /// Ids are integers of at most 64 bits, or indices of a dictionary whose values ascend. Takes a radix sort of the arcs.
 ///

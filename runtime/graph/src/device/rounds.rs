@@ -10,10 +10,11 @@ use crate::run::Run;
 
 /// Iterations of a batch at most.
 const MOST: u64 = 16;
-/// A batch that takes longer is halved, one that takes a quarter is doubled: the user may stop the work between batches.
+/// A batch that takes longer is halved, one that takes a quarter is doubled: the user may stop the work between
+/// batches.
 const BATCH: Duration = Duration::from_millis(20);
 
-/// One call of an algorithm on a device: its stream, a mailbox for the state of loops, and the [`Run`]. The stream has
+/// One call of an algorithm on a device: its stream, a completion flag for the state of loops, and the [`Run`]. The stream has
 /// passed all of its work when it is dropped.
 pub struct DeviceRounds<'a> {
     pub graph: &'a DeviceGraph,

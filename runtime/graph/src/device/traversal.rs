@@ -2,7 +2,7 @@
 
 use onrush_kernels::Context;
 use onrush_kernels::graph::Csr;
-use onrush_kernels::graph::search::{self, Search};
+use onrush_kernels::graph::search::{self, HopSearch};
 
 use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
 use crate::run::Run;
@@ -83,7 +83,7 @@ fn search_from(
 ) -> Result<DeviceValues<u32>> {
     let rounds = DeviceRounds::new(graph, context, run)?;
     let n = graph.nodes() as u64;
-    let mut search = Search::begin(context, rows, sources)?;
+    let mut search = HopSearch::begin(context, rows, sources)?;
     let mut left = u64::from(rows.arcs);
     let mut depth = 0;
     let [mut size, mut arcs, mut entries] = rounds.look_and_clear(&search.state)?;
