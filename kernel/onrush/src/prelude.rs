@@ -7,8 +7,8 @@ pub use crate::{
     col, concat, concat_diagonal, concat_horizontal, concat_str, csv, density, desc, dropdown, frame, from_batch, get,
     hbox, heatmap, hist, html, input, interact, label, len, line, lit, max_horizontal, min_horizontal, multi_select,
     number_field, on, panels, password, plot, progress, progress_bar, publish, radio, raise, range_slider, read_csv,
-    read_graph, read_json, read_ndjson, read_parquet, scatter, show, slider, sql, sum_horizontal, text_area, text_field, using,
-    vbox, when, x,
+    read_graph, read_json, read_ndjson, read_parquet, scatter, show, slider, sql, sum_horizontal, text_area,
+    text_field, using, vbox, when, x,
 };
 
 pub use crate::cuda::SharedMemory as _;

@@ -267,7 +267,10 @@ pub enum Format {
     Parquet,
     JsonLines,
     /// A file of a graph. `format` is the name of the format (`graphml`, `gexf`, ...) if the extension does not say it.
-    Graph { format: Option<String>, part: GraphPart },
+    Graph {
+        format: Option<String>,
+        part: GraphPart,
+    },
 }
 
 /// What a frame has of a file of a graph.

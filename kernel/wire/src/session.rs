@@ -16,7 +16,9 @@ use crate::plot::{Plot, PlotRequest};
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
-use crate::visual::{GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, GraphWrite, Section, VisualAsk, VisualHead, VisualSpec};
+use crate::visual::{
+    GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, GraphWrite, Section, VisualAsk, VisualHead, VisualSpec,
+};
 use crate::{FrameId, Generation, NotebookId, ObjectId, TaskId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,5 +10,5 @@ mod pool;
 
 pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, ModelAnswer, TableHolder, Whole};
 pub use explain::Placement;
-pub use onrush_graph_calls::Index;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};
+pub use onrush_graph_calls::Index;

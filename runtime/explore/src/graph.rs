@@ -45,7 +45,12 @@ impl Pictures {
     ///
     /// # Errors
     /// An unknown column, positions that are no numbers, and everything that the layout and the frames can fail with.
-    pub fn plot(&self, engine: &Engine, request: &GraphPlotRequest, task: &TaskHandle) -> Result<GraphPlot, Diagnostic> {
+    pub fn plot(
+        &self,
+        engine: &Engine,
+        request: &GraphPlotRequest,
+        task: &TaskHandle,
+    ) -> Result<GraphPlot, Diagnostic> {
         let placed = self.placed(engine, request, task)?;
         let index = &placed.index;
         let graph = &index.graph;
@@ -60,7 +65,8 @@ impl Pictures {
         let drawing = match graph.nodes() > most {
             true => {
                 notes.push(format!("{} nodes are drawn as a raster", number(graph.nodes() as u64)));
-                let (width, height) = (request.style.width.unwrap_or(RASTER.0), request.style.height.unwrap_or(RASTER.1));
+                let (width, height) =
+                    (request.style.width.unwrap_or(RASTER.0), request.style.height.unwrap_or(RASTER.1));
                 let window = window(&placed).with_aspect(width, height);
                 let (raster, _, sampled) = raster(&canvas(&placed), window, (width, height), task)?;
                 notes.extend(sampled);

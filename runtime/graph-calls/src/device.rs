@@ -1,8 +1,8 @@
 //! Calls whose algorithm runs on a device. Results are those of the host: `runtime/graph/src/device.rs` says which bit for bit.
 
 use arrow::array::RecordBatch;
-use onrush_graph::device::{self, DeviceError, DeviceGraph};
 use onrush_graph::Run;
+use onrush_graph::device::{self, DeviceError, DeviceGraph};
 use onrush_graph::similarity::Scores;
 use onrush_kernels::Context;
 use onrush_wire::Diagnostic;
@@ -63,7 +63,17 @@ const TAKEN: &[(&str, &[&str])] = &[
     ("preferential_attachment", &["pairs", "top"]),
     (
         "forceatlas2_layout",
-        &["max_iter", "jitter_tolerance", "scaling_ratio", "gravity", "distributed_action", "strong_gravity", "linlog", "seed", "pos"],
+        &[
+            "max_iter",
+            "jitter_tolerance",
+            "scaling_ratio",
+            "gravity",
+            "distributed_action",
+            "strong_gravity",
+            "linlog",
+            "seed",
+            "pos",
+        ],
     ),
     ("louvain_communities", &["resolution", "threshold", "max_level", "seed"]),
     ("leiden_communities", &["resolution", "max_level", "seed"]),
@@ -141,15 +151,22 @@ fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Resu
         "triangles" => {
             args.one(name, counts(device::cluster::triangles(graph, context, run).map_err(error)?.download(context)?))
         }
-        "clustering" => {
-            args.one(name, floats(device::cluster::clustering(graph, false, context, run).map_err(error)?.download(context)?))
+        "clustering" => args.one(
+            name,
+            floats(device::cluster::clustering(graph, false, context, run).map_err(error)?.download(context)?),
+        ),
+        "transitivity" => {
+            scalar(name, floats(vec![device::cluster::transitivity(graph, context, run).map_err(error)?]))
         }
-        "transitivity" => scalar(name, floats(vec![device::cluster::transitivity(graph, context, run).map_err(error)?])),
-        "core_number" => args.one(name, counts(device::cores::core_number(graph, context, run).map_err(error)?.download(context)?)),
+        "core_number" => {
+            args.one(name, counts(device::cores::core_number(graph, context, run).map_err(error)?.download(context)?))
+        }
         "louvain_communities" | "leiden_communities" => {
             let options = communities::options(args);
             let found = match name {
-                "louvain_communities" => device::community::louvain_communities(graph, &options, context, run).map_err(error)?,
+                "louvain_communities" => {
+                    device::community::louvain_communities(graph, &options, context, run).map_err(error)?
+                }
                 _ => device::community::leiden_communities(graph, &options, context, run).map_err(error)?,
             };
             args.one("community", counts(found.download(context)?))

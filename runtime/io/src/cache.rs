@@ -273,7 +273,9 @@ fn read(
         Format::Csv(options) => csv::read(files, options, division, &taken, task).map(Decoded::Table),
         Format::JsonLines => json::read(files, division, &taken, task).map(Decoded::Table),
         Format::Parquet => parquet::read(files, hold, division, &taken, task),
-        Format::Graph { format, part } => crate::graph::read(files, format.as_deref(), *part, &taken).map(Decoded::Table),
+        Format::Graph { format, part } => {
+            crate::graph::read(files, format.as_deref(), *part, &taken).map(Decoded::Table)
+        }
     }
 }
 

@@ -49,8 +49,9 @@ pub(crate) fn read(
         GraphPart::Kind => {
             let field = |name: &str| Field::new(name, DataType::Boolean, false);
             let schema = Arc::new(Schema::new(vec![field("directed"), field("weighted")]));
-            let weighted =
-                edges.column_by_name("weight").is_some_and(|weights| weights.data_type().is_numeric() && weights.null_count() == 0);
+            let weighted = edges
+                .column_by_name("weight")
+                .is_some_and(|weights| weights.data_type().is_numeric() && weights.null_count() == 0);
             let column = |value: bool| Arc::new(BooleanArray::from(vec![value])) as _;
             RecordBatch::try_new(schema, vec![column(directed), column(weighted)])
                 .map_err(|e| Diagnostic::error(Class::Internal, "internal", e.to_string()))?

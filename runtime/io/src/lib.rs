@@ -26,8 +26,8 @@ use onrush_wire::plan::{FileMark, Source};
 
 pub use cache::FileCache;
 pub use graph::write_graph;
-pub use onrush_graph_io::GraphTables;
 pub use memory::{Full, Memory, NoLimit};
+pub use onrush_graph_io::GraphTables;
 pub use write::{FileWriter, Written, write_bytes};
 
 /// A source that was opened: its schema is known, and its rows are in memory or can be scanned.

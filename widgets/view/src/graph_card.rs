@@ -126,7 +126,8 @@ fn degrees(out: &mut String, card: &GraphCard) {
     if card.degrees.len() < 3 || most == 0 {
         return;
     }
-    let high = |count: u64| if count == 0 { 0.0 } else { HIGH * (1.0 + (count as f64).log2()) / (1.0 + (most as f64).log2()) };
+    let high =
+        |count: u64| if count == 0 { 0.0 } else { HIGH * (1.0 + (count as f64).log2()) / (1.0 + (most as f64).log2()) };
     let range = |bucket: usize| match bucket {
         0 => "0".to_string(),
         1 => "1".to_string(),
@@ -183,7 +184,14 @@ mod tests {
     #[test]
     fn the_text_has_the_figures() {
         let text = text(&example());
-        for part in ["graph of <a> and b", "1,200", "w, -1.500 to 2,000", "100.0 % of the nodes", "1 row with a null", "1.2 MB"] {
+        for part in [
+            "graph of <a> and b",
+            "1\u{202f}200",
+            "w, -1.500 to 2\u{202f}000",
+            "100.0 % of the nodes",
+            "1 row with a null",
+            "1.2 MB",
+        ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

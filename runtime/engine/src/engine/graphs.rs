@@ -150,12 +150,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Index::new`], unknown columns, and what the frames can fail with.
-    pub fn graph_index(
-        &self,
-        input: FrameId,
-        spec: &GraphSpec,
-        task: &TaskHandle,
-    ) -> Result<Arc<Index>, Diagnostic> {
+    pub fn graph_index(&self, input: FrameId, spec: &GraphSpec, task: &TaskHandle) -> Result<Arc<Index>, Diagnostic> {
         let frame = self.frame(input)?;
         let mut of_nodes = Vec::new();
         for nodes in &spec.nodes {
@@ -181,18 +176,22 @@ impl Engine {
     pub fn write_graph(&self, write: &GraphWrite, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let GraphSpec { source, target, directed, weight, .. } = &write.graph;
         let ([source], [target]) = (source.as_slice(), target.as_slice()) else {
-            return Err(check::plan_error("argument", "a file has one id for each node, and this graph has several columns")
-                .help("join them to one column first: `concat_str`"));
+            return Err(check::plan_error(
+                "argument",
+                "a file has one id for each node, and this graph has several columns",
+            )
+            .help("join them to one column first: `concat_str`"));
         };
         let fail = |e: arrow::error::ArrowError| internal(&e.to_string());
         let table = self.table(write.edges, &[], task)?;
         let edges = concat_batches(table.schema(), table.batches()).map_err(fail)?;
-        let kept = is_not_null(edges.column_by_name(source).ok_or_else(|| check::unknown_column(source, table.schema()))?)
-            .and_then(|from| {
-                let to = edges.column_by_name(target).map_or_else(|| Ok(from.clone()), |to| is_not_null(to))?;
-                and(&from, &to)
-            })
-            .map_err(fail)?;
+        let kept =
+            is_not_null(edges.column_by_name(source).ok_or_else(|| check::unknown_column(source, table.schema()))?)
+                .and_then(|from| {
+                    let to = edges.column_by_name(target).map_or_else(|| Ok(from.clone()), |to| is_not_null(to))?;
+                    and(&from, &to)
+                })
+                .map_err(fail)?;
         let edges = filter_record_batch(&edges, &kept).map_err(fail)?;
         // The ends first, then the weight, then all other columns.
         let first = [(source.as_str(), "source"), (target, "target")].into_iter();
@@ -202,7 +201,8 @@ impl Engine {
         let others = others.filter(|name| !first.iter().any(|(column, new)| column == name || new == name));
         let named: Vec<(&str, &str)> = first.iter().copied().chain(others.map(|name| (name, name))).collect();
         let columns = named.iter().filter_map(|(column, new)| Some((*new, edges.column_by_name(column)?.clone())));
-        let edges = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).map_err(fail)?;
+        let edges =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).map_err(fail)?;
         let nodes = match write.nodes {
             Some(frame) => {
                 let table = self.table(frame, &[], task)?;

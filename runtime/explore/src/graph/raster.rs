@@ -44,7 +44,9 @@ pub fn raster(
     let is_extent = |low: f64, high: f64| low.is_finite() && high.is_finite() && low < high;
     if !is_extent(x0, x1) || !is_extent(y0, y1) {
         let message = format!("the window from ({x0}, {y0}) to ({x1}, {y1}) has no extent");
-        return Err(plan_error("argument", message).help("expected finite numbers, each lower bound below its upper bound"));
+        return Err(
+            plan_error("argument", message).help("expected finite numbers, each lower bound below its upper bound")
+        );
     }
     let (width, height) = (width.clamp(1, SIDE), height.clamp(1, SIDE));
     let pixels = width as usize * height as usize;

@@ -77,10 +77,9 @@ fn a_device_gives_what_the_host_gives() {
     for (directed, (name, params)) in calls {
         let run = |b: &Bench, edges: FrameId| {
             let input = match loop_free(&name) {
-                true => b.step(Op::Filter {
-                    input: edges,
-                    predicate: op(col("a"), onrush_wire::BinaryOp::NotEq, col("b")),
-                }),
+                true => {
+                    b.step(Op::Filter { input: edges, predicate: op(col("a"), onrush_wire::BinaryOp::NotEq, col("b")) })
+                }
                 false => edges,
             };
             let call = algorithm(&name, &params);
@@ -121,7 +120,9 @@ fn a_graph_without_edges_has_results_without_rows() {
     for choice in choices() {
         let b = Bench::of(EngineConfig { choice, ..on_device() });
         let edges = edges(&b, 10, 0);
-        for name in ["pagerank", "connected_components", "louvain_communities", "betweenness_centrality", "spring_layout"] {
+        for name in
+            ["pagerank", "connected_components", "louvain_communities", "betweenness_centrality", "spring_layout"]
+        {
             let call = algorithm(name, &[]);
             let frame = b.step(Op::Graph { input: edges, graph: spec(false, false), call });
             assert!(b.try_rows(frame).unwrap().is_empty(), "{name}");

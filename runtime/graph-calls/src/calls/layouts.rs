@@ -1,7 +1,7 @@
 //! Positions of nodes.
 
-use onrush_graph::layout::{self, Point};
 use onrush_graph::Error;
+use onrush_graph::layout::{self, Point};
 
 use super::Found;
 use crate::arguments::{Arguments, Columns, floats};
