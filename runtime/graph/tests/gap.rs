@@ -318,7 +318,8 @@ fn triangles_are_those_of_serial_intersections() {
                         Ordering::Greater => _ = b.next(),
                         Ordering::Equal => {
                             total += 1;
-                            (a.next(), b.next());
+                            a.next();
+                            b.next();
                         }
                     }
                 }
