@@ -43,8 +43,11 @@ FILES = {
 }
 LAYOUTS = ["TestLayout::test_smoke_initial_pos_forceatlas2", "TestLayout::test_smoke_string"]
 
+# One test has 500 random graphs and takes three quarters of the time: a tenth of them are as good.
+SOME = "not test_use_bounds_on_off_consistency or -11-"
+
 # Tests that call at least one of our algorithms.
-REACHED = 1500
+REACHED = 1000
 
 
 def test_the_tests_of_networkx_pass(tmp_path):
@@ -54,7 +57,7 @@ def test_the_tests_of_networkx_pass(tmp_path):
     selected = [f"networkx.{package}.tests.test_{file}" for package, files in FILES.items() for file in files.split()]
     selected += [f"networkx.drawing.tests.test_layout::{test}" for test in LAYOUTS]
     root = Path(networkx.__file__).parent.parent
-    options = ["-q", "-p", "no:cacheprovider", "--tb=short", "-rfE", f"--rootdir={root}", "--pyargs"]
+    options = ["-q", "-p", "no:cacheprovider", "--tb=short", "-rfE", f"--rootdir={root}", "-k", SOME, "--pyargs"]
     command = [sys.executable, "-m", "pytest", *options, *selected]
     environment = {
         **os.environ,

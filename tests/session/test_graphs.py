@@ -106,6 +106,24 @@ def test_parts_of_a_graph(kernel):
     assert kernel.value('three.filter_edges(x!(origin == "ATL" && destination == "ORD")).number_of_edges()') == "1"
 
 
+def test_options_and_results_of_all_kinds(kernel):
+    # The functions of NetworkX with these names and options, on the digraph and on its undirected graph.
+    kernel.ok(ROUTES + "let u = g.to_undirected().simple();")
+    close(kernel.value("u.average_clustering_with().count_zeros(false).value()"), 0.7859355750533614, 1e-12)
+    close(kernel.value("u.average_shortest_path_length()"), 2.3260569456427955, 1e-12)
+    close(kernel.value('g.degree_assortativity_coefficient_with().x("in").y("out").value()'), -0.4305854018765057)
+    close(kernel.value("g.reciprocity()"), 0.9437197167349981, 1e-12)
+    passing = "u.betweenness_centrality().normalized(false).value::<f64>(x!(betweenness_centrality.max()))"
+    close(kernel.value(passing), 9277.882930471065)
+    pairs = 'u.resource_allocation_index().pairs(frame! { a: ["ABE"], b: ["HNL"] })'
+    close(kernel.value(pairs + ".value::<f64>(x!(resource_allocation_index.max()))"), 0.012447013487475915, 1e-12)
+    assert kernel.value("(u.bridges().height(), u.articulation_points().height())") == "(46, 12)"
+    assert kernel.value("(u.k_truss(20).height(), u.radius(), u.center().height())") == "(1196, 3, 54)"
+    assert kernel.value('g.descendants("ABE").height()') == "303"
+    message = kernel.fails('g.average_neighbor_degree().source("up").height()').error_text
+    assert "`source` is `up`, expected one of `in`, `out`, `in+out`" in message, message
+
+
 def test_frames_as_parameters(kernel):
     # pagerank, modularity and jaccard_coefficient of NetworkX.
     kernel.ok(ROUTES)

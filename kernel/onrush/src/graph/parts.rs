@@ -37,7 +37,7 @@ impl Graph {
     }
 
     /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
-    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges is no node of the
+    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges is not a node of the
     /// result.
     #[track_caller]
     pub fn filter_nodes(&self, condition: impl IntoExprs) -> Graph {

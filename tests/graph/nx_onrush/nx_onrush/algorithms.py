@@ -59,7 +59,9 @@ def groups(G, labels):
 
 
 @function()
-def pagerank(G, alpha=0.85, personalization=None, max_iter=100, tol=1.0e-6, nstart=None, weight="weight", dangling=None):
+def pagerank(
+    G, alpha=0.85, personalization=None, max_iter=100, tol=1.0e-6, nstart=None, weight="weight", dangling=None
+):
     if len(G) == 0:
         return {}
     unsupported(max_iter < 1, "no iterations")
@@ -624,7 +626,7 @@ def leiden_communities(G, weight="weight", resolution=1, max_level=None, seed=No
 
 @function("directed")
 def label_propagation_communities(G):
-    return {i: nodes for i, nodes in enumerate(groups(G, G.call("label_propagation_communities")["community"]))}.values()
+    return dict(enumerate(groups(G, G.call("label_propagation_communities")["community"]))).values()
 
 
 def community_frame(G, sets):
@@ -738,7 +740,9 @@ def number_of_selfloops(G):
 
 
 @function()
-def forceatlas2_layout(G, pos=None, *, dim=2, node_mass=None, node_size=None, weight=None, seed=None, store_pos_as=None, **options):
+def forceatlas2_layout(
+    G, pos=None, *, dim=2, node_mass=None, node_size=None, weight=None, seed=None, store_pos_as=None, **options
+):
     import numpy as np
 
     if len(G) == 0:
