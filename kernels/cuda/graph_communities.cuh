@@ -3,9 +3,10 @@
 // Nodes move in classes that a hash gives. All nodes of a class decide by one snapshot, then all of them move. Sums are u64 in fixed
 // point, and ties go to the community of the lowest number, so results do not depend on the order of threads: they are those of the host.
 //
-// A node sums up the weights to neighbouring communities: up to 8 and up to 32 arcs by shuffles, up to 128 in a hash table of a warp,
-// up to `some` and up to `most` in one of a block. Nodes with more arcs (hubs) are cut into chunks: a chunk adds up in shared memory,
-// then in a table of the hub in device memory, of which it reads a part. Lists of nodes are ordered by class, then by these bins.
+// A node sums up the weights to neighbouring communities: up to 8 and up to 32 arcs by shuffles, up to 128 and up to `some` in a hash
+// table of a warp, up to `most` in one of a block. Nodes with more arcs (hubs) have a block for each CHUNK_ARCS: first a block gathers
+// the labels of its arcs, then it adds up those communities whose hash is its own. Lists of nodes are ordered by class, then by these
+// bins.
 //
 // Bytes that must cross memory: 4 for an arc, and a gather of 4 from L2, once to decide and once to mark.
 
@@ -13,15 +14,16 @@ enum : u32 {
     NO_COMMUNITY = 0xffffffffu,
     CLASSES = 16,
     BINS = 6,
-    // For each class: nodes of each bin, chunks of hubs, and slots of their tables.
+    // For each class: nodes of each bin, chunks of hubs, and their labels.
     HUB_CHUNKS = 6,
-    HUB_SLOTS = 7,
+    HUB_LABELS = 7,
     CLASS_COUNTS = 8,
     ALL_COUNTS = CLASSES * CLASS_COUNTS,
     CHUNK_ARCS = 4096,
-    CHUNK_SLOTS = 2048,
-    CHUNK_PROBES = 16,
-    WARP_SLOTS = 256,
+    // Twice as many as there are arcs of a chunk.
+    CHUNK_SLOTS = 8192,
+    CHUNK_PROBES = 256,
+    WARP_ARCS = 128,
     GAIN_SLOTS = 128,
     SEARCH_THREADS = 256,
 };
@@ -64,18 +66,18 @@ struct CommunitySearch {
     u64* cursors;
     // GAIN_SLOTS pairs: gained weight, moved nodes.
     u64* gained;
-    // Of hubs, by place in `list` less `hub_first`: where their tables and their chunks begin. Of chunks: the hub, and the number of the
+    // Of hubs, by place in `list` less `hub_first`: where their labels and their chunks begin. Of chunks: the hub, and the number of the
     // chunk in it.
-    u64* table_begin;
+    u64* hub_begin;
     u64* chunks;
-    u32* table_keys;
-    u64* table_sums;
+    // The communities of the arcs of hubs of one class.
+    u32* labels;
     // Refinement: the communities of the whole, and the weight between a part and the rest of its community.
     CommunityState whole;
     u64* cut;
     u64 some;
     u64 most;
-    // The best of each chunk's part of the table, and the weight to the own community.
+    // The best of each chunk's communities, and the weight to the own one.
     struct Partial* partials;
 };
 
@@ -86,6 +88,13 @@ __device__ __forceinline__ u64 class_of(u64 key, u32 sweep, u32 node) {
 __device__ __forceinline__ u32 slot_of(u32 key) {
     const u32 bits = key * 0x9e3779b1u;
     return bits ^ bits >> 15;
+}
+
+// The part of a hub's communities that a community belongs to, as a fraction of 2^32: other bits than those of its slot.
+__device__ __forceinline__ u32 part_bits(u32 key) {
+    u32 bits = (key ^ key >> 16) * 0x85ebca6bu;
+    bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
+    return bits ^ bits >> 16;
 }
 
 __device__ __forceinline__ u64 slots_for(u64 degree) {
@@ -191,7 +200,9 @@ template <bool WEIGHTED, bool REFINE> struct CommunityRule {
     __device__ __forceinline__ u64 total(Sum sum) const { return WEIGHTED ? (u64)sum : (u64)sum * s.level.unit; }
 
     __device__ __forceinline__ void consider(u32 other, u64 sum, Best& best) const {
-        const u64 other_out = s.state.out[other], other_into = s.level.into ? s.state.into[other] : 0;
+        consider(other, sum, s.state.out[other], s.level.into ? s.state.into[other] : 0, best);
+    }
+    __device__ __forceinline__ void consider(u32 other, u64 sum, u64 other_out, u64 other_into, Best& best) const {
         const f64 score = (f64)sum - expected(other_out, other_into);
         if (!best.is_below(score, other)) return;
         if (REFINE) {
@@ -230,6 +241,60 @@ template <bool WEIGHTED, bool REFINE> struct CommunityRule {
         s.to[place] = to;
     }
 };
+
+// The best of the communities in a table, and the weight to the own one: slots `first`, `first + step`, ...
+template <class Rule>
+__device__ __forceinline__ void read_table(const Rule& rule, const u32* keys, const typename Rule::Sum* sums, u32 slots, u32 first,
+                                           u32 step, Best& best, u64& mine) {
+    // Strengths of several communities are loaded before the first is used.
+    const u32 AT_ONCE = 4;
+    for (u32 base = first; base < slots; base += AT_ONCE * step) {
+        u32 key[AT_ONCE];
+        u64 out[AT_ONCE], into[AT_ONCE];
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            const u32 slot = base + i * step;
+            key[i] = slot < slots ? keys[slot] : (u32)NO_COMMUNITY;
+        }
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            out[i] = key[i] == NO_COMMUNITY ? 0 : rule.s.state.out[key[i]];
+            into[i] = key[i] == NO_COMMUNITY || !rule.s.level.into ? 0 : rule.s.state.into[key[i]];
+        }
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            if (key[i] == NO_COMMUNITY) continue;
+            const u64 sum = rule.total(sums[base + i * step]);
+            if (key[i] == rule.own) {
+                mine = sum;
+            } else {
+                rule.consider(key[i], sum, out[i], into[i], best);
+            }
+        }
+    }
+}
+
+// Adds arcs `first`, `first + step`, ... up to `end` to a table with room for all of them. Labels of several are loaded before the first
+// is used: the loop waits for L2.
+template <class Rule>
+__device__ __forceinline__ void add_arcs(const Rule& rule, u32* keys, typename Rule::Sum* sums, u32 slots, u64 first, u64 end, u32 step) {
+    const u32 AT_ONCE = 4;
+    for (u64 base = first; base < end; base += AT_ONCE * step) {
+        u32 target[AT_ONCE], key[AT_ONCE];
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            const u64 arc = base + i * step;
+            target[i] = arc < end ? rule.s.level.targets[arc] : rule.node;
+        }
+        // The node itself has no key.
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) key[i] = rule.key(target[i]);
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            if (key[i] != NO_COMMUNITY) table_add(keys, sums, slots - 1, key[i], rule.weight(base + i * step), slots);
+        }
+    }
+}
 
 // Up to LANES arcs a node: a lane has one arc, and adds up those of the other lanes to the same community.
 template <class Rule, u32 LANES> __device__ __forceinline__ void decide_lanes(Rule rule, u64 begin, u64 count) {
@@ -285,41 +350,31 @@ template <class Rule, u32 LANES> __device__ __forceinline__ void decide_lanes(Ru
     }
 }
 
-// A warp a node, with a table for up to half of WARP_SLOTS arcs.
-template <class Rule> __device__ __forceinline__ void decide_warp(Rule rule, u64 begin, u64 count) {
+// A warp a node, with a table of up to `slots` in dynamic shared memory: at least twice its arcs.
+template <class Rule> __device__ __forceinline__ void decide_warp(Rule rule, u64 begin, u64 count, u32 slots) {
     typedef typename Rule::Sum Sum;
-    __shared__ u32 all_keys[SEARCH_THREADS / WARP][WARP_SLOTS];
-    __shared__ Sum all_sums[SEARCH_THREADS / WARP][WARP_SLOTS];
-    u32* keys = all_keys[warp_id()];
-    Sum* sums = all_sums[warp_id()];
+    DYNAMIC_SHARED(memory);
+    Sum* sums = (Sum*)memory + warp_id() * slots;
+    u32* keys = (u32*)((Sum*)memory + SEARCH_THREADS / WARP * slots) + warp_id() * slots;
     for (u64 at = thread_in_grid() / WARP; at < count; at += threads_in_grid() / WARP) {
         if (!rule.begin(rule.s.list[begin + at])) {
             if (lane_id() == 0) rule.s.to[begin + at] = NO_COMMUNITY;
             continue;
         }
-        for (u32 slot = lane_id(); slot < WARP_SLOTS; slot += WARP) {
+        const u64 first = rule.s.level.offsets[rule.node], end = rule.s.level.offsets[rule.node + 1];
+        const u32 own_slots = (u32)slots_for(end - first);
+        for (u32 slot = lane_id(); slot < own_slots; slot += WARP) {
             keys[slot] = NO_COMMUNITY;
             sums[slot] = 0;
         }
         __syncwarp();
-        const u64 end = rule.s.level.offsets[rule.node + 1];
-        for (u64 arc = rule.s.level.offsets[rule.node] + lane_id(); arc < end; arc += WARP) {
-            const u32 key = rule.key(rule.s.level.targets[arc]);
-            if (key != NO_COMMUNITY) table_add(keys, sums, WARP_SLOTS - 1, key, rule.weight(arc), WARP_SLOTS);
-        }
+        add_arcs(rule, keys, sums, own_slots, first + lane_id(), end, WARP);
         __syncwarp();
         Best best;
         best.clear();
         u64 mine = 0;
-        for (u32 slot = lane_id(); slot < WARP_SLOTS; slot += WARP) {
-            const u32 key = keys[slot];
-            if (key == NO_COMMUNITY) continue;
-            if (key == rule.own) {
-                mine = rule.total(sums[slot]);
-            } else {
-                rule.consider(key, rule.total(sums[slot]), best);
-            }
-        }
+        read_table(rule, keys, sums, own_slots, lane_id(), WARP, best, mine);
+        __syncwarp();
         for (u32 by = 16; by > 0; by /= 2) {
             mine += Shuffle<u64>::from(mine, lane_id() ^ by);
             best.merge_lane(lane_id() ^ by);
@@ -377,85 +432,94 @@ template <class Rule> __device__ __forceinline__ void decide_block(Rule rule, u6
             sums[slot] = 0;
         }
         __syncthreads();
-        for (u64 arc = first + threadIdx.x; arc < end; arc += blockDim.x) {
-            const u32 key = rule.key(rule.s.level.targets[arc]);
-            if (key != NO_COMMUNITY) table_add(keys, sums, slots - 1, key, rule.weight(arc), slots);
-        }
+        add_arcs(rule, keys, sums, slots, first + threadIdx.x, end, blockDim.x);
         __syncthreads();
         Best best;
         best.clear();
         u64 mine = 0;
-        for (u32 slot = threadIdx.x; slot < slots; slot += blockDim.x) {
-            const u32 key = keys[slot];
-            if (key == NO_COMMUNITY) continue;
-            if (key == rule.own) {
-                mine = rule.total(sums[slot]);
-            } else {
-                rule.consider(key, rule.total(sums[slot]), best);
-            }
-        }
+        read_table(rule, keys, sums, slots, threadIdx.x, blockDim.x, best, mine);
         merge_block(best, mine);
         if (threadIdx.x == 0) rule.decide(begin + at, best, mine);
     }
 }
 
-// A block a chunk of a hub: adds up in shared memory, and what finds no slot there at once in the hub's table.
-template <class Rule> __device__ __forceinline__ void add_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
-    typedef typename Rule::Sum Sum;
-    __shared__ u32 keys[CHUNK_SLOTS];
-    __shared__ Sum sums[CHUNK_SLOTS];
+// A block a chunk of a hub: the communities of its arcs.
+template <class Rule> __device__ __forceinline__ void gather_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
     for (u64 at = blockIdx.x; at < count; at += gridDim.x) {
         const u64 hub = rule.s.chunks[2 * (first_chunk + at)], number = rule.s.chunks[2 * (first_chunk + at) + 1];
         if (!rule.begin(rule.s.list[begin + hub])) continue;
-        for (u32 slot = threadIdx.x; slot < CHUNK_SLOTS; slot += blockDim.x) {
-            keys[slot] = NO_COMMUNITY;
-            sums[slot] = 0;
-        }
-        __syncthreads();
-        const u64 all_first = rule.s.level.offsets[rule.node], all_end = rule.s.level.offsets[rule.node + 1];
-        const u64 first = all_first + number * CHUNK_ARCS, end = smaller(first + CHUNK_ARCS, all_end);
-        const u64 table = rule.s.table_begin[2 * (begin - hub_first + hub)];
-        const u32 mask = (u32)slots_for(all_end - all_first) - 1;
-        for (u64 arc = first + threadIdx.x; arc < end; arc += blockDim.x) {
-            const u32 key = rule.key(rule.s.level.targets[arc]);
-            if (key == NO_COMMUNITY) continue;
-            const Sum weight = rule.weight(arc);
-            if (!table_add(keys, sums, CHUNK_SLOTS - 1, key, weight, CHUNK_PROBES)) {
-                table_add(rule.s.table_keys + table, rule.s.table_sums + table, mask, key, rule.total(weight), mask + 1);
+        const u64 first = rule.s.level.offsets[rule.node], end = rule.s.level.offsets[rule.node + 1];
+        const u64 to = rule.s.hub_begin[2 * (begin - hub_first + hub)];
+        const u64 last = smaller(first + (number + 1) * CHUNK_ARCS, end);
+        const u32 AT_ONCE = 4;
+        for (u64 base = first + number * CHUNK_ARCS + threadIdx.x; base < last; base += AT_ONCE * blockDim.x) {
+            u32 target[AT_ONCE], key[AT_ONCE];
+#pragma unroll
+            for (u32 i = 0; i < AT_ONCE; i++) {
+                const u64 arc = base + i * blockDim.x;
+                target[i] = arc < last ? rule.s.level.targets[arc] : rule.node;
+            }
+#pragma unroll
+            for (u32 i = 0; i < AT_ONCE; i++) key[i] = rule.key(target[i]);
+#pragma unroll
+            for (u32 i = 0; i < AT_ONCE; i++) {
+                const u64 arc = base + i * blockDim.x;
+                if (arc < last) rule.s.labels[to + (arc - first)] = key[i];
             }
         }
-        __syncthreads();
-        for (u32 slot = threadIdx.x; slot < CHUNK_SLOTS; slot += blockDim.x) {
-            if (keys[slot] == NO_COMMUNITY) continue;
-            table_add(rule.s.table_keys + table, rule.s.table_sums + table, mask, keys[slot], rule.total(sums[slot]), mask + 1);
-        }
-        __syncthreads();
     }
 }
 
-// A block a chunk: reads its part of the hub's table and empties it.
-template <class Rule> __device__ __forceinline__ void read_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
+// A block a chunk: adds up the communities of the hub whose hash is that of the chunk. If more of them have it than there are slots, the
+// block takes them in several turns.
+template <class Rule> __device__ __forceinline__ void add_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
+    typedef typename Rule::Sum Sum;
+    DYNAMIC_SHARED(memory);
+    __shared__ u32 is_full;
+    Sum* sums = (Sum*)memory;
+    u32* keys = (u32*)(sums + CHUNK_SLOTS);
     for (u64 at = blockIdx.x; at < count; at += gridDim.x) {
         const u64 hub = rule.s.chunks[2 * (first_chunk + at)], number = rule.s.chunks[2 * (first_chunk + at) + 1];
         if (!rule.begin(rule.s.list[begin + hub])) continue;
-        const u64 degree = rule.s.level.offsets[rule.node + 1] - rule.s.level.offsets[rule.node];
-        const u64 table = rule.s.table_begin[2 * (begin - hub_first + hub)];
-        const u64 slots = slots_for(degree), parts = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
+        const u64 first = rule.s.level.offsets[rule.node], arcs = rule.s.level.offsets[rule.node + 1] - first;
+        const u32* labels = rule.s.labels + rule.s.hub_begin[2 * (begin - hub_first + hub)];
+        const u32 parts = (u32)((arcs + CHUNK_ARCS - 1) / CHUNK_ARCS);
         Best best;
-        best.clear();
-        u64 mine = 0;
-        const u64 end = table + slots * (number + 1) / parts;
-        for (u64 slot = table + slots * number / parts + threadIdx.x; slot < end; slot += blockDim.x) {
-            const u32 key = rule.s.table_keys[slot];
-            if (key == NO_COMMUNITY) continue;
-            const u64 sum = rule.s.table_sums[slot];
-            rule.s.table_keys[slot] = NO_COMMUNITY;
-            rule.s.table_sums[slot] = 0;
-            if (key == rule.own) {
-                mine = sum;
-            } else {
-                rule.consider(key, sum, best);
+        u64 mine;
+        for (u32 turns = 1;; turns *= 2) {
+            best.clear();
+            mine = 0;
+            bool overflows = false;
+            for (u32 turn = 0; turn < turns && !overflows; turn++) {
+                for (u32 slot = threadIdx.x; slot < CHUNK_SLOTS; slot += blockDim.x) {
+                    keys[slot] = NO_COMMUNITY;
+                    sums[slot] = 0;
+                }
+                if (threadIdx.x == 0) is_full = 0;
+                __syncthreads();
+                const u32 AT_ONCE = 8;
+                for (u64 base = threadIdx.x; base < arcs; base += AT_ONCE * blockDim.x) {
+                    u32 key[AT_ONCE];
+#pragma unroll
+                    for (u32 i = 0; i < AT_ONCE; i++) {
+                        const u64 at = base + i * blockDim.x;
+                        key[i] = at < arcs ? labels[at] : (u32)NO_COMMUNITY;
+                    }
+#pragma unroll
+                    for (u32 i = 0; i < AT_ONCE; i++) {
+                        const u32 bits = part_bits(key[i]);
+                        const bool is_own = __umulhi(bits, parts) == number && (bits & (turns - 1)) == turn;
+                        if (key[i] == NO_COMMUNITY || !is_own) continue;
+                        const Sum weight = rule.weight(first + base + i * blockDim.x);
+                        if (!table_add(keys, sums, CHUNK_SLOTS - 1, key[i], weight, CHUNK_PROBES)) atomicOr(&is_full, 1u);
+                    }
+                }
+                __syncthreads();
+                overflows = is_full != 0;
+                if (!overflows) read_table(rule, keys, sums, CHUNK_SLOTS, threadIdx.x, blockDim.x, best, mine);
+                __syncthreads();
             }
+            if (!overflows) break;
         }
         merge_block(best, mine);
         if (threadIdx.x == 0) rule.s.partials[first_chunk + at] = Partial{best, mine};
@@ -470,7 +534,7 @@ template <class Rule> __device__ __forceinline__ void decide_hubs(Rule rule, u64
             continue;
         }
         const u64 degree = rule.s.level.offsets[rule.node + 1] - rule.s.level.offsets[rule.node];
-        const u64 first = rule.s.table_begin[2 * (begin - hub_first + at) + 1], parts = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
+        const u64 first = rule.s.hub_begin[2 * (begin - hub_first + at) + 1], parts = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
         Best best;
         best.clear();
         u64 mine = 0;
@@ -510,10 +574,23 @@ template <bool REFINE> __device__ __forceinline__ void move_nodes(const Communit
     }
 }
 
-__device__ __forceinline__ void mark_neighbor(const CommunitySearch& s, u32 target, u32 to) {
-    const u32 bit = 1u << (target % 32);
-    if (load_relaxed(&s.marks[target / 32]) & bit) return;
-    if (s.state.label[target] != to) atomicOr(&s.marks[target / 32], bit);
+// Marks the ends in other communities of arcs `first`, `first + step`, ... up to `end`.
+__device__ __forceinline__ void mark_arcs(const CommunitySearch& s, u64 first, u64 end, u32 step, u32 to) {
+    const u32 AT_ONCE = 4;
+    for (u64 base = first; base < end; base += AT_ONCE * step) {
+        u32 target[AT_ONCE];
+        bool asked[AT_ONCE];
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) target[i] = base + i * step < end ? s.level.targets[base + i * step] : (u32)NO_COMMUNITY;
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            asked[i] = target[i] != NO_COMMUNITY && !(load_relaxed(&s.marks[target[i] / 32]) >> (target[i] % 32) & 1);
+        }
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; i++) {
+            if (asked[i] && s.state.label[target[i]] != to) atomicOr(&s.marks[target[i] / 32], 1u << (target[i] % 32));
+        }
+    }
 }
 
 // Marks the neighbours in other communities of nodes that moved: LANES lanes a node.
@@ -524,7 +601,7 @@ template <u32 LANES> __device__ __forceinline__ void mark_lanes(const CommunityS
         if (to == NO_COMMUNITY) continue;
         const u32 v = s.list[begin + at];
         const u64 end = s.level.offsets[v + 1];
-        for (u64 arc = s.level.offsets[v] + threadIdx.x % LANES; arc < end; arc += LANES) mark_neighbor(s, s.level.targets[arc], to);
+        mark_arcs(s, s.level.offsets[v] + threadIdx.x % LANES, end, LANES, to);
     }
 }
 
@@ -536,12 +613,12 @@ __device__ __forceinline__ void mark_chunks(const CommunitySearch* search, u64 b
         if (to == NO_COMMUNITY) continue;
         const u32 v = s.list[begin + hub];
         const u64 first = s.level.offsets[v] + number * CHUNK_ARCS, end = smaller(first + CHUNK_ARCS, (u64)s.level.offsets[v + 1]);
-        for (u64 arc = first + threadIdx.x; arc < end; arc += blockDim.x) mark_neighbor(s, s.level.targets[arc], to);
+        mark_arcs(s, first + threadIdx.x, end, blockDim.x, to);
     }
 }
 
 __device__ __forceinline__ u32 bin_of(u64 degree, const CommunitySearch& s) {
-    return degree <= 8 ? 0 : degree <= 32 ? 1 : degree <= WARP_SLOTS / 2 ? 2 : degree <= s.some ? 3 : degree <= s.most ? 4 : BINS - 1;
+    return degree <= 8 ? 0 : degree <= 32 ? 1 : degree <= WARP_ARCS ? 2 : degree <= s.some ? 3 : degree <= s.most ? 4 : BINS - 1;
 }
 
 // Whether a node is looked at in a sweep.
@@ -563,7 +640,7 @@ template <bool REFINE> __device__ __forceinline__ void count_classes(const Commu
         atomicAdd(&local[own_class * BINS + bin], 1u);
         if (bin == BINS - 1) {
             atomicAdd(&counts[own_class * CLASS_COUNTS + HUB_CHUNKS], (degree + CHUNK_ARCS - 1) / CHUNK_ARCS);
-            atomicAdd(&counts[own_class * CLASS_COUNTS + HUB_SLOTS], slots_for(degree));
+            atomicAdd(&counts[own_class * CLASS_COUNTS + HUB_LABELS], degree);
         }
     }
     __syncthreads();
@@ -573,7 +650,7 @@ template <bool REFINE> __device__ __forceinline__ void count_classes(const Commu
 }
 
 // Where the nodes of each class and bin begin: classes one after another, hubs of all classes behind all others. Then, for each class,
-// where its chunks begin, and 0 for its tables. One thread.
+// where its chunks begin, and 0 for its labels. One thread.
 __device__ __forceinline__ void class_begins(const u64* counts, u64* begins, u64* cursors) {
     u64 begin = 0, chunk = 0;
     for (u32 bin = 0; bin < BINS; bin += BINS - 1) {
@@ -587,7 +664,7 @@ __device__ __forceinline__ void class_begins(const u64* counts, u64* begins, u64
     for (u32 i = 0; i < CLASSES; i++) {
         begins[i * CLASS_COUNTS + HUB_CHUNKS] = chunk;
         chunk += counts[i * CLASS_COUNTS + HUB_CHUNKS];
-        begins[i * CLASS_COUNTS + HUB_SLOTS] = 0;
+        begins[i * CLASS_COUNTS + HUB_LABELS] = 0;
     }
     for (u32 i = 0; i < ALL_COUNTS; i++) cursors[i] = begins[i];
 }
@@ -631,9 +708,9 @@ template <bool REFINE> __device__ __forceinline__ void fill_classes(const Commun
             const u32 own_class = which[r] / BINS;
             const u64 degree = rule.s.level.offsets[v + 1] - rule.s.level.offsets[v];
             const u64 chunks = (degree + CHUNK_ARCS - 1) / CHUNK_ARCS;
-            rule.s.table_begin[2 * (at - hub_first)] = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + HUB_SLOTS], slots_for(degree));
+            rule.s.hub_begin[2 * (at - hub_first)] = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + HUB_LABELS], degree);
             const u64 chunk = atomicAdd(&rule.s.cursors[own_class * CLASS_COUNTS + HUB_CHUNKS], chunks);
-            rule.s.table_begin[2 * (at - hub_first) + 1] = chunk;
+            rule.s.hub_begin[2 * (at - hub_first) + 1] = chunk;
             for (u64 c = 0; c < chunks; c++) {
                 rule.s.chunks[2 * (chunk + c)] = at - begins[own_class * CLASS_COUNTS + BINS - 1];
                 rule.s.chunks[2 * (chunk + c) + 1] = c;

@@ -4,7 +4,7 @@
 // cell follow one another; cells are in depth-first order, and name the next cell that is not in them. So a walk needs no stack.
 // Sums over all nodes are made of LAYOUT_BLOCKS partial ones in order: results do not depend on the device.
 
-enum : u32 { CURVE_LEVELS = 21, LEAF_POINTS = 12, LAYOUT_BLOCKS = 512, LAYOUT_THREADS = 256, WIDE_ROW_THREADS = 512 };
+enum : u32 { CURVE_LEVELS = 21, LEAF_POINTS = 12, LAYOUT_BLOCKS = 264, LAYOUT_THREADS = 256, WIDE_ROW_THREADS = 512 };
 
 struct LayoutCell {
     f64 mass;

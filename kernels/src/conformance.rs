@@ -172,6 +172,7 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("dictionary", dictionary::check, dictionary::measure),
     ("matrix", matrix::check, matrix::measure),
     ("graph", graph::check, graph::measure),
+    ("structure", graph::structure::check, graph::structure::measure),
 ];
 
 pub fn algorithms() -> impl Iterator<Item = &'static str> {

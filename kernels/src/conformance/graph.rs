@@ -2,6 +2,7 @@
 
 mod passes;
 mod shapes;
+pub mod structure;
 
 use super::{Bench, Cases, same};
 use crate::error::Result;

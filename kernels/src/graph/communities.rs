@@ -14,16 +14,22 @@ pub const CLASSES: usize = 16;
 const BINS: usize = 6;
 const HUBS: usize = BINS - 1;
 const HUB_CHUNKS: usize = 6;
-const HUB_SLOTS: usize = 7;
+const HUB_LABELS: usize = 7;
 const CLASS_COUNTS: usize = 8;
 const ALL_COUNTS: usize = CLASSES * CLASS_COUNTS;
 const GAIN_SLOTS: usize = 128;
 const CHUNK_ARCS: u64 = 4096;
+/// Slots of the hash table of a block with a part of a hub.
+const CHUNK_SLOTS: u32 = 8192;
+/// Slots of a warp for few arcs, at most 128.
+const FEW_SLOTS: u32 = 256;
+/// Warps of a block.
+const WARPS: u32 = super::THREADS / 32;
 /// Bytes of `Partial`.
 const PARTIAL_BYTES: u64 = 32;
 
-/// Arcs of a node at most that one block looks at alone, with much and with little shared memory: a hash table of at least
-/// twice as many slots.
+/// Arcs of a node at most that one warp, and that one block looks at alone: in shared memory they have a hash table of at
+/// least twice as many slots.
 const MOST: [u64; 2] = [512, 2048];
 /// Smaller, so that tests have hubs.
 const MOST_EMULATED: [u64; 2] = [144, 200];
@@ -70,13 +76,13 @@ macro_rules! search_kernels {
             },
             Kernel {
                 name: "decide_warp_",
-                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count",
+                parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 count, u32 slots",
                 call: concat!(
                     "decide_warp<CommunityRule<",
                     $weighted,
                     ", ",
                     $refine,
-                    ">>({search, sweep, own}, begin, count)"
+                    ">>({search, sweep, own}, begin, count, slots)"
                 ),
             },
             Kernel {
@@ -91,11 +97,11 @@ macro_rules! search_kernels {
                 ),
             },
             Kernel {
-                name: "add_chunks_",
+                name: "gather_chunks_",
                 parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 first_chunk, u64 count, \
                              u64 hub_first",
                 call: concat!(
-                    "add_chunks<CommunityRule<",
+                    "gather_chunks<CommunityRule<",
                     $weighted,
                     ", ",
                     $refine,
@@ -103,11 +109,11 @@ macro_rules! search_kernels {
                 ),
             },
             Kernel {
-                name: "read_chunks_",
+                name: "add_chunks_",
                 parameters: "const CommunitySearch* search, u32 sweep, u32 own, u64 begin, u64 first_chunk, u64 count, \
                              u64 hub_first",
                 call: concat!(
-                    "read_chunks<CommunityRule<",
+                    "add_chunks<CommunityRule<",
                     $weighted,
                     ", ",
                     $refine,
@@ -216,14 +222,12 @@ pub struct Search<'a> {
     cursors: Buffer,
     /// What the parameters name.
     _scratch: Vec<Buffer>,
-    /// Tables of hubs: keys and sums.
-    tables: Option<(Buffer, Buffer)>,
-    /// Slots of the tables.
-    slots: u64,
+    /// Communities of the arcs of hubs.
+    labels: Option<Buffer>,
 }
 
-/// Words of `CommunitySearch` before the tables of hubs.
-const WORDS_BEFORE_TABLES: u64 = 23;
+/// Words of `CommunitySearch` before the address of the labels.
+const WORDS_BEFORE_LABELS: u64 = 23;
 
 impl<'a> Search<'a> {
     /// A search that moves the nodes of `state`, or with `whole` those that are alone to parts of their communities.
@@ -253,7 +257,7 @@ impl<'a> Search<'a> {
         let marks = filled(context, nodes.div_ceil(32), u32::MAX)?;
         let (list, to) = (context.allocate(4 * nodes)?, context.allocate(4 * nodes)?);
         let change = refines.then(|| context.allocate(8 * nodes)).transpose()?;
-        let table_begin = context.allocate(16 * hubs)?;
+        let hub_begin = context.allocate(16 * hubs)?;
         let chunks = context.allocate(16 * (arcs / CHUNK_ARCS + hubs))?;
         let partials = context.allocate(PARTIAL_BYTES * (arcs / CHUNK_ARCS + hubs))?;
         let address = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::address);
@@ -262,13 +266,12 @@ impl<'a> Search<'a> {
         words.extend([options.resolution.to_bits(), options.key]);
         words.extend([&marks, &list, &to].map(Buffer::address));
         words.extend([address(&change), cursors.address(), counts.address() + 8 * ALL_COUNTS as u64]);
-        words.extend([table_begin.address(), chunks.address(), 0, 0]);
+        words.extend([hub_begin.address(), chunks.address(), 0]);
         words.extend(whole.map_or([0; 4], |w| w.state.parameter()));
         words.extend([whole.map_or(0, |w| w.cut.address()), most[0], most[1], partials.address()]);
         let parameters = context.upload(&words)?;
-        let _scratch = [marks, list, to, table_begin, chunks, partials].into_iter().chain(change).collect();
-        let (tables, slots) = (None, 0);
-        Ok(Search { kernels, level, refines, most, parameters, counts, begins, cursors, _scratch, tables, slots })
+        let _scratch = [marks, list, to, hub_begin, chunks, partials].into_iter().chain(change).collect();
+        Ok(Search { kernels, level, refines, most, parameters, counts, begins, cursors, _scratch, labels: None })
     }
 
     /// Lists the marked nodes of a level by class, and takes their marks away; at first all are marked. Of a refinement, lists
@@ -295,19 +298,18 @@ impl<'a> Search<'a> {
         }
         let mut plan = SweepPlan { number: sweep, counts: [0; ALL_COUNTS] };
         plan.counts.copy_from_slice(&words[..ALL_COUNTS]);
-        self.enlarge((0..CLASSES).map(|class| plan.count(class, HUB_SLOTS)).max().unwrap_or(0))?;
+        self.enlarge((0..CLASSES).map(|class| plan.count(class, HUB_LABELS)).max().unwrap_or(0))?;
         Ok((plan, before))
     }
 
-    /// Makes tables for hubs, all empty, if those that are there are too small.
-    fn enlarge(&mut self, slots: u64) -> Result<()> {
-        if slots > self.slots {
+    /// Makes room for the labels of so many arcs.
+    fn enlarge(&mut self, arcs: u64) -> Result<()> {
+        if 4 * arcs > self.labels.as_ref().map_or(0, Buffer::bytes) {
             let context = self.kernels.context;
-            self.tables = None;
-            let tables = (filled(context, slots, u32::MAX)?, context.zeros(8 * slots)?);
-            let words = [tables.0.address(), tables.1.address()];
-            self.parameters.write(8 * WORDS_BEFORE_TABLES, &words, &context.stream)?;
-            (self.tables, self.slots) = (Some(tables), slots);
+            self.labels = None;
+            let labels = context.allocate(4 * arcs)?;
+            self.parameters.write(8 * WORDS_BEFORE_LABELS, &[labels.address()], &context.stream)?;
+            self.labels = Some(labels);
         }
         Ok(())
     }
@@ -324,27 +326,36 @@ impl<'a> Search<'a> {
             let arguments = Arguments::new().buffer(&self.parameters).value(plan.number).value(own);
             arguments.value(plan.begin(class, bin))
         };
-        for (bin, name, lanes) in [(0, "decide_8", 8), (1, "decide_32", 32), (2, "decide_warp_", 32)] {
+        for (bin, name, lanes) in [(0, "decide_8", 8), (1, "decide_32", 32)] {
             let count = plan.count(class, bin);
             if count > 0 {
                 self.kernels.over(name, count * lanes, decide(bin).value(count))?;
             }
         }
-        for (bin, most) in [(3, self.most[0]), (4, self.most[1])] {
+        let table = |arcs: u64| (2 * arcs).next_power_of_two() as u32;
+        // What is launched with more than 48 KiB asks the driver first, which counts static memory too.
+        let shared = |slots: u32| slots * (4 + sums) + 1024;
+        for (bin, slots) in [(2, FEW_SLOTS), (3, table(self.most[0]))] {
             let count = plan.count(class, bin);
             if count > 0 {
-                // Above 48 KiB with weights: the driver allows less without asking, static memory included.
-                let shared = (2 * most).next_power_of_two() as u32 * (4 + sums) + 16;
-                let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
-                self.kernels.blocks("decide_block_", blocks, shared, decide(bin).value(count))?;
+                let shared = shared(WARPS * slots);
+                let blocks =
+                    self.kernels.resident("decide_warp_", shared)?.min(count.div_ceil(u64::from(WARPS)) as u32);
+                self.kernels.blocks("decide_warp_", blocks, shared, decide(bin).value(count).value(slots))?;
             }
+        }
+        let count = plan.count(class, 4);
+        if count > 0 {
+            let shared = shared(table(self.most[1]));
+            let blocks = self.kernels.resident("decide_block_", shared)?.min(count as u32);
+            self.kernels.blocks("decide_block_", blocks, shared, decide(4).value(count))?;
         }
         let (hubs, chunks) = (plan.count(class, HUBS), plan.count(class, HUB_CHUNKS));
         let first_chunk: u64 = (0..class).map(|c| plan.count(c, HUB_CHUNKS)).sum();
         if hubs > 0 {
-            for name in ["add_chunks_", "read_chunks_"] {
+            for (name, shared) in [("gather_chunks_", 0), ("add_chunks_", shared(CHUNK_SLOTS))] {
                 let arguments = decide(HUBS).value(first_chunk).value(chunks).value(hub_first);
-                self.kernels.blocks(name, chunks as u32, 0, arguments)?;
+                self.kernels.blocks(name, chunks as u32, shared, arguments)?;
             }
             self.kernels.over("decide_hubs_", 32 * hubs, decide(HUBS).value(hubs).value(hub_first))?;
         }

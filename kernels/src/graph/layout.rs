@@ -13,7 +13,7 @@ use crate::sort::sort_with;
 /// Halvings of the square at most.
 const LEVELS: u32 = 21;
 /// Blocks of sums over all nodes.
-const BLOCKS: u32 = 512;
+const BLOCKS: u32 = 264;
 /// Threads of a block that has a row alone.
 const WIDE: u32 = 512;
 /// Bytes of a cell.

@@ -16,9 +16,9 @@ fn large() -> Vec<(String, Graph)> {
     let mut all = Vec::new();
     for (directed, weighted) in [(false, false), (false, true), (true, false), (true, true)] {
         let (mut s, mut t) = generate::rmat(11, 17, 5);
-        // A hub, and loops.
-        s.extend(std::iter::repeat_n(2048, 2000).chain(0..50));
-        t.extend((0..2000).chain(0..50));
+        // A hub of several chunks, and loops.
+        s.extend(std::iter::repeat_n(2048, 6000).chain(0..50));
+        t.extend((0..6000).map(|v| v % 2000).chain(0..50));
         let weights: Vec<f64> = (0..s.len()).map(|e| generate::uniform(9, e as u64) * 3.0).collect();
         let graph = Graph::new(directed, 2100, &s, &t, weighted.then_some(weights)).unwrap();
         all.push((format!("rmat, directed {directed}, weighted {weighted}"), graph));
