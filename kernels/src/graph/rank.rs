@@ -101,7 +101,7 @@ const PAGERANK: &str = "GraphRows rows, GraphLaneBins bins, u32 blocks, u32 hubs
 
 /// Threads of a block of an iteration of PageRank: as many as a multiprocessor runs with 64 registers each.
 const RANK_THREADS: u32 = 1024;
-/// Bytes of shared memory for the values of hubs. A block has up to 227 KB, and some of its own.
+/// Bytes of shared memory for the values of hubs. A block has up to 227 KB, and uses some without asking.
 const HUB_BYTES: u32 = 220 << 10;
 
 /// Nodes of a chunk of a sum over nodes.

@@ -41,6 +41,10 @@ impl Engine {
         let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
         let mut known = Vec::new();
         self.known(&frame.plan, &ready, &mut known);
+        // A frame that was computed at once has no input that says what it is.
+        if let Some(table) = frame.resident.as_ref().map(|resident| resident.table()) {
+            known.extend(table.batches().first().map(|batch| (batch.clone(), title_of(&frame))));
+        }
         let titles = move |batches: &[RecordBatch]| {
             let first = batches.first()?;
             known.iter().find(|(batch, _)| same_rows(batch, first)).map(|(_, title)| title.clone())
@@ -74,11 +78,7 @@ impl Engine {
             let held = ready.get(&frame.key).map(Arc::clone).or_else(|| self.held(&frame));
             match held {
                 Some(table) => {
-                    let title = match (frame.title.strip_prefix("read "), frame.title.as_str()) {
-                        (Some(file), _) => file.to_string(),
-                        (None, "values") => "values".to_string(),
-                        (None, step) => format!("the result of {step}"),
-                    };
+                    let title = title_of(&frame);
                     known.extend(table.batches().first().map(|batch| (batch.clone(), title)));
                 }
                 None => self.known(&frame.plan, ready, known),
@@ -305,6 +305,15 @@ fn is_steady(plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>) -> bool {
         frame.resident.is_some() || computed()
     };
     !table::changes(plan) && table::inputs(plan).iter().all(steady)
+}
+
+/// What a scan of a frame's rows is called.
+fn title_of(frame: &Frame) -> String {
+    match (frame.title.strip_prefix("read "), frame.title.as_str()) {
+        (Some(file), _) => file.to_string(),
+        (None, "values") => "values".to_string(),
+        (None, step) => format!("the result of {step}"),
+    }
 }
 
 /// The same rows in memory, maybe under another schema.

@@ -17,9 +17,9 @@ use onrush_wire::visual::{GraphPlotRequest, MAX_CATEGORIES, NodeColor, NodeColum
 const READ: usize = 8;
 /// Characters of a value that is shown.
 const LONG: usize = 80;
-/// Whole numbers are names if there are no more than this.
+/// Integers are names if there are no more values than this.
 const FEW: usize = 10;
-/// Whole numbers that are names: they have colours of their own also if there are many.
+/// Integer columns that are names: their values have separate colours also if there are many.
 const NAMES: [&str; 2] = ["community", "component"];
 
 /// The rows of a frame of nodes.

@@ -39,7 +39,7 @@ fn algorithm(name: &str, params: &[(&str, Value)]) -> GraphCall {
     GraphCall { algorithm: name.to_string(), params, frames: Vec::new() }
 }
 
-/// Rows of two engines: numbers with a point may differ by 1e-9 of their size.
+/// Rows of two engines: floats may differ by 1e-9 of their size.
 fn assert_same(name: &str, one: &[Vec<String>], other: &[Vec<String>]) {
     assert_eq!(one.len(), other.len(), "{name}");
     for (one, other) in one.iter().zip(other) {
@@ -78,7 +78,7 @@ fn a_device_gives_what_the_host_gives() {
         let run = |b: &Bench, edges: FrameId| {
             let input = match loop_free(&name) {
                 true => {
-                    b.step(Op::Filter { input: edges, predicate: op(col("a"), onrush_wire::BinaryOp::NotEq, col("b")) })
+                    b.step(Op::Filter { input: edges, predicate: op(col("a"), onrush_wire::BinaryOp::NotEqual, col("b")) })
                 }
                 false => edges,
             };
