@@ -236,12 +236,16 @@ impl DeviceGraph {
         }
         let weights = weights.read::<f64>(0..self.arcs(), &context.stream)?;
         let arc = weights.iter().position(|w| *w < 0.0).unwrap_or_default();
-        let name = match &self.out.edges {
-            Some(edges) => format!("edge {}", edges.read::<u32>(arc..arc + 1, &context.stream)?[0]),
-            None => format!("arc {arc}"),
+        let weight = weights[arc];
+        let named = |name: String| format!("the weight of {name} is {weight}: {algorithm} takes none below 0");
+        let error = match &self.out.edges {
+            Some(edges) => {
+                let edge = edges.read::<u32>(arc..arc + 1, &context.stream)?[0];
+                Error::new("weight", named(format!("edge {edge}"))).edge(edge)
+            }
+            None => Error::new("weight", named(format!("arc {arc}"))),
         };
-        let message = format!("the weight of {name} is {}: {algorithm} takes none below 0", weights[arc]);
-        Err(Error::new("weight", message).into())
+        Err(error.into())
     }
 
     /// The sum of the weights by arc, up to its last bits. The number of arcs if the graph has no weights.

@@ -35,7 +35,8 @@ pub fn index(context: &Context, columns: &EdgeColumns) -> Result<DeviceIndex> {
     let built = build::build(context, columns)?;
     if let Some(edge) = built.bad_weight {
         let message = format!("the weight of edge {edge} is not a finite number");
-        return Err(Error::new("weight", message).help("leave the edge out, or give it a weight").into());
+        let error = Error::new("weight", message).edge(edge);
+        return Err(error.help("leave the edge out, or give it a weight").into());
     }
     context.stream.synchronize()?;
     Ok(DeviceIndex {
