@@ -77,9 +77,10 @@ fn a_device_gives_what_the_host_gives() {
     for (directed, (name, params)) in calls {
         let run = |b: &Bench, edges: FrameId| {
             let input = match loop_free(&name) {
-                true => {
-                    b.step(Op::Filter { input: edges, predicate: op(col("a"), onrush_wire::BinaryOp::NotEqual, col("b")) })
-                }
+                true => b.step(Op::Filter {
+                    input: edges,
+                    predicate: op(col("a"), onrush_wire::BinaryOp::NotEqual, col("b")),
+                }),
                 false => edges,
             };
             let call = algorithm(&name, &params);
