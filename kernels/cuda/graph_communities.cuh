@@ -103,14 +103,24 @@ __device__ __forceinline__ u64 slots_for(u64 degree) {
     return slots;
 }
 
-// Adds to the sum of a key. False if so many slots have other keys: then the key is in none of them, and never will be.
+// Adds to a sum in shared memory. 64 bits are two additions of 32 with a carry: hardware has them, while one of 64 is a loop of
+// compare-and-swap, which takes a turn for each lane where many add to one community.
+__device__ __forceinline__ void add_shared(u32* sum, u32 value) { atomicAdd(sum, value); }
+__device__ __forceinline__ void add_shared(u64* sum, u64 value) {
+    u32* halves = (u32*)sum;
+    const u32 low = (u32)value, before = atomicAdd(&halves[0], low);
+    const u32 high = (u32)(value >> 32) + (before + low < before ? 1 : 0);
+    if (high != 0) atomicAdd(&halves[1], high);
+}
+
+// Adds to the sum of a key in shared memory. False if so many slots have other keys: then the key is in none of them, and never will be.
 template <class S> __device__ __forceinline__ bool table_add(u32* keys, S* sums, u32 mask, u32 key, S weight, u32 probes) {
     u32 slot = slot_of(key) & mask;
     for (u32 probe = 0; probe < probes; probe++) {
         u32 there = peek(&keys[slot]);
         if (there == NO_COMMUNITY) there = atomicCAS(&keys[slot], (u32)NO_COMMUNITY, key);
         if (there == NO_COMMUNITY || there == key) {
-            atomicAdd(&sums[slot], weight);
+            add_shared(&sums[slot], weight);
             return true;
         }
         slot = (slot + 1) & mask;
