@@ -302,7 +302,7 @@ impl<'a> Search<'a> {
         Ok((plan, before))
     }
 
-    /// Makes room for the labels of so many arcs.
+    /// Allocates the labels of so many arcs.
     fn enlarge(&mut self, arcs: u64) -> Result<()> {
         if 4 * arcs > self.labels.as_ref().map_or(0, Buffer::bytes) {
             let context = self.kernels.context;

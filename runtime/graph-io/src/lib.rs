@@ -163,7 +163,7 @@ pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables
     std::fs::write(path, bytes).map_err(|error| Error::io("write", path, error))
 }
 
-/// The bytes that [`write`] would write.
+/// The bytes that [`write()`] would write.
 ///
 /// # Errors
 /// If the format cannot hold the graph.

@@ -1,7 +1,7 @@
 //! Matrix Market: the adjacency matrix as `coordinate` entries (Boisvert, Pozo and Remington 1996).
 //!
 //! Nodes are 1 to the number of rows. `symmetric` matrices are undirected graphs, `general` and `skew-symmetric` ones
-//! directed: an entry (i, j) is an edge from i to j. Comments `% node POSITION ID`, which [`write`] adds, give other
+//! directed: an entry (i, j) is an edge from i to j. Comments `% node POSITION ID`, which [`write()`] adds, give other
 //! ids.
 
 use std::fmt::Write;

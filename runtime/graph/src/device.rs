@@ -1,6 +1,6 @@
 //! Graphs on a device, and algorithms on them: names, options, results and ties are those of the host's modules.
 //!
-//! An algorithm takes a [`DeviceGraph`], a [`Context`] and a [`Run`], and leaves [`DeviceValues`]. Sums of integers are
+//! An algorithm takes a [`DeviceGraph`], a [`Context`] and a [`Run`](crate::Run), and leaves [`DeviceValues`]. Sums of integers are
 //! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
 //! `kernels/src/graph`; loops are here.
 

@@ -217,7 +217,8 @@ impl Process {
         let mut out = self.out.lock();
         self.hold(&mut out, device);
         let out = &mut out.sender;
-        let sent = out.send(&FromEngine::Answer { call, reply }, descriptor.as_ref().map(|d| d.as_fd()));
+        let sent =
+            out.send(&FromEngine::Answer { call, reply: Box::new(reply) }, descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
             let error = Diagnostic::error(
                 Class::Resources,
@@ -225,7 +226,7 @@ impl Process {
                 format!("the answer has {bytes} bytes, too many for a message"),
             );
             let reply = Reply::Failed(error.help("ask for fewer rows or shorter strings"));
-            let _ = out.send(&FromEngine::Answer { call, reply }, None);
+            let _ = out.send(&FromEngine::Answer { call, reply: Box::new(reply) }, None);
         }
     }
 

@@ -123,7 +123,7 @@ pub enum FromEngine {
     },
     Answer {
         call: u64,
-        reply: Reply,
+        reply: Box<Reply>,
     },
     /// The files of a frame that was just read: comes before the answer.
     Read {

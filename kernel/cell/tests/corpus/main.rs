@@ -145,6 +145,9 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                     lines.extend(shown.map(|control| format!("//= control {}: {:?}", control.label, control.setting)));
                 }
                 Content::Model(card) => lines.push(format!("//= {}", card.title)),
+                Content::GraphCard(card) => {
+                    lines.push(format!("//= a graph of {} nodes and {} edges", card.nodes, card.edges));
+                }
                 Content::Plot(_) => lines.push("//= a plot".to_string()),
                 Content::Graph(plot) | Content::GraphView { plot, .. } => {
                     lines.push(format!("//= a picture of {} nodes and {} edges", plot.nodes, plot.edges));

@@ -256,7 +256,7 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Vec<ArrayRef>, Diagnostic> {
         // A column may be asked for twice.
-        let named = columns.enumerate().map(|(at, column)| Expr::column(column).alias(&format!("__onrush_{at}")));
+        let named = columns.enumerate().map(|(at, column)| Expr::column(column).alias(format!("__onrush_{at}")));
         let exprs: Vec<Expr> = named.collect();
         let count = exprs.len();
         let table = self.run_op(&Op::Select { input, exprs }, task)?;

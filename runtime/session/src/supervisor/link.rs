@@ -319,7 +319,7 @@ impl Shared {
                 Ok((FromEngine::Answer { call, reply }, descriptor)) => {
                     // A caller that gave up is gone from the map; its answer's memory is freed here.
                     if let Some(answer) = self.waiting.lock().remove(&call) {
-                        let _ = answer.send((reply, descriptor));
+                        let _ = answer.send((*reply, descriptor));
                     }
                 }
                 Ok((FromEngine::Read { id, files }, _)) => _ = self.read.lock().insert(id, files),

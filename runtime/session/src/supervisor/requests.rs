@@ -61,6 +61,50 @@ impl Supervisor {
         Ok((first, needed))
     }
 
+    /// Keeps a frame for an output of the notebook.
+    fn show(&self, client: &Client, frame: FrameId) -> Answer {
+        kernel_only(client)?;
+        match self.state.lock().show(&client.notebook, frame.into()) {
+            true => Ok((Reply::Done, None)),
+            false => Err(unknown(frame)),
+        }
+    }
+
+    /// An output of the notebook is gone, and no longer keeps its frame.
+    fn hide(&self, client: &Client, frame: FrameId) -> Answer {
+        kernel_only(client)?;
+        let released = self.state.lock().hide(&client.notebook, frame.into());
+        self.release(released);
+        Ok((Reply::Done, None))
+    }
+
+    /// A request about a graph: its title, its frame of edges, all frames that it needs, and what is asked of the engine.
+    fn graph_ask(&self, request: Request) -> Result<(String, FrameId, Vec<ObjectId>, Ask), Diagnostic> {
+        Ok(match request {
+            Request::WriteGraph(mut request) => {
+                let (frame, needed) = self.targets(request.edges, request.frames_mut())?;
+                (format!("write {}", file_name(&request.path)), frame, needed, Ask::WriteGraph(request))
+            }
+            Request::GraphPlot(mut request) => {
+                let (frame, needed) = self.targets(request.edges, request.frames_mut())?;
+                ("plot".to_string(), frame, needed, Ask::GraphPlot(request))
+            }
+            Request::GraphCard(mut request) => {
+                let (frame, needed) = self.targets(request.edges, request.frames_mut())?;
+                ("show".to_string(), frame, needed, Ask::GraphCard(request))
+            }
+            Request::Visual { mut what, ask } => {
+                let VisualSpec::Graph(request) = &mut what;
+                let (frame, needed) = self.targets(request.edges, request.frames_mut())?;
+                ("plot".to_string(), frame, needed, Ask::Visual { what, ask })
+            }
+            _ => {
+                let message = "the session took a request for one about a graph";
+                return Err(Diagnostic::error(Class::Internal, "request", message));
+            }
+        })
+    }
+
     fn handle(&self, client: &Client, request: Request, descriptor: Option<OwnedFd>, stream: &UnixStream) -> Answer {
         if client.role == Role::Cell {
             self.state.lock().check_generation(&client.notebook, client.generation)?;
@@ -125,23 +169,13 @@ impl Supervisor {
                 plot.frame = target(frame);
                 work_with("plot", frame, models, true, Ask::Plot(plot))
             }
-            Request::WriteGraph(mut request) => {
-                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
-                let title = format!("write {}", file_name(&request.path));
-                work_with(&title, frame, others, false, Ask::WriteGraph(request))
-            }
-            Request::GraphPlot(mut request) => {
-                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
-                work_with("plot", frame, others, true, Ask::GraphPlot(request))
-            }
-            Request::GraphCard(mut request) => {
-                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
-                work_with("show", frame, others, true, Ask::GraphCard(request))
-            }
-            Request::Visual { mut what, ask } => {
-                let VisualSpec::Graph(request) = &mut what;
-                let (frame, others) = self.targets(request.edges, request.frames_mut())?;
-                work_with("plot", frame, others, true, Ask::Visual { what, ask })
+            request @ (Request::WriteGraph(_)
+            | Request::GraphPlot(_)
+            | Request::GraphCard(_)
+            | Request::Visual { .. }) => {
+                let (title, frame, needed, ask) = self.graph_ask(request)?;
+                let pure = !matches!(ask, Ask::WriteGraph(_));
+                work_with(&title, frame, needed, pure, ask)
             }
             Request::Explore { mut view, what } => {
                 chains::check(view.exprs(), None)?;
@@ -154,19 +188,8 @@ impl Supervisor {
                 };
                 work_with(&title, frame, models, pure, Ask::Explore { view, what })
             }
-            Request::Show { frame } => {
-                kernel_only(client)?;
-                match self.state.lock().show(&client.notebook, frame.into()) {
-                    true => done(Reply::Done),
-                    false => Err(unknown(frame)),
-                }
-            }
-            Request::Hide { frame } => {
-                kernel_only(client)?;
-                let released = self.state.lock().hide(&client.notebook, frame.into());
-                self.release(released);
-                done(Reply::Done)
-            }
+            Request::Show { frame } => self.show(client, frame),
+            Request::Hide { frame } => self.hide(client, frame),
             Request::Persist { frame } => self.persist(client, frame, stream),
             Request::Fit { fit, at } => self.fit(client, fit, at, stream),
             Request::LoadModel { path, folder } => self.load_model(client, &path, &folder, stream),
