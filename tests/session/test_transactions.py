@@ -99,7 +99,7 @@ FAILURES = {
     ),
     "one large allocation": (
         "let big = vec![1u8; 1 << 40]; big.len()",
-        "out-of-memory", rf"held \d+ kB and asked for 1.1 TB more, which is over the notebook's memory limit of 629 MB, and {KEPT}",
+        "out-of-memory", rf"held \d+ [kM]B and asked for 1.1 TB more, which is over the notebook's memory limit of 629 MB, and {KEPT}",
     ),
     "growth": (
         "let mut all: Vec<u64> = Vec::new(); loop { all.push(1); }",
