@@ -3,11 +3,13 @@
 Expected figures are NetworkX 3.6.1's on `notebooks/data/flights-airport.csv`, unless a test says otherwise.
 """
 
+import time
 from pathlib import Path
 
 import pytest
 
 from driver import Kernel
+from test_models import until_shown
 
 DATA = Path(__file__).parents[2] / "notebooks" / "data"
 ROUTES = 'let g = read_csv("flights-airport.csv").digraph("origin", "destination").weight("count");'
@@ -184,3 +186,21 @@ def test_graphs_in_files(kernel, tmp_path):
     assert "hubs.mtx" in error
     error = kernel.fails('read_graph(format!("{folder}/hubs.xyz"))').error_text
     assert ".xyz" in error
+
+
+def test_a_stopped_louvain_leaves_nothing_and_the_session_goes_on(kernel):
+    kernel.ok(
+        "let mixed = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;"
+        "let ends = |seed: u64| (0..6_000_000u64).map(|i| mixed(2 * i + seed)).collect::<Vec<u64>>();"
+        "let many = frame! { a: ends(0), b: ends(1) }.graph(\"a\", \"b\");"
+        "let nodes = many.number_of_nodes();"
+    )
+    message = kernel.client.execute("let found = many.louvain_communities().frame();")
+    until_shown(kernel, message, "louvain_communities: level")
+    begun = time.monotonic()
+    kernel.interrupt()
+    ran = kernel.wait(message, begun)
+    assert time.monotonic() - begun < 5
+    assert ran.error, ran
+    assert "found" in kernel.fails("found.height()").error_text
+    assert kernel.value("many.number_of_nodes() == nodes") == "true"
