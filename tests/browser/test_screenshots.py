@@ -34,8 +34,6 @@ KINDS = {
     "plot-box": 'flown.plot().box_plot("origin", "distance")',
     "plot-scatter": 'flown.plot().scatter("distance", "dep_delay").color("origin").size_by("distance")',
     "plot-density": 'flown.plot().density("distance").color("origin")',
-    "plot-graph": 'flown.graph("origin", "dest").simple().plot().size("degree").color("degree").title("Routes of 500 flights")',
-    "graph-card": 'flown.graph("origin", "dest").weight("distance")',
     "controls": 'vbox((slider(0..60).initial(12).label("above"), dropdown(["UA", "AA"]).label("of"), checkbox(true).label("late"), button("again")))',
     "interact": 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })',
     "explain": 'flown.filter(x!(dep_delay > 3)).group_by("carrier").agg(x!(n = len())).explain()',

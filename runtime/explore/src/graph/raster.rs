@@ -138,10 +138,10 @@ fn clipped(from: Point, to: Point, (right, bottom): Point) -> Option<(Point, Poi
 mod tests {
     use super::*;
 
-    // By hand: nodes at the corners of a square of 4 x 4 pixels, and an edge along its diagonal.
+    // By hand: nodes in the corner pixels of a square of 4 x 4, and an edge along its diagonal.
     #[test]
     fn nodes_and_edges_are_counted_in_pixels() {
-        let (x, y) = ([0.0, 4.0, f64::NAN], [0.0, 4.0, 0.0]);
+        let (x, y) = ([0.5, 3.5, f64::NAN], [0.5, 3.5, 0.0]);
         let canvas = Canvas { x: &x, y: &y, ends: [&[0, 0], &[1, 2]] };
         let window = Window { x0: 0.0, y0: 0.0, x1: 4.0, y1: 4.0 };
         let (raster, inside, note) = raster(&canvas, window, (4, 4), &TaskHandle::default()).unwrap();
