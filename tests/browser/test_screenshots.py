@@ -34,6 +34,8 @@ KINDS = {
     "plot-box": 'flown.plot().box_plot("origin", "distance")',
     "plot-scatter": 'flown.plot().scatter("distance", "dep_delay").color("origin").size_by("distance")',
     "plot-density": 'flown.plot().density("distance").color("origin")',
+    "graph": 'flown.graph("carrier", "origin").simple().plot().size("degree").color("degree").title("Carriers and airports")',
+    "graph-card": 'flown.graph("carrier", "origin").weight("distance")',
     "controls": 'vbox((slider(0..60).initial(12).label("above"), dropdown(["UA", "AA"]).label("of"), checkbox(true).label("late"), button("again")))',
     "interact": 'interact!(|threshold: 0..60, carrier: ["UA", "AA"], late: true| { println!("{carrier} above {threshold}, {late}"); })',
     "explain": 'flown.filter(x!(dep_delay > 3)).group_by("carrier").agg(x!(n = len())).explain()',
@@ -45,7 +47,7 @@ RUNNING = 'for _ in progress(0..10000).label("files") { for _ in progress(0..900
 # Numbers in these are never twice the same.
 UNSTEADY = {"vars", "top", "progress-done", "progress-running", "explain"}
 # Whose form without scripts is looked at, too.
-STATIC = ["table", "plot", *(kind for kind in KINDS if kind.startswith("plot-"))]
+STATIC = ["table", "plot", "graph", *(kind for kind in KINDS if kind.startswith("plot-"))]
 # Of which a picture without their style is taken, too.
 UNSTYLED = ["error", "error-column", "table"]
 FONTS = """:root { --jp-ui-font-family: 'DejaVu Sans' !important; --jp-content-font-family: 'DejaVu Sans' !important;
@@ -177,6 +179,7 @@ def shot(page, at: int, kind: str, styled: bool = True) -> Image.Image:
                 canvas.dataset.seen = canvas.toDataURL();
                 return drawn.some((part, i) => i % 4 === 3 && part > 0) && before === canvas.dataset.seen;
             }
+            if (kind === 'graph') return root?.querySelector('canvas')?.width > 300;
             if (kind === 'controls' || kind === 'interact') return area.querySelectorAll('.noUi-handle').length === 1
                 && area.querySelector('select');
             return area.children.length > 0 && area.innerText.trim().length + area.querySelectorAll('svg, img').length > 0
