@@ -197,6 +197,9 @@ __device__ __forceinline__ void graph_inner_numbers(GraphRows rows, const u32* o
 __device__ __forceinline__ void graph_narrow(const u64* values, u64 count, u32* out) {
     for (u64 i = thread_in_grid(); i < count; i += threads_in_grid()) out[i] = (u32)values[i];
 }
+__device__ __forceinline__ void graph_widen(const u32* values, u64 count, u64* out) {
+    for (u64 i = thread_in_grid(); i < count; i += threads_in_grid()) out[i] = values[i];
+}
 // Copies rows to where they begin in that order. The arcs of a row keep their order.
 __device__ __forceinline__ void graph_inner_rows(GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets,
                                                  f64* weights, u32* ticket) {

@@ -136,6 +136,11 @@ const KERNELS: &[Kernel] = &[
         call: "graph_narrow(values, count, out)",
     },
     Kernel {
+        name: "widen",
+        parameters: "const u32* values, u64 count, u64* out",
+        call: "graph_widen(values, count, out)",
+    },
+    Kernel {
         name: "inner_rows",
         parameters: "GraphRows rows, GraphBins bins, const u32* inner, const u32* offsets, u32* targets, f64* \
                      weights, u32* ticket",
@@ -224,6 +229,20 @@ pub fn fill_with<T: Pod>(context: &Context, out: &Buffer, value: T) -> Result<()
     };
     let count = out.bytes() / size_of::<T>() as u64;
     kernels(context).over(name, count, Arguments::new().buffer(out).value(count).value(value))
+}
+
+/// Values of 32 bits as values of 64 bits.
+///
+/// # Errors
+/// Those of the device.
+///
+/// # Panics
+/// If the buffer has fewer than `count` values.
+pub fn widened(context: &Context, values: &Buffer, count: u64) -> Result<Buffer> {
+    assert!(values.bytes() >= 4 * count, "{count} values in {} bytes", values.bytes());
+    let out = context.allocate(8 * count)?;
+    kernels(context).over("widen", count, Arguments::new().buffer(values).value(count).buffer(&out))?;
+    Ok(out)
 }
 
 /// A column of numbers of 32 bits.

@@ -102,7 +102,7 @@ def test_parts_of_a_graph(kernel):
     assert kernel.value("(k.number_of_nodes(), k.number_of_edges())") == "(68, 1407)"
     kernel.ok("let big = u.filter_nodes(x!(degree > 50));")
     assert kernel.value("(big.number_of_nodes(), big.number_of_edges())") == "(35, 553)"
-    # By hand: of the three, two are joined by routes both ways.
+    # By hand: ABE has routes from and to both hubs.
     kernel.ok('let three = g.subgraph(frame! { node: ["ATL", "ORD", "ABE"] });')
     assert kernel.value("three.number_of_nodes()") == "3"
     assert kernel.value('three.filter_edges(x!(origin == "ATL" && destination == "ORD")).number_of_edges()') == "1"
@@ -124,6 +124,28 @@ def test_options_and_results_of_all_kinds(kernel):
     assert kernel.value('g.descendants("ABE").height()') == "303"
     message = kernel.fails('g.average_neighbor_degree().source("up").height()').error_text
     assert "`source` is `up`, expected one of `in`, `out`, `in+out`" in message, message
+
+
+def test_parts_keep_nodes_without_edges_and_names_that_clash_are_errors(kernel, tmp_path):
+    # By hand, as NetworkX's subgraph, ego_graph and k_core: 1 - 2, 3 -> 4, and 5 alone with itself.
+    kernel.ok("let f = frame! { a: [1, 3, 5], b: [2, 4, 5], n: [1, 2, 3], source: [7, 8, 9] };"
+              'let g = f.digraph("a", "b");')
+    kernel.ok("let s = g.subgraph(frame! { node: [1, 2, 4, 9] });")
+    assert kernel.value("(s.number_of_nodes(), s.number_of_edges())") == "(3, 1)"
+    assert kernel.value("g.ego_graph(4).number_of_nodes()") == "1"
+    assert kernel.value("g.filter_nodes(x!(node >= 4)).number_of_nodes()") == "2"
+    assert kernel.value("g.reverse().ego_graph(4).number_of_nodes()") == "2"
+    kernel.ok('let p = frame! { id: [1, 2], name: ["x", "y"], degree: [7, 8] };')
+    assert kernel.value('g.with_nodes(&p, "id").reverse().to_undirected().nodes().columns()') == (
+        '["node", "degree", "name", "degree_right"]'
+    )
+    assert "column `name` already" in kernel.fails('g.with_nodes(&p, "id").with_nodes(&p, "id")').error_text
+    assert "`simple_agg`" in kernel.fails('g.weight("n").simple()').error_text
+    error = kernel.fails(f'g.write_graph("{tmp_path}/x.graphml")').error_text
+    assert "a column `source`" in error and "rename" in error
+    kernel.ok(f'f.drop(["source"]).digraph("a", "b").with_nodes(&p, "id").write_graph("{tmp_path}/x.graphml");')
+    assert 'attr.name="degree"' in (tmp_path / "x.graphml").read_text()
+    assert "degree_right" not in (tmp_path / "x.graphml").read_text()
 
 
 def test_frames_as_parameters(kernel):

@@ -137,17 +137,29 @@ impl Graph {
 
     #[inline(never)]
     fn nodes_from(&self, nodes: Frame, id: Vec<String>, is_node: bool, at: &Span) -> Graph {
-        if id.len() != self.source.len() {
-            let message = format!("an id of this graph has {} columns, and {} are given", self.source.len(), id.len());
-            raise(error("argument", message).at(at.clone(), ""));
-        }
+        self.check_width(id.len(), at);
         check_columns(&nodes, &id, at);
+        let known =
+            self.columns.iter().flat_map(|(frame, id)| frame.columns().into_iter().filter(|name| !id.contains(name)));
+        let known: Vec<String> = known.collect();
+        if let Some(name) = nodes.columns().iter().find(|name| !id.contains(name) && known.contains(name)) {
+            let message = format!("the nodes have a column `{name}` already");
+            raise(error("duplicate-column", message).at(at.clone(), "").help("`rename` or `drop` one of them first"));
+        }
         let mut graph = self.clone();
         if is_node {
             graph.isolated.push((nodes.clone(), id.clone()));
         }
         graph.columns.push((nodes, id));
         graph
+    }
+
+    /// Raises if ids are given in another number of columns than the graph's.
+    fn check_width(&self, given: usize, at: &Span) {
+        if given != self.source.len() {
+            let message = format!("an id of this graph has {} columns, and {given} are given", self.source.len());
+            raise(error("argument", message).at(at.clone(), ""));
+        }
     }
 
     /// The names of the id columns in results: `node`, or `node_1`, `node_2`, ...
@@ -158,19 +170,23 @@ impl Graph {
         }
     }
 
-    /// The nodes in ascending order of their ids: `node`, `degree`, and the columns of [`Graph::with_nodes`].
+    /// The nodes in ascending order of their ids: `node`, `degree`, and the columns of [`Graph::with_nodes`]. One of these that is called
+    /// `degree` becomes `degree_right`.
     #[track_caller]
     pub fn nodes(&self) -> Frame {
-        let ids = self.id_names("node");
-        self.columns.iter().fold(self.degree().frame(), |nodes, (frame, id)| {
-            let first = frame.unique_by(id.clone());
-            nodes.left_join(&first, on(ids.clone(), id.clone()))
-        })
+        self.with_columns_of_nodes(self.degree().frame())
     }
 
     /// The nodes with the columns of [`Graph::with_nodes`] alone.
     pub(crate) fn node_columns(&self) -> Frame {
-        self.nodes().drop(["degree"])
+        self.with_columns_of_nodes(self.degree().select(self.id_names("node")))
+    }
+
+    fn with_columns_of_nodes(&self, nodes: Frame) -> Frame {
+        let ids = self.id_names("node");
+        self.columns.iter().fold(nodes, |nodes, (frame, id)| {
+            nodes.left_join(&frame.unique_by(id.clone()), on(ids.clone(), id.clone()))
+        })
     }
 
     /// The frame of the edges.

@@ -174,7 +174,7 @@ pub(crate) fn color_map(name: &str, at: Span) -> ColorMap {
         "greys" => ColorMap::Greys,
         "bluered" => ColorMap::BlueRed,
         other => raise(
-            Diagnostic::error(Class::Plan, "color-map", format!("there is no colour map `{other}`"))
+            Diagnostic::error(Class::Plan, "color-map", format!("no colour map `{other}`"))
                 .at(at, "")
                 .help("they are \"viridis\", \"cividis\", \"magma\", \"greys\" and \"bluered\""),
         ),
@@ -188,7 +188,7 @@ pub(crate) fn theme(name: &str, at: Span) -> Theme {
         "dark" => Theme::Dark,
         "auto" => Theme::Auto,
         other => raise(
-            Diagnostic::error(Class::Plan, "theme", format!("there is no theme `{other}`"))
+            Diagnostic::error(Class::Plan, "theme", format!("no theme `{other}`"))
                 .at(at, "")
                 .help("the themes are \"light\", \"dark\" and \"auto\""),
         ),

@@ -13,6 +13,7 @@ use onrush_engine::{Engine, Index};
 use onrush_expr::check::plan_error;
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
+use onrush_wire::number::thousands;
 use onrush_wire::visual::{
     Drawing, GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, MAX_LINKS, MAX_NODES, NodeLink, Positions,
     VisualAsk, VisualHead, VisualSpec, WeightRange, Window,
@@ -28,7 +29,7 @@ const KEPT: usize = 4;
 const RASTER: (u32, u32) = (800, 600);
 
 /// A graph with positions.
-struct Placed {
+struct GraphPositions {
     index: Arc<Index>,
     /// By node; NaN for one without a position.
     x: Vec<f64>,
@@ -38,7 +39,7 @@ struct Placed {
 
 /// Positions of pictures that were drawn last: pan and zoom of a live picture do not compute them again.
 #[derive(Default)]
-pub struct Pictures(Mutex<Vec<(Vec<u8>, Arc<Placed>)>>);
+pub struct Pictures(Mutex<Vec<(Vec<u8>, Arc<GraphPositions>)>>);
 
 impl Pictures {
     /// The data of a picture.
@@ -53,20 +54,27 @@ impl Pictures {
     ) -> Result<GraphPlot, Diagnostic> {
         let placed = self.placed(engine, request, task)?;
         let index = &placed.index;
-        let graph = &index.graph;
+        let graph = index.graph();
         let mut notes = Vec::new();
         if placed.missing > 0 {
-            notes.push(format!("{} nodes without a position left out", number(placed.missing as u64)));
+            notes.push(format!("{} nodes without a position left out", thousands(placed.missing as u64)));
         }
         if index.left_out > 0 {
-            notes.push(format!("{} rows with a null at an end left out", number(index.left_out as u64)));
+            notes.push(format!("{} rows with a null at an end left out", thousands(index.left_out as u64)));
         }
         let most = request.max_nodes.min(MAX_NODES) as usize;
         let drawing = match graph.nodes() > most {
             true => {
-                notes.push(format!("{} nodes are drawn as a raster", number(graph.nodes() as u64)));
+                if request.nodes.is_some() {
+                    NodeRows::read(engine, request, index, task)?.check(request)?;
+                }
+                if request.color.is_some() || request.size.is_some() || request.label.is_some() {
+                    notes.push("a raster has no colour, size and label of nodes".to_string());
+                }
+                notes.push(format!("{} nodes are drawn as a raster", thousands(graph.nodes() as u64)));
                 let (width, height) =
                     (request.style.width.unwrap_or(RASTER.0), request.style.height.unwrap_or(RASTER.1));
+                let (width, height) = raster::size(width, height);
                 let window = window(&placed).with_aspect(width, height);
                 let (raster, _, sampled) = raster(&canvas(&placed), window, (width, height), task)?;
                 notes.extend(sampled);
@@ -103,7 +111,7 @@ impl Pictures {
         let VisualSpec::Graph(request) = spec;
         match ask {
             VisualAsk::Forget => {
-                let key = codec::content(request);
+                let key = key(request);
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| *known != key);
                 Ok((VisualHead::Done, Vec::new()))
             }
@@ -124,10 +132,18 @@ impl Pictures {
         engine: &Engine,
         request: &GraphPlotRequest,
         task: &TaskHandle,
-    ) -> Result<Arc<Placed>, Diagnostic> {
-        let key = codec::content(request);
+    ) -> Result<Arc<GraphPositions>, Diagnostic> {
+        let key = key(request);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = lock().iter().find(|(known, _)| *known == key).map(|(_, placed)| Arc::clone(placed));
+        let found = {
+            let mut kept = lock();
+            let at = kept.iter().position(|(known, _)| *known == key);
+            at.map(|at| {
+                let found = kept.remove(at);
+                kept.push(found.clone());
+                found.1
+            })
+        };
         if let Some(placed) = found {
             return Ok(placed);
         }
@@ -147,7 +163,7 @@ impl Pictures {
             }
         };
         let missing = x.iter().zip(&y).filter(|(x, y)| !(x.is_finite() && y.is_finite())).count();
-        let placed = Arc::new(Placed { index, x, y, missing });
+        let placed = Arc::new(GraphPositions { index, x, y, missing });
         let mut kept = lock();
         kept.retain(|(known, _)| *known != key);
         kept.push((key, Arc::clone(&placed)));
@@ -155,6 +171,12 @@ impl Pictures {
         kept.drain(..more);
         Ok(placed)
     }
+}
+
+/// What the positions depend on: not the looks, and the frame of nodes only if it has the positions.
+fn key(request: &GraphPlotRequest) -> Vec<u8> {
+    let nodes = matches!(request.positions, Positions::Columns { .. }).then_some(request.nodes);
+    codec::content(&(request.edges, &request.graph, &request.positions, nodes))
 }
 
 /// A column of positions, by node.
@@ -169,22 +191,27 @@ fn coordinates(rows: &NodeRows, name: &str) -> Result<Vec<f64>, Diagnostic> {
     Ok(values.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
-fn canvas(placed: &Placed) -> Canvas<'_> {
-    Canvas { x: &placed.x, y: &placed.y, ends: [&placed.index.ends[0], &placed.index.ends[1]] }
+fn canvas(placed: &GraphPositions) -> Canvas<'_> {
+    Canvas { x: &placed.x, y: &placed.y, ends: [&placed.index.ends().nodes[0], &placed.index.ends().nodes[1]] }
 }
 
 /// The smallest window with all nodes; one around a single place.
-fn window(placed: &Placed) -> Window {
-    let range = |values: &[f64]| {
-        let finite = values.iter().filter(|value| value.is_finite());
-        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-        match low <= high {
-            true if low < high => (low, high),
-            true => (low - 0.5, high + 0.5),
-            false => (0.0, 1.0),
-        }
+fn window(placed: &GraphPositions) -> Window {
+    let both = placed.x.iter().zip(&placed.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+    let start = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
+    let [x0, y0, x1, y1] =
+        both.fold(start, |[x0, y0, x1, y1], (x, y)| [x0.min(*x), y0.min(*y), x1.max(*x), y1.max(*y)]);
+    if x0 > x1 {
+        return Window { x0: 0.0, y0: 0.0, x1: 1.0, y1: 1.0 };
+    }
+    // An axis on which all nodes have one place gets some extent.
+    let longer = (x1 - x0).max(y1 - y0);
+    let extent = if longer > 0.0 { longer } else { 1.0 };
+    let around = |low: f64, high: f64| match low < high {
+        true => (low, high),
+        false => (low - extent / 2.0, high + extent / 2.0),
     };
-    let ((x0, x1), (y0, y1)) = (range(&placed.x), range(&placed.y));
+    let ((x0, x1), (y0, y1)) = (around(x0, x1), around(y0, y1));
     Window { x0, y0, x1, y1 }
 }
 
@@ -192,12 +219,12 @@ fn window(placed: &Placed) -> Window {
 fn points(
     engine: &Engine,
     request: &GraphPlotRequest,
-    placed: &Placed,
+    placed: &GraphPositions,
     task: &TaskHandle,
     notes: &mut Vec<String>,
 ) -> Result<NodeLink, Diagnostic> {
     let index = &placed.index;
-    let graph = &index.graph;
+    let graph = index.graph();
     let is_placed = |node: &u32| placed.x[*node as usize].is_finite() && placed.y[*node as usize].is_finite();
     let nodes: Vec<u32> = (0..graph.nodes() as u32).filter(is_placed).collect();
     let mut position = vec![None; graph.nodes()];
@@ -216,10 +243,11 @@ fn points(
         NodeRows::read(engine, request, index, task)?.fill(request, &nodes, &mut picture)?;
     }
     let weights = graph.edge_weights();
+    let ends = &index.ends().nodes;
     let mut merged: HashMap<(u32, u32), f64> = HashMap::new();
     let mut order = Vec::new();
     for edge in 0..graph.edges() {
-        let (from, to) = (position[index.ends[0][edge] as usize], position[index.ends[1][edge] as usize]);
+        let (from, to) = (position[ends[0][edge] as usize], position[ends[1][edge] as usize]);
         let (Some(from), Some(to)) = (from, to) else { continue };
         let pair = if graph.is_directed() { (from, to) } else { (from.min(to), from.max(to)) };
         *merged.entry(pair).or_insert_with(|| {
@@ -228,7 +256,7 @@ fn points(
         }) += weights.map_or(1.0, |weights| weights[edge]);
     }
     if order.len() > MAX_LINKS as usize {
-        notes.push(format!("{} of {} links drawn", number(u64::from(MAX_LINKS)), number(order.len() as u64)));
+        notes.push(format!("{} of {} links drawn", thousands(u64::from(MAX_LINKS)), thousands(order.len() as u64)));
         order.sort_by_cached_key(|pair| raster::hash(u64::from(pair.0) << 32 | u64::from(pair.1)));
         order.truncate(MAX_LINKS as usize);
     }
@@ -238,27 +266,16 @@ fn points(
     Ok(picture)
 }
 
-/// Thousands apart, as the notes of plots are.
-fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// The figures of a graph's card.
 ///
 /// # Errors
 /// Everything that the frames can fail with, and ids that cannot be ordered.
 pub fn graph_card(engine: &Engine, request: &GraphCardRequest, task: &TaskHandle) -> Result<GraphCard, Diagnostic> {
     let index = engine.graph_index(request.edges, &request.graph, task)?;
-    let graph = &index.graph;
-    let mut degree = onrush_graph::degree::degree(graph);
+    let graph = index.graph();
+    let (mut degree, pairs) =
+        engine.on_learners(|| (onrush_graph::degree::degree(graph), graph.simple().out_rows().targets.len() as u64));
+    task.check()?;
     degree.sort_unstable();
     let bucket = |degree: u64| (u64::BITS - degree.leading_zeros()) as usize;
     let mut degrees = vec![0; degree.last().map_or(0, |most| bucket(*most) + 1)];
@@ -269,7 +286,6 @@ pub fn graph_card(engine: &Engine, request: &GraphCardRequest, task: &TaskHandle
         nodes => (degree[(nodes - 1) / 2] + degree[nodes / 2]) as f64 / 2.0,
     };
     let (components, largest_component) = engine.graph_components(&index, task)?;
-    let pairs = graph.simple().out_rows().targets.len() as u64;
     let weight = request.graph.weight.as_ref().zip(graph.edge_weights()).filter(|(_, weights)| !weights.is_empty());
     Ok(GraphCard {
         directed: graph.is_directed(),

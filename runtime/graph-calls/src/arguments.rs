@@ -27,7 +27,7 @@ pub struct Arguments<'a> {
 
 impl Arguments<'_> {
     pub fn graph(&self) -> &Graph {
-        &self.index.graph
+        self.index.graph()
     }
 
     pub fn float(&self, name: &str, default: f64) -> f64 {
@@ -74,7 +74,7 @@ impl Arguments<'_> {
             _ => {}
         }
         if let Some(edge) = error.edge {
-            let ends = [0, 1].map(|end| self.index.name(self.index.ends[end][edge as usize]));
+            let ends = [0, 1].map(|end| self.index.name(self.index.ends().nodes[end][edge as usize]));
             let row = format!("the edge in row {} (`{}` to `{}`)", self.index.row(edge), ends[0], ends[1]);
             diagnostic.message = diagnostic.message.replacen(&format!("edge {edge}"), &row, 1);
         }
@@ -103,7 +103,7 @@ impl Arguments<'_> {
     pub fn node_values(&self, name: &str) -> Result<Option<Vec<f64>>, Diagnostic> {
         let Some(batch) = self.frame(name) else { return Ok(None) };
         let numbers = self.value_column(name, batch)?;
-        let mut values = vec![0.0; self.graph().nodes()];
+        let mut values = vec![0.0; self.index.nodes()];
         for (row, node) in self.nodes_of(name, batch)?.into_iter().enumerate() {
             values[node as usize] = numbers[row];
         }
@@ -113,11 +113,16 @@ impl Arguments<'_> {
     fn value_column(&self, name: &str, batch: &RecordBatch) -> Result<Vec<f64>, Diagnostic> {
         let schema = batch.schema();
         let ids: Vec<String> = (0..self.index.ids.len()).map(|part| self.index.id_name("node", part)).collect();
-        let mut others = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| !ids.contains(field.name()));
-        let numeric = others.find(|(_, column)| column.data_type().is_numeric());
-        let Some((field, column)) = numeric else {
-            return Err(plan_error("argument", format!("`{name}` has no column of numbers"))
-                .help("expected the ids of nodes in `node`, and their values in one other column"));
+        let others = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| !ids.contains(field.name()));
+        let numeric: Vec<_> = others.filter(|(_, column)| column.data_type().is_numeric()).collect();
+        let [(field, column)] = numeric.as_slice() else {
+            let found: Vec<String> = numeric.iter().map(|(field, _)| format!("`{}`", field.name())).collect();
+            let message = match found.is_empty() {
+                true => format!("`{name}` has no column of numbers"),
+                false => format!("`{name}` has several columns of numbers: {}", found.join(", ")),
+            };
+            return Err(plan_error("argument", message)
+                .help("expected the ids of nodes in `node`, and their values in one other column: `select` them"));
         };
         let values = cast(column, &DataType::Float64).map_err(internal)?;
         let values = values.as_primitive::<Float64Type>();
@@ -149,7 +154,7 @@ impl Arguments<'_> {
             node.ok_or_else(|| {
                 let parts: Vec<String> =
                     columns.iter().map(|column| crate::ids::shown(&onrush_frame::value_at(column, row))).collect();
-                self.index.unknown(&parts.join(", ")).note(format!("`{name}` names it in row {row}"))
+                self.index.unknown(&crate::ids::tuple(&parts)).note(format!("`{name}` names it in row {row}"))
             })
         });
         known.collect()
@@ -161,7 +166,7 @@ impl Arguments<'_> {
     /// If a node has no position, or a position is not two numbers.
     pub fn points(&self, name: &str) -> Result<Option<Vec<Point>>, Diagnostic> {
         let Some(batch) = self.frame(name) else { return Ok(None) };
-        let mut points = vec![[f64::NAN; 2]; self.graph().nodes()];
+        let mut points = vec![[f64::NAN; 2]; self.index.nodes()];
         let nodes = self.nodes_of(name, batch)?;
         for (axis, column) in ["x", "y"].into_iter().enumerate() {
             let values =
@@ -197,7 +202,7 @@ impl Arguments<'_> {
                 .help("expected the ids of nodes in `node`, and their communities in `community`"));
         };
         let (codes, mut labels) = crate::numbering::numbered(&[crate::ids::comparable(labels)?])?;
-        let mut found = vec![crate::numbering::MISSING; self.graph().nodes()];
+        let mut found = vec![crate::numbering::MISSING; self.index.nodes()];
         for (node, code) in nodes.into_iter().zip(codes) {
             let place = &mut found[node as usize];
             if *place != crate::numbering::MISSING && *place != code {
@@ -215,18 +220,19 @@ impl Arguments<'_> {
         }
     }
 
-    /// Pairs of nodes from a frame with the columns `node_1` and `node_2`, or with two columns of any name.
+    /// Pairs of nodes from a frame with the ids in two columns of any name, or with as many columns for each end as an id has.
     ///
     /// # Errors
     /// If an id is not a node's.
     pub fn pairs(&self, name: &str) -> Result<Option<Vec<(u32, u32)>>, Diagnostic> {
         let Some(batch) = self.frame(name) else { return Ok(None) };
         let parts = self.index.ids.len();
-        if batch.num_columns() < 2 * parts {
+        if batch.num_columns() != 2 * parts {
             let types: Vec<String> = batch.columns().iter().map(|column| type_name(column.data_type())).collect();
             let message =
                 format!("`{name}` has {} columns ({}), expected {}", types.len(), types.join(", "), 2 * parts);
-            return Err(plan_error("argument", message).help("expected the ids of two nodes in each row"));
+            return Err(plan_error("argument", message)
+                .help("expected the ids of two nodes in each row, and nothing else: `select` them"));
         }
         let from = self.known(name, &batch.columns()[..parts])?;
         let to = self.known(name, &batch.columns()[parts..2 * parts])?;
@@ -247,7 +253,7 @@ impl Arguments<'_> {
 
     /// A row for each of some edges: its ends, and its row in the frame of edges.
     pub fn edges(&self, edges: &[u32]) -> Result<Columns, Diagnostic> {
-        let end = |end: usize| edges.iter().map(move |edge| self.index.ends[end][*edge as usize]);
+        let end = |end: usize| edges.iter().map(move |edge| self.index.ends().nodes[end][*edge as usize]);
         let mut columns = self.index.ids_of("source", end(0))?;
         columns.extend(self.index.ids_of("target", end(1))?);
         columns.push(("edge".to_string(), counts(edges.iter().map(|edge| self.index.row(*edge)).collect())));

@@ -22,7 +22,7 @@ use crate::error::internal;
 use crate::index::Index;
 
 /// Some columns if the algorithm is one of the module's.
-type Found = Result<Option<Columns>, Diagnostic>;
+type MaybeColumns = Result<Option<Columns>, Diagnostic>;
 
 /// The result of a call. `frames` are the rows of those parameters that are frames, by the names of the parameters.
 ///

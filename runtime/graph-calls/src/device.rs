@@ -1,10 +1,14 @@
 //! Calls whose algorithm runs on a device. Results are those of the host: `runtime/graph/src/device.rs` says which bit for bit.
 
-use arrow::array::RecordBatch;
+use std::cell::RefCell;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use onrush_device::Buffer;
 use onrush_graph::Run;
-use onrush_graph::device::{self, DeviceError, DeviceGraph};
+use onrush_graph::device::{self, DeviceError, DeviceGraph, DeviceValues};
 use onrush_graph::similarity::Scores;
 use onrush_kernels::Context;
+use onrush_kernels::graph::widened;
 use onrush_wire::Diagnostic;
 use onrush_wire::graph::GraphCall;
 
@@ -88,6 +92,13 @@ pub fn runs_on_device(call: &GraphCall) -> bool {
     is_complete && taken.is_some_and(|(_, names)| given.into_iter().all(|name| names.contains(&name.as_str())))
 }
 
+/// A result, and those of its columns that are on the device too: 64 bits a row, in the type of the column.
+pub struct DeviceResult {
+    pub batch: RecordBatch,
+    /// Positions of columns, and their values.
+    pub resident: Vec<(usize, Buffer)>,
+}
+
 /// The result of a call for which [`runs_on_device`] holds. `graph` is the graph of the index on the device.
 ///
 /// # Errors
@@ -99,29 +110,71 @@ pub fn call_on_device(
     frames: &[(String, RecordBatch)],
     context: &Context,
     run: &Run<'_>,
-) -> Result<RecordBatch, DeviceCallError> {
+) -> Result<DeviceResult, DeviceCallError> {
     let args = Arguments { index, call, frames, run };
-    let columns = columns(&args, graph, context)?;
-    Ok(batch(columns)?)
+    let kept = RefCell::new(Vec::new());
+    let columns = columns(&args, graph, context, &kept)?;
+    let position = |name: &String| columns.iter().position(|(column, _)| column == name);
+    let resident = kept.into_inner().into_iter().filter_map(|(name, values)| Some((position(&name)?, values)));
+    let resident = resident.collect();
+    Ok(DeviceResult { batch: batch(columns)?, resident })
 }
 
-fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Result<Columns, DeviceCallError> {
+/// Columns of a result that stay on the device, by name.
+type Kept = RefCell<Vec<(String, Buffer)>>;
+
+/// Values as a column of the result that stays on the device.
+fn floats_of(name: &str, values: DeviceValues<f64>, context: &Context, kept: &Kept) -> Result<ArrayRef, DeviceError> {
+    let array = floats(values.download(context)?);
+    kept.borrow_mut().push((name.to_string(), values.into_buffer()));
+    Ok(array)
+}
+
+/// Counts of 64 bits as a column of the result that stays on the device.
+fn counts_of(name: &str, values: DeviceValues<u64>, context: &Context, kept: &Kept) -> Result<ArrayRef, DeviceError> {
+    let array = counts(values.download(context)?);
+    kept.borrow_mut().push((name.to_string(), values.into_buffer()));
+    Ok(array)
+}
+
+fn columns(
+    args: &Arguments<'_>,
+    graph: &DeviceGraph,
+    context: &Context,
+    kept: &Kept,
+) -> Result<Columns, DeviceCallError> {
     let run = args.run;
     let error = |error: DeviceError| match error {
+        // The device does not keep the numbers of edges: the host finds the edge again.
+        DeviceError::Graph(error) if error.code == "weight" && error.edge.is_none() => {
+            let found = args.graph().check_positive(&args.call.algorithm);
+            DeviceCallError::Call(args.failed(&found.err().unwrap_or(error)))
+        }
         DeviceError::Graph(error) => DeviceCallError::Call(args.failed(&error)),
         DeviceError::Kernels(error) => DeviceCallError::Device(error),
     };
     let name = args.call.algorithm.as_str();
+    // A row for each node with one value, which stays on the device.
+    let floats_by_node = |values: DeviceValues<f64>| -> Result<Columns, DeviceCallError> {
+        Ok(args.one(name, floats_of(name, values, context, kept)?))
+    };
+    let labels_by_node = |name: &str, values: &DeviceValues<u32>| -> Result<Columns, DeviceCallError> {
+        let array = counts(values.download(context)?);
+        let wide = widened(context, values.buffer(), values.len() as u64).map_err(DeviceCallError::Device)?;
+        context.stream.synchronize().map_err(|e| DeviceCallError::Device(e.into()))?;
+        kept.borrow_mut().push((name.to_string(), wide));
+        Ok(args.one(name, array))
+    };
     Ok(match name {
         "pagerank" => {
             let ranks = with_pagerank(args, |options| device::link_analysis::pagerank(graph, options, context, run))?;
-            args.one(name, floats(ranks.map_err(error)?.download(context)?))
+            floats_by_node(ranks.map_err(error)?)?
         }
         "hits" => {
             let found = with_hits(args, |options| device::link_analysis::hits(graph, options, context, run))?;
             let (hubs, authorities) = found.map_err(error)?;
-            let (hubs, authorities) = (hubs.download(context)?, authorities.download(context)?);
-            args.by_node(vec![("hubs", floats(hubs)), ("authorities", floats(authorities))])
+            let hubs = floats_of("hubs", hubs, context, kept)?;
+            args.by_node(vec![("hubs", hubs), ("authorities", floats_of("authorities", authorities, context, kept)?)])
         }
         "bfs" => {
             let limit = paths::hops(args, "depth_limit");
@@ -138,29 +191,25 @@ fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Resu
         }
         "connected_components" => {
             let found = device::components::connected_components(graph, context, run).map_err(error)?;
-            args.one("component", counts(found.component.download(context)?))
+            labels_by_node("component", &found.component)?
         }
         "weakly_connected_components" => {
             let found = device::components::weakly_connected_components(graph, context, run).map_err(error)?;
-            args.one("component", counts(found.component.download(context)?))
+            labels_by_node("component", &found.component)?
         }
         "number_connected_components" => {
             let found = device::components::connected_components(graph, context, run).map_err(error)?;
             scalar(name, counts(vec![found.count() as u64]))
         }
         "triangles" => {
-            args.one(name, counts(device::cluster::triangles(graph, context, run).map_err(error)?.download(context)?))
+            let found = device::cluster::triangles(graph, context, run).map_err(error)?;
+            args.one(name, counts_of(name, found, context, kept)?)
         }
-        "clustering" => args.one(
-            name,
-            floats(device::cluster::clustering(graph, false, context, run).map_err(error)?.download(context)?),
-        ),
+        "clustering" => floats_by_node(device::cluster::clustering(graph, false, context, run).map_err(error)?)?,
         "transitivity" => {
             scalar(name, floats(vec![device::cluster::transitivity(graph, context, run).map_err(error)?]))
         }
-        "core_number" => {
-            args.one(name, counts(device::cores::core_number(graph, context, run).map_err(error)?.download(context)?))
-        }
+        "core_number" => labels_by_node(name, &device::cores::core_number(graph, context, run).map_err(error)?)?,
         "louvain_communities" | "leiden_communities" => {
             let options = communities::options(args);
             let found = match name {
@@ -169,12 +218,12 @@ fn columns(args: &Arguments<'_>, graph: &DeviceGraph, context: &Context) -> Resu
                 }
                 _ => device::community::leiden_communities(graph, &options, context, run).map_err(error)?,
             };
-            args.one("community", counts(found.download(context)?))
+            labels_by_node("community", &found)?
         }
         "betweenness_centrality" => {
             let options = betweenness_options(args);
             let found = device::betweenness::betweenness_centrality(graph, &options, context, run).map_err(error)?;
-            args.one(name, floats(found.download(context)?))
+            floats_by_node(found)?
         }
         "forceatlas2_layout" => {
             let (pos, options) = (args.points("pos")?, layouts::force_atlas_options(args));

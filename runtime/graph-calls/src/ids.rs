@@ -1,9 +1,12 @@
 //! Ids of nodes: types that can be compared, and values as the user writes them.
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::{cast, take};
+use std::cmp::Ordering;
+
+use arrow::array::{Array, ArrayRef, DynComparator, RecordBatch, UInt32Array, make_comparator};
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::compute::{SortOptions, cast, take};
 use arrow::datatypes::DataType;
-use arrow::row::{RowConverter, SortField};
+use arrow::util::display::array_value_to_string;
 use onrush_wire::{Diagnostic, Value};
 
 use crate::error::{internal, nearest, plan_error, type_name};
@@ -27,7 +30,9 @@ pub fn comparable(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
         dtype if is_string(dtype) => DataType::Utf8View,
         DataType::UInt64 => DataType::UInt64,
         dtype if dtype.is_integer() => DataType::Int64,
-        DataType::Dictionary(_, value) => value.as_ref().clone(),
+        DataType::Dictionary(_, value) => {
+            return comparable(&cast(array, value).map_err(internal)?);
+        }
         dtype => dtype.clone(),
     };
     cast(array, &dtype).map_err(internal)
@@ -41,22 +46,27 @@ pub fn shown(value: &Value) -> String {
     text.unwrap_or_default()
 }
 
+/// The parts of an id as it is shown in messages.
+pub fn tuple(parts: &[String]) -> String {
+    match parts {
+        [one] => one.clone(),
+        parts => format!("({})", parts.join(", ")),
+    }
+}
+
 impl Index {
     /// The id of a node as it is shown in messages: `JFK`, `(Boston, MA)`.
     pub fn name(&self, node: u32) -> String {
-        let parts: Vec<String> =
-            self.ids.iter().map(|column| shown(&onrush_frame::value_at(column, node as usize))).collect();
-        match parts.as_slice() {
-            [one] => one.clone(),
-            parts => format!("({})", parts.join(", ")),
+        match self.ids.len() {
+            1 => self.label(node),
+            _ => format!("({})", self.label(node)),
         }
     }
 
     /// The id of a node in a picture: its parts with commas between them.
     pub fn label(&self, node: u32) -> String {
-        let parts: Vec<String> =
-            self.ids.iter().map(|column| shown(&onrush_frame::value_at(column, node as usize))).collect();
-        parts.join(", ")
+        let text = |column: &ArrayRef| array_value_to_string(column, node as usize).unwrap_or_default();
+        self.ids.iter().map(text).collect::<Vec<String>>().join(", ")
     }
 
     /// The columns of a result that name nodes: `name`, or `name_1`, `name_2`, ... Null for [`MISSING`].
@@ -102,17 +112,21 @@ impl Index {
             }
             let cast_to = cast(&column, to).map_err(internal)?;
             let back = cast(&cast_to, from).map_err(internal)?;
-            let same = (0..length).map(|row| {
-                let row_of = |array: &ArrayRef| onrush_frame::value_at(array, row);
-                (cast_to.is_valid(row) && (from == to || row_of(&back) == row_of(&column))).then_some(row as u32)
-            });
+            let is_exact = (from != to && from != &DataType::Null).then(|| not_distinct(&back, &column)).transpose();
+            let is_exact = is_exact.map_err(internal)?;
+            let is_same = |row: usize| cast_to.is_valid(row) && is_exact.as_ref().is_none_or(|exact| exact.value(row));
+            let same = (0..length).map(|row| is_same(row).then_some(row as u32));
             wanted.push(take(&cast_to, &UInt32Array::from_iter(same), None).map_err(internal)?);
         }
-        let fields = self.ids.iter().map(|ids| SortField::new(ids.data_type().clone())).collect();
-        let converter = RowConverter::new(fields).map_err(internal)?;
-        let rows = converter.convert_columns(&self.ids).map_err(internal)?;
-        let own = converter.convert_columns(&wanted).map_err(internal)?;
-        let nodes = rows.num_rows();
+        let pairs = self.ids.iter().zip(&wanted);
+        let comparators = pairs.map(|(ids, wanted)| make_comparator(ids, wanted, SortOptions::default()));
+        let comparators: Vec<DynComparator> = comparators.collect::<Result<_, _>>().map_err(internal)?;
+        // An id of several columns is compared as a tuple.
+        let compare = |node: usize, row: usize| {
+            let parts = comparators.iter().map(|compare| compare(node, row));
+            parts.fold(Ordering::Equal, Ordering::then)
+        };
+        let nodes = self.nodes();
         let find = |row: usize| {
             if wanted.iter().any(|column| column.is_null(row)) {
                 return None;
@@ -120,9 +134,9 @@ impl Index {
             let (mut low, mut high) = (0, nodes);
             while low < high {
                 let middle = low.midpoint(high);
-                if rows.row(middle) < own.row(row) { low = middle + 1 } else { high = middle }
+                if compare(middle, row).is_lt() { low = middle + 1 } else { high = middle }
             }
-            (low < nodes && rows.row(low) == own.row(row)).then_some(low as u32)
+            (low < nodes && compare(low, row).is_eq()).then_some(low as u32)
         };
         Ok((0..length).map(find).collect())
     }
@@ -134,20 +148,17 @@ impl Index {
     pub fn node(&self, values: &[&Value]) -> Result<u32, Diagnostic> {
         let columns: Vec<ArrayRef> =
             values.iter().map(|value| onrush_frame::array_from_value(value)).collect::<Result<_, _>>()?;
-        let name = || match values {
-            [one] => shown(one),
-            parts => format!("({})", parts.iter().map(|part| shown(part)).collect::<Vec<_>>().join(", ")),
-        };
+        let name = || tuple(&values.iter().map(|part| shown(part)).collect::<Vec<_>>());
         self.nodes_of(&columns)?.first().copied().flatten().ok_or_else(|| self.unknown(&name()))
     }
 
     /// The error for an id that is not a node's.
     pub fn unknown(&self, name: &str) -> Diagnostic {
         let error = plan_error("unknown-node", format!("no node `{name}`"));
-        let names: Vec<String> = (0..self.graph.nodes().min(NAMES) as u32).map(|node| self.name(node)).collect();
+        let names: Vec<String> = (0..self.nodes().min(NAMES) as u32).map(|node| self.name(node)).collect();
         match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.note(format!("the graph has {} nodes", self.graph.nodes())),
+            None => error.note(format!("the graph has {} nodes", self.nodes())),
         }
     }
 

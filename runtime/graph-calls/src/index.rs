@@ -1,16 +1,20 @@
 //! A graph whose nodes have numbers.
 
+use std::sync::OnceLock;
+
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options, concat, take};
 use arrow::datatypes::{DataType, Float64Type};
 use onrush_graph::Graph;
-use onrush_wire::Diagnostic;
+use onrush_wire::{Diagnostic, Value};
 
 use crate::error::{diagnose, internal, plan_error, type_name};
-use crate::ids::comparable;
+use crate::ids::{comparable, shown};
 use crate::numbering::numbered;
 
 /// What a graph is made of. All columns of edges have one length.
+#[derive(Clone)]
 pub struct EdgeColumns {
     /// The columns of an id at either end.
     pub source: Vec<ArrayRef>,
@@ -23,32 +27,42 @@ pub struct EdgeColumns {
     pub nodes: Vec<Vec<ArrayRef>>,
 }
 
+#[derive(Clone)]
 pub struct WeightColumn {
     pub name: String,
     pub values: ArrayRef,
 }
 
+/// Makes the columns of a graph again: what is only needed by the host is made when it is first used.
+pub type MakeColumns = Box<dyn Fn() -> Result<EdgeColumns, Diagnostic> + Send + Sync>;
+
 /// A graph whose nodes have numbers, in ascending order of their ids.
+///
+/// The rows of the graph on the host, and after [`Index::of_device`] the numbers at its edges, are made at their first use.
 pub struct Index {
-    pub graph: Graph,
     /// The id of each node, in one or several columns.
     pub ids: Vec<ArrayRef>,
-    /// The nodes at both ends of each edge.
-    pub ends: [Vec<u32>; 2],
-    /// The row of each edge. `None` if no row was left out.
-    pub rows: Option<Vec<u32>>,
+    pub directed: bool,
+    /// Rows with a node at both ends.
+    pub edges: usize,
     /// Rows with a null at an end, which are no edges.
     pub left_out: usize,
+    columns: MakeColumns,
+    numbered: OnceLock<Ends>,
+    graph: OnceLock<Graph>,
 }
 
-impl Index {
-    /// Numbers the ids and sorts the edges. A row with a null at an end is left out, and an id that occurs only there does not become a
-    /// node.
-    ///
-    /// # Errors
-    /// If the ends have different types, or types without an order; if a weight is not a finite number; if there are too many nodes.
-    pub fn new(columns: EdgeColumns) -> Result<Index, Diagnostic> {
-        let EdgeColumns { source, target, names, weight, directed, nodes } = columns;
+/// The nodes at both ends of each edge.
+pub struct Ends {
+    pub nodes: [Vec<u32>; 2],
+    /// The row of each edge. `None` if no row was left out.
+    rows: Option<Vec<u32>>,
+}
+
+impl Ends {
+    /// Numbers the ids of edges, and gives the distinct ids and the rows that are left out.
+    fn number(columns: &EdgeColumns) -> Result<(Ends, Vec<ArrayRef>, usize), Diagnostic> {
+        let EdgeColumns { source, target, names, nodes, .. } = columns;
         let source: Vec<ArrayRef> = source.iter().map(comparable).collect::<Result<_, _>>()?;
         let target: Vec<ArrayRef> = target.iter().map(comparable).collect::<Result<_, _>>()?;
         if source.len() != target.len() {
@@ -63,25 +77,26 @@ impl Index {
                 return Err(plan_error("type-mismatch", message).help("`cast` one of the columns"));
             }
         }
-        let weights = weight.as_ref().map(weights).transpose()?;
         let length = source.first().map_or(0, |column| column.len());
-        let has_nulls = source.iter().chain(&target).any(|column| column.null_count() > 0);
-        let kept: Option<Vec<u32>> = has_nulls.then(|| {
-            let is_kept = |row: &u32| source.iter().chain(&target).all(|column| column.is_valid(*row as usize));
-            (0..length as u32).filter(is_kept).collect()
+        if length >= u32::MAX as usize {
+            let message = format!("{length} edges: a graph has at most {}", u32::MAX - 1);
+            return Err(plan_error("size", message).help("merge parallel edges first: `group_by` both ends"));
+        }
+        // A column of type null has no bitmap.
+        let nulls: Vec<NullBuffer> = source.iter().chain(&target).filter_map(|column| column.logical_nulls()).collect();
+        let kept: Option<UInt32Array> = nulls.iter().any(|nulls| nulls.null_count() > 0).then(|| {
+            let is_kept = |row: &u32| nulls.iter().all(|nulls| nulls.is_valid(*row as usize));
+            UInt32Array::from_iter_values((0..length as u32).filter(is_kept))
         });
-        let edges = kept.as_ref().map_or(length, Vec::len);
+        let edges = kept.as_ref().map_or(length, |kept| kept.len());
         let mut ends = Vec::new();
         for (part, (from, to)) in source.iter().zip(&target).enumerate() {
             let (from, to) = match &kept {
                 None => (from.clone(), to.clone()),
-                Some(kept) => {
-                    let rows = UInt32Array::from(kept.clone());
-                    (take(from, &rows, None).map_err(internal)?, take(to, &rows, None).map_err(internal)?)
-                }
+                Some(kept) => (take(from, kept, None).map_err(internal)?, take(to, kept, None).map_err(internal)?),
             };
             let mut parts = vec![from, to];
-            for more in &nodes {
+            for more in nodes {
                 let more = more.get(part).ok_or_else(|| internal("a column of ids is missing"))?;
                 let more = comparable(more)?;
                 if more.data_type() != parts[0].data_type() {
@@ -97,46 +112,151 @@ impl Index {
         let (mut codes, ids) = numbered(&ends)?;
         codes.truncate(2 * edges);
         let to = codes.split_off(edges);
-        let weights = match (weights, &weight) {
-            (Some(values), Some(WeightColumn { name, .. })) => {
-                let values = match &kept {
-                    None => values,
-                    Some(kept) => kept.iter().map(|row| values[*row as usize]).collect(),
-                };
-                if let Some(edge) = values.iter().position(|value| !value.is_finite()) {
-                    let row = kept.as_ref().map_or(edge, |kept| kept[edge] as usize);
-                    let is_null = weight.as_ref().is_some_and(|weight| weight.values.is_null(row));
-                    let found = if is_null { "null".to_string() } else { values[edge].to_string() };
-                    let message = format!("the weight `{name}` is {found} in row {row}: expected finite numbers");
-                    return Err(
-                        plan_error("weight", message).help("`drop_nulls_in` and `filter_edges` leave such edges out")
-                    );
-                }
-                Some(values)
-            }
-            _ => None,
-        };
-        let count = ids.first().map_or(0, |column| column.len()) as u32;
-        let graph = Graph::new(directed, count, &codes, &to, weights).map_err(|e| diagnose(&e))?;
-        Ok(Index { graph, ids, ends: [codes, to], rows: kept, left_out: length - edges })
-    }
-
-    /// About: rows in both directions, the distinct pairs, ends, weights and ids.
-    pub fn bytes(&self) -> u64 {
-        let edges = self.graph.edges() as u64;
-        let weights = if self.graph.is_weighted() { 3 * 8 * edges } else { 0 };
-        let ids: usize = self.ids.iter().map(|ids| ids.get_array_memory_size()).sum();
-        48 * edges + weights + 32 * self.graph.nodes() as u64 + ids as u64
+        let rows = kept.map(|kept| kept.values().to_vec());
+        Ok((Ends { nodes: [codes, to], rows }, ids, length - edges))
     }
 
     /// The row of the frame that an edge comes from.
-    pub fn row(&self, edge: u32) -> u32 {
+    fn row(&self, edge: u32) -> u32 {
         self.rows.as_ref().map_or(edge, |rows| rows[edge as usize])
     }
 }
 
+impl Index {
+    /// Numbers the ids. A row with a null at an end is left out, and an id that occurs only there does not become a node.
+    ///
+    /// # Errors
+    /// If the ends have different types, or types without an order; if a weight is not a finite number; if there are too many rows or
+    /// nodes; and those of `columns`.
+    pub fn new(columns: MakeColumns) -> Result<Index, Diagnostic> {
+        let made = columns()?;
+        let (ends, ids, left_out) = Ends::number(&made)?;
+        if let Some(weight) = &made.weight {
+            weights(weight, &ends)?;
+        }
+        let edges = ends.nodes[0].len();
+        let index = Index::of_parts(made.directed, edges, left_out, ids, columns);
+        let _ = index.numbered.set(ends);
+        Ok(index)
+    }
+
+    /// [`Index::new`] of columns that are there.
+    ///
+    /// # Errors
+    /// As [`Index::new`].
+    pub fn of(columns: EdgeColumns) -> Result<Index, Diagnostic> {
+        Index::new(Box::new(move || Ok(columns.clone())))
+    }
+
+    /// The index of a graph that a device has made of `columns`, which have integers and no nulls: the ids of its nodes, ascending, and
+    /// the number of its edges.
+    ///
+    /// # Errors
+    /// If the ids have a type that no id has.
+    pub fn of_device(directed: bool, edges: usize, ids: &ArrayRef, columns: MakeColumns) -> Result<Index, Diagnostic> {
+        Ok(Index::of_parts(directed, edges, 0, vec![comparable(ids)?], columns))
+    }
+
+    fn of_parts(directed: bool, edges: usize, left_out: usize, ids: Vec<ArrayRef>, columns: MakeColumns) -> Index {
+        Index { ids, directed, edges, left_out, columns, numbered: OnceLock::new(), graph: OnceLock::new() }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.ids.first().map_or(0, |column| column.len())
+    }
+
+    /// Arcs of the rows, where each self-loop of an undirected graph is counted twice.
+    pub fn arcs(&self) -> usize {
+        if self.directed { self.edges } else { 2 * self.edges }
+    }
+
+    /// The nodes at both ends of each edge.
+    ///
+    /// # Panics
+    /// If the columns cannot be made or numbered again.
+    pub fn ends(&self) -> &Ends {
+        self.numbered.get_or_init(|| {
+            let numbered = (self.columns)().and_then(|columns| Ends::number(&columns));
+            numbered.unwrap_or_else(|error| panic!("columns that were numbered before: {error}")).0
+        })
+    }
+
+    /// The graph on the host.
+    ///
+    /// # Panics
+    /// If the columns cannot be made or numbered again.
+    pub fn graph(&self) -> &Graph {
+        self.graph.get_or_init(|| {
+            let ends = self.ends();
+            let made = (self.columns)().and_then(|columns| {
+                let weights = columns.weight.as_ref().map(|weight| weights(weight, ends)).transpose()?;
+                let [from, to] = &ends.nodes;
+                Graph::new(self.directed, self.nodes() as u32, from, to, weights).map_err(|e| diagnose(&e))
+            });
+            made.unwrap_or_else(|error| panic!("columns that were numbered before: {error}"))
+        })
+    }
+
+    /// [`Index::graph`] if it is already made.
+    pub fn made_graph(&self) -> Option<&Graph> {
+        self.graph.get()
+    }
+
+    /// [`Index::ends`] if they are already made.
+    pub fn made_ends(&self) -> Option<&Ends> {
+        self.numbered.get()
+    }
+
+    /// The weights of the edges, made anew. `None` if there are none.
+    ///
+    /// # Errors
+    /// Those of [`Index::new`].
+    pub fn weights(&self) -> Result<Option<Vec<f64>>, Diagnostic> {
+        (self.columns)()?.weight.as_ref().map(|weight| weights(weight, self.ends())).transpose()
+    }
+
+    /// About: ends, ids, and of the graph the rows in both directions, the distinct pairs and the weights.
+    pub fn bytes(&self) -> u64 {
+        let edges = self.edges as u64;
+        let weights = if self.graph.get().is_some_and(Graph::is_weighted) { 3 * 8 * edges } else { 0 };
+        let ids: usize = self.ids.iter().map(|ids| ids.get_array_memory_size()).sum();
+        let of_graph = if self.graph.get().is_some() { 40 * edges + 32 * self.nodes() as u64 } else { 0 };
+        let ends = if self.numbered.get().is_some() { 8 * edges } else { 0 };
+        of_graph + ends + weights + ids as u64
+    }
+
+    /// The row of the frame that an edge comes from.
+    pub fn row(&self, edge: u32) -> u32 {
+        self.ends().row(edge)
+    }
+}
+
+/// The weights of the edges.
+fn weights(column: &WeightColumn, ends: &Ends) -> Result<Vec<f64>, Diagnostic> {
+    let values = numbers(column)?;
+    let values = match &ends.rows {
+        None => values,
+        Some(rows) => rows.iter().map(|row| values[*row as usize]).collect(),
+    };
+    if let Some(edge) = values.iter().position(|value| !value.is_finite()) {
+        return Err(not_finite(column, ends.row(edge as u32) as usize));
+    }
+    Ok(values)
+}
+
+/// The error for a weight that is not a finite number.
+pub(crate) fn not_finite(column: &WeightColumn, row: usize) -> Diagnostic {
+    let found = match onrush_frame::value_at(&column.values, row) {
+        Value::Null => "null".to_string(),
+        value => shown(&value),
+    };
+    let message = format!("the weight `{}` is {found} in row {row}: expected finite numbers", column.name);
+    plan_error("weight", message).help("`drop_nulls_in` and `filter_edges` leave such edges out")
+}
+
 /// Weights as f64; null is NaN.
-fn weights(column: &WeightColumn) -> Result<Vec<f64>, Diagnostic> {
+fn numbers(column: &WeightColumn) -> Result<Vec<f64>, Diagnostic> {
     let WeightColumn { name, values } = column;
     if !values.data_type().is_numeric() {
         let message = format!("the weight `{name}` is `{}`, expected numbers", type_name(values.data_type()));

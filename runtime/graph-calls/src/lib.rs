@@ -13,5 +13,5 @@ mod numbering;
 
 pub use arguments::Arguments;
 pub use calls::call;
-pub use device::{DeviceCallError, call_on_device, runs_on_device};
-pub use index::{EdgeColumns, Index, WeightColumn};
+pub use device::{DeviceCallError, DeviceResult, call_on_device, runs_on_device};
+pub use index::{EdgeColumns, Ends, Index, MakeColumns, WeightColumn};

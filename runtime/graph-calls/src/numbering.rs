@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::row::{RowConverter, SortField};
@@ -75,11 +75,11 @@ fn integers(values: &Int64Array) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
     Ok((codes, Arc::new(Int64Array::from(ids))))
 }
 
-/// FNV-1a over words of eight bytes: ids are short, and come from the user's own data.
+/// The hash of rustc (FxHash) over words of eight bytes: ids are short, and come from the user's own data.
 #[derive(Default)]
-struct Fnv(u64);
+struct FxHasher(u64);
 
-impl Hasher for Fnv {
+impl Hasher for FxHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut last = [0; 8];
@@ -94,7 +94,7 @@ impl Hasher for Fnv {
     }
 }
 
-type Codes<'a> = HashMap<&'a str, u32, BuildHasherDefault<Fnv>>;
+type Codes<'a> = HashMap<&'a str, u32, BuildHasherDefault<FxHasher>>;
 
 /// Each thread numbers a part of the rows; the parts' distinct strings are sorted together, and ranks replace the numbers.
 fn strings(values: &StringViewArray) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
@@ -145,16 +145,19 @@ fn rows(columns: &[ArrayRef]) -> Result<(Vec<u32>, Vec<ArrayRef>), Diagnostic> {
     let length = columns.first().map_or(0, |column| column.len());
     let is_valid = |row: usize| columns.iter().all(|column| column.is_valid(row));
     let mut known: HashMap<&[u8], u32> = HashMap::new();
-    let mut first: Vec<u32> = Vec::new();
+    let mut first: Vec<u64> = Vec::new();
     let mut codes = Vec::with_capacity(length);
     for row in 0..length {
         codes.push(match is_valid(row) {
             false => MISSING,
             true => *known.entry(rows.row(row).data()).or_insert_with(|| {
-                first.push(row as u32);
+                first.push(row as u64);
                 first.len() as u32 - 1
             }),
         });
+    }
+    if first.len() >= MISSING as usize {
+        return Err(too_many());
     }
     let mut order: Vec<u32> = (0..first.len() as u32).collect();
     let row_of = |code: u32| rows.row(first[code as usize] as usize);
@@ -162,7 +165,7 @@ fn rows(columns: &[ArrayRef]) -> Result<(Vec<u32>, Vec<ArrayRef>), Diagnostic> {
     let mut rank = vec![0; first.len()];
     order.iter().enumerate().for_each(|(position, code)| rank[*code as usize] = position as u32);
     codes.iter_mut().filter(|code| **code != MISSING).for_each(|code| *code = rank[*code as usize]);
-    let firsts = UInt32Array::from_iter_values(order.iter().map(|code| first[*code as usize]));
+    let firsts = UInt64Array::from_iter_values(order.iter().map(|code| first[*code as usize]));
     let ids = columns.iter().map(|column| take(column, &firsts, None).map_err(internal)).collect::<Result<_, _>>()?;
     Ok((codes, ids))
 }

@@ -26,7 +26,7 @@ fn index(edges: &[(Option<&str>, Option<&str>, f64)], directed: bool) -> Index {
         directed,
         nodes: vec![],
     };
-    Index::new(columns).unwrap()
+    Index::of(columns).unwrap()
 }
 
 /// A triangle with a tail. Row 1 has no target, so that edges and rows differ.
@@ -157,7 +157,7 @@ fn ids_may_have_several_columns() {
         directed: false,
         nodes: vec![],
     };
-    let index = Index::new(columns).unwrap();
+    let index = Index::of(columns).unwrap();
     let source = [("source", text("Boston")), ("source", Value::Int(1))];
     let found = run(&index, "bfs", &source, &[]).unwrap();
     assert_eq!(names(&found, "node_1"), ["Austin", "Boston", "Boston"]);
@@ -185,7 +185,7 @@ fn errors_name_ids_and_rows() {
     let message = "`source` is `up`, expected one of `in`, `out`, `in+out`";
     refused(&routes, "average_neighbor_degree", &kind, &[], message);
     let fixed = frame(vec![("node", strings(&[Some("JFK")]))]);
-    let message = "nodes are `fixed`, and there are no positions";
+    let message = "`fixed` needs positions";
     refused(&routes, "spring_layout", &[], &[("fixed", fixed.clone())], message);
     let message = "`pos` has no column `x` of numbers";
     refused(&routes, "spring_layout", &[], &[("pos", fixed)], message);

@@ -52,7 +52,7 @@ fn samples() -> Vec<Sample> {
                 directed: all[name]["directed"].as_bool().unwrap(),
                 nodes: vec![],
             };
-            Sample { name: name.to_string(), index: Index::new(columns).unwrap() }
+            Sample { name: name.to_string(), index: Index::of(columns).unwrap() }
         })
         .collect()
 }
@@ -140,7 +140,7 @@ fn every_algorithm_has_a_result() {
     for algorithm in table() {
         let mut found = 0;
         for Sample { name, index } in &samples {
-            let (call, frames) = plain(&algorithm, index.graph.nodes() as u64);
+            let (call, frames) = plain(&algorithm, index.nodes() as u64);
             match run(index, &call, &frames) {
                 Ok(batch) => {
                     found += 1;
@@ -159,7 +159,7 @@ fn scalars_are_one_value_under_the_name_of_the_algorithm() {
     let samples = samples();
     for algorithm in table().into_iter().filter(|algorithm| algorithm.result != GraphResult::Frame) {
         let results = samples.iter().filter_map(|Sample { index, .. }| {
-            let (call, frames) = plain(&algorithm, index.graph.nodes() as u64);
+            let (call, frames) = plain(&algorithm, index.nodes() as u64);
             run(index, &call, &frames).ok()
         });
         for batch in results {
@@ -184,7 +184,7 @@ fn omitted_options_have_the_documented_defaults() {
         for param in algorithm.params.iter().filter(|param| !param.is_argument()) {
             let Some(default) = default_of(param) else { continue };
             for Sample { name, index } in &samples {
-                let (mut call, frames) = plain(&algorithm, index.graph.nodes() as u64);
+                let (mut call, frames) = plain(&algorithm, index.nodes() as u64);
                 let omitted = run(index, &call, &frames);
                 call.params.push((param.name.to_string(), default.clone()));
                 let given = run(index, &call, &frames);
@@ -203,7 +203,7 @@ fn every_option_has_an_effect() {
     for algorithm in table() {
         for param in algorithm.params.iter().filter(|param| !param.is_argument()) {
             let changes = samples.iter().any(|Sample { index, .. }| {
-                let nodes = index.graph.nodes() as u64;
+                let nodes = index.nodes() as u64;
                 let (mut call, mut frames) = plain(&algorithm, nodes);
                 // Options that have an effect together with another one only.
                 match (algorithm.name, param.name) {

@@ -245,6 +245,11 @@ impl DeviceColumn {
         })
     }
 
+    /// Numbers without nulls that other kernels have written, 64 bits each. They must be complete.
+    pub fn of_numbers(scalar: Scalar, values: Buffer, rows: u64) -> DeviceColumn {
+        DeviceColumn::plain(DeviceType::Number(scalar), Arc::new(values), rows)
+    }
+
     /// From what a kernel wrote.
     pub fn written(
         context: &Context,

@@ -27,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-dense", &[]),
     ("onrush-learn", &["onrush-dense", "onrush-wire"]),
     ("onrush-graph", &["onrush-device", "onrush-kernels"]),
-    ("onrush-graph-calls", &["onrush-frame", "onrush-graph", "onrush-kernels", "onrush-wire"]),
+    ("onrush-graph-calls", &["onrush-device", "onrush-frame", "onrush-graph", "onrush-kernels", "onrush-wire"]),
     ("onrush-graph-io", &["onrush-wire"]),
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-expr", &["onrush-frame", "onrush-learn", "onrush-wire"]),

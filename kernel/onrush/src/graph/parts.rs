@@ -4,16 +4,18 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Deref;
 
+use onrush_wire::display::Content;
 use onrush_wire::{Span, Value};
 
-use super::{Graph, IntoFrame, NodeId};
+use super::{Graph, IntoFrame, NodeId, error};
+use crate::display::Show;
 use crate::expr::{Expr, IntoExprs, col, lit, when};
 use crate::frame::{Frame, on};
-use crate::raise::here;
+use crate::raise::{here, raise};
 
-/// Nodes: a frame with their ids in `node` (or in its only column), or a list of ids.
+/// Nodes: a frame with their ids in `node` (`node_1`, `node_2`, ...), or in its first columns.
 pub trait NodeSet {
-    /// A frame whose first columns are ids. `names` are those that the ids have in results.
+    /// A frame of ids. `names` are those that the ids have in results.
     #[doc(hidden)]
     fn node_frame(self, names: &[String]) -> Frame;
 }
@@ -37,33 +39,44 @@ impl Graph {
     }
 
     /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
-    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges is not a node of the
-    /// result.
+    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges stays one.
     #[track_caller]
     pub fn filter_nodes(&self, condition: impl IntoExprs) -> Graph {
-        self.between(&self.nodes().filter(condition))
+        self.induced_subgraph(&self.nodes().filter(condition).select(self.id_names("node")))
     }
 
     /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`, with the ids in
-    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`.
+    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`. Ids that are no nodes of this graph are left out.
     #[track_caller]
     pub fn subgraph(&self, nodes: impl NodeSet) -> Graph {
-        self.between(&nodes.node_frame(&self.id_names("node")))
+        let ids = self.id_names("node");
+        let wanted = nodes.node_frame(&ids);
+        self.check_width(wanted.columns().len(), &here("subgraph"));
+        let known = self.degree().select(ids.clone());
+        self.induced_subgraph(&known.semi_join(&wanted, on(ids, wanted.columns())))
     }
 
-    /// The edges with both ends among nodes whose ids are in the first columns.
+    /// The graph of nodes of this graph, whose ids are the columns of `nodes`, and of the edges between them.
     #[inline(never)]
-    fn between(&self, nodes: &Frame) -> Graph {
-        let ids: Vec<String> = nodes.columns().into_iter().take(self.source.len()).collect();
+    fn induced_subgraph(&self, nodes: &Frame) -> Graph {
+        let ids = nodes.columns();
         let edges = self.edges.semi_join(nodes, on(self.source.clone(), ids.clone()));
-        let edges = edges.semi_join(nodes, on(self.target.clone(), ids));
-        Graph { edges, isolated: Vec::new(), ..self.clone() }
+        let edges = edges.semi_join(nodes, on(self.target.clone(), ids.clone()));
+        Graph { edges, isolated: vec![(nodes.clone(), ids)], ..self.clone() }
     }
 
-    /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. Of an undirected graph the ends are in
+    /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. If the graph is undirected, the ends are in
     /// ascending order.
     #[track_caller]
     pub fn simple(&self) -> Graph {
+        let taken = self.ends().into_iter().chain(self.weight.clone()).any(|name| name == "n");
+        if taken {
+            let error =
+                error("duplicate-column", "the number of edges is called `n`, and a column has that name".to_string());
+            raise(
+                error.at(here("simple"), "").help("`simple_agg` takes a name for it: `simple_agg(x!(count = len()))`"),
+            );
+        }
         let mut kept = vec![crate::expr::len().alias("n")];
         kept.extend(self.weight.as_ref().map(|weight| col(weight.as_str()).sum().alias(weight)));
         self.merged(kept)
@@ -192,8 +205,15 @@ impl Deref for EgoGraph {
             let whole = if self.undirected { self.graph.to_undirected() } else { self.graph.clone() };
             let near = whole.bfs_of(self.node.clone(), self.radius, self.at.clone());
             let near = if self.center { near } else { near.filter(col("distance").gt(0)) };
-            self.graph.between(&near)
+            self.graph.induced_subgraph(&near.select(self.graph.id_names("node")))
         })
+    }
+}
+
+impl Show for EgoGraph {
+    #[track_caller]
+    fn content(&self) -> Option<Content> {
+        (**self).content()
     }
 }
 

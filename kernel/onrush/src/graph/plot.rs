@@ -182,7 +182,7 @@ macro_rules! builder {
                 $plot.positions = match name {
                     "forceatlas2" | "spring" | "circular" => layout(&format!("{name}_layout")),
                     other => raise(
-                        Diagnostic::error(Class::Plan, "layout", format!("there is no layout `{other}`"))
+                        Diagnostic::error(Class::Plan, "layout", format!("no layout `{other}`"))
                             .at(here("layout"), "")
                             .help("the layouts are \"forceatlas2\", \"spring\" and \"circular\""),
                     ),
@@ -200,8 +200,8 @@ macro_rules! builder {
                 $self
             }
 
-            /// The colour of nodes: one colour for each value of strings and booleans, a colour scale for numbers. Of integers with at most 20
-            /// values, such as the numbers of communities, each has a colour.
+            /// The colour of nodes: one colour for each value of strings and booleans, a colour scale for numbers. Integers with at most ten
+            /// values, and the columns `community` and `component`, have one colour for each value.
             #[track_caller]
             #[must_use = $must]
             pub fn color(mut $self, column: impl Into<String>) -> Self {

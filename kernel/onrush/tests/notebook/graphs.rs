@@ -39,12 +39,12 @@ fn wrong_names_are_told_with_the_right_ones() {
     let _session = session();
     let g = read_csv("x.csv").graph("a", "name");
     let error = attempt(|| g.plot().layout("dot")).unwrap_err();
-    assert_eq!(error.message, "there is no layout `dot`");
+    assert_eq!(error.message, "no layout `dot`");
     assert_eq!(error.help, ["the layouts are \"forceatlas2\", \"spring\" and \"circular\""]);
     let error = attempt(|| g.view().color("club")).unwrap_err();
     assert_eq!(error.message, "no column `club`");
     let error = attempt(|| g.plot().theme("blue")).unwrap_err();
-    assert_eq!(error.message, "there is no theme `blue`");
+    assert_eq!(error.message, "no theme `blue`");
     // Outside of a kernel there is nothing that draws.
     assert!(attempt(|| g.plot().save("x.svg")).is_err());
 }

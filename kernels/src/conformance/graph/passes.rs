@@ -12,7 +12,7 @@ use crate::graph::build::{EdgeColumns, build};
 use crate::graph::paths::{Paths, Predecessors};
 use crate::graph::rank::{Contributions, NodeVector, PageRankState, PageRankVectors, Rank};
 use crate::graph::search::{HopSearch, NONE, predecessors};
-use crate::graph::{Csr, components, look_and_clear, mailbox};
+use crate::graph::{Csr, components, look_and_clear, mailbox, widened};
 use crate::library::Context;
 use crate::scalar::Scalar;
 
@@ -24,7 +24,21 @@ pub fn check(cases: &mut Cases, name: &str, rows: &HostRows) {
         check_paths(cases, name, rows);
     }
     check_components(cases, name, rows);
+    check_widened(cases, name, rows);
     check_build(cases, name, rows);
+}
+
+fn check_widened(cases: &mut Cases, name: &str, rows: &HostRows) {
+    cases.case(
+        || format!("widened targets of {name}"),
+        |context| {
+            let targets = context.upload(&rows.targets)?;
+            let found = widened(context, &targets, rows.targets.len() as u64)?;
+            let found = found.read::<u64>(0..rows.targets.len(), &context.stream)?;
+            let expected: Vec<u64> = rows.targets.iter().map(|target| u64::from(*target)).collect();
+            Ok(same(&found, &expected))
+        },
+    );
 }
 
 /// Each value within 1e-12 of the expected one.

@@ -13,8 +13,9 @@ use onrush_expr::check;
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_graph::Run;
-use onrush_graph_calls::{EdgeColumns, Index, WeightColumn};
-use onrush_io::GraphTables;
+use onrush_graph::device::DeviceGraph;
+use onrush_graph_calls::{EdgeColumns, Index, MakeColumns, WeightColumn};
+use onrush_io::GraphTables as GraphFile;
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
@@ -46,14 +47,29 @@ impl Indexes {
 
     /// Keeps an index, and as many of the others as fit into `most` bytes with it.
     fn put(&self, key: u128, index: &Arc<Index>, most: u64) {
+        if index.bytes() > most {
+            return;
+        }
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(known, _)| *known != key);
         all.push((key, Arc::clone(index)));
         let bytes = |all: &[(u128, Arc<Index>)]| all.iter().map(|(_, index)| index.bytes()).sum::<u64>();
-        while !all.is_empty() && (all.len() > KEPT || bytes(&all) > most) {
-            all.remove(0);
+        let mut gone = Vec::new();
+        while all.len() > 1 && (all.len() > KEPT || bytes(&all) > most) {
+            gone.push(all.remove(0));
         }
         self.device.keep(|index| all.iter().any(|(_, kept)| Arc::ptr_eq(kept, index)));
+        // Large buffers are freed after the lock.
+        drop(all);
+        drop(gone);
+    }
+
+    /// Keeps the graph of an index on the device, if the index is kept.
+    fn put_on_device(&self, index: &Arc<Index>, graph: &DeviceGraph) {
+        let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.iter().any(|(_, kept)| Arc::ptr_eq(kept, index)) {
+            self.device.put(index, graph);
+        }
     }
 
     /// Bytes of all indexes that are kept.
@@ -68,6 +84,39 @@ impl Indexes {
     }
 }
 
+/// The columns that a graph is made of: those of the edges (sources, targets, weights), and ids of nodes.
+#[derive(Clone)]
+struct GraphTables {
+    edges: Arc<Table>,
+    nodes: Vec<Arc<Table>>,
+}
+
+impl GraphTables {
+    /// Makes whole columns when they are needed.
+    fn columns(&self, spec: &GraphSpec) -> MakeColumns {
+        let (tables, spec) = (self.clone(), spec.clone());
+        Box::new(move || {
+            let whole = |table: &Table| -> Result<Vec<ArrayRef>, Diagnostic> {
+                let columns = 0..table.schema().fields().len();
+                columns.map(|at| table.column(at).map_err(|e| internal(&e.to_string()))).collect()
+            };
+            let all = whole(&tables.edges)?;
+            let (source, rest) = all.split_at(spec.source.len());
+            let (target, rest) = rest.split_at(spec.target.len());
+            let weight = spec.weight.iter().zip(rest).next();
+            let weight = weight.map(|(name, values)| WeightColumn { name: name.clone(), values: values.clone() });
+            Ok(EdgeColumns {
+                source: source.to_vec(),
+                target: target.to_vec(),
+                names: [spec.source.clone(), spec.target.clone()],
+                weight,
+                directed: spec.directed,
+                nodes: tables.nodes.iter().map(|table| whole(table)).collect::<Result<_, _>>()?,
+            })
+        })
+    }
+}
+
 impl Engine {
     /// The result of an algorithm, computed at once.
     pub(super) fn graph_step(
@@ -79,7 +128,7 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Frame, Diagnostic> {
         let work = || {
-            let index = self.graph_index(input, spec, task)?;
+            let index = self.index_for(input, spec, Some(call), task)?;
             let (batch, place) = self.graph_call_placed(&index, call, task)?;
             let table = Table::new(batch.schema(), vec![batch]);
             resident(key, format!("{}, {place}", call.algorithm), Arc::new(table))
@@ -94,7 +143,7 @@ impl Engine {
     pub fn graph_components(&self, index: &Index, task: &TaskHandle) -> Result<(u64, u64), Diagnostic> {
         let stopped = || task.cancelled();
         let run = Run { is_stopped: &stopped, ..Run::silent() };
-        let graph = &index.graph;
+        let graph = index.graph();
         let found = self.on_learners(|| match graph.is_directed() {
             true => onrush_graph::components::weakly_connected_components(graph, &run),
             false => onrush_graph::components::connected_components(graph, &run),
@@ -146,11 +195,24 @@ impl Engine {
         batch
     }
 
-    /// The index of a graph, kept for the next call.
+    /// The index of a graph with its rows on the host, kept for the next call.
     ///
     /// # Errors
     /// Those of [`Index::new`], unknown columns, and what the frames can fail with.
     pub fn graph_index(&self, input: FrameId, spec: &GraphSpec, task: &TaskHandle) -> Result<Arc<Index>, Diagnostic> {
+        let index = self.index_for(input, spec, None, task)?;
+        self.on_learners(|| _ = index.graph());
+        Ok(index)
+    }
+
+    /// The index of a graph, kept for the next call. With a call that runs on a device it may be made there.
+    fn index_for(
+        &self,
+        input: FrameId,
+        spec: &GraphSpec,
+        call: Option<&GraphCall>,
+        task: &TaskHandle,
+    ) -> Result<Arc<Index>, Diagnostic> {
         let frame = self.frame(input)?;
         let mut of_nodes = Vec::new();
         for nodes in &spec.nodes {
@@ -164,9 +226,47 @@ impl Engine {
         if let Some(index) = self.graphs.get(index_key) {
             return Ok(index);
         }
-        let index = Arc::new(self.make_index(input, spec, task)?);
+        let tables = self.graph_tables(input, spec, task)?;
+        task.stage("number the nodes");
+        let made = match call {
+            Some(call) => self.index_on_device(&tables, spec, call)?,
+            None => None,
+        };
+        let (index, on_device) = match made {
+            Some((index, graph)) => (Arc::new(index), Some(graph)),
+            None => (Arc::new(self.on_learners(|| Index::new(tables.columns(spec)))?), None),
+        };
+        if task.cancelled() {
+            return Err(onrush_frame::Cancelled.into());
+        }
         self.graphs.put(index_key, &index, self.memory_limit() / 8);
+        if let Some(graph) = on_device {
+            self.graphs.put_on_device(&index, &graph);
+        }
         Ok(index)
+    }
+
+    /// The rows that a graph is made of.
+    fn graph_tables(&self, input: FrameId, spec: &GraphSpec, task: &TaskHandle) -> Result<GraphTables, Diagnostic> {
+        let of_edges = spec.source.iter().chain(&spec.target).chain(&spec.weight).map(String::as_str);
+        let edges = self.columns_of(input, of_edges, task)?;
+        let mut nodes = Vec::new();
+        for ids in &spec.nodes {
+            nodes.push(self.columns_of(ids.frame, ids.columns.iter().map(String::as_str), task)?);
+        }
+        Ok(GraphTables { edges, nodes })
+    }
+
+    /// Columns of a frame, in this order.
+    fn columns_of<'a>(
+        &self,
+        input: FrameId,
+        columns: impl Iterator<Item = &'a str>,
+        task: &TaskHandle,
+    ) -> Result<Arc<Table>, Diagnostic> {
+        // A column may be asked for twice.
+        let named = columns.enumerate().map(|(at, column)| Expr::column(column).alias(format!("__onrush_{at}")));
+        self.run_op(&Op::Select { input, exprs: named.collect() }, task)
     }
 
     /// Writes a graph to a file: the path, the number of edges, the bytes.
@@ -198,8 +298,15 @@ impl Engine {
         let first: Vec<(&str, &str)> = first.chain(weight.as_deref().map(|weight| (weight, "weight"))).collect();
         let schema = edges.schema();
         let others = schema.fields().iter().map(|f| f.name().as_str());
-        let others = others.filter(|name| !first.iter().any(|(column, new)| column == name || new == name));
-        let named: Vec<(&str, &str)> = first.iter().copied().chain(others.map(|name| (name, name))).collect();
+        let others: Vec<&str> = others.filter(|name| !first.iter().any(|(column, _)| column == name)).collect();
+        if let Some((_, taken)) = first.iter().find(|(_, new)| others.contains(new)) {
+            let message = format!("the edges have a column `{taken}`, and the file gives that name to another one");
+            return Err(
+                check::plan_error("duplicate-column", message).help(format!("`rename` or `drop` `{taken}` first"))
+            );
+        }
+        let named: Vec<(&str, &str)> =
+            first.iter().copied().chain(others.into_iter().map(|name| (name, name))).collect();
         let columns = named.iter().filter_map(|(column, new)| Some((*new, edges.column_by_name(column)?.clone())));
         let edges =
             RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).map_err(fail)?;
@@ -214,52 +321,9 @@ impl Engine {
             }
         };
         let rows = edges.num_rows() as u64;
-        let graph = GraphTables { directed: *directed, nodes, edges };
+        let graph = GraphFile { directed: *directed, nodes, edges };
         task.stage(format!("write {}", write.path));
         let (path, bytes) = onrush_io::write_graph(&write.path, &write.folder, write.format.as_deref(), &graph)?;
         Ok((path, rows, bytes))
-    }
-
-    /// Reads the edges and numbers their ends.
-    fn make_index(&self, input: FrameId, spec: &GraphSpec, task: &TaskHandle) -> Result<Index, Diagnostic> {
-        let columns = spec.source.iter().chain(&spec.target).chain(&spec.weight).map(String::as_str);
-        let all = self.columns_of(input, columns, task)?;
-        let (source, rest) = all.split_at(spec.source.len());
-        let (target, rest) = rest.split_at(spec.target.len());
-        let weight = spec.weight.iter().zip(rest).next();
-        let weight = weight.map(|(name, values)| WeightColumn { name: name.clone(), values: values.clone() });
-        let mut nodes = Vec::new();
-        for ids in &spec.nodes {
-            nodes.push(self.columns_of(ids.frame, ids.columns.iter().map(String::as_str), task)?);
-        }
-        task.stage("number the nodes");
-        let columns = EdgeColumns {
-            source: source.to_vec(),
-            target: target.to_vec(),
-            names: [spec.source.clone(), spec.target.clone()],
-            weight,
-            directed: spec.directed,
-            nodes,
-        };
-        let index = self.on_learners(|| Index::new(columns))?;
-        match task.cancelled() {
-            true => Err(onrush_frame::Cancelled.into()),
-            false => Ok(index),
-        }
-    }
-
-    /// Columns of a frame, each as one array.
-    fn columns_of<'a>(
-        &self,
-        input: FrameId,
-        columns: impl Iterator<Item = &'a str>,
-        task: &TaskHandle,
-    ) -> Result<Vec<ArrayRef>, Diagnostic> {
-        // A column may be asked for twice.
-        let named = columns.enumerate().map(|(at, column)| Expr::column(column).alias(format!("__onrush_{at}")));
-        let exprs: Vec<Expr> = named.collect();
-        let count = exprs.len();
-        let table = self.run_op(&Op::Select { input, exprs }, task)?;
-        (0..count).map(|at| table.column(at).map_err(|e| internal(&e.to_string()))).collect()
     }
 }

@@ -322,7 +322,7 @@ impl Engine {
     }
 
     /// Runs work on the threads that train models.
-    pub(super) fn on_learners<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub fn on_learners<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let pool = self.learners.get_or_init(|| {
             let threads = self.config.threads;
             rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("learn {i}")).build().ok()

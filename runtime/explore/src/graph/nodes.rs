@@ -45,7 +45,7 @@ impl NodeRows {
         let table = engine.table(frame, &[], task)?;
         let batch = concat_batches(table.schema(), table.batches()).map_err(|e| internal(&e.to_string()))?;
         let found = index.nodes_of(&index.id_columns(&batch, "node")?)?;
-        let mut rows = vec![None; index.graph.nodes()];
+        let mut rows = vec![None; index.nodes()];
         for (row, node) in found.into_iter().enumerate() {
             if let Some(node) = node {
                 rows[node as usize].get_or_insert(row as u32);
@@ -61,6 +61,12 @@ impl NodeRows {
             return Err(unknown_column(name, &self.batch.schema()));
         };
         take(column, &UInt32Array::from(self.rows.clone()), None).map_err(|e| internal(&e.to_string()))
+    }
+
+    /// Checks that the columns of colour, size and label exist.
+    pub fn check(&self, request: &GraphPlotRequest) -> Result<(), Diagnostic> {
+        let named = [&request.color, &request.size, &request.label];
+        named.into_iter().flatten().try_for_each(|name| self.column(name).map(drop))
     }
 
     /// Colours, sizes, labels and columns for reading, of some nodes.
@@ -85,12 +91,15 @@ impl NodeRows {
             picture.size = Some(NodeSize { column: name.clone(), values });
         }
         if let Some(name) = &request.label {
-            picture.labels = texts(&column(name)?)?;
+            picture.labels = texts(&column(name)?)?.iter().map(|text| short(text)).collect();
         }
         let schema = self.batch.schema();
         let others = schema.fields().iter().map(|field| field.name()).filter(|name| !self.ids.contains(name));
         for name in others.take(READ) {
-            picture.columns.push(NodeColumn { name: name.clone(), values: texts(&column(name)?)? });
+            picture.columns.push(NodeColumn {
+                name: name.clone(),
+                values: texts(&column(name)?)?.iter().map(|text| short(text)).collect(),
+            });
         }
         Ok(())
     }
@@ -101,15 +110,20 @@ fn floats(array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
     Ok(values.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
-/// Values as text, cut where they are long. Null is empty.
+/// Values as text. Null is empty.
 fn texts(array: &ArrayRef) -> Result<Vec<String>, Diagnostic> {
     let options = FormatOptions::default().with_display_error(true);
     let format = ArrayFormatter::try_new(array.as_ref(), &options).map_err(|e| internal(&e.to_string()))?;
     let text = |row: usize| match array.is_null(row) {
         true => String::new(),
-        false => format.value(row).to_string().chars().take(LONG).collect(),
+        false => format.value(row).to_string(),
     };
     Ok((0..array.len()).map(text).collect())
+}
+
+/// A text that is cut where it is long.
+fn short(text: &str) -> String {
+    text.chars().take(LONG).collect()
 }
 
 /// Numbers as a scale, everything else as names.
@@ -126,8 +140,9 @@ fn color(name: &str, array: &ArrayRef) -> Result<NodeColor, Diagnostic> {
     }
     let mut names: Vec<(&str, usize)> = counts.into_iter().collect();
     let whole = |name: &str| name.parse::<i128>().unwrap_or(i128::MAX);
-    names.sort_by(|a, b| match is_whole {
-        true => whole(a.0).cmp(&whole(b.0)),
+    let is_ordered = is_whole || array.data_type() == &DataType::Boolean;
+    names.sort_by(|a, b| match is_ordered {
+        true => whole(a.0).cmp(&whole(b.0)).then(a.0.cmp(b.0)),
         false => b.1.cmp(&a.1).then(a.0.cmp(b.0)),
     });
     let is_cut = names.len() > MAX_CATEGORIES;
@@ -138,7 +153,7 @@ fn color(name: &str, array: &ArrayRef) -> Result<NodeColor, Diagnostic> {
     let other = names.len() as u32;
     let code = |row: usize| array.is_valid(row).then(|| code_of.get(values[row].as_str()).copied().unwrap_or(other));
     let codes = (0..array.len()).map(code).collect();
-    let mut names: Vec<String> = names.into_iter().map(|(name, _)| name.to_string()).collect();
+    let mut names: Vec<String> = names.into_iter().map(|(name, _)| short(name)).collect();
     names.extend(is_cut.then(|| "other".to_string()));
     Ok(NodeColor::Categories { column: name.to_string(), names, codes })
 }

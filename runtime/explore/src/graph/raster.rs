@@ -5,6 +5,7 @@ use std::thread;
 use onrush_expr::check::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;
+use onrush_wire::number::thousands;
 use onrush_wire::visual::{GraphRaster, Window};
 
 /// Edges that are drawn: of more, a sample by hash.
@@ -13,6 +14,14 @@ const EDGES: usize = 2_000_000;
 const SIDE: u32 = 4_096;
 /// Edges between two looks at whether the user stopped it.
 const CHUNK: usize = 1 << 14;
+
+/// Bytes of the counts of all threads at most.
+const COUNTS: usize = 256 << 20;
+
+/// The size of a raster that is drawn for a size that is asked for.
+pub fn size(width: u32, height: u32) -> (u32, u32) {
+    (width.clamp(1, SIDE), height.clamp(1, SIDE))
+}
 
 /// Positions of nodes, and the nodes at both ends of each edge.
 pub struct Canvas<'a> {
@@ -48,7 +57,7 @@ pub fn raster(
             plan_error("argument", message).help("expected finite numbers, each lower bound below its upper bound")
         );
     }
-    let (width, height) = (width.clamp(1, SIDE), height.clamp(1, SIDE));
+    let (width, height) = size(width, height);
     let pixels = width as usize * height as usize;
     // Continuous coordinates in pixels, with rows from the top.
     let place = |node: u32| {
@@ -72,7 +81,10 @@ pub fn raster(
     let edges = canvas.ends[0].len();
     let is_sampled = edges > EDGES;
     let limit = (u128::from(u64::MAX) * EDGES as u128 / edges.max(1) as u128) as u64;
-    let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(edges / (4 * CHUNK) + 1);
+    let threads = thread::available_parallelism()
+        .map_or(1, |n| n.get())
+        .min(edges / (4 * CHUNK) + 1)
+        .min((COUNTS / (4 * pixels)).max(1));
     let part = edges.div_ceil(threads).max(1);
     let draw = |begin: usize| {
         let mut counts = vec![0_u32; pixels];
@@ -101,12 +113,13 @@ pub fn raster(
     let parts: Vec<Vec<u32>> = thread::scope(|scope| {
         let draw = &draw;
         let parts: Vec<_> = (0..threads).map(|part_of| scope.spawn(move || draw(part_of * part))).collect();
-        parts.into_iter().map(|part| part.join().unwrap_or_default()).collect()
+        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     task.check()?;
     let mut edge_counts = vec![0; pixels];
     parts.iter().for_each(|part| edge_counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count));
-    let note = is_sampled.then(|| format!("{EDGES} of {edges} edges drawn, chosen by hash"));
+    let note =
+        is_sampled.then(|| format!("about {} of {} edges drawn", thousands(EDGES as u64), thousands(edges as u64)));
     Ok((GraphRaster { window, width, height, node_counts, edge_counts }, inside, note))
 }
 

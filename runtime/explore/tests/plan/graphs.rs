@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use onrush_engine::EngineConfig;
 use onrush_frame::TaskHandle;
 use onrush_wire::graph::{GraphCall, GraphSpec};
@@ -13,18 +13,32 @@ use onrush_wire::{FrameId, Value};
 
 use super::support::*;
 
+/// The type of the ids of a graph.
+#[derive(Clone, Copy, PartialEq)]
+enum Ids {
+    Strings,
+    Integers,
+}
+
 /// Edges of a graph with hubs: both ends by the minimum of two draws.
 fn edges(b: &Bench, nodes: u64, count: u64) -> FrameId {
+    edges_of(b, Ids::Strings, nodes, count)
+}
+
+fn edges_of(b: &Bench, ids: Ids, nodes: u64, count: u64) -> FrameId {
     let hash = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % nodes;
-    let end = |i: u64| format!("n{:04}", hash(2 * i).min(hash(7 * i + 3)));
-    let source: Vec<String> = (0..count).map(|i| end(2 * i)).collect();
-    let target: Vec<String> = (0..count).map(|i| end(2 * i + 1)).collect();
+    let end = |i: u64| hash(2 * i).min(hash(7 * i + 3));
+    let column = |ends: Vec<u64>| -> ArrayRef {
+        match ids {
+            Ids::Strings => Arc::new(StringArray::from_iter_values(ends.iter().map(|end| format!("n{end:04}")))),
+            // Negative, and far apart.
+            Ids::Integers => Arc::new(Int64Array::from_iter_values(ends.iter().map(|end| *end as i64 * 1000 - 5000))),
+        }
+    };
+    let source = column((0..count).map(|i| end(2 * i)).collect());
+    let target = column((0..count).map(|i| end(2 * i + 1)).collect());
     let weight = Float64Array::from_iter_values((0..count).map(|i| 1.0 + (hash(i) % 8) as f64 / 4.0));
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("a", Arc::new(StringArray::from(source))),
-        ("b", Arc::new(StringArray::from(target))),
-        ("w", Arc::new(weight)),
-    ];
+    let columns: Vec<(&str, ArrayRef)> = vec![("a", source), ("b", target), ("w", Arc::new(weight))];
     b.frame(columns)
 }
 
@@ -57,9 +71,20 @@ fn assert_same(name: &str, one: &[Vec<String>], other: &[Vec<String>]) {
 
 #[test]
 fn a_device_gives_what_the_host_gives() {
+    a_device_gives_what_the_host_gives_for(Ids::Strings);
+}
+
+/// The device numbers the ids.
+#[test]
+fn a_device_gives_what_the_host_gives_for_integers() {
+    a_device_gives_what_the_host_gives_for(Ids::Integers);
+}
+
+fn a_device_gives_what_the_host_gives_for(ids: Ids) {
     let (host, device) = (Bench::on_cpu(), only_device());
-    let (on_host, on_device) = (edges(&host, 700, 5000), edges(&device, 700, 5000));
-    let source = |name: &str| (name.to_string(), vec![("source", Value::Text("n0003".to_string()))]);
+    let (on_host, on_device) = (edges_of(&host, ids, 700, 5000), edges_of(&device, ids, 700, 5000));
+    let first = if ids == Ids::Strings { Value::Text("n0003".to_string()) } else { Value::Int(-2000) };
+    let source = |name: &str| (name.to_string(), vec![("source", first.clone())]);
     let plain = |name: &str| (name.to_string(), Vec::new());
     let seeded = |name: &str| (name.to_string(), vec![("seed", Value::Int(7))]);
     let both = [plain("pagerank"), plain("hits"), source("bfs"), source("single_source_dijkstra")];
@@ -94,6 +119,32 @@ fn a_device_gives_what_the_host_gives() {
         assert!(at_device.contains(&format!("{name}, {place}")), "{at_device}");
         assert!(!one.is_empty(), "{name}");
         assert_same(&name, &one, &other);
+    }
+}
+
+#[test]
+fn results_stay_on_the_device() {
+    let b = only_device();
+    let edges = edges_of(&b, Ids::Integers, 700, 5000);
+    for name in ["pagerank", "hits", "triangles", "connected_components", "louvain_communities"] {
+        let call = algorithm(name, &[]);
+        let frame = b.step(Op::Graph { input: edges, graph: spec(false, true), call });
+        let table = b.engine.table(frame, &[], &TaskHandle::new()).unwrap();
+        assert_eq!(b.engine.place(&table), if is_cuda() { "cuda" } else { "emulated" }, "{name}");
+    }
+}
+
+#[test]
+fn weights_that_a_device_refuses_are_named_as_on_the_host() {
+    for (weight, said) in [(f64::NAN, "the weight `w` is NaN in row 1"), (-1.0, "the edge in row 1 (`2` to `3`)")] {
+        for bench in [Bench::on_cpu(), only_device()] {
+            let ids = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef;
+            let weights = Arc::new(Float64Array::from(vec![1.0, weight, 2.0])) as ArrayRef;
+            let edges = bench.frame(vec![("a", ids(&[1, 2, 3])), ("b", ids(&[2, 3, 4])), ("w", weights)]);
+            let call = algorithm("pagerank", &[]);
+            let error = bench.try_step(Op::Graph { input: edges, graph: spec(false, true), call }).unwrap_err();
+            assert!(error.message.contains(said), "{error}");
+        }
     }
 }
 

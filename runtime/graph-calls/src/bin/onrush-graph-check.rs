@@ -56,7 +56,7 @@ fn answer(line: &str) -> Result<RecordBatch, Diagnostic> {
     let frames =
         frames.map(|(name, value)| Ok((name.clone(), frame(value)?))).collect::<Result<Vec<_>, Diagnostic>>()?;
     let request = GraphCall { algorithm, params, frames: Vec::new() };
-    call(&Index::new(columns)?, &request, &frames, &Run::silent())
+    call(&Index::of(columns)?, &request, &frames, &Run::silent())
 }
 
 fn param(value: &Json) -> Result<Value, Diagnostic> {

@@ -4,10 +4,10 @@ use onrush_graph::{Error, betweenness, closeness, eigenvector, link_analysis};
 
 use onrush_wire::Diagnostic;
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, floats};
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();
@@ -108,7 +108,7 @@ pub(crate) fn with_hits<T>(
 pub(crate) fn betweenness_options(args: &Arguments<'_>) -> betweenness::BetweennessOptions {
     let default = betweenness::BetweennessOptions::default();
     let sources = match args.call.count("k") {
-        Some(k) => betweenness::Sources::Sample { k: k.min(args.graph().nodes()), seed: args.seed() },
+        Some(k) => betweenness::Sources::Sample { k: k.min(args.index.nodes()), seed: args.seed() },
         None => default.sources,
     };
     betweenness::BetweennessOptions {

@@ -4,10 +4,10 @@ use onrush_graph::components::{self, Components};
 use onrush_graph::{Error, biconnected, dag, tree};
 use onrush_wire::Diagnostic;
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, Columns, counts, flag, floats, positions, scalar};
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();

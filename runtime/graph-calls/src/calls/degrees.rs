@@ -4,11 +4,11 @@ use onrush_graph::assortativity::{self, DegreeKind};
 use onrush_graph::{Error, degree};
 use onrush_wire::Diagnostic;
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, counts, floats, scalar};
 use crate::error::plan_error;
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();

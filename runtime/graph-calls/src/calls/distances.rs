@@ -2,10 +2,10 @@
 
 use onrush_graph::{Error, distance_measures, walks};
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, counts, floats, scalar};
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();

@@ -3,11 +3,11 @@
 use onrush_graph::Error;
 use onrush_graph::layout::{self, Point};
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, Columns, floats};
 use crate::error::plan_error;
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let points = match args.call.algorithm.as_str() {
@@ -25,8 +25,9 @@ pub fn columns(args: &Arguments<'_>) -> Found {
             let pos = args.points("pos")?;
             let fixed = args.frame("fixed").map(|batch| args.nodes_of("fixed", batch)).transpose()?;
             if fixed.is_some() && pos.is_none() {
-                return Err(plan_error("argument", "nodes are `fixed`, and there are no positions")
-                    .help("give the positions to begin with by `pos`"));
+                return Err(
+                    plan_error("argument", "`fixed` needs positions").help("give the positions to begin with by `pos`")
+                );
             }
             let default = layout::Spring::default();
             let options = layout::Spring {

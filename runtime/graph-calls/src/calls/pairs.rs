@@ -3,10 +3,10 @@
 use onrush_graph::similarity::{self, Scores};
 use onrush_wire::Diagnostic;
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, Columns, floats};
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let name = args.call.algorithm.as_str();
     let score = match name {
         "common_neighbors" => similarity::common_neighbors,

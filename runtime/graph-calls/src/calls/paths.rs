@@ -4,12 +4,12 @@ use onrush_graph::shortest_paths::{self, Path, Paths};
 use onrush_graph::{Error, traversal};
 use onrush_wire::Diagnostic;
 
-use super::Found;
+use super::MaybeColumns;
 use crate::arguments::{Arguments, Columns, counts, flag, floats, positions, row_numbers, scalar};
 use crate::error::plan_error;
 use crate::numbering::MISSING;
 
-pub fn columns(args: &Arguments<'_>) -> Found {
+pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let name = args.call.algorithm.as_str();
