@@ -53,15 +53,16 @@ pub const FUNCTIONS: &[Function] = &[
     function("first_where", &[], A, "self:any condition:bool first:#bool?", |l, c| {
         let (value, condition) = (c.this(), c.arg(1));
         let backwards = c.opt(2).is_some() && !c.flag(2);
-        // Rows where it does not hold come last in the order.
-        let row = l.row()?;
-        let row = if backwards { Expr::Negative(Box::new(cast(row, DataType::Int64))) } else { row };
-        let row =
-            Typed { expr: row, dtype: if backwards { DataType::Int64 } else { DataType::UInt64 }, ..value.clone() };
-        let order = operators::only_if(condition.expr.clone(), &row)?.sort(true, false);
-        let masked = operators::only_if(condition.expr, &value)?;
-        let expr = l.aggregate_by(df::first_last::first_value_udaf(), vec![masked], vec![order])?;
-        Ok(value.with(expr, value.dtype.clone()))
+        let function = if backwards { df::first_last::last_value_udaf() } else { df::first_last::first_value_udaf() };
+        let outer = l.filter.clone();
+        l.filter = Some(match &outer {
+            Some(filter) => filter.clone().and(condition.expr),
+            None => condition.expr,
+        });
+        let how = Aggregation { ordered: true, ..Default::default() };
+        let expr = l.aggregate(function, vec![value.expr.clone()], how);
+        l.filter = outer;
+        Ok(value.with(expr?, value.dtype.clone()))
     }),
     // The number of the group's first row, from 1.
     function("first_row", &[], A, "", |l, c| {
@@ -84,11 +85,6 @@ pub const FUNCTIONS: &[Function] = &[
         let value = value.to(&if value.dtype.is_floating() { DataType::Float64 } else { DataType::Int64 });
         let expr = l.aggregate(product(), vec![value.expr.clone()], Aggregation::default())?;
         Ok(value.with(expr, value.dtype.clone()))
-    }),
-    function("corr", &[], A, "self:num other:num", |l, c| {
-        let (a, b) = (c.this(), c.arg(1));
-        let expr = l.aggregate(df::correlation::corr_udaf(), vec![a.f64(), b.f64()], Aggregation::default())?;
-        Ok(a.with(expr, DataType::Float64))
     }),
     function("cov", &[], A, "self:num other:num ddof:#int?", |l, c| {
         let (a, b) = (c.this(), c.arg(1));
@@ -271,15 +267,15 @@ fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<Typed, Diagnosti
     if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_)) {
         return Err(unsupported(lower, call, &value));
     }
-    let function = if max { df::min_max::max_udaf() } else { df::min_max::min_udaf() };
-    let plain = lower.aggregate(function, vec![value.expr.clone()], Aggregation::default())?;
-    if !(max && value.dtype.is_floating()) {
+    let function = || if max { df::min_max::max_udaf() } else { df::min_max::min_udaf() };
+    let plain = lower.aggregate(function(), vec![value.expr.clone()], Aggregation::default())?;
+    if !value.dtype.is_floating() {
         return Ok(value.with(plain, value.dtype.clone()));
     }
-    // Arrow's order puts NaN last; Polars leaves NaN out unless there is nothing else.
+    // DataFusion's order of NaN is not the same in groups and over all rows. Polars leaves NaN out unless there is nothing else.
     let number = Expr::Not(Box::new(datafusion::functions::expr_fn::isnan(value.expr.clone())));
     let without = operators::only_if(number, &value)?;
-    let expr = lower.aggregate(df::min_max::max_udaf(), vec![without], Aggregation::default())?;
+    let expr = lower.aggregate(function(), vec![without], Aggregation::default())?;
     Ok(value.with(datafusion::functions::expr_fn::coalesce(vec![expr, plain]), value.dtype.clone()))
 }
 
@@ -304,6 +300,11 @@ fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<Typed, Diagnosti
 /// Null counts as a value, as in Polars.
 fn n_unique(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let value = call.this();
+    // The ranks of structs and lists are not ordered.
+    if lower.is_over_rows() && lower.filter.is_none() && !value.dtype.is_nested() {
+        let count = super::window::distinct_in_partition(lower, &value)?;
+        return Ok(counted(&value, count));
+    }
     let how = Aggregation { distinct: true, ..Default::default() };
     let distinct =
         lower.aggregate(df::count::count_udaf(), vec![types::one_zero(value.expr.clone(), &value.dtype)], how)?;

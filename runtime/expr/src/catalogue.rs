@@ -8,7 +8,9 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use onrush_wire::{Arg, Diagnostic, ExprKind, Span, UnaryOp, Value};
 
-use super::{Lower, Typed, aggregate, conditional, math, metrics, string, temporal, window};
+use super::{
+    Lower, Typed, aggregate, conditional, lists, mapping, math, metrics, rolling, statistics, string, temporal, window,
+};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -100,12 +102,16 @@ static CATALOGUE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock:
     all
 });
 
-fn parts() -> [&'static [Function]; 7] {
+fn parts() -> [&'static [Function]; 11] {
     [
         aggregate::FUNCTIONS,
         conditional::FUNCTIONS,
+        lists::FUNCTIONS,
+        mapping::FUNCTIONS,
         math::FUNCTIONS,
         metrics::FUNCTIONS,
+        rolling::FUNCTIONS,
+        statistics::FUNCTIONS,
         string::FUNCTIONS,
         temporal::FUNCTIONS,
         window::FUNCTIONS,
@@ -244,17 +250,18 @@ pub fn has_aggregate(expr: &onrush_wire::Expr) -> bool {
 
 /// Finds the function, lowers and checks the arguments, and builds the expression.
 pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) -> Result<Typed, Diagnostic> {
-    let Some(function) = find(name) else {
-        let mut diagnostic = check::plan_error("unknown-function", format!("there is no function `{name}`"));
-        let short = name.rsplit('.').next().unwrap_or(name);
-        let near = check::nearest(name, CATALOGUE.keys().copied()).map(str::to_string).or_else(|| {
-            ["str", "dt"].into_iter().map(|p| format!("{p}.{short}")).find(|full| CATALOGUE.contains_key(full.as_str()))
-        });
-        let near = near.or_else(|| CATALOGUE.contains_key(short).then(|| short.to_string()));
-        if let Some(near) = near {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+    let Some(function) = find(name) else { return Err(unknown(lower, name, span)) };
+    if function.name == "struct.field" {
+        names_with_dots(lower, args, span)?;
+    }
+    let named;
+    let args = match function.name {
+        // Names are those of the fields.
+        "struct" => {
+            named = args.iter().cloned().map(as_field).collect::<Vec<_>>();
+            &named[..]
         }
-        return Err(lower.fail(diagnostic, span, "not a function that frames know"));
+        _ => args,
     };
     let (args, conditions) = match function.kind {
         Kind::Aggregate => unfiltered(args),
@@ -277,6 +284,80 @@ pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) ->
     result.span = span.cloned().or(result.span);
     result.literal = None;
     Ok(result)
+}
+
+/// A function that is none: the nearest one, or what another library's word is called here.
+fn unknown(lower: &Lower, name: &str, span: Option<&Span>) -> Diagnostic {
+    let mut diagnostic = check::plan_error("unknown-function", format!("there is no function `{name}`"));
+    let short = name.rsplit('.').next().unwrap_or(name);
+    let near = || {
+        let near = check::nearest(name, CATALOGUE.keys().copied()).map(str::to_string).or_else(|| {
+            let mut full = ["str", "dt", "list"].into_iter().map(|p| format!("{p}.{short}"));
+            full.find(|full| CATALOGUE.contains_key(full.as_str()))
+        });
+        near.or_else(|| CATALOGUE.contains_key(short).then(|| short.to_string()))
+    };
+    match elsewhere(short) {
+        Some(help) => diagnostic = diagnostic.help(help),
+        None => {
+            if let Some(near) = near() {
+                diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            }
+        }
+    }
+    lower.fail(diagnostic, span, "not a function that frames know")
+}
+
+/// Words of pandas and SQL that are written in another way here.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "apply" | "map" | "map_elements" | "applymap" | "transform" => {
+            "expressions work on whole columns: arithmetic, `if`, `match`, `.replace({map})`; for Rust code by group: `frame.map_groups`"
+        }
+        "astype" => "a type is changed with `.cast(\"f64\")` or `as f64`",
+        "isna" | "isnull" => "`.is_null()`",
+        "notna" | "notnull" => "`.is_not_null()`",
+        "groupby" => "within groups: `.over(\"key\")`, or `frame.group_by(\"key\").agg(..)`",
+        "value_counts" => "`frame.value_counts(\"column\")`",
+        "sort_values" | "sort" => "rows are sorted by the frame: `frame.sort(\"column\")`",
+        "dropna" | "drop_nulls" => "rows are dropped by the frame: `frame.drop_nulls_in(\"column\")`",
+        "unique" | "drop_duplicates" => "`frame.select(\"column\").unique()`, or `.n_unique()` for their number",
+        "where" => "`if condition { value } else { other }`",
+        "rolling" => "`.rolling_mean(7)`, `.rolling_sum(7)`, `.rolling_mean_by(time, \"2h\")`",
+        "expanding" => "`.cum_sum()`, `.cum_max()`, `.cum_count()`",
+        "nlargest" => "`frame.top_k(5, \"column\")`",
+        "nsmallest" => "`frame.bottom_k(5, \"column\")`",
+        "to_numpy" | "tolist" | "to_list" | "to_vec" => "values come to Rust with `frame.column::<f64>(\"name\")`",
+        _ => return None,
+    })
+}
+
+/// `x = a` in `struct(x = a)`.
+fn as_field(arg: Arg) -> Arg {
+    match arg.name {
+        Some(name) => {
+            let span = arg.value.span.clone();
+            let value = onrush_wire::Expr { kind: ExprKind::Alias(Box::new(arg.value), name), span };
+            Arg { name: None, value }
+        }
+        None => arg,
+    }
+}
+
+/// `Lot.Area`, where there is no column `Lot` but one `Lot.Area`.
+fn names_with_dots(lower: &Lower, args: &[Arg], span: Option<&Span>) -> Result<(), Diagnostic> {
+    let (Some(first), Some(second)) = (args.first(), args.get(1)) else { return Ok(()) };
+    let (ExprKind::Column(column), ExprKind::Literal(Value::Text(field))) = (&first.value.kind, &second.value.kind)
+    else {
+        return Ok(());
+    };
+    let full = format!("{column}.{field}");
+    if lower.schema.field_with_name(column).is_err() && lower.schema.field_with_name(&full).is_ok() {
+        let diagnostic = check::plan_error("unknown-column", format!("there is no column `{column}`"));
+        let diagnostic = diagnostic.help(format!("the name has a dot in it: write `col(\"{full}\")`"));
+        return Err(lower.fail(diagnostic, first.value.span.as_ref().or(span), "not a column of this frame"));
+    }
+    Ok(())
 }
 
 /// The arguments of an aggregate over `value.filter(condition)`, with `value` in its place, and the conditions.

@@ -186,7 +186,17 @@ fn horizontal(lower: &Lower, call: &Call, name: &str, f: fn(Vec<Expr>) -> Expr) 
         return Err(call.wrong(lower, 0, format!("`{name}` needs at least one column")));
     }
     let (args, dtype) = common(lower, call, call.rest.clone())?;
-    Ok(call.rest[0].with(f(args), dtype))
+    if !dtype.is_floating() {
+        return Ok(call.rest[0].with(f(args), dtype));
+    }
+    // NaN is left out unless there is nothing else, as in Polars.
+    let like = &call.rest[0];
+    let without = |arg: &Expr| {
+        let number = Expr::Not(Box::new(df::isnan(arg.clone())));
+        operators::only_if(number, &like.with(arg.clone(), dtype.clone()))
+    };
+    let numbers = args.iter().map(without).collect::<Result<Vec<_>, _>>()?;
+    Ok(like.with(df::coalesce(vec![f(numbers), f(args)]), dtype))
 }
 
 fn fold(lower: &Lower, call: &Call, operator: Operator) -> Result<Typed, Diagnostic> {
@@ -323,6 +333,10 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let text =
         |s: &String| Typed { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
     let mut branches = vec![(Box::new(Expr::IsNull(Box::new(x.clone()))), Box::new(null(&types::TEXT)))];
+    // NaN lies in no interval.
+    if value.dtype.is_floating() {
+        branches.push((Box::new(df::isnan(x.clone())), Box::new(null(&types::TEXT))));
+    }
     for (limit, label) in breaks.iter().zip(&labels) {
         let below = if left { x.clone().lt(lit(*limit)) } else { x.clone().lt_eq(lit(*limit)) };
         branches.push((Box::new(below), Box::new(text(label))));

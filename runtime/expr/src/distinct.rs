@@ -190,6 +190,23 @@ pub fn own_args(function: &dyn std::any::Any) -> Option<usize> {
     keys.or_else(|| function.downcast_ref::<Spread>().map(|spread| spread.values + usize::from(spread.filtered)))
 }
 
+/// A function of this module, for engines that compute it in another way.
+pub enum Keyed<'f> {
+    /// Arguments: the keys, then the number of the row.
+    Distinct(Keep),
+    /// Arguments: so many values, the condition if `filtered`, then the keys.
+    Spread { function: &'f Arc<AggregateUDF>, values: usize, filtered: bool },
+}
+
+/// The function as data. `None` for any other one.
+pub fn keyed(function: &dyn std::any::Any) -> Option<Keyed<'_>> {
+    if let Some(distinct) = function.downcast_ref::<Distinct>() {
+        return Some(Keyed::Distinct(distinct.keep));
+    }
+    let spread = function.downcast_ref::<Spread>()?;
+    Some(Keyed::Spread { function: &spread.function, values: spread.values, filtered: spread.filtered })
+}
+
 #[derive(Debug)]
 struct Spreader {
     aggregate: AggregateFunctionExpr,

@@ -14,7 +14,9 @@ use arrow::datatypes::{
     UInt64Type,
 };
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 use onrush_wire::Span;
 
 use crate::check;
@@ -206,6 +208,11 @@ pub const CAST: &str = "cast_";
 /// A cast of which each value has a place in the other type, or else an error.
 pub fn strict(values: &ArrayRef, dtype: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(values, dtype, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+/// A literal in the layout that text kernels read.
+pub fn text_literal(text: &str) -> Expr {
+    Expr::Literal(datafusion::common::ScalarValue::Utf8View(Some(text.to_string())), None)
 }
 
 pub fn error(message: impl Into<String>) -> DataFusionError {

@@ -15,18 +15,26 @@ pub mod distinct;
 pub mod error;
 pub mod every;
 pub mod extremes;
+pub mod json;
 pub mod kernels;
+pub mod lists;
+pub mod mapping;
 pub mod math;
 pub mod metrics;
 pub mod model;
 pub mod native;
 pub mod operators;
 pub mod quantile;
+pub mod rolling;
+pub mod selectors;
+pub mod series;
+pub mod statistics;
 pub mod string;
 pub mod temporal;
 pub mod ticks;
 pub mod types;
 pub mod window;
+pub mod zones;
 
 use std::sync::Arc;
 
@@ -355,7 +363,12 @@ impl<'a> Lower<'a> {
     }
 
     /// Makes a window expression a hidden column of the plan and returns a reference to it.
-    pub fn window(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
+    pub fn window(&mut self, mut expr: Expr) -> Result<Expr, Diagnostic> {
+        if let Expr::WindowFunction(window) = &mut expr {
+            for arg in &mut window.params.args {
+                *arg = self.apart(std::mem::replace(arg, lit(0i64)))?;
+            }
+        }
         if let Some((_, name)) = self.windows.iter().find(|(known, _)| known == &expr) {
             return Ok(column(name));
         }
@@ -378,6 +391,30 @@ impl<'a> Lower<'a> {
         Ok(column(&name))
     }
 
+    /// An expression over windows as a hidden column of a projection. DataFusion looks for common parts in windows that lie one on the
+    /// other, and computes them below the lowest of them, where the columns of windows are not there yet.
+    fn apart(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
+        let of_windows = format!("{HIDDEN}window_");
+        let is_over_windows = expr.column_refs().iter().any(|column| column.name.starts_with(&of_windows));
+        if matches!(expr, Expr::Column(_)) || !is_over_windows {
+            return Ok(expr);
+        }
+        if let Some((_, name)) = self.windows.iter().find(|(known, _)| known == &expr) {
+            return Ok(column(name));
+        }
+        let name = format!("{HIDDEN}apart_{}", self.windows.len());
+        let (_, field) = expr.to_field(&self.types).map_err(diagnose)?;
+        let mut all: Vec<Expr> = self.plan.schema().fields().iter().map(|field| column(field.name())).collect();
+        all.push(expr.clone().alias(&name));
+        self.plan = LogicalPlanBuilder::new(self.plan.clone())
+            .project(all)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(diagnose)?;
+        self.remember(Arc::new(field.as_ref().clone().with_name(&name)))?;
+        self.windows.push((expr, name.clone()));
+        Ok(column(&name))
+    }
+
     /// The order of rows inside the present scope: that of `.over(..).order_by(..)`, then the frame's.
     pub fn order(&mut self) -> Result<Vec<Sort>, Diagnostic> {
         let mut order = match &self.scope {
@@ -386,6 +423,11 @@ impl<'a> Lower<'a> {
         };
         order.push(self.row()?.sort(true, true));
         Ok(order)
+    }
+
+    /// Whether an aggregate stands in each row, as a window.
+    pub fn is_over_rows(&self) -> bool {
+        matches!(self.scope, Scope::Rows { .. })
     }
 
     pub fn partition(&self) -> Vec<Expr> {

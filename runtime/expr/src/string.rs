@@ -6,13 +6,13 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListBuilder, StringView
 use arrow::datatypes::{DataType, Field, Int64Type, TimeUnit};
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::functions::expr_fn as df;
-use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, when};
+use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::Diagnostic;
 use regex::Regex;
 
 use super::catalogue::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
-use super::{Lower, Typed, lit};
+use super::{Lower, Typed, json, lit};
 use crate::types::TEXT;
 
 const R: Kind = Kind::Row;
@@ -171,6 +171,7 @@ pub const FUNCTIONS: &[Function] = &[
         let (value, dtype) = (c.this().to(&TEXT), DataType::Int64);
         Ok(if strict(c, 1) { value.to(&dtype) } else { value.or_null(&dtype) })
     }),
+    function("str.json_path_match", &["str.json_path", "str.json_extract"], R, "self:str path:#str", json_path),
     function("concat_str", &["concat"], R, "exprs:any* separator:#str?", |l, c| {
         let Some(first) = c.rest.first().cloned() else {
             return Err(c.wrong(l, 0, "`concat_str` needs at least one column"));
@@ -195,26 +196,20 @@ pub const FUNCTIONS: &[Function] = &[
         }
         Ok(first.with(expr.unwrap_or_else(|| first.text()), TEXT))
     }),
-    function("list.len", &["list.length"], R, "self:list", |_, c| {
-        Ok(as_u32(c, datafusion::functions_nested::expr_fn::array_length(c.this().expr)))
-    }),
-    function("list.get", &[], R, "self:list index:int", |l, c| {
-        let index = c.arg(1).i64();
-        // DataFusion counts from 1.
-        let index = when(index.clone().gt_eq(lit(0i64)), index.clone() + lit(1i64)).otherwise(index);
-        let index = index.map_err(crate::error::diagnose)?;
-        let expr = datafusion::functions_nested::expr_fn::array_element(c.this().expr, index);
-        let dtype = l.type_of(&expr)?;
-        Ok(c.this().with(expr, dtype))
-    }),
-    function("list.join", &[], R, "self:list separator:#str", |_, c| {
-        let expr = datafusion::functions_nested::expr_fn::array_to_string(c.this().expr, c.arg(1).expr);
-        Ok(c.this().with(cast(expr, TEXT), TEXT))
-    }),
-    function("list.contains", &[], R, "self:list item:any", |_, c| {
-        Ok(truth(c, datafusion::functions_nested::expr_fn::array_has(c.this().expr, c.arg(1).expr)))
-    }),
 ];
+
+/// What lies at a path such as `$.a.b[0]`, as text; null where there is nothing, or no JSON.
+fn json_path(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+    let path = call.text(1).unwrap_or_default();
+    if json::pointer(path).is_none() {
+        let message = format!("`{path}` is not a path of names and numbers");
+        return Err(call.wrong(lower, 1, message).help("such as \"$.user.tags[0]\""));
+    }
+    Ok(with_text(call, "json_path_match", |args| {
+        let pointer = literal_text(&args[1]).and_then(json::pointer).unwrap_or_default();
+        map_text(args, |text| json::at(text, &pointer))
+    }))
+}
 
 fn truth(call: &Call, expr: Expr) -> Typed {
     call.this().with(expr, DataType::Boolean)
@@ -448,30 +443,71 @@ fn datetime(call: &Call) -> Typed {
     let value = call.this().to(&TEXT);
     let strict = strict(call, 2);
     let out = DataType::Timestamp(TimeUnit::Microsecond, None);
-    if call.opt(1).is_none() {
+    let Some(format) = call.opt(1).and_then(|_| call.text(1)) else {
         return if strict { value.strictly(&out, call.span) } else { value.or_null(&out) };
-    }
-    let body: Body = if strict { |args| datetimes(args, true) } else { |args| datetimes(args, false) };
-    let name = if strict { "to_datetime" } else { "to_datetime_or_null" };
+    };
+    // With an offset in the text it is a moment, as in Polars.
+    use chrono::format::{Fixed, Item, StrftimeItems};
+    let is_offset = |item: Item| {
+        matches!(
+            item,
+            Item::Fixed(
+                Fixed::TimezoneOffset
+                    | Fixed::TimezoneOffsetColon
+                    | Fixed::TimezoneOffsetDoubleColon
+                    | Fixed::TimezoneOffsetTripleColon
+                    | Fixed::TimezoneOffsetColonZ
+                    | Fixed::TimezoneOffsetZ
+                    | Fixed::RFC2822
+                    | Fixed::RFC3339
+            )
+        ) || format!("{item:?}").contains("TimezoneOffsetPermissive")
+    };
+    let (out, name, body): (DataType, &'static str, Body) = match (StrftimeItems::new(format).any(is_offset), strict) {
+        (false, true) => (out, "to_datetime", |args| datetimes(args, true)),
+        (false, false) => (out, "to_datetime_or_null", |args| datetimes(args, false)),
+        (true, true) => (utc(), "to_moment", |args| moments(args, true)),
+        (true, false) => (utc(), "to_moment_or_null", |args| moments(args, false)),
+    };
     value.with(kernel_at(name, out.clone(), body, call.span).call(vec![value.text(), call.arg(1).text()]), out)
 }
 
+fn utc() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
 fn datetimes(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef> {
+    let read = |text: &str, format: &str| {
+        NaiveDateTime::parse_from_str(text, format)
+            .or_else(|e| NaiveDate::parse_from_str(text, format).map(|d| d.and_time(Default::default())).map_err(|_| e))
+            .map(|t| t.and_utc().timestamp_micros())
+    };
+    Ok(Arc::new(timestamps(args, strict, read)?.finish()))
+}
+
+/// Strings with an offset from UTC.
+fn moments(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef> {
+    let read = |text: &str, format: &str| {
+        chrono::DateTime::parse_from_str(text, format).map(|moment| moment.timestamp_micros())
+    };
+    Ok(Arc::new(timestamps(args, strict, read)?.finish().with_timezone("UTC")))
+}
+
+fn timestamps(
+    args: &[ArrayRef],
+    strict: bool,
+    read: impl Fn(&str, &str) -> chrono::ParseResult<i64>,
+) -> datafusion::error::Result<arrow::array::TimestampMicrosecondBuilder> {
     let format = literal_text(&args[1]).unwrap_or("%Y-%m-%d %H:%M:%S");
     let mut out = arrow::array::TimestampMicrosecondBuilder::new();
     for text in args[0].as_string_view() {
-        let parsed = text.map(|t| {
-            NaiveDateTime::parse_from_str(t, format).or_else(|e| {
-                NaiveDate::parse_from_str(t, format).map(|d| d.and_time(Default::default())).map_err(|_| e)
-            })
-        });
-        match (text, parsed) {
+        match (text, text.map(|t| read(t, format))) {
             (Some(t), Some(Err(e))) if strict => return Err(unreadable(t, format, "timestamp", &e.to_string())),
-            (_, Some(Ok(d))) => out.append_value(d.and_utc().timestamp_micros()),
+            (_, Some(Ok(micros))) => out.append_value(micros),
             _ => out.append_null(),
         }
     }
-    Ok(Arc::new(out.finish()))
+    Ok(out)
 }
 
 fn unreadable(text: &str, format: &str, what: &str, reason: &str) -> datafusion::error::DataFusionError {

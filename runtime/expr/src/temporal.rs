@@ -12,7 +12,7 @@ use onrush_wire::Diagnostic;
 
 use super::catalogue::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, literal_text};
-use super::{Lower, Typed, lit};
+use super::{Lower, Typed, lit, zones};
 use crate::every::{self, Every};
 use crate::types::TEXT;
 
@@ -130,8 +130,19 @@ pub const FUNCTIONS: &[Function] = &[
                 }
             })
         };
-        let args = vec![wall(&c.this()), c.arg(1).text()];
-        Ok(back(&c.this(), kernel("offset_by", DataType::Timestamp(MICRO, None), body).call(args)))
+        let function = kernel("offset_by", DataType::Timestamp(MICRO, None), body);
+        // Hours pass at the same speed in every zone, days end at midnight of the wall clock.
+        let unit = text.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+        let is_calendar = !["h", "hour", "m", "min", "minute", "s", "second", "ms", "us", "ns"].contains(&unit);
+        if let (DataType::Timestamp(unit, Some(zone)), false) = (&c.this().dtype, is_calendar) {
+            let moment = c.this().to(&DataType::Timestamp(MICRO, Some("UTC".into())));
+            let moment = df::to_local_time(vec![moment.expr]);
+            let moved = function.call(vec![moment, c.arg(1).text()]);
+            let moved = cast(moved, DataType::Timestamp(MICRO, Some("UTC".into())));
+            let out = DataType::Timestamp(*unit, Some(zone.clone()));
+            return Ok(c.this().with(cast(moved, out.clone()), out));
+        }
+        Ok(back(&c.this(), function.call(vec![wall(&c.this()), c.arg(1).text()])))
     }),
     function("dt.to_string", &["dt.strftime", "dt.format"], R, "self:date format:#str?", |l, c| {
         let default = if matches!(c.this().dtype, DataType::Date32) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%S%.f" };
@@ -195,17 +206,30 @@ pub const FUNCTIONS: &[Function] = &[
             _ => Err(c.wrong(l, 0, "only a timestamp can have a time zone")),
         }
     }),
-    function("dt.replace_time_zone", &[], R, "self:date time_zone:#str?", |l, c| match &c.this().dtype {
-        DataType::Timestamp(unit, _) => {
-            let wall =
-                c.this().with(wall(&c.this()), DataType::Timestamp(MICRO, None)).to(&DataType::Timestamp(*unit, None));
-            match c.text(1) {
-                None => Ok(wall),
-                Some(_) => Ok(wall.to(&DataType::Timestamp(*unit, Some(zone(l, c)?)))),
+    function(
+        "dt.replace_time_zone",
+        &["dt.tz_localize"],
+        R,
+        "self:date time_zone:#any? ambiguous:#str? non_existent:#str?",
+        |l, c| match &c.this().dtype {
+            DataType::Timestamp(unit, _) => {
+                let wall = wall(&c.this());
+                if c.opt(1).is_some_and(|zone| zone.dtype != DataType::Null) && c.text(1).is_none() {
+                    return Err(c.wrong(l, 1, "a time zone is a text such as \"Europe/Berlin\", or `None`"));
+                }
+                if c.text(1).is_none() {
+                    let naive = DataType::Timestamp(*unit, None);
+                    return Ok(c.this().with(wall, DataType::Timestamp(MICRO, None)).to(&naive));
+                }
+                let ambiguous = c.choice(l, 2, &["raise", "earliest", "latest", "null"])?;
+                let non_existent = c.choice(l, 3, &["raise", "null"])?;
+                let zone = zone(l, c)?;
+                let expr = zones::localized(wall, (*unit, &zone), ambiguous, non_existent, c.span);
+                Ok(c.this().with(expr, DataType::Timestamp(*unit, Some(zone))))
             }
-        }
-        _ => Err(c.wrong(l, 0, "only a timestamp can have a time zone")),
-    }),
+            _ => Err(c.wrong(l, 0, "only a timestamp can have a time zone")),
+        },
+    ),
     function("dt.cast_time_unit", &[], R, "self:time time_unit:#str", |l, c| {
         let unit = match c.choice(l, 1, &["us", "ns", "ms", "s"])? {
             "ns" => TimeUnit::Nanosecond,
@@ -252,6 +276,9 @@ fn wall(value: &Typed) -> Expr {
 
 /// From the wall clock back to the column's own type.
 fn back(value: &Typed, wall: Expr) -> Typed {
+    if let DataType::Timestamp(unit, Some(zone)) = &value.dtype {
+        return value.with(zones::moved(wall, value.expr.clone(), (*unit, zone)), value.dtype.clone());
+    }
     value.with(cast(wall, value.dtype.clone()), value.dtype.clone())
 }
 

@@ -165,7 +165,8 @@ pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
     Ok(Sort::new(types::one_zero(value.expr, &value.dtype), !key.descending, !key.nulls_last.unwrap_or(false)))
 }
 
-fn window(
+/// A window function over the present partition, in this order of its rows.
+pub fn window(
     lower: &mut Lower,
     function: Arc<datafusion::logical_expr::WindowUDF>,
     args: Vec<Expr>,
@@ -279,7 +280,7 @@ fn running(
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Output {
+pub enum Output {
     Float,
     Sum,
     Same,
@@ -287,16 +288,33 @@ enum Output {
 
 /// Null until `min_samples` (default: all) values of the window are there.
 fn rolling(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, output: Output) -> Result<Typed, Diagnostic> {
-    let value = call.this();
-    let size = call.int(1).unwrap_or(0);
+    let (size, needed) = sizes(lower, call, 1)?;
+    rolled(lower, call, function, output, (size, needed, call.flag(3)))
+}
+
+/// The rows of a window, and how many values it needs: parameters from `slot` on.
+pub fn sizes(lower: &Lower, call: &Call, slot: usize) -> Result<(i64, i64), Diagnostic> {
+    let size = call.int(slot).unwrap_or(0);
     if size < 1 {
-        return Err(call.wrong(lower, 1, format!("a window has at least one row, this is {size}")));
+        return Err(call.wrong(lower, slot, format!("a window has at least one row, this is {size}")));
     }
-    let needed = call.int(2).unwrap_or(size);
+    let needed = call.int(slot + 1).unwrap_or(size);
     if needed < 0 || needed > size {
-        return Err(call.wrong(lower, 2, format!("`min_samples` lies between 0 and the window's {size} rows")));
+        return Err(call.wrong(lower, slot + 1, format!("`min_samples` lies between 0 and the window's {size} rows")));
     }
-    let (back, forth) = match call.flag(3) {
+    Ok((size, needed))
+}
+
+/// An aggregate of windows of so many rows, of which so many have a value, before a row or around it.
+pub fn rolled(
+    lower: &mut Lower,
+    call: &Call,
+    function: Arc<AggregateUDF>,
+    output: Output,
+    (size, needed, is_centered): (i64, i64, bool),
+) -> Result<Typed, Diagnostic> {
+    let value = call.this();
+    let (back, forth) = match is_centered {
         true => (size / 2, (size - 1) / 2),
         false => (size - 1, 0),
     };
@@ -316,7 +334,17 @@ fn rolling(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, output: 
         Output::Sum | Output::Same if call.this().dtype == DataType::Float32 => DataType::Float32,
         _ => dtype,
     };
-    let expr = over_frame(lower, function, value.expr.clone(), frame.clone())?;
+    let is_least = function.name() == "min" && value.dtype.is_floating();
+    let mut expr = over_frame(lower, function, value.expr.clone(), frame.clone())?;
+    if is_least {
+        // NaN is the least and the greatest of a window, as in Polars.
+        let nan = datafusion::functions::expr_fn::isnan(value.expr.clone());
+        let nans = over_frame(lower, df::min_max::max_udaf(), cast(nan, DataType::Int32), frame.clone())?;
+        let none = value.with(lit(f64::NAN), DataType::Float64).to(&value.dtype);
+        expr = datafusion::logical_expr::when(nans.eq(lit(1i32)), none.expr)
+            .otherwise(expr)
+            .map_err(crate::error::diagnose)?;
+    }
     let samples = over_frame(lower, df::count::count_udaf(), value.expr.clone(), frame)?;
     let rolled = value.with(cast(expr, result.clone()), result.clone());
     Ok(value.with(operators::only_if(samples.gt_eq(lit(needed)), &rolled)?, result))
@@ -341,11 +369,14 @@ fn ordered_rank(
     Ok(Typed { expr: cast(expr, DataType::UInt32), dtype: DataType::UInt32, name, span: None, literal: None })
 }
 
-/// Nulls get no rank.
 fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
-    let value = call.this();
     let method = call.choice(lower, 1, &["average", "min", "max", "dense", "ordinal"])?;
-    let mut order = vec![types::one_zero(value.expr.clone(), &value.dtype).sort(!call.flag(2), false)];
+    rank_of(lower, &call.this(), method, call.flag(2))
+}
+
+/// Nulls get no rank.
+pub fn rank_of(lower: &mut Lower, value: &Typed, method: &str, descending: bool) -> Result<Typed, Diagnostic> {
+    let mut order = vec![types::one_zero(value.expr.clone(), &value.dtype).sort(!descending, false)];
     let mut dtype = DataType::UInt32;
     let expr = match method {
         "dense" => window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)?,
@@ -354,21 +385,41 @@ fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
             window(lower, dfw::row_number::row_number_udwf(), Vec::new(), Vec::new(), order)?
         }
         _ => {
-            let lowest = window(lower, dfw::rank::rank_udwf(), Vec::new(), Vec::new(), order)?;
-            let others = cast(doubles(lower, &value)?, DataType::Int64) - lit(1i64);
+            let lowest = window(lower, dfw::rank::rank_udwf(), Vec::new(), Vec::new(), order.clone())?;
             let lowest = cast(lowest, DataType::Int64);
+            let highest = |lower: &mut Lower| up_to_peers(lower, order).map(|count| cast(count, DataType::Int64));
             match method {
                 "min" => lowest,
-                "max" => lowest + others,
+                "max" => highest(lower)?,
                 _ => {
                     dtype = DataType::Float64;
-                    cast(lowest, DataType::Float64) + cast(others, DataType::Float64) / lit(2.0)
+                    let both = lowest + highest(lower)?;
+                    cast(both, DataType::Float64) / lit(2.0)
                 }
             }
         }
     };
     let ranked = value.with(cast(expr, dtype.clone()), dtype.clone());
     Ok(value.with(operators::only_if(Expr::IsNotNull(Box::new(value.expr.clone())), &ranked)?, dtype))
+}
+
+/// How many rows of the partition lie before a row or are equal to it in an order.
+fn up_to_peers(lower: &mut Lower, order: Vec<Sort>) -> Result<Expr, Diagnostic> {
+    let frame = WindowFrame::new_bounds(WindowFrameUnits::Range, preceding(None), WindowFrameBound::CurrentRow);
+    let count = WindowFunctionDefinition::AggregateUDF(df::count::count_udaf());
+    let partition = lower.partition();
+    make(lower, count, vec![lit(1i64)], partition, order, frame, None)
+}
+
+/// How many different values there are in the partition, with null as one: their number in one order and in the other, less one.
+pub fn distinct_in_partition(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
+    let key = types::one_zero(value.expr.clone(), &value.dtype);
+    let mut rank = |ascending| {
+        let order = vec![key.clone().sort(ascending, ascending)];
+        window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)
+    };
+    let (from_below, from_above) = (cast(rank(true)?, DataType::Int64), cast(rank(false)?, DataType::Int64));
+    Ok(from_below + from_above - lit(1i64))
 }
 
 /// How many rows have the same value.

@@ -7,13 +7,18 @@ use onrush_frame::Table;
 use onrush_wire::plan::Op;
 use onrush_wire::{Expr, ExprKind, FrameId, ModelId, codec};
 
+/// What SplitMix64 adds in each step.
+pub const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The shifts and factors of [`mix`], and its last shift.
+pub const MIX: [(u64, u64); 2] = [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)];
+pub const LAST_SHIFT: u64 = 31;
+
 /// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", 2014).
 #[inline(always)]
 pub fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    let x = MIX.into_iter().fold(x, |x, (shift, factor)| (x ^ (x >> shift)).wrapping_mul(factor));
+    x ^ (x >> LAST_SHIFT)
 }
 
 /// The same expression, wherever it is written.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -11,10 +11,12 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
+};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Union,
-    WindowFunctionDefinition, binary_expr, cast,
+    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, GetFieldAccess, JoinType, LogicalPlan, LogicalPlanBuilder,
+    Operator, Union, WindowFunctionDefinition, binary_expr, cast,
 };
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
@@ -32,12 +34,12 @@ use onrush_wire::Diagnostic;
 
 use super::aggregates::{bare, unnamed};
 use super::checked::{checked, fixed_type, in_one_type};
+use super::library::{nested, varchar};
 use super::{aggregates, intervals, names, times};
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
     let mut state = state.write();
-    state.register_expr_planner(Arc::new(DuckDb))?;
     state.register_udaf(mode())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udaf(product())?;
@@ -45,6 +47,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
         state.register_udaf(Arc::new(extreme))?;
     }
     state.register_udf(names::function())?;
+    state.register_udf(Arc::new(super::asof::function()))?;
     for (name, body) in [
         ("sqrt", (|args| by_number(args, f64::sqrt)) as Body),
         ("ln", |args| by_number(args, f64::ln)),
@@ -66,6 +69,11 @@ fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = compute::cast(values, &types::TEXT)?;
     let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
     Ok(Arc::new(lengths.collect::<Int64Array>()))
+}
+
+/// Plans operators as DuckDB does. It must come before DataFusion's own, which take every access to a list.
+pub fn planner() -> Arc<dyn ExprPlanner> {
+    Arc::new(DuckDb)
 }
 
 #[derive(Debug)]
@@ -134,6 +142,18 @@ impl ExprPlanner for DuckDb {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
                 Ok(PlannerResult::Planned(power))
             }
+            BinaryOperator::StringConcat if left == DataType::Binary && right == DataType::Binary => {
+                Ok(PlannerResult::Planned(varchar::concatenated(raw.left, raw.right)))
+            }
+            BinaryOperator::StringConcat
+                if (types::is_string(&left) || types::is_string(&right))
+                    && [&left, &right].into_iter().any(varchar::differs) =>
+            {
+                let text =
+                    |expr: Expr, dtype: &DataType| if varchar::differs(dtype) { varchar::call(expr) } else { expr };
+                let (left, right) = (text(raw.left, &left), text(raw.right, &right));
+                Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+            }
             // Categories are strings.
             BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
                 let text =
@@ -149,6 +169,24 @@ impl ExprPlanner for DuckDb {
             | BinaryOperator::GtEq => compare(raw, &left, &right),
             _ => Ok(PlannerResult::Original(raw)),
         }
+    }
+
+    /// Characters and pieces of strings: `s[1]`, `s[2:4]`.
+    fn plan_field_access(
+        &self,
+        raw: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        if !raw.expr.get_type(schema).is_ok_and(|dtype| types::is_string(&dtype)) {
+            return Ok(PlannerResult::Original(raw));
+        }
+        let bound = |bound: Expr| cast(bound, DataType::Int64);
+        let (from, to) = match raw.field_access.clone() {
+            GetFieldAccess::ListIndex { key } => (bound(*key.clone()), bound(*key)),
+            GetFieldAccess::ListRange { start, stop, .. } => (bound(*start), bound(*stop)),
+            GetFieldAccess::NamedStructField { .. } => return Ok(PlannerResult::Original(raw)),
+        };
+        Ok(PlannerResult::Planned(super::library::string_slice(raw.expr, from, to)))
     }
 
     fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
@@ -427,6 +465,28 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             named if names::without(&named).is_some() => {
                 Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
             }
+            Expr::Cast(ref c) if is_varchar_of(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(varchar::call(c.expr.as_ref().clone())))
+            }
+            Expr::TryCast(ref c) if is_varchar_of(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(varchar::call(c.expr.as_ref().clone())))
+            }
+            Expr::Cast(ref c) if is_nested_of_text(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(nested::call(c.expr.as_ref().clone(), c.field.data_type(), true)?))
+            }
+            Expr::TryCast(ref c) if is_nested_of_text(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(nested::call(c.expr.as_ref().clone(), c.field.data_type(), false)?))
+            }
+            Expr::Cast(mut c)
+                if *c.field.data_type() == DataType::Boolean
+                    && c.expr.get_type(&schema).is_ok_and(|dtype| types::is_decimal(&dtype)) =>
+            {
+                c.expr = Box::new(cast(c.expr.as_ref().clone(), DataType::Float64));
+                Ok(Transformed::yes(Expr::Cast(c)))
+            }
+            Expr::TryCast(ref c) if is_time_of_integer(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(nothing(&c.expr, c.field.data_type(), &schema)?))
+            }
             Expr::Cast(mut c) if c.field.data_type().is_integer() => match rounded(&c.expr, &schema) {
                 Some(value) => {
                     c.expr = Box::new(value);
@@ -441,6 +501,14 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 }
                 None => Ok(Transformed::no(Expr::TryCast(c))),
             },
+            Expr::BinaryExpr(b)
+                if is_comparison(b.op) && b.left.get_type(&schema).is_ok_and(|dtype| dtype.is_nested()) =>
+            {
+                match varchar::compared(b.op, b.left.as_ref().clone(), b.right.as_ref().clone()) {
+                    Some(new) => Ok(Transformed::yes(new)),
+                    None => Ok(Transformed::no(Expr::BinaryExpr(b))),
+                }
+            }
             Expr::BinaryExpr(mut b) => {
                 let changed = beside(&mut [&mut b.left, &mut b.right], &schema, is_comparison(b.op));
                 Ok(Transformed::new_transformed(Expr::BinaryExpr(b), changed))
@@ -485,6 +553,50 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     .map_data(LogicalPlan::recompute_schema)
 }
 
+/// Whether a value becomes a string, of a type whose strings have another form in Arrow.
+fn is_varchar_of(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    types::is_string(to) && value.get_type(schema).is_ok_and(|dtype| varchar::differs(&dtype))
+}
+
+/// Whether a string becomes a list, a struct or a map.
+fn is_nested_of_text(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    to.is_nested()
+        && !matches!(to, DataType::Dictionary(..))
+        && value.get_type(schema).is_ok_and(|dtype| types::is_string(&dtype))
+}
+
+/// Whether integers, or lists of them, are cast to dates or times: DuckDB has no such cast.
+fn is_time_of_integer(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let inner = |dtype: &DataType| match dtype {
+        DataType::List(field) => field.data_type().clone(),
+        other => other.clone(),
+    };
+    types::is_date_or_time(&inner(to)) && value.get_type(schema).is_ok_and(|dtype| inner(&dtype).is_integer())
+}
+
+/// Null, or a list of nulls for each list.
+fn nothing(value: &Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    let null = ScalarValue::try_from(to)?;
+    if !types::is_list(&value.get_type(schema)?) {
+        return Ok(Expr::Literal(null, None));
+    }
+    // Elements as strings that are no times.
+    let blank: Body = |args| {
+        let list = args[0].as_list::<i32>();
+        let field = Arc::new(arrow::datatypes::Field::new_list_field(
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None),
+            true,
+        ));
+        let nulls = arrow::array::new_null_array(field.data_type(), list.values().len());
+        Ok(Arc::new(arrow::array::ListArray::try_new(field, list.offsets().clone(), nulls, list.nulls().cloned())?))
+    };
+    let micros = DataType::List(Arc::new(arrow::datatypes::Field::new_list_field(
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None),
+        true,
+    )));
+    Ok(cast(kernel("nulls_of", micros, blank).call(vec![value.clone()]), to.clone()))
+}
+
 /// The columns of a union, in types that hold those of all inputs.
 fn in_common(union: &Union) -> Result<DFSchema> {
     let schema = coerce_union_schema(&union.inputs)?;
@@ -501,6 +613,15 @@ fn in_common(union: &Union) -> Result<DFSchema> {
 
 /// A text literal takes the other side's type; a text column and a number do not compare.
 fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<PlannerResult<RawBinaryExpr>> {
+    // A boolean is 1 or 0 where it meets an integer.
+    if *left == DataType::Boolean && right.is_integer() {
+        let raw = RawBinaryExpr { op: raw.op, left: cast(raw.left, right.clone()), right: raw.right };
+        return Ok(PlannerResult::Original(raw));
+    }
+    if *right == DataType::Boolean && left.is_integer() {
+        let raw = RawBinaryExpr { op: raw.op, left: raw.left, right: cast(raw.right, left.clone()) };
+        return Ok(PlannerResult::Original(raw));
+    }
     let (text_left, text_right) = (types::is_text(left), types::is_text(right));
     if text_left == text_right || !(types::is_number(left) || types::is_number(right)) {
         return Ok(PlannerResult::Original(raw));

@@ -3,25 +3,22 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinOperator, Select, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, JoinOperator, Select, Statement, TableAlias, TableFactor};
 use onrush_expr::check::HIDDEN;
 
 use super::scopes::{last, parsed, quoted};
+use super::walk::{Rewriter, Walk, walk};
 
 /// Puts known forms in the place of others.
 pub fn known(statement: &mut Statement) {
-    let _ = VisitMut::visit(statement, &mut Forms);
+    let _ = walk(statement, &mut Forms);
 }
 
 struct Forms;
 
-impl VisitorMut for Forms {
-    type Break = ();
-
+impl Rewriter for Forms {
     /// Every subquery may use the tables before it, as in DuckDB.
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
         let mut first = true;
         for table in &mut select.from {
             if !std::mem::take(&mut first) {
@@ -43,14 +40,14 @@ impl VisitorMut for Forms {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        if let Some(new) = unnested(factor) {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Walk {
+        if let Some(new) = unnested(factor).or_else(|| with_ordinality(factor)) {
             *factor = new;
         }
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> Walk {
         let new = match &*expr {
             Expr::InSubquery { expr, subquery, negated } => {
                 values(expr).and_then(|values| in_rows(values, &subquery.to_string(), *negated))
@@ -77,6 +74,18 @@ fn may_use_others(factor: &mut TableFactor) {
     if let TableFactor::Derived { lateral, .. } = factor {
         *lateral = true;
     }
+}
+
+/// `range(3) with ordinality`: with the number of each row.
+fn with_ordinality(factor: &mut TableFactor) -> Option<TableFactor> {
+    let TableFactor::Table { with_ordinality, alias, args: Some(_), .. } = factor else { return None };
+    if !std::mem::take(with_ordinality) {
+        return None;
+    }
+    let alias = alias.take();
+    let text = format!("exists (select *, row_number() over () as ordinality from {factor})");
+    let Some(Expr::Exists { subquery, .. }) = parsed(&text) else { return None };
+    Some(TableFactor::Derived { lateral: false, subquery, alias, sample: None })
 }
 
 /// `from unnest(x)` as a subquery, which may use the tables before it.

@@ -6,26 +6,28 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Interval, NullTreatment, ObjectName,
-    OrderByExpr, Statement, TimezoneInfo, UnaryOperator, Value, visit_expressions_mut,
+    FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, OrderByExpr, Statement,
+    TimezoneInfo, UnaryOperator, Value,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
-use super::{names, times, windows};
+use super::walk::each;
+use super::{duckdb, names, times, windows};
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
 pub fn bound(statement: &mut Statement) {
     // From within: what a part has on its right is right already.
-    let _ = visit_expressions_mut(statement, |expr| {
+    let _ = each(statement, &mut |expr| {
         match expr {
             Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => apart(expr),
+            Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, .. } => sign_first(expr),
             Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => rotate(expr),
             _ => {}
         }
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
 }
 
@@ -51,6 +53,23 @@ fn apart(expr: &mut Expr) {
         true => Expr::IsNotDistinctFrom(left, right),
         false => Expr::IsDistinctFrom(left, right),
     };
+    *expr = all;
+}
+
+/// `-2 ^ 2` as `(-2) ^ 2`: a sign binds more than a power.
+fn sign_first(expr: &mut Expr) {
+    let Expr::UnaryOp { op, expr: of } = expr else { return };
+    if !matches!(of.as_ref(), Expr::BinaryOp { op: BinaryOperator::BitwiseXor, .. }) {
+        return;
+    }
+    let op = *op;
+    let mut all = std::mem::replace(of.as_mut(), null());
+    let mut place = &mut all;
+    while let Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, .. } = place {
+        place = left;
+    }
+    let base = std::mem::replace(place, null());
+    *place = Expr::UnaryOp { op, expr: Box::new(base) };
     *expr = all;
 }
 
@@ -103,7 +122,11 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
     names::title(statement);
     windows::extend(statement)?;
-    let result = visit_expressions_mut(statement, |expr| {
+    duckdb::calls(statement);
+    let result = each(statement, &mut |expr| {
+        if let Some(new) = duckdb::rewritten(expr) {
+            *expr = new;
+        }
         match expr {
             Expr::Function(function) => match respelt(function) {
                 Ok(Some(new)) => *expr = new,
@@ -115,23 +138,23 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                     CastKind::TryCast | CastKind::SafeCast => "try_to_timestamptz",
                     CastKind::Cast | CastKind::DoubleColon => "to_timestamptz",
                 };
-                *expr = call(function, vec![std::mem::replace(of.as_mut(), null())]);
+                *expr = duckdb::call(function, vec![std::mem::replace(of.as_mut(), null())]);
             }
             Expr::TypedString(typed) if matches!(typed.data_type, DataType::Timestamp(_, zone) if has_zone(zone)) => {
-                *expr = call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
+                *expr = duckdb::call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
             }
             Expr::AtTimeZone { timestamp, time_zone } => {
                 let take = |expr: &mut Expr| std::mem::replace(expr, null());
-                *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
+                *expr = duckdb::call("timezone", vec![take(time_zone), take(timestamp)]);
             }
             Expr::Extract { field, expr: of, .. } => {
                 if let Some(part) = times::own_part(&field.to_string()) {
-                    *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
+                    *expr = duckdb::call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
                 }
             }
             // An error where there is no such number, and of spans of time, too.
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: of } if !matches!(of.as_ref(), Expr::Value(_)) => {
-                *expr = call("negate", vec![std::mem::replace(of.as_mut(), null())]);
+                *expr = duckdb::call("negate", vec![std::mem::replace(of.as_mut(), null())]);
             }
             Expr::Interval(interval) => {
                 if let Some(new) = spelt_interval(interval) {
@@ -190,21 +213,6 @@ fn text(text: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(text.to_string()).into())
 }
 
-/// A call of a function that takes these.
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
 /// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a function of `a`. What has units that
 /// the parser does not know becomes one that it knows.
 fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
@@ -224,7 +232,7 @@ fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
             "millennium" => "to_millennia".to_string(),
             unit => format!("to_{unit}s"),
         };
-        return Some(call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
+        return Some(duckdb::call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
     };
     let larger = |per: i64| number.parse::<i64>().ok().and_then(|n| n.checked_mul(per)).map(|n| n.to_string());
     let (number, field) = match unit {
@@ -272,7 +280,10 @@ fn respell_type(dtype: &mut DataType) {
     let new = match dtype {
         DataType::UTinyInt => DataType::TinyIntUnsigned(None),
         DataType::USmallInt => DataType::SmallIntUnsigned(None),
-        DataType::UBigInt => DataType::BigIntUnsigned(None),
+        DataType::UBigInt | DataType::UInt64 => DataType::BigIntUnsigned(None),
+        DataType::UInt8 => DataType::TinyIntUnsigned(None),
+        DataType::UInt16 => DataType::SmallIntUnsigned(None),
+        DataType::UInt32 => DataType::IntegerUnsigned(None),
         DataType::Timestamp(None, zone @ (TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)) => {
             DataType::Timestamp(Some(6), *zone)
         }
@@ -308,14 +319,12 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "string_split" | "str_split" | "split" | "string_to_list" => Some("string_to_array"),
         "list_value" | "list_pack" => Some("make_array"),
         "list_contains" | "list_has" | "array_contains" => Some("array_has"),
-        "list_sort" => Some("array_sort"),
-        "list_distinct" => Some("array_distinct"),
         "list_extract" | "list_element" => Some("array_element"),
         "list_concat" | "list_cat" => Some("array_concat"),
         "list_slice" => Some("array_slice"),
         "list_min" => Some("array_min"),
+        "list_max" => Some("array_max"),
         "list_reverse" => Some("array_reverse"),
-        "list_aggr" => None,
         _ => None,
     };
     if matches!(name.as_str(), "lag" | "lead") {
@@ -333,6 +342,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         && let Value::SingleQuotedString(format) = &mut value.value
     {
         *format = format.replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+        *format = format.replace("%c", "%Y-%m-%d %H:%M:%S").replace("%x", "%Y-%m-%d");
     }
     if let Some(new) = rename {
         function.name = ObjectName::from(vec![Ident::new(new)]);
@@ -367,7 +377,9 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),
         ("isinf", [x]) => format!("(abs(cast({x} as double)) = cast('inf' as double))"),
         ("isfinite", [x]) => format!("(abs(cast({x} as double)) < cast('inf' as double))"),
-        ("product", [x]) if !x.starts_with("CAST(") => format!("product(cast({x} as double))"),
+        ("product", [x]) if !x.starts_with("CAST(") => {
+            format!("case when count({x}) > 0 then product(cast({x} as double)) end")
+        }
         ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => format!(
             "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
              greatest(cast(ceil({q} * count({x})) as bigint), 1))"

@@ -6,15 +6,23 @@
 //! Knows no optimizer rules and no devices, and runs nothing.
 
 mod aggregates;
+mod asof;
 mod checked;
+mod desugar;
 mod dialect;
+mod duckdb;
 mod forms;
 mod functions;
 mod intervals;
+mod library;
 mod names;
 mod scopes;
+mod stars;
+mod statements;
 mod subqueries;
+mod syntax;
 mod times;
+mod walk;
 mod windows;
 
 use std::collections::{HashMap, HashSet};
@@ -25,13 +33,13 @@ use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
     SchemaProvider,
 };
-use datafusion::config::Dialect;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
 use onrush_expr::chains;
 use onrush_expr::check::{self, plan_error};
@@ -42,32 +50,37 @@ use onrush_logical::states::Lent;
 use onrush_logical::table::{Frame, FrameTable};
 use onrush_wire::Diagnostic;
 
+pub use dialect::planner;
+pub use statements::{Host, prepared};
+
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
-    dialect::register(context).map_err(diagnose)
+    dialect::register(context).and_then(|()| library::register(context)).map_err(diagnose)
 }
 
 /// The plan of a query.
 pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
     let query = respell(query, &tables)?;
-    let statement = state.sql_to_statement(&query, &Dialect::DuckDB).map_err(|e| match e {
-        datafusion::error::DataFusionError::NotImplemented(_) => {
-            plan_error("sql-syntax", "there is more than one statement").help("run one query at a time")
-        }
-        other => syntax(other, &query),
-    })?;
+    let deepest = state.config_options().sql_parser.recursion_limit.get();
+    let statement = syntax::parsed(&query, deepest).map_err(|e| syntax_error(e, &query))?;
+    let Some(statement) = statement else {
+        return Err(plan_error("sql-syntax", "there is more than one statement").help("run one query at a time"));
+    };
     only_queries(&statement)?;
     let mut statement = statement;
     if let DfStatement::Statement(inner) = &mut statement {
         functions::bound(inner);
     }
+    let columns = |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let known: scopes::Tables = tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect();
+    if let DfStatement::Statement(inner) = &mut statement {
+        stars::expand(inner, known.clone())?;
+    }
     let names = column_names(&statement);
     if let DfStatement::Statement(inner) = &mut statement {
         functions::rewrite(inner)?;
         forms::known(inner);
-        let columns =
-            |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
-        scopes::resolve(inner, tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect());
+        scopes::resolve(inner, known);
         scopes::tables_apart(inner, |table| {
             let fields = tables.iter().filter(|(name, _)| name == table).flat_map(|(_, frame)| frame.schema.fields());
             fields.map(|field| (field.name().clone(), field.data_type().is_nested())).collect()
@@ -89,6 +102,7 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let plan = state.statement_to_plan(statement).await.map_err(|e| unknown(shown(e), &tables, &state))?;
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
+    let plan = asof::joined(plan)?;
     named(dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(shown)?, names)
 }
 
@@ -98,6 +112,9 @@ fn shown(error: datafusion::error::DataFusionError) -> Diagnostic {
     diagnostic.message = scopes::hide(&diagnostic.message);
     diagnostic
 }
+
+/// Functions that stand for tables: their names are not those of columns.
+const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
 
 /// Words in the spelling of the tables, columns or first use that they match but for their case.
 fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagnostic> {
@@ -119,13 +136,17 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
     let mut own: HashMap<String, String> = HashMap::new();
     let mut out = String::with_capacity(query.len() + 16);
     let mut after_point = false;
-    for token in nulls_behind(tokens) {
-        let follows = std::mem::replace(&mut after_point, token == Token::Period);
-        match token {
+    let tokens = nulls_behind(desugar::rewritten(tokens)?);
+    let named = keywords_as_names(&tokens);
+    for (at, token) in tokens.iter().enumerate() {
+        let is_call = desugar::next(&tokens, at + 1).is_some_and(|next| tokens[next] == Token::LParen);
+        let follows = std::mem::replace(&mut after_point, *token == Token::Period);
+        match token.clone() {
             Token::Word(Word { value, quote_style: None, keyword }) => {
-                let plain = follows || keyword == datafusion::sql::sqlparser::keywords::Keyword::NoKeyword;
+                let plain = follows || keyword == Keyword::NoKeyword || named.contains(&at);
                 // The word itself is a name, or it is a keyword that only happens to look like one.
-                if exact.contains(value.as_str()) || !plain {
+                let is_function = is_call && TABLE_FUNCTIONS.contains(&value.to_lowercase().as_str());
+                if exact.contains(value.as_str()) || !plain || is_function {
                     out.push_str(&value);
                     continue;
                 }
@@ -148,6 +169,28 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
         }
     }
     Ok(out)
+}
+
+/// The places of keywords that name a table, as in `from (select 1 as a) CATALOG where catalog.a = 1`: those before a point,
+/// and those of the same name where an alias stands.
+fn keywords_as_names(tokens: &[Token]) -> HashSet<usize> {
+    let keyword = |at: usize| match &tokens[at] {
+        Token::Word(Word { value, quote_style: None, keyword }) if *keyword != Keyword::NoKeyword => Some(value),
+        _ => None,
+    };
+    let is_point = |at: usize| desugar::next(tokens, at + 1).is_some_and(|next| tokens[next] == Token::Period);
+    let all = || (0..tokens.len()).filter_map(|at| Some((at, keyword(at)?)));
+    let qualifiers: HashSet<String> =
+        all().filter(|(at, _)| is_point(*at)).map(|(_, name)| name.to_lowercase()).collect();
+    if qualifiers.is_empty() {
+        return HashSet::new();
+    }
+    let is_alias = |at: usize| {
+        let before = tokens[..at].iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
+        matches!(before, Some(Token::RParen | Token::Word(Word { keyword: Keyword::NoKeyword, .. })))
+    };
+    let is_name = |at: usize, name: &str| is_point(at) || is_alias(at) && qualifiers.contains(&name.to_lowercase());
+    all().filter(|(at, name)| is_name(*at, name)).map(|(at, _)| at).collect()
 }
 
 /// The most operators inside one another in one expression, as in a sum: the planner asks each decimal or float operator for the types of all
@@ -324,7 +367,7 @@ fn named(plan: LogicalPlan, names: Vec<Option<String>>) -> Result<LogicalPlan, D
 }
 
 /// A syntax error with the piece of the query where it is.
-fn syntax(error: datafusion::error::DataFusionError, query: &str) -> Diagnostic {
+fn syntax_error(error: datafusion::error::DataFusionError, query: &str) -> Diagnostic {
     let mut diagnostic = diagnose(error);
     diagnostic.code = "sql-syntax".to_string();
     let message = diagnostic.message.clone();

@@ -14,27 +14,24 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr as PlanExpr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, Select, SelectItem, Statement, VisitMut, VisitorMut,
-    visit_expressions_mut,
-};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, Select, SelectItem, Statement};
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+
+use super::walk::{Rewriter, Walk, each, walk};
 
 /// Stands around an expression while a query is planned, with the text that tells it from others.
 pub const APART: &str = "__onrush_apart";
 
 /// Gives columns that are calculated and have no name their text as one.
 pub fn title(statement: &mut Statement) {
-    let _ = statement.visit(&mut Titles);
+    let _ = walk(statement, &mut Titles);
 }
 
 struct Titles;
 
-impl VisitorMut for Titles {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+impl Rewriter for Titles {
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
         let mut taken: Vec<String> = Vec::new();
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) = item
@@ -54,27 +51,25 @@ impl VisitorMut for Titles {
 
 /// Where two expressions of a query would have one name, their casts get names. [`without`] takes them off again.
 pub fn tell_apart(statement: &mut Statement) {
-    let _ = statement.visit(&mut Apart);
+    let _ = walk(statement, &mut Apart);
 }
 
 struct Apart;
 
-impl VisitorMut for Apart {
-    type Break = ();
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+impl Rewriter for Apart {
+    fn post_visit_select(&mut self, select: &mut Select) -> Walk {
         let mut names: HashMap<String, String> = HashMap::new();
         let mut collide = false;
         let mut see = |expr: &Expr| {
             let full = expr.to_string();
             let mut short = expr.clone();
-            let _ = visit_expressions_mut(&mut short, |e| {
+            let _ = each(&mut short, &mut |e| {
                 match e {
                     Expr::Cast { expr, .. } => *e = expr.as_ref().clone(),
                     Expr::BinaryOp { op: op @ BinaryOperator::DuckIntegerDivide, .. } => *op = BinaryOperator::Divide,
                     _ => {}
                 }
-                ControlFlow::<()>::Continue(())
+                ControlFlow::Continue(())
             });
             collide |= names.entry(short.to_string()).or_insert_with(|| full.clone()) != &full;
         };
@@ -90,11 +85,11 @@ impl VisitorMut for Apart {
         parts.extend(select.having.iter().cloned());
         for part in &mut parts {
             see(part);
-            let _ = visit_expressions_mut(part, |e| {
+            let _ = each(part, &mut |e| {
                 if let Expr::Function(_) = e {
                     see(e);
                 }
-                ControlFlow::<()>::Continue(())
+                ControlFlow::Continue(())
             });
         }
         if collide {
@@ -113,7 +108,7 @@ impl VisitorMut for Apart {
 }
 
 fn name_casts(expr: &mut Expr) {
-    let _ = visit_expressions_mut(expr, |e| {
+    let _ = each(expr, &mut |e| {
         if matches!(e, Expr::Cast { .. } | Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. }) {
             let text = e.to_string();
             let call = format!("{APART}({text}, '{}')", text.replace('\'', "''"));
@@ -123,7 +118,7 @@ fn name_casts(expr: &mut Expr) {
                 *e = call;
             }
         }
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
 }
 

@@ -8,27 +8,29 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderByKind,
     Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_expr::check::HIDDEN;
 
-type Columns = Option<Vec<String>>;
+use super::walk::{Rewriter, Walk, replace_names, walk};
+
+pub type Columns = Option<Vec<String>>;
 
 /// Columns of tables by their names. None where they are not known.
 pub type Tables = HashMap<String, Columns>;
 
 /// Columns that are there once, and those that repeat under separate names: [`shown`] takes these off again.
 pub fn resolve(statement: &mut Statement, tables: Tables) {
-    let _ = statement.visit(&mut Resolve { tables });
+    let _ = walk(statement, &mut Resolve { tables });
 }
 
 /// Tables that are called as a column under other names; [`hide`] takes these out of messages. `columns` are those of the tables that the query names, and
 /// whether they are structs: `s.x` may be the field of one.
 pub fn tables_apart(statement: &mut Statement, columns: impl Fn(&str) -> Vec<(String, bool)>) {
     let mut named = Named::default();
-    let _ = statement.visit(&mut named);
+    let _ = walk(statement, &mut named);
     if named.selects < 2 {
         return;
     }
@@ -36,7 +38,7 @@ pub fn tables_apart(statement: &mut Statement, columns: impl Fn(&str) -> Vec<(St
     let is = |name: &String, what: bool| columns.iter().any(|(column, nested)| column == name && *nested == what);
     named.aliases.retain(|name| is(name, false) && !is(name, true));
     if !named.aliases.is_empty() {
-        let _ = statement.visit(&mut Apart(&named.aliases));
+        let _ = walk(statement, &mut Apart(&named.aliases));
     }
 }
 
@@ -63,15 +65,13 @@ struct Named {
     aliases: HashSet<String>,
 }
 
-impl VisitorMut for Named {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, _: &mut Select) -> ControlFlow<()> {
+impl Rewriter for Named {
+    fn pre_visit_select(&mut self, _: &mut Select) -> Walk {
         self.selects += 1;
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Walk {
         let (table, alias) = match factor {
             TableFactor::Table { name, alias, .. } => (last(name), alias),
             TableFactor::Derived { alias, .. } | TableFactor::UNNEST { alias, .. } => (None, alias),
@@ -93,10 +93,8 @@ impl Apart<'_> {
     }
 }
 
-impl VisitorMut for Apart<'_> {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+impl Rewriter for Apart<'_> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Walk {
         let (TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } | TableFactor::UNNEST { alias, .. }) =
             factor
         else {
@@ -117,7 +115,7 @@ impl VisitorMut for Apart<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
         for item in &mut select.projection {
             if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
                 && let Some(mut table) = last(name).cloned()
@@ -129,7 +127,7 @@ impl VisitorMut for Apart<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> Walk {
         if let Expr::CompoundIdentifier(parts) = expr
             && let [table, _, ..] = parts.as_mut_slice()
         {
@@ -167,10 +165,8 @@ struct Resolve {
     tables: Tables,
 }
 
-impl VisitorMut for Resolve {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+impl Rewriter for Resolve {
+    fn pre_visit_query(&mut self, query: &mut Query) -> Walk {
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let columns = aliased(&cte.alias, self.of_query(&cte.query));
             self.tables.insert(cte.alias.name.value.clone(), columns);
@@ -178,7 +174,7 @@ impl VisitorMut for Resolve {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn post_visit_query(&mut self, query: &mut Query) -> Walk {
         if let SetExpr::Select(select) = query.body.as_mut() {
             let merged = self.select(select);
             if let Some(order) = &mut query.order_by
@@ -193,6 +189,41 @@ impl VisitorMut for Resolve {
             self.body(&mut query.body);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The columns of the tables of selects, for other rewriters.
+pub struct Scope {
+    resolve: Resolve,
+}
+
+impl Scope {
+    pub fn new(tables: Tables) -> Scope {
+        Scope { resolve: Resolve { tables } }
+    }
+
+    /// Notes the common table expressions of a query.
+    pub fn enter(&mut self, query: &mut Query) {
+        let _ = self.resolve.pre_visit_query(query);
+    }
+
+    /// The columns of all tables of a select, in their order. `None` if those of a table are not known.
+    pub fn columns(&self, select: &Select) -> Columns {
+        let wildcard = SelectItem::Wildcard(WildcardAdditionalOptions::default());
+        let mut names = self.resolve.of_item(&wildcard, select);
+        if names.is_none() {
+            // Joins that merge columns: each name once.
+            let mut all: Vec<String> = Vec::new();
+            for tables in &select.from {
+                let joined = tables.joins.iter().map(|join| &join.relation);
+                for factor in std::iter::once(&tables.relation).chain(joined) {
+                    let columns = self.resolve.columns_of(factor)?;
+                    all.extend(columns.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>());
+                }
+            }
+            names = Some(all);
+        }
+        names
     }
 }
 
@@ -377,6 +408,25 @@ impl Resolve {
         Some(Relation { name, columns, gone: Vec::new() })
     }
 
+    /// The columns of a table, also of one without a name.
+    fn columns_of(&self, factor: &TableFactor) -> Columns {
+        match factor {
+            TableFactor::Derived { subquery, alias: None, .. } => self.of_query(subquery),
+            TableFactor::Table { name, alias, args: Some(_), with_ordinality: false, .. } => {
+                let own = last(name)?.value.to_lowercase();
+                if !matches!(own.as_str(), "range" | "generate_series" | "unnest") {
+                    return None;
+                }
+                match alias {
+                    Some(alias) if alias.columns.is_empty() => Some(vec![alias.name.value.clone()]),
+                    Some(alias) => Some(alias.columns.iter().map(|column| column.name.value.clone()).collect()),
+                    None => Some(vec![own]),
+                }
+            }
+            factor => self.relation(factor)?.columns,
+        }
+    }
+
     fn of_query(&self, query: &Query) -> Columns {
         let mut body = query.body.as_ref();
         loop {
@@ -387,6 +437,9 @@ impl Resolve {
                 }
                 SetExpr::SetOperation { left, .. } => body = left,
                 SetExpr::Query(inner) => body = inner.body.as_ref(),
+                SetExpr::Values(values) => {
+                    return Some((0..values.rows.first()?.len()).map(|index| format!("column{}", index + 1)).collect());
+                }
                 _ => return None,
             }
         }
@@ -410,7 +463,7 @@ impl Resolve {
                         {
                             return None;
                         }
-                        names.extend(self.relation(factor)?.columns?);
+                        names.extend(self.columns_of(factor)?);
                     }
                 }
                 Some(names)
@@ -493,36 +546,7 @@ fn aliases_other(select: &Select, one: &Merged) -> bool {
 
 /// Names without a table of what is merged by what it is; those of subqueries are their own.
 fn replace(part: &mut impl VisitMut, merged: &[Merged]) {
-    let _ = part.visit(&mut Replace { merged, depth: 0 });
-}
-
-struct Replace<'a> {
-    merged: &'a [Merged],
-    depth: usize,
-}
-
-impl VisitorMut for Replace<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0
-            && let Expr::Identifier(name) = expr
-            && let Some(one) = self.merged.iter().find(|one| one.name == name.value)
-        {
-            *expr = one.value.clone();
-        }
-        ControlFlow::Continue(())
-    }
+    replace_names(part, &|name| merged.iter().find(|one| one.name == name).map(|one| one.value.clone()));
 }
 
 pub fn last(name: &ObjectName) -> Option<&Ident> {

@@ -3,16 +3,17 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, NamedWindowDefinition, NamedWindowExpr, Select, Statement, VisitMut, VisitorMut, WindowSpec,
-    WindowType, visit_expressions_mut,
+    Expr, Function, NamedWindowDefinition, NamedWindowExpr, Select, Statement, WindowSpec, WindowType,
 };
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
+use super::walk::{Rewriter, Walk, each, walk};
+
 /// # Errors
 /// If there is no window of a name.
 pub fn extend(statement: &mut Statement) -> Result<(), Diagnostic> {
-    match statement.visit(&mut Windows) {
+    match walk(statement, &mut Windows) {
         ControlFlow::Break(diagnostic) => Err(diagnostic),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -20,10 +21,8 @@ pub fn extend(statement: &mut Statement) -> Result<(), Diagnostic> {
 
 struct Windows;
 
-impl VisitorMut for Windows {
-    type Break = Diagnostic;
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Diagnostic> {
+impl Rewriter for Windows {
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
         let mut known: Vec<(String, WindowSpec)> = Vec::new();
         for NamedWindowDefinition(name, window) in &mut select.named_window {
             let mut spec = match window {
@@ -47,9 +46,9 @@ impl VisitorMut for Windows {
             _ => ControlFlow::Continue(()),
         };
         for item in &mut select.projection {
-            visit_expressions_mut(item, &mut over)?;
+            each(item, &mut over)?;
         }
-        visit_expressions_mut(&mut select.qualify, over)
+        each(&mut select.qualify, &mut over)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::compute::{cast, concat, concat_batches};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::DFSchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
@@ -68,7 +68,7 @@ impl UserDefinedLogicalNodeCore for Describe {
     }
 
     fn with_exprs_and_inputs(&self, values: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
-        let [input] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|_| one_input())?;
+        let [input] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|_| wrong_inputs())?;
         Ok(Describe { input, values, ..self.clone() })
     }
 
@@ -78,8 +78,8 @@ impl UserDefinedLogicalNodeCore for Describe {
     }
 }
 
-fn one_input() -> DataFusionError {
-    DataFusionError::Internal("a description has one input".to_string())
+fn wrong_inputs() -> DataFusionError {
+    DataFusionError::Internal("a description got another number of inputs".to_string())
 }
 
 /// Plans `Describe` nodes in addition to the nodes of DataFusion.
@@ -109,7 +109,7 @@ impl ExtensionPlanner for Planner {
         session: &dyn datafusion::catalog::Session,
         context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let [input] = inputs else { return Err(one_input()) };
+        let [input] = inputs else { return Err(wrong_inputs()) };
         if node.as_any().is::<Keyless>() {
             return Ok(Some(Arc::clone(input)));
         }
@@ -117,13 +117,15 @@ impl ExtensionPlanner for Planner {
         let physical = |expr| planner.create_physical_expr(expr, node.input.schema(), session, context);
         let values = node.values.iter().map(physical).collect::<Result<_>>()?;
         let schema = Arc::new(node.schema.as_arrow().clone());
-        Ok(Some(Arc::new(DescribeExec::new(Arc::clone(input), values, Arc::clone(&node.places), node.names, schema))))
+        let inputs = vec![Arc::clone(input)];
+        Ok(Some(Arc::new(DescribeExec::new(inputs, values, Arc::clone(&node.places), node.names, schema))))
     }
 }
 
+/// Each input yields one row. The columns of all inputs form one row, in the order of the inputs.
 #[derive(Debug)]
 pub struct DescribeExec {
-    pub input: Arc<dyn ExecutionPlan>,
+    pub inputs: Vec<Arc<dyn ExecutionPlan>>,
     values: Vec<Arc<dyn PhysicalExpr>>,
     places: Arc<Vec<Place>>,
     names: &'static [&'static str],
@@ -132,7 +134,7 @@ pub struct DescribeExec {
 
 impl DescribeExec {
     fn new(
-        input: Arc<dyn ExecutionPlan>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
         values: Vec<Arc<dyn PhysicalExpr>>,
         places: Arc<Vec<Place>>,
         names: &'static [&'static str],
@@ -141,7 +143,17 @@ impl DescribeExec {
         let known = EquivalenceProperties::new(schema);
         let one = Partitioning::UnknownPartitioning(1);
         let properties = Arc::new(PlanProperties::new(known, one, EmissionType::Final, Boundedness::Bounded));
-        DescribeExec { input, values, places, names, properties }
+        DescribeExec { inputs, values, places, names, properties }
+    }
+
+    /// What is shown of the one row of the input.
+    pub fn values(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.values
+    }
+
+    /// The same statistics of other aggregates. The columns of `values` are those of all inputs, one input after the other.
+    pub fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, values: Vec<Arc<dyn PhysicalExpr>>) -> DescribeExec {
+        DescribeExec::new(inputs, values, Arc::clone(&self.places), self.names, self.schema())
     }
 }
 
@@ -161,11 +173,11 @@ impl ExecutionPlan for DescribeExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+        self.inputs.iter().collect()
     }
 
     fn required_input_distribution(&self) -> Vec<Distribution> {
-        vec![Distribution::SinglePartition]
+        vec![Distribution::SinglePartition; self.inputs.len()]
     }
 
     fn apply_expressions(
@@ -176,19 +188,27 @@ impl ExecutionPlan for DescribeExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let [input] = <[Arc<dyn ExecutionPlan>; 1]>::try_from(inputs).map_err(|_| one_input())?;
+        if inputs.len() != self.inputs.len() {
+            return Err(wrong_inputs());
+        }
         let (values, places, schema) = (self.values.clone(), Arc::clone(&self.places), self.schema());
-        Ok(Arc::new(DescribeExec::new(input, values, places, self.names, schema)))
+        Ok(Arc::new(DescribeExec::new(inputs, values, places, self.names, schema)))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
         let (of, places, names) = (Arc::clone(&schema), Arc::clone(&self.places), self.names);
-        let (input, values) = (Arc::clone(&self.input), self.values.clone());
+        let (inputs, values) = (self.inputs.clone(), self.values.clone());
         let rows = async move {
-            let below = input.schema();
-            let batches: Vec<RecordBatch> = execute_stream(input, context)?.try_collect().await?;
-            let row = concat_batches(&below, &batches)?;
+            let (mut fields, mut columns) = (Vec::new(), Vec::new());
+            for input in inputs {
+                let below = input.schema();
+                let batches: Vec<RecordBatch> = execute_stream(input, Arc::clone(&context))?.try_collect().await?;
+                let row = concat_batches(&below, &batches)?;
+                fields.extend(below.fields().iter().map(Arc::clone));
+                columns.extend_from_slice(row.columns());
+            }
+            let row = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
             let value = |value: &Arc<dyn PhysicalExpr>| value.evaluate(&row)?.into_array(row.num_rows());
             let values = values.iter().map(value).collect::<Result<Vec<ArrayRef>>>()?;
             picked(&values, &places, names, &of)

@@ -7,6 +7,7 @@ use onrush_expr::check;
 use onrush_expr::{Lower, Scope, Typed, column};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
+use super::project::expanded;
 use super::{build, distinct_names, names, project_exprs};
 
 pub fn group_by(
@@ -30,15 +31,8 @@ pub fn grouped(
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut typed_keys: Vec<Typed> = Vec::new();
-    for key in keys {
-        match super::project::expand(key, &available, at)? {
-            Some(columns) => {
-                for column in &columns {
-                    typed_keys.push(lower.expr(column)?);
-                }
-            }
-            None => typed_keys.push(lower.expr(key)?),
-        }
+    for key in &expanded(keys, &available, &lower)? {
+        typed_keys.push(lower.expr(key)?);
     }
     if typed_keys.is_empty() {
         return Err(check::plan_error("argument", "`group_by` needs at least one key")
@@ -48,16 +42,9 @@ pub fn grouped(
     let key_names: Vec<String> = typed_keys.iter().map(|k| k.name.clone()).collect();
     lower.scope = Scope::Groups;
     let mut results: Vec<Typed> = Vec::new();
-    for agg in aggs {
-        let others: Vec<String> = available.iter().filter(|n| !key_names.contains(n)).cloned().collect();
-        match super::project::expand(agg, &others, at)? {
-            Some(columns) => {
-                for column in &columns {
-                    results.push(one(&mut lower, column)?);
-                }
-            }
-            None => results.push(one(&mut lower, agg)?),
-        }
+    let others: Vec<String> = available.iter().filter(|n| !key_names.contains(n)).cloned().collect();
+    for agg in &expanded(aggs, &others, &lower)? {
+        results.push(one(&mut lower, agg)?);
     }
     let keys = typed_keys.iter().chain(&results).map(|t| (t.name.as_str(), t.span.as_ref()));
     distinct_names(keys, at)?;

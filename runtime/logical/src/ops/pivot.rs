@@ -3,7 +3,7 @@
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::check::{self, HIDDEN};
 use onrush_expr::column;
-use onrush_wire::{Diagnostic, Expr, ExprKind, Span, Value};
+use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::{Inputs, build, distinct_names, keep, names};
 
@@ -15,7 +15,7 @@ const AGGREGATES: [&str; 13] =
     ["first", "last", "sum", "mean", "median", "min", "max", "std", "var", "len", "count", "any", "all"];
 
 pub struct Request<'a> {
-    pub on: &'a str,
+    pub on: &'a [String],
     pub index: &'a [String],
     pub values: &'a [String],
     pub aggregate: &'a str,
@@ -29,13 +29,16 @@ pub fn pivot(
 ) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let unknown = |name: &str| check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "");
-    for name in std::iter::once(request.on).chain(request.index.iter().chain(request.values).map(String::as_str)) {
-        if !available.iter().any(|n| n == name) {
+    for name in request.on.iter().chain(request.index).chain(request.values) {
+        if !available.contains(name) {
             return Err(unknown(name));
         }
     }
+    if request.on.is_empty() {
+        return Err(check::plan_error("argument", "`pivot` needs a column whose values become columns"));
+    }
     let rest = |taken: &[String]| -> Vec<String> {
-        available.iter().filter(|n| *n != request.on && !taken.contains(n)).cloned().collect()
+        available.iter().filter(|n| !request.on.contains(n) && !taken.contains(n)).cloned().collect()
     };
     let values = if request.values.is_empty() { rest(request.index) } else { request.values.to_vec() };
     let index = if request.index.is_empty() { rest(&values) } else { request.index.to_vec() };
@@ -55,23 +58,26 @@ pub fn pivot(
     }
     let distinct = distinct_values(inputs, &plan, request.on)?;
     if distinct.len() > MOST_COLUMNS {
-        let message =
-            format!("`{}` has {} different values: as many columns would come out", request.on, distinct.len());
+        let message = format!(
+            "`{}` has {} different values: as many columns would come out",
+            request.on.join("`, `"),
+            distinct.len()
+        );
         return Err(check::plan_error("argument", message)
             .help("pivot on a column with fewer values, or cut it into intervals"));
     }
     let mut aggs = Vec::new();
     for value_name in &values {
-        for (value, text) in &distinct {
-            let on = Expr::column(request.on);
-            let chosen = match value {
-                Value::Null => Expr::call("is_null", [on]),
-                value => Expr::new(ExprKind::Binary(
-                    onrush_wire::BinaryOp::Equal,
-                    Box::new(on),
-                    Box::new(Expr::literal(value.clone())),
-                )),
+        for (key, text) in &distinct {
+            let is_one = |(name, value): (&String, &Value)| {
+                let on = Expr::column(name.as_str());
+                match value {
+                    Value::Null => Expr::call("is_null", [on]),
+                    value => both(BinaryOp::Equal, on, Expr::literal(value.clone())),
+                }
             };
+            let parts = request.on.iter().zip(key).map(is_one);
+            let chosen = parts.reduce(|a, b| both(BinaryOp::And, a, b)).unwrap_or_else(|| Expr::literal(true));
             let case =
                 |then: Expr| Expr::new(ExprKind::Case { branches: vec![(chosen.clone(), then)], otherwise: None });
             let this = Expr::column(value_name.clone());
@@ -104,25 +110,41 @@ pub fn pivot(
     keep(plan, &out)
 }
 
-/// The values of `on` in the order of their first rows, with the names that their columns get.
-fn distinct_values(inputs: &dyn Inputs, plan: &LogicalPlan, on: &str) -> Result<Vec<(Value, String)>, Diagnostic> {
+fn both(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    Expr::new(ExprKind::Binary(op, Box::new(left), Box::new(right)))
+}
+
+/// The values of `on` in the order of their first rows, with the names that their columns get: `x`, or `{"x",2}` of several
+/// columns, as in Polars.
+fn distinct_values(
+    inputs: &dyn Inputs,
+    plan: &LogicalPlan,
+    on: &[String],
+) -> Result<Vec<(Vec<Value>, String)>, Diagnostic> {
     let row = format!("{HIDDEN}first_row");
-    let text = format!("{HIDDEN}text");
-    let keys = [Expr::column(on)];
-    let as_text = Expr::call("first", [Expr::call("cast", [Expr::column(on), Expr::literal("str")])]);
-    let aggs = [Expr::call("first_row", []).alias(row.clone()), as_text.alias(text.clone())];
+    let text = |at: usize| format!("{HIDDEN}text_{at}");
+    let keys: Vec<Expr> = on.iter().map(|name| Expr::column(name.as_str())).collect();
+    let mut aggs = vec![Expr::call("first_row", []).alias(row.clone())];
+    for (at, key) in keys.iter().enumerate() {
+        let as_text = Expr::call("first", [Expr::call("cast", [key.clone(), Expr::literal("str")])]);
+        aggs.push(as_text.alias(text(at)));
+    }
     let (grouped, _) = super::group::grouped(plan.clone(), &keys, &aggs, None)?;
     let plan = build(LogicalPlanBuilder::new(grouped).sort(vec![column(&row).sort(true, true)]))?;
     let table = inputs.rows(plan)?;
     let mut all = Vec::new();
     for batch in table.batches() {
         for i in 0..batch.num_rows() {
-            let value = onrush_frame::value_at(batch.column(0), i);
-            let text = match onrush_frame::value_at(batch.column(2), i) {
+            let value = |column: usize| onrush_frame::value_at(batch.column(column), i);
+            let values: Vec<Value> = (0..on.len()).map(value).collect();
+            let texts = (0..on.len()).map(|at| match value(on.len() + 1 + at) {
+                Value::Text(text) if on.len() > 1 && matches!(values[at], Value::Text(_)) => format!("\"{text}\""),
                 Value::Text(text) => text,
                 _ => "null".to_string(),
-            };
-            all.push((value, text));
+            });
+            let texts: Vec<String> = texts.collect();
+            let name = if on.len() == 1 { texts.concat() } else { format!("{{{}}}", texts.join(",")) };
+            all.push((values, name));
         }
     }
     Ok(all)

@@ -6,44 +6,34 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_exp
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::check::{self, HIDDEN};
 use onrush_expr::types;
-use onrush_expr::{Lower, Scope, Typed, column, lit, number_rows, operators};
+use onrush_expr::{Lower, Scope, Typed, column, lit, number_rows, operators, selectors};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
 
 use super::{build, distinct_names, keep, names, project_exprs};
 
-/// All columns, where `expr` asks for them.
-pub fn expand(
-    expr: &onrush_wire::Expr,
+/// The expressions, with one for each column where a selector such as `all()` stands for several.
+pub fn expanded(
+    exprs: &[onrush_wire::Expr],
     available: &[String],
-    at: Option<&Span>,
-) -> Result<Option<Vec<onrush_wire::Expr>>, Diagnostic> {
-    let ExprKind::All { except } = &expr.kind else { return Ok(None) };
-    if let Some(missing) = except.iter().find(|name| !available.contains(name)) {
-        let mut diagnostic = check::plan_error("unknown-column", format!("there is no column `{missing}`"));
-        if let Some(near) = check::nearest(missing, available.iter().map(String::as_str)) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-        }
-        return Err(check::place(diagnostic, expr.span.as_ref(), at, ""));
-    }
-    let kept = available.iter().filter(|name| !except.contains(name));
-    Ok(Some(
-        kept.map(|name| onrush_wire::Expr { kind: ExprKind::Column(name.clone()), span: expr.span.clone() }).collect(),
-    ))
-}
-
-pub fn select(plan: LogicalPlan, exprs: &[onrush_wire::Expr], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
-    let available = names(&plan);
-    let mut all = Vec::new();
+    lower: &Lower,
+) -> Result<Vec<onrush_wire::Expr>, Diagnostic> {
+    let mut all = Vec::with_capacity(exprs.len());
     for expr in exprs {
-        match expand(expr, &available, at)? {
+        match selectors::expand(expr, available, &lower.schema, lower.at)? {
             Some(columns) => all.extend(columns),
             None => all.push(expr.clone()),
         }
     }
+    Ok(all)
+}
+
+pub fn select(plan: LogicalPlan, exprs: &[onrush_wire::Expr], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
+    let available = names(&plan);
+    let mut lower = Lower::new(plan, at)?;
+    let all = expanded(exprs, &available, &lower)?;
     if all.is_empty() {
         return Err(check::plan_error("argument", "nothing is selected").help("name at least one column"));
     }
-    let mut lower = Lower::new(plan, at)?;
     let one_row = all.iter().all(is_aggregated);
     if one_row && all.iter().any(has_aggregate) {
         return aggregate_all(lower, &all);
@@ -73,15 +63,8 @@ pub fn with_columns(
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut typed: Vec<Typed> = Vec::new();
-    for expr in exprs {
-        match expand(expr, &available, at)? {
-            Some(columns) => {
-                for column in &columns {
-                    typed.push(lower.expr(column)?);
-                }
-            }
-            None => typed.push(lower.expr(expr)?),
-        }
+    for expr in &expanded(exprs, &available, &lower)? {
+        typed.push(lower.expr(expr)?);
     }
     distinct_names(typed.iter().map(|t| (t.name.as_str(), t.span.as_ref())), at)?;
     for t in &typed {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::UnnestOptions;
+use datafusion::common::{ScalarValue, UnnestOptions};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Union, cast};
 use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
@@ -176,6 +176,9 @@ pub fn unpivot(
             check::plan_error("type-mismatch", message).help("cast them to one type first")
         })?;
     }
+    if on.len() > BRANCHES {
+        return unnested(plan, index, &on, (variable_name, value_name), &common);
+    }
     let parts = on.iter().map(|name| {
         let mut exprs: Vec<Expr> = index.iter().map(|n| column(n)).collect();
         exprs.push(cast(lit(name.clone()), types::TEXT).alias(variable_name));
@@ -183,6 +186,41 @@ pub fn unpivot(
         (exprs, plan.clone())
     });
     stack(parts.collect(), &columns, false)
+}
+
+/// More columns than this are put into a list: a union has a branch for each, and each branch reads all rows.
+const BRANCHES: usize = 8;
+
+/// The columns of a row as a list, of which each element becomes a row.
+fn unnested(
+    plan: LogicalPlan,
+    index: &[String],
+    on: &[String],
+    (variable_name, value_name): (&str, &str),
+    common: &DataType,
+) -> Result<LogicalPlan, Diagnostic> {
+    let (source, row) = (format!("{HIDDEN}source"), format!("{HIDDEN}stackrow"));
+    let plan = number_rows(plan, &row)?;
+    let text = |name: &String| ScalarValue::Utf8View(Some(name.clone()));
+    let list = |values: Vec<ScalarValue>, dtype: &DataType| {
+        Expr::Literal(ScalarValue::List(ScalarValue::new_list(&values, dtype, true)), None)
+    };
+    let values = on.iter().map(|name| cast(column(name), common.clone())).collect();
+    let mut exprs: Vec<Expr> = index.iter().map(|n| column(n)).collect();
+    exprs.push(list(on.iter().map(text).collect(), &types::TEXT).alias(variable_name));
+    exprs.push(datafusion::functions_nested::expr_fn::make_array(values).alias(value_name));
+    let places = (0..on.len() as i64).map(|place| ScalarValue::Int64(Some(place))).collect();
+    exprs.push(list(places, &DataType::Int64).alias(&source));
+    exprs.push(column(&row));
+    let lists = [variable_name, value_name, &source].map(datafusion::common::Column::from_name).to_vec();
+    let plan = build(
+        LogicalPlanBuilder::new(project_exprs(plan, exprs)?).unnest_columns_with_options(lists, UnnestOptions::new()),
+    )?;
+    let order = vec![column(&source).sort(true, true), column(&row).sort(true, true)];
+    let plan = build(LogicalPlanBuilder::new(plan).sort(order))?;
+    let mut columns: Vec<String> = index.to_vec();
+    columns.extend([variable_name.to_string(), value_name.to_string()]);
+    keep(plan, &columns)
 }
 
 /// A null list gives one row with null, an empty one gives none, as in Polars.

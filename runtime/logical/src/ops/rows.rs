@@ -8,14 +8,21 @@ use onrush_expr::types;
 use onrush_expr::{Aggregation, Lower, column, lit, window};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Keep;
-use onrush_wire::{Diagnostic, ExprKind, Span};
+use onrush_wire::{BinaryOp, Diagnostic, ExprKind, Span};
 
+use super::project::expanded;
 use super::{build, keep, names};
 
 pub fn filter(plan: LogicalPlan, predicate: &onrush_wire::Expr, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
-    let condition = lower.expr(predicate)?;
+    // `all().is_not_null()` holds where it does for every column.
+    let all = expanded(std::slice::from_ref(predicate), &available, &lower)?;
+    let every = all.into_iter().reduce(|a, b| {
+        let span = a.span.clone();
+        onrush_wire::Expr { kind: ExprKind::Binary(BinaryOp::And, Box::new(a), Box::new(b)), span }
+    });
+    let condition = lower.expr(&every.unwrap_or_else(|| onrush_wire::Expr::literal(true)))?;
     match condition.dtype {
         DataType::Boolean | DataType::Null => {}
         ref dtype => {
@@ -80,7 +87,7 @@ pub fn unique(
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
     let mut keys: Vec<Expr> = Vec::new();
-    for expr in subset {
+    for expr in &expanded(subset, &available, &lower)? {
         let key = lower.expr(expr)?;
         keys.push(types::one_zero(key.expr, &key.dtype));
     }
@@ -105,13 +112,7 @@ pub fn drop_nulls(
 ) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
-    let mut exprs = Vec::new();
-    for expr in subset {
-        match super::project::expand(expr, &available, at)? {
-            Some(columns) => exprs.extend(columns),
-            None => exprs.push(expr.clone()),
-        }
-    }
+    let exprs = expanded(subset, &available, &lower)?;
     let values: Vec<Expr> = match exprs.is_empty() {
         true => available.iter().map(|n| column(n)).collect(),
         false => exprs.iter().map(|e| lower.expr(e).map(|t| t.expr)).collect::<Result<_, _>>()?,

@@ -162,7 +162,7 @@ fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
 
 /// A step of SplitMix64.
 fn mix(value: u64) -> u64 {
-    key::mix(value.wrapping_add(0x9e37_79b9_7f4a_7c15))
+    key::mix(value.wrapping_add(key::GOLDEN_RATIO))
 }
 
 #[cfg(test)]

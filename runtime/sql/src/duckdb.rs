@@ -1,0 +1,476 @@
+//! Operators, calls and types of DuckDB in the words of the planner and of `library.rs`.
+//!
+//! Each is one expression in the place of another, whatever the types of its arguments are.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, ObjectName, OrderByKind, Query, Statement, Subscript,
+    UnaryOperator, Value,
+};
+
+use super::library;
+use super::scopes::parsed;
+use super::walk::{Rewriter, Walk, walk};
+
+/// Calls in other words, before their arguments are looked at. Marks the lambdas that functions of lists take: other arrows are
+/// parts of JSON.
+pub fn calls(statement: &mut Statement) {
+    let _ = walk(statement, &mut Calls);
+}
+
+struct Calls;
+
+impl Rewriter for Calls {
+    fn pre_visit_query(&mut self, query: &mut Query) -> Walk {
+        if let Some(order) = &mut query.order_by
+            && let OrderByKind::Expressions(keys) = &mut order.kind
+        {
+            keys.iter_mut().for_each(|key| collated_key(&mut key.expr));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> Walk {
+        if let Expr::BinaryOp { left, op, right } = expr
+            && matches!(
+                op,
+                BinaryOperator::Eq
+                    | BinaryOperator::NotEq
+                    | BinaryOperator::Lt
+                    | BinaryOperator::LtEq
+                    | BinaryOperator::Gt
+                    | BinaryOperator::GtEq
+            )
+        {
+            collated(left, right);
+        }
+        if let Expr::Function(function) = expr
+            && let Some(new) = of_function(function)
+        {
+            *expr = new;
+        }
+        if let Expr::Function(function) = expr {
+            mark_lambdas(function);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn mark_lambdas(function: &mut Function) {
+    let new = match function.name.to_string().to_lowercase().as_str() {
+        "list_transform" | "list_apply" | "array_apply" | "apply" | "array_transform" => "array_transform",
+        "list_filter" | "array_filter" | "filter" => "array_filter",
+        "list_any_match" | "array_any_match" => "array_any_match",
+        _ => return,
+    };
+    rename(function, new);
+    if let FunctionArguments::List(list) = &mut function.args {
+        for arg in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Lambda(lambda))) = arg {
+                lambda.syntax = LambdaSyntax::LambdaKeyword;
+            }
+        }
+    }
+}
+
+pub fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+fn take(expr: &mut Expr) -> Expr {
+    std::mem::replace(expr, Expr::Value(Value::Null.into()))
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}
+
+/// A positive number that is written.
+fn is_positive(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(v) if matches!(&v.value, Value::Number(n, _) if n.parse::<u64>().is_ok_and(|n| n > 0)))
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(v) if v.value == Value::Null)
+}
+
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if !text.is_empty()))
+}
+
+/// The expression in the place of another, if there is one.
+pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
+    match expr {
+        Expr::Lambda(lambda) if lambda.syntax == LambdaSyntax::Arrow => {
+            let params = lambda.params.to_string();
+            let left = parsed(params.trim_matches(['(', ')']))?;
+            Some(along(left, take(&mut lambda.body)))
+        }
+        Expr::BinaryOp { left, op, right } => {
+            let mut both = |name: &str| Some(call(name, vec![take(left), take(right)]));
+            match op {
+                BinaryOperator::Arrow => both("json_extract"),
+                BinaryOperator::LongArrow => both("json_extract_string"),
+                BinaryOperator::PGRegexMatch => both("regexp_full_match"),
+                BinaryOperator::PGRegexNotMatch => both("regexp_full_match").map(not),
+                BinaryOperator::PGStartsWith => both("starts_with"),
+                BinaryOperator::AtArrow => both("list_has_all"),
+                BinaryOperator::ArrowAt => Some(call("list_has_all", vec![take(right), take(left)])),
+                BinaryOperator::PGOverlap => both("list_has_any"),
+                _ => None,
+            }
+        }
+        Expr::AnyOp { left, compare_op, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+            let (left, right) = (take(left), unnested(take(right)));
+            match compare_op {
+                BinaryOperator::Eq => Some(call("list_equals_any", vec![right, left])),
+                BinaryOperator::Lt | BinaryOperator::LtEq => compared(left, compare_op, call("array_max", vec![right])),
+                BinaryOperator::Gt | BinaryOperator::GtEq => compared(left, compare_op, call("array_min", vec![right])),
+                _ => None,
+            }
+        }
+        Expr::AllOp { left, compare_op, right } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+            let (left, right) = (take(left), unnested(take(right)));
+            match compare_op {
+                BinaryOperator::NotEq => Some(not(call("list_equals_any", vec![right, left]))),
+                BinaryOperator::Lt | BinaryOperator::LtEq => compared(left, compare_op, call("array_min", vec![right])),
+                BinaryOperator::Gt | BinaryOperator::GtEq => compared(left, compare_op, call("array_max", vec![right])),
+                _ => None,
+            }
+        }
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            // After a name, `.b` is a column of a table, which the planner looks for.
+            let is_name = matches!(**root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+            access_chain.iter_mut().for_each(|access| completed(access, is_name));
+            None
+        }
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => Some(call("bit_not", vec![take(expr)])),
+        Expr::UnaryOp { op: UnaryOperator::PGPostfixFactorial, expr } => Some(call("factorial", vec![take(expr)])),
+        Expr::UnaryOp { op: UnaryOperator::PGAbs, expr } => Some(call("abs", vec![take(expr)])),
+        Expr::Collate { expr, .. } => Some(take(expr)),
+        Expr::Substring { expr, substring_from, substring_for, .. } => {
+            let from = substring_from.as_deref_mut();
+            let is_plain = from.as_deref().is_none_or(is_positive) && substring_for.as_deref().is_none_or(is_positive);
+            if is_plain {
+                return None;
+            }
+            let from = from.map_or_else(|| Expr::Value(Value::Number("1".to_string(), false).into()), take);
+            let args = [take(expr), from].into_iter().chain(substring_for.as_deref_mut().map(take));
+            Some(call("substring_from", args.collect()))
+        }
+        Expr::Cast { data_type, expr, kind, .. } => cast(data_type, expr, kind),
+        Expr::TypedString(typed) => {
+            let mut value = Expr::Value(typed.value.clone());
+            cast(&mut typed.data_type, &mut value, &CastKind::Cast)
+        }
+        _ => None,
+    }
+}
+
+/// `l[2:]` with both bounds, and the name of a field as the planner takes it.
+fn completed(access: &mut AccessExpr, is_after_name: bool) {
+    let number = |digits: &str| Expr::Value(Value::Number(digits.to_string(), false).into());
+    match access {
+        AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+            lower_bound.get_or_insert_with(|| number("1"));
+            // The last one.
+            upper_bound.get_or_insert_with(|| number("-1"));
+        }
+        AccessExpr::Dot(field) => {
+            if let (Expr::Identifier(name), false) = (&*field, is_after_name) {
+                *field = Expr::Value(Value::SingleQuotedString(name.value.clone()).into());
+            }
+        }
+        AccessExpr::Subscript(_) => {}
+    }
+}
+
+/// `j -> 'a' = 3` is parsed as a lambda: the arrow belongs to the first operand of its body.
+fn along(left: Expr, body: Expr) -> Expr {
+    match body {
+        Expr::BinaryOp { left: first, op, right } => Expr::BinaryOp { left: Box::new(along(left, *first)), op, right },
+        Expr::IsNull(inner) => Expr::IsNull(Box::new(along(left, *inner))),
+        Expr::IsNotNull(inner) => Expr::IsNotNull(Box::new(along(left, *inner))),
+        Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array, format } => {
+            Expr::Cast { kind: CastKind::DoubleColon, expr: Box::new(along(left, *expr)), data_type, array, format }
+        }
+        // The rest of a chain: `j -> 'a' -> 'b'`.
+        Expr::Function(mut function)
+            if matches!(function.name.to_string().as_str(), "json_extract" | "json_extract_string") =>
+        {
+            if let FunctionArguments::List(list) = &mut function.args
+                && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = list.args.first_mut()
+            {
+                let inner = take(first);
+                *first = along(left, inner);
+            }
+            Expr::Function(function)
+        }
+        path => call("json_extract", vec![left, path]),
+    }
+}
+
+fn unnested(expr: Expr) -> Expr {
+    match expr {
+        Expr::Nested(inner) => unnested(*inner),
+        other => other,
+    }
+}
+
+fn compared(left: Expr, op: &BinaryOperator, right: Expr) -> Option<Expr> {
+    Some(Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) })))
+}
+
+/// What a collation compares.
+fn folded(expr: &mut Expr, collation: &str) -> Expr {
+    let mut new = match expr {
+        Expr::Collate { expr, .. } => take(expr),
+        other => take(other),
+    };
+    for part in collation.split('.') {
+        match part.trim_matches('"').to_lowercase().as_str() {
+            "nocase" => new = call("lower", vec![new]),
+            "noaccent" => new = call("strip_accents", vec![new]),
+            _ => {}
+        }
+    }
+    new
+}
+
+/// Comparisons of which one side has a collation.
+fn collated(left: &mut Expr, right: &mut Expr) {
+    let of = |expr: &Expr| match expr {
+        Expr::Collate { collation, .. } => Some(collation.to_string()),
+        _ => None,
+    };
+    if let Some(collation) = of(left).or_else(|| of(right)) {
+        *left = folded(left, &collation);
+        *right = folded(right, &collation);
+    }
+}
+
+/// A key of an order with a collation.
+fn collated_key(expr: &mut Expr) {
+    if let Expr::Collate { collation, .. } = expr {
+        let collation = collation.to_string();
+        *expr = folded(expr, &collation);
+    }
+}
+
+fn cast(data_type: &mut DataType, of: &mut Expr, kind: &CastKind) -> Option<Expr> {
+    let fails = !matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+    match data_type {
+        DataType::HugeInt | DataType::UHugeInt | DataType::Int128 => {
+            *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
+            None
+        }
+        DataType::Decimal(info @ ExactNumberInfo::None) | DataType::Numeric(info @ ExactNumberInfo::None) => {
+            *info = ExactNumberInfo::PrecisionAndScale(18, 3);
+            None
+        }
+        DataType::Blob(_) | DataType::Bytea => {
+            Some(call(if fails { "to_blob" } else { "try_to_blob" }, vec![take(of)]))
+        }
+        DataType::JSON => Some(call(if fails { "json" } else { "try_json" }, vec![take(of)])),
+        DataType::Uuid => Some(call(if fails { "to_uuid" } else { "try_to_uuid" }, vec![take(of)])),
+        // A NaN has no sign.
+        DataType::Double(_) | DataType::DoublePrecision | DataType::Float(_) | DataType::Real => {
+            if let Expr::Value(v) = of
+                && let Value::SingleQuotedString(text) = &mut v.value
+                && text.trim().eq_ignore_ascii_case("-nan")
+            {
+                *text = "nan".to_string();
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+fn arguments(function: &mut Function) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    list.args
+        .iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn rename(function: &mut Function, name: &str) {
+    function.name = ObjectName::from(vec![Ident::new(name)]);
+}
+
+/// `struct_pack(a := 1)` as a struct of names and values.
+fn packed(function: &mut Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mut args = Vec::new();
+    for arg in &list.args {
+        let (name, value) = match arg {
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => (name.value.clone(), value.clone()),
+            FunctionArg::ExprNamed { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                (name.to_string().trim_matches('"').to_string(), value.clone())
+            }
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
+                (name.value.clone(), Expr::Identifier(name.clone()))
+            }
+            _ => return None,
+        };
+        args.push(Expr::Value(Value::SingleQuotedString(name).into()));
+        args.push(value);
+    }
+    Some(call("named_struct", args))
+}
+
+/// Aggregates that are functions of the list of the values of a group.
+fn of_list(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "histogram" => "list_histogram",
+        "mad" => "list_mad",
+        "entropy" => "list_entropy",
+        "skewness" => "list_skewness",
+        "kurtosis" => "list_kurtosis",
+        "kurtosis_pop" => "list_kurtosis_pop",
+        "geomean" | "geometric_mean" => "list_geomean",
+        "sem" => "list_sem",
+        "favg" => "list_avg",
+        "fsum" | "sumkahan" | "kahan_sum" => "list_fsum",
+        _ => return None,
+    })
+}
+
+fn of_function(function: &mut Function) -> Option<Expr> {
+    let name = function.name.to_string().to_lowercase().replace('"', "");
+    if name == "struct_pack" {
+        return packed(function);
+    }
+    if let Some(list) = of_list(&name) {
+        let mut inner = function.clone();
+        rename(&mut inner, "array_agg");
+        return Some(call(list, vec![Expr::Function(inner)]));
+    }
+    let args = arguments(function)?;
+    let replace = |name: &str, args: Vec<Expr>| Some(call(name, args));
+    match (name.as_str(), args.as_slice()) {
+        (
+            "list_aggregate" | "list_aggr" | "array_aggregate" | "array_aggr" | "aggregate",
+            [list, Expr::Value(v), rest @ ..],
+        ) => {
+            let Value::SingleQuotedString(name) = &v.value else { return None };
+            let name = name.to_lowercase();
+            let function = library::aggregate_of_a_list(&name).or_else(|| of_list(&name))?;
+            replace(function, std::iter::once(list.clone()).chain(rest.iter().cloned()).collect())
+        }
+        // `quantile_cont(x, [0.25, 0.5])`
+        ("quantile_cont" | "quantile" | "quantile_disc", [x, Expr::Array(of)]) => {
+            let calls = of.elem.iter().map(|q| {
+                let mut one = function.clone();
+                if let FunctionArguments::List(list) = &mut one.args {
+                    list.args = [x.clone(), q.clone()]
+                        .into_iter()
+                        .map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)))
+                        .collect();
+                }
+                one.to_string()
+            });
+            parsed(&format!("[{}]", calls.collect::<Vec<_>>().join(", ")))
+        }
+        ("max" | "min" | "arg_max" | "arg_min" | "max_by" | "min_by", [.., n])
+            if is_positive(n) && args.len() == if name.contains("arg") || name.contains("by") { 3 } else { 2 } =>
+        {
+            let order = if name.contains("max") { "desc" } else { "asc" };
+            let (x, by) = (&args[0], if args.len() == 3 { &args[1] } else { &args[0] });
+            let filter = match &function.filter {
+                Some(filter) => format!("({filter}) and {by} is not null"),
+                None => format!("{by} is not null"),
+            };
+            let over = function.over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
+            parsed(&format!("list_piece(array_agg({x} order by {by} {order}) filter (where {filter}){over}, 1, {n})"))
+        }
+        ("reverse", [_]) => replace("reverse_graphemes", args),
+        ("substr" | "substring", [_, from, rest @ ..]) if !(is_positive(from) && rest.iter().all(is_positive)) => {
+            replace("substring_from", args)
+        }
+        ("split_part" | "split", [_, by, index]) if !(is_text(by) && is_positive(index)) => {
+            replace("split_part_of", args)
+        }
+        ("array_to_string" | "list_to_string", [list, separator]) => {
+            replace("list_string_agg", vec![list.clone(), separator.clone()])
+        }
+        ("map", [_, _]) if args.iter().any(is_null) => Some(Expr::Value(Value::Null.into())),
+        ("mean", [_]) => {
+            rename(function, "avg");
+            None
+        }
+        ("regexp_split_to_array" | "string_split_regex" | "str_split_regex", _) => {
+            replace("regexp_split_to_array", args)
+        }
+        ("to_hex", [_]) => replace("hex", args),
+        ("editdist3", [_, _]) => replace("levenshtein", args),
+        ("mismatches", [_, _]) => replace("hamming", args),
+        ("unicode", [_]) => replace("ord", args),
+        ("struct_extract", [_, _]) => replace("get_field", args),
+        ("formatreadablesize" | "pg_size_pretty", [_]) => replace("format_bytes", args),
+        ("formatreadabledecimalsize", [_]) => replace("format_bytes_decimal", args),
+        ("json_extract_path", [_, _]) => replace("json_extract", args),
+        ("json_extract_path_text", [_, _]) => replace("json_extract_string", args),
+        ("json_quote" | "row_to_json" | "array_to_json", [_]) => replace("to_json", args),
+        ("json_group_array", [_]) => {
+            let mut inner = function.clone();
+            rename(&mut inner, "array_agg");
+            replace("to_json", vec![Expr::Function(inner)])
+        }
+        ("add", [a, b]) => parsed(&format!("(({a}) + ({b}))")),
+        ("subtract", [a, b]) => parsed(&format!("(({a}) - ({b}))")),
+        ("multiply", [a, b]) => parsed(&format!("(({a}) * ({b}))")),
+        ("divide", [a, b]) => parsed(&format!("(({a}) // ({b}))")),
+        ("mod" | "fmod", [a, b]) => parsed(&format!("(({a}) % ({b}))")),
+        ("constant_or_null", [x, rest @ ..]) => {
+            let null: Vec<String> = rest.iter().map(|e| format!("({e}) is null")).collect();
+            parsed(&format!("(case when {} then null else {x} end)", null.join(" or ")))
+        }
+        (other, _) => {
+            if let Some(own) = own_list_function(other) {
+                rename(function, own);
+            }
+            None
+        }
+    }
+}
+
+/// Functions of lists that `library/lists.rs` has, under their other names.
+fn own_list_function(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "list_sort" | "array_sort" => "list_sort",
+        "list_reverse_sort" | "array_reverse_sort" => "list_reverse_sort",
+        "list_distinct" | "array_distinct" => "list_distinct",
+        "array_unique" | "list_unique" => "list_unique",
+        "list_position" | "array_position" | "list_indexof" | "array_indexof" => "list_position",
+        "list_has_any" | "array_has_any" => "list_has_any",
+        "list_has_all" | "array_has_all" => "list_has_all",
+        "list_intersect" | "array_intersect" => "list_intersect",
+        "list_except" | "array_except" => "list_except",
+        "list_select" | "array_select" => "list_select",
+        "list_where" | "array_where" => "list_where",
+        "list_zip" | "array_zip" => "list_zip",
+        "list_grade_up" | "array_grade_up" | "grade_up" => "list_grade_up",
+        "list_inner_product" | "array_inner_product" | "list_dot_product" | "array_dot_product" => "list_inner_product",
+        "list_distance" | "array_distance" => "list_distance",
+        "list_cosine_similarity" | "array_cosine_similarity" => "list_cosine_similarity",
+        "array_resize" => "list_resize",
+        _ => return None,
+    })
+}

@@ -1,0 +1,270 @@
+//! Functions of numbers, types and any value: bits, even numbers, hashes, `typeof`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray, UInt64Array};
+use arrow::datatypes::DataType;
+use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::error::Result;
+use datafusion::logical_expr::ScalarUDF;
+use onrush_expr::kernels::{kernel_by_types, strict};
+
+use super::{at, float, floats_of, integer, integers_of, invalid, number_at, strings_of, takes, text, to_strings};
+
+pub fn functions() -> Vec<ScalarUDF> {
+    vec![
+        kernel_by_types("hash", |_| Ok(DataType::UInt64), hash),
+        kernel_by_types("typeof", text, type_names),
+        kernel_by_types("to_blob", |_| Ok(DataType::Binary), |args| blob(args, true)),
+        kernel_by_types("try_to_blob", |_| Ok(DataType::Binary), |args| blob(args, false)),
+        kernel_by_types("to_uuid", text, |args| uuid(args, true)),
+        kernel_by_types("try_to_uuid", text, |args| uuid(args, false)),
+        kernel_by_types("bit_count", integer, bits),
+        kernel_by_types("even", float, |args| of_floats("even", args, even)),
+        kernel_by_types("gamma", float, |args| of_floats("gamma", args, gamma)),
+        kernel_by_types("lgamma", float, |args| of_floats("lgamma", args, log_gamma)),
+        kernel_by_types("nextafter", float, next_after),
+        kernel_by_types("xor", integer, |args| {
+            takes("xor", args, 2, 2)?;
+            let (a, b) = (integers_of(&args[0])?, integers_of(&args[1])?);
+            Ok(Arc::new((0..a.len()).map(|r| Some(number_at(&a, r)? ^ number_at(&b, r)?)).collect::<Int64Array>()))
+        }),
+        kernel_by_types("bit_not", integer, |args| {
+            takes("~", args, 1, 1)?;
+            let values = integers_of(&args[0])?;
+            Ok(Arc::new((0..values.len()).map(|row| number_at(&values, row).map(|v| !v)).collect::<Int64Array>()))
+        }),
+        kernel_by_types("to_base", text, to_base),
+    ]
+}
+
+/// A hash of all arguments. Equal values have equal hashes; the hashes are not those of DuckDB.
+fn hash(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("hash", args, 1, usize::MAX)?;
+    let mut hashes = vec![0_u64; args[0].len()];
+    // One form of an integer, so that equal numbers of two types are equal here.
+    let args: Vec<ArrayRef> = args
+        .iter()
+        .map(|arg| match arg.data_type() {
+            t if t.is_signed_integer() => strict(arg, &DataType::Int64),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => strict(arg, &DataType::Int64),
+            _ => Ok(Arc::clone(arg)),
+        })
+        .collect::<Result<_>>()?;
+    create_hashes(&args, &RandomState::with_seed(0), &mut hashes)?;
+    Ok(Arc::new(UInt64Array::from(hashes)))
+}
+
+/// The name of a type in DuckDB.
+pub fn type_name(dtype: &DataType) -> String {
+    let name = match dtype {
+        DataType::Null => "\"NULL\"",
+        DataType::Boolean => "BOOLEAN",
+        DataType::Int8 => "TINYINT",
+        DataType::Int16 => "SMALLINT",
+        DataType::Int32 => "INTEGER",
+        DataType::Int64 => "BIGINT",
+        DataType::UInt8 => "UTINYINT",
+        DataType::UInt16 => "USMALLINT",
+        DataType::UInt32 => "UINTEGER",
+        DataType::UInt64 => "UBIGINT",
+        DataType::Float16 | DataType::Float32 => "FLOAT",
+        DataType::Float64 => "DOUBLE",
+        DataType::Decimal128(38, 0) => "HUGEINT",
+        DataType::Decimal32(p, s) => return format!("DECIMAL({p},{s})"),
+        DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => return format!("DECIMAL({p},{s})"),
+        DataType::Date32 | DataType::Date64 => "DATE",
+        DataType::Time32(_) | DataType::Time64(_) => "TIME",
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, None) => "TIMESTAMP_NS",
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None) => "TIMESTAMP_MS",
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Second, None) => "TIMESTAMP_S",
+        DataType::Timestamp(_, None) => "TIMESTAMP",
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
+        DataType::Interval(_) | DataType::Duration(_) => "INTERVAL",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => "BLOB",
+        DataType::Dictionary(_, values) => return type_name(values),
+        DataType::List(f) | DataType::LargeList(f) | DataType::ListView(f) => {
+            return format!("{}[]", type_name(f.data_type()));
+        }
+        DataType::FixedSizeList(f, n) => return format!("{}[{n}]", type_name(f.data_type())),
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|f| format!("{} {}", quoted(f.name()), type_name(f.data_type())));
+            return format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "));
+        }
+        DataType::Map(entries, _) => {
+            return match entries.data_type() {
+                DataType::Struct(f) if f.len() == 2 => {
+                    format!("MAP({}, {})", type_name(f[0].data_type()), type_name(f[1].data_type()))
+                }
+                _ => "MAP".to_string(),
+            };
+        }
+        other => return other.to_string(),
+    };
+    name.to_string()
+}
+
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    if plain { name.to_string() } else { format!("\"{name}\"") }
+}
+
+/// The type is the same in each row.
+fn type_names(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("typeof", args, 1, 1)?;
+    let name = type_name(args[0].data_type());
+    Ok(Arc::new(StringViewArray::from_iter_values(std::iter::repeat_n(name, args[0].len()))))
+}
+
+/// Strings as bytes: `\\x41` is the byte 65, other characters are themselves and must be ASCII.
+fn blob(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
+    takes("blob", args, 1, 1)?;
+    if matches!(args[0].data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView) {
+        return strict(&args[0], &DataType::Binary);
+    }
+    let values = strings_of(&args[0])?;
+    let mut out = arrow::array::BinaryBuilder::new();
+    for row in 0..values.len() {
+        let Some(value) = at(&values, row) else {
+            out.append_null();
+            continue;
+        };
+        match bytes_of(value) {
+            Some(bytes) => out.append_value(bytes),
+            None if fail => {
+                return invalid(format!("`{value}` is not a BLOB: bytes that are not ASCII are written as `\\xAB`"));
+            }
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(hex) = rest.strip_prefix("\\x").and_then(|after| after.get(..2)) {
+            out.push(u8::from_str_radix(hex, 16).ok()?);
+            rest = &rest[4..];
+            continue;
+        }
+        if !c.is_ascii() || c == '\\' {
+            return None;
+        }
+        out.push(c as u8);
+        rest = &rest[1..];
+    }
+    Some(out)
+}
+
+/// A UUID as a string of 36 characters in small letters.
+fn uuid(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
+    takes("uuid", args, 1, 1)?;
+    let values = strings_of(&args[0])?;
+    to_strings(values.len(), |row| {
+        let Some(value) = at(&values, row) else { return Ok(None) };
+        let digits: String = value.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
+        if digits.len() == 32 && digits.chars().all(|c| c.is_ascii_hexdigit()) {
+            let d = digits.to_lowercase();
+            return Ok(Some(format!("{}-{}-{}-{}-{}", &d[..8], &d[8..12], &d[12..16], &d[16..20], &d[20..])));
+        }
+        if fail { invalid(format!("`{value}` is not a UUID")) } else { Ok(None) }
+    })
+}
+
+fn bits(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("bit_count", args, 1, 1)?;
+    let width = args[0].data_type().primitive_width().unwrap_or(8) as u32 * 8;
+    let values = integers_of(&args[0])?;
+    let counted = (0..values.len()).map(|row| {
+        number_at(&values, row).map(|v| {
+            let word = v as u64;
+            i64::from(if width < 64 { (word & ((1 << width) - 1)).count_ones() } else { word.count_ones() })
+        })
+    });
+    Ok(Arc::new(counted.collect::<Int64Array>()))
+}
+
+fn of_floats(name: &str, args: &[ArrayRef], f: impl Fn(f64) -> f64) -> Result<ArrayRef> {
+    takes(name, args, 1, 1)?;
+    Ok(Arc::new(floats_of(&args[0])?.unary::<_, arrow::datatypes::Float64Type>(f)))
+}
+
+/// The next even integer away from zero.
+fn even(value: f64) -> f64 {
+    let half = value / 2.0;
+    2.0 * if value >= 0.0 { half.ceil() } else { half.floor() }
+}
+
+/// Lanczos' approximation (g = 7, n = 9) of the logarithm of the gamma function.
+fn log_gamma(x: f64) -> f64 {
+    const C: [f64; 9] = [
+        0.999_999_999_999_809_9,
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_1,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    if x < 0.5 {
+        return (std::f64::consts::PI / (std::f64::consts::PI * x).sin().abs()).ln() - log_gamma(1.0 - x);
+    }
+    let x = x - 1.0;
+    let t = x + 7.5;
+    let sum = C.iter().enumerate().skip(1).fold(C[0], |sum, (i, c)| sum + c / (x + i as f64));
+    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
+}
+
+fn gamma(x: f64) -> f64 {
+    let rounded = x.fract() == 0.0 && (1.0..=171.0).contains(&x);
+    if rounded {
+        return (1..x as u64).fold(1.0, |product, n| product * n as f64);
+    }
+    let sign = if x < 0.0 && (x.floor() as i64) % 2 != 0 { -1.0 } else { 1.0 };
+    sign * log_gamma(x).exp()
+}
+
+fn next_after(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("nextafter", args, 2, 2)?;
+    let (from, to) = (floats_of(&args[0])?, floats_of(&args[1])?);
+    let next = from.iter().zip(to.iter()).map(|(from, to)| {
+        let (from, to) = (from?, to?);
+        Some(match from.partial_cmp(&to) {
+            None => f64::NAN,
+            Some(std::cmp::Ordering::Less) => from.next_up(),
+            Some(std::cmp::Ordering::Greater) => from.next_down(),
+            Some(std::cmp::Ordering::Equal) => to,
+        })
+    });
+    Ok(Arc::new(next.collect::<Float64Array>()))
+}
+
+/// Digits of a number in a base of 2 to 36, filled with zeros to a length.
+fn to_base(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("to_base", args, 2, 3)?;
+    let (values, bases) = (integers_of(&args[0])?, integers_of(&args[1])?);
+    let least = args.get(2).map(integers_of).transpose()?;
+    to_strings(values.len(), |row| {
+        let (Some(value), Some(base)) = (number_at(&values, row), number_at(&bases, row)) else { return Ok(None) };
+        let least = least.as_ref().and_then(|least| number_at(least, row)).unwrap_or(0);
+        if value < 0 || !(2..=36).contains(&base) {
+            return invalid("`to_base` writes numbers from 0 on, in a base of 2 to 36");
+        }
+        let (mut rest, mut digits) = (value as u64, Vec::new());
+        loop {
+            digits.push(std::char::from_digit((rest % base as u64) as u32, base as u32).unwrap_or('0'));
+            rest /= base as u64;
+            if rest == 0 {
+                break;
+            }
+        }
+        digits.resize(digits.len().max(usize::try_from(least).unwrap_or(0).min(64)), '0');
+        Ok(Some(digits.iter().rev().collect::<String>().to_uppercase()))
+    })
+}
