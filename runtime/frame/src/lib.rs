@@ -3,6 +3,7 @@
 //! Knows no DataFusion, no files and no sockets. [`Table`] is a list of record batches of one schema; [`TaskHandle`] is how
 //! long work reports where it is and learns that it was cancelled.
 
+mod coming;
 pub mod disk;
 pub mod ipc;
 pub mod preview;
@@ -11,6 +12,7 @@ pub mod table;
 pub mod task;
 pub mod types;
 
+pub use coming::ComingBatches;
 pub use preview::{PreviewOptions, preview};
 pub use scalar::{array_from_value, value_at};
 pub use table::{ColumnSize, Table};

@@ -1,22 +1,32 @@
 //! A table in host memory: record batches of one schema. Immutable; slices share the buffers.
 
+use std::any::Any;
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{max, min};
+use arrow::compute::{concat_batches, max, min};
 use arrow::datatypes::{
     DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt16Type,
     UInt32Type,
 };
 use arrow::error::ArrowError;
 
+use crate::coming::ComingBatches;
 use crate::disk;
+
+#[derive(Clone, Debug)]
+enum Batches {
+    There(Vec<RecordBatch>),
+    Coming(Arc<ComingBatches>),
+}
 
 #[derive(Clone, Debug)]
 pub struct Table {
     schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    batches: Batches,
     rows: usize,
     /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
     bytes: OnceLock<u64>,
@@ -24,6 +34,8 @@ pub struct Table {
     /// Of [`Table::range`], by column.
     ranges: OnceLock<Vec<OnceLock<Option<(i64, i64)>>>>,
     on_disk: bool,
+    /// Of [`Table::extension`].
+    extension: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Of a column of a table.
@@ -38,7 +50,19 @@ pub struct ColumnSize {
 impl Table {
     fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
         let (bytes, sizes, ranges) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Table { schema, batches, rows, bytes, sizes, ranges, on_disk: false }
+        let batches = Batches::There(batches);
+        Table { schema, batches, rows, bytes, sizes, ranges, on_disk: false, extension: OnceLock::new() }
+    }
+
+    /// A table of `rows` rows that another thread makes. `extension` is what [`Table::extension`] gives.
+    pub fn coming(
+        schema: SchemaRef,
+        rows: usize,
+        batches: &Arc<ComingBatches>,
+        extension: Arc<dyn Any + Send + Sync>,
+    ) -> Table {
+        let made = Table::made(schema, Vec::new(), rows);
+        Table { batches: Batches::Coming(Arc::clone(batches)), extension: extension.into(), ..made }
     }
 
     /// Empty batches are left out. The batches must have the columns of `schema` in their order.
@@ -66,12 +90,69 @@ impl Table {
         &self.schema
     }
 
+    /// Waits if they are still on their way from a device.
     pub fn batches(&self) -> &[RecordBatch] {
-        &self.batches
+        match &self.batches {
+            Batches::There(batches) => batches,
+            Batches::Coming(batches) => batches.wait(),
+        }
+    }
+
+    /// Whether [`Table::batches`] returns at once.
+    pub fn is_there(&self) -> bool {
+        match &self.batches {
+            Batches::There(_) => true,
+            Batches::Coming(batches) => batches.is_there(),
+        }
     }
 
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// What another crate derives from the rows, made once. `None` if the table has an extension of another type.
+    pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.extension.get_or_init(|| Arc::new(make())).downcast_ref()
+    }
+
+    /// The same rows in batches of at least `rows` rows, but for the last one. Copies the rows of smaller batches, by all
+    /// cores.
+    ///
+    /// # Errors
+    /// If batches cannot be concatenated: dictionaries that together have more entries than their type has indices.
+    pub fn coalesced(self, rows: usize) -> Result<Table, ArrowError> {
+        if self.batches().len() < 2 || self.batches().iter().rev().skip(1).all(|batch| batch.num_rows() >= rows) {
+            return Ok(self);
+        }
+        let mut groups: Vec<Vec<RecordBatch>> = vec![Vec::new()];
+        let mut last = 0;
+        for batch in self.batches() {
+            if last >= rows {
+                groups.push(Vec::new());
+                last = 0;
+            }
+            last += batch.num_rows();
+            groups.last_mut().into_iter().for_each(|group| group.push(batch.clone()));
+        }
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(groups.len());
+        let next = AtomicUsize::new(0);
+        let groups: Vec<Mutex<Vec<RecordBatch>>> = groups.into_iter().map(Mutex::new).collect();
+        let work = || {
+            loop {
+                let Some(group) = groups.get(next.fetch_add(1, Relaxed)) else { return Ok(()) };
+                let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
+                if group.len() > 1 {
+                    *group = vec![concat_batches(&self.schema, group.iter())?];
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let joined = others.into_iter().map(|other| other.join().unwrap_or(Ok(())));
+            work().and(joined.collect::<Result<Vec<()>, ArrowError>>().map(drop))
+        })?;
+        let batches = groups.into_iter().flat_map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ok(Table::new(self.schema, batches.collect()))
     }
 
     /// Rows `offset..offset + length`, cut at the end. Shares the buffers.
@@ -79,7 +160,7 @@ impl Table {
         let mut skip = offset;
         let mut left = length;
         let mut batches = Vec::new();
-        for batch in &self.batches {
+        for batch in self.batches() {
             if left == 0 {
                 break;
             }
@@ -107,7 +188,7 @@ impl Table {
     /// The columns of that position, in the given order.
     pub fn project(&self, columns: &[usize]) -> Result<Table, ArrowError> {
         let schema = Arc::new(self.schema.project(columns)?);
-        let batches = self.batches.iter().map(|b| b.project(columns)).collect::<Result<_, _>>()?;
+        let batches = self.batches().iter().map(|b| b.project(columns)).collect::<Result<_, _>>()?;
         Ok(Table::made(schema, batches, self.rows))
     }
 
@@ -120,7 +201,7 @@ impl Table {
     pub fn column_sizes(&self) -> &[ColumnSize] {
         self.sizes.get_or_init(|| {
             let of = |column: usize| {
-                let arrays = self.batches.iter().map(|batch| batch.column(column));
+                let arrays = self.batches().iter().map(|batch| batch.column(column));
                 arrays.fold(ColumnSize::default(), |so_far, array| ColumnSize {
                     nulls: so_far.nulls + array.logical_null_count(),
                     bytes: so_far.bytes + memory(&array.to_data()),
@@ -135,7 +216,7 @@ impl Table {
         let columns = self.schema.fields().len();
         let ranges = self.ranges.get_or_init(|| (0..columns).map(|_| OnceLock::new()).collect());
         *ranges.get(column)?.get_or_init(|| {
-            let of_batches = self.batches.iter().filter_map(|batch| range(batch.column(column)));
+            let of_batches = self.batches().iter().filter_map(|batch| range(batch.column(column)));
             of_batches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         })
     }
@@ -143,10 +224,13 @@ impl Table {
     /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts
     /// once, and a slice counts what its buffers hold.
     pub fn bytes(&self) -> u64 {
+        if let (Batches::Coming(batches), false) = (&self.batches, self.is_there()) {
+            return batches.bytes();
+        }
         *self.bytes.get_or_init(|| {
             let mut seen = HashSet::new();
             let mut total = 0;
-            for batch in &self.batches {
+            for batch in self.batches() {
                 for column in batch.columns() {
                     count_buffers(&column.to_data(), &mut seen, &mut total);
                 }
@@ -157,7 +241,7 @@ impl Table {
 
     /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than [`Self::bytes`].
     pub fn own_bytes(&self) -> u64 {
-        let columns = self.batches.iter().flat_map(RecordBatch::columns);
+        let columns = self.batches().iter().flat_map(RecordBatch::columns);
         let own: Option<u64> =
             columns.map(|c| c.to_data().get_slice_memory_size().ok().map(|bytes| bytes as u64)).sum();
         own.map_or_else(|| self.bytes(), |own| own.min(self.bytes()))
@@ -165,18 +249,18 @@ impl Table {
 
     /// One batch with all rows; copies if there are several.
     pub fn to_batch(&self) -> Result<RecordBatch, ArrowError> {
-        match self.batches.as_slice() {
+        match self.batches() {
             [one] => Ok(one.clone()),
-            _ => arrow::compute::concat_batches(&self.schema, &self.batches),
+            _ => arrow::compute::concat_batches(&self.schema, self.batches()),
         }
     }
 
     /// A column as one array; copies if there are several batches.
     pub fn column(&self, index: usize) -> Result<ArrayRef, ArrowError> {
-        let parts: Vec<&dyn Array> = self.batches.iter().map(|b| b.column(index).as_ref()).collect();
+        let parts: Vec<&dyn Array> = self.batches().iter().map(|b| b.column(index).as_ref()).collect();
         match parts.as_slice() {
             [] => Ok(arrow::array::new_empty_array(self.schema.field(index).data_type())),
-            [_] => Ok(Arc::clone(self.batches[0].column(index))),
+            [_] => Ok(Arc::clone(self.batches()[0].column(index))),
             _ => arrow::compute::concat(&parts),
         }
     }
@@ -185,8 +269,8 @@ impl Table {
     pub fn with_schema(self, schema: Schema) -> Result<Table, ArrowError> {
         let schema = Arc::new(schema);
         let batches = self
-            .batches
-            .into_iter()
+            .batches()
+            .iter()
             .map(|b| {
                 let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(b.num_rows()));
                 RecordBatch::try_new_with_options(Arc::clone(&schema), b.columns().to_vec(), &options)

@@ -62,7 +62,9 @@ pub(crate) fn read(text: &str, separator: Separator, directed: bool) -> Result<G
                 continue;
             }
         }
-        let dict = split(content, separator, &mut fields).map_err(|fault| fault.at_line(number))?;
+        // A header says what the last field is, and names all attributes.
+        let (content, dict) = if header.is_none() { without_dict(content) } else { (content, None) };
+        split(content, separator, &mut fields).map_err(|fault| fault.at_line(number))?;
         edge(&fields, dict, header.as_ref(), separator, &mut tables).map_err(|fault| fault.at_line(number))?;
     }
     tables.finish()
@@ -92,22 +94,22 @@ impl Header {
     }
 }
 
-/// Splits a line. The text of a Python dict at its end is given separately.
-fn split<'a>(
-    line: &'a str,
-    separator: Separator,
-    fields: &mut Vec<std::borrow::Cow<'a, str>>,
-) -> Result<Option<&'a str>, Fault> {
-    let (before, dict) = match line.ends_with('}').then(|| line.find('{')).flatten() {
+/// A line without the Python dict at its end, and the dict.
+fn without_dict(line: &str) -> (&str, Option<&str>) {
+    match line.ends_with('}').then(|| line.find('{')).flatten() {
         Some(at) => (line[..at].trim_end_matches([' ', '\t', ',']), Some(&line[at..])),
         None => (line, None),
-    };
+    }
+}
+
+/// Splits a line into its fields.
+fn split<'a>(line: &'a str, separator: Separator, fields: &mut Vec<std::borrow::Cow<'a, str>>) -> Result<(), Fault> {
     fields.clear();
     match separator {
-        Separator::Space => fields.extend(before.split_ascii_whitespace().map(Into::into)),
-        Separator::Char(separator) => csv_fields(before, separator, fields)?,
+        Separator::Space => fields.extend(line.split_ascii_whitespace().map(Into::into)),
+        Separator::Char(separator) => csv_fields(line, separator, fields)?,
     }
-    Ok(dict)
+    Ok(())
 }
 
 fn edge(
@@ -127,7 +129,7 @@ fn edge(
         let row = tables.edge(source, target);
         for (i, field) in fields.iter().enumerate() {
             if i != header.source && i != header.target && !field.is_empty() {
-                tables.edges.set(row, header.columns[i], Value::guessed(field))?;
+                tables.edges.set(row, header.columns[i], Value::untyped(field))?;
             }
         }
         return Ok(());

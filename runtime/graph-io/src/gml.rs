@@ -110,7 +110,7 @@ fn written(value: &Value) -> String {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
-        Value::Str(value) => value.clone(),
+        Value::Str(value) | Value::Untyped(value) => value.clone(),
     }
 }
 
@@ -127,7 +127,7 @@ fn json(value: Gml) -> Json {
         Gml::Value(Value::Bool(value)) => return Json::from(value),
         Gml::Value(Value::Int(value)) => return Json::from(value),
         Gml::Value(Value::Float(value)) => return Json::from(value),
-        Gml::Value(Value::Str(value)) => return Json::from(value),
+        Gml::Value(Value::Str(value) | Value::Untyped(value)) => return Json::from(value),
         Gml::List(list) => list,
     };
     let mut object = serde_json::Map::new();

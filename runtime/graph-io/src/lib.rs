@@ -80,11 +80,22 @@ const EXTENSIONS: &[(Format, &[&str])] = &[
 impl Format {
     /// The format that the extension of a path names, also before `.gz`. `None` if it names none.
     pub fn of(path: &Path) -> Option<Format> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        if extension == "gz" {
+        let extension = path.extension()?.to_str()?;
+        if extension.eq_ignore_ascii_case("gz") {
             return Format::of(Path::new(path.file_stem()?));
         }
-        EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension.as_str())).map(|(format, _)| *format)
+        Format::named(extension)
+    }
+
+    /// The format that a name of [`Format::names`] stands for, in letters of either case. `None` if it is another name.
+    pub fn named(name: &str) -> Option<Format> {
+        let has = |extensions: &[&str]| extensions.iter().any(|known| known.eq_ignore_ascii_case(name));
+        EXTENSIONS.iter().find(|(_, extensions)| has(extensions)).map(|(format, _)| *format)
+    }
+
+    /// The names of all formats: their extensions, without the dot.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        EXTENSIONS.iter().flat_map(|(_, extensions)| extensions.iter().copied())
     }
 
     /// The name of the format in messages.
@@ -106,8 +117,7 @@ impl Format {
 
     fn for_path(path: &Path) -> Result<Format, Error> {
         Format::of(path).ok_or_else(|| {
-            let known: Vec<String> =
-                EXTENSIONS.iter().flat_map(|(_, all)| all.iter().map(|e| format!(".{e}"))).collect();
+            let known: Vec<String> = Format::names().map(|name| format!(".{name}")).collect();
             let found = match path.extension() {
                 Some(extension) => format!("the extension `.{}`", extension.to_string_lossy()),
                 None => "no extension".to_string(),
@@ -131,9 +141,28 @@ impl Format {
 /// graphs. The error names the file, the line, what was found and what was expected.
 pub fn read(path: impl AsRef<Path>, format: Option<Format>) -> Result<GraphTables, Error> {
     let path = path.as_ref();
+    // A format that nobody knows is an error before a large file is loaded.
     let format = format.map_or_else(|| Format::for_path(path), Ok)?;
-    let bytes = text::load(path)?;
-    let tables = text::utf8(&bytes).and_then(|text| match format {
+    parse(path, Some(format), &load(path)?)
+}
+
+/// The content of a file, decompressed if its name ends in `.gz`: the first half of [`read`].
+///
+/// # Errors
+/// If the file cannot be read, or has more than 2 GiB after decompression.
+pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
+    text::load(path.as_ref())
+}
+
+/// Reads a graph from the bytes that [`load`] gave: the second half of [`read`]. `path` says the format if it is
+/// `None`, and is named in errors.
+///
+/// # Errors
+/// If the bytes are not of the format: see [`read`].
+pub fn parse(path: impl AsRef<Path>, format: Option<Format>, bytes: &[u8]) -> Result<GraphTables, Error> {
+    let path = path.as_ref();
+    let format = format.map_or_else(|| Format::for_path(path), Ok)?;
+    let tables = text::utf8(bytes).and_then(|text| match format {
         Format::EdgeList => edge_list::read(text, edge_list::Separator::Space, false),
         Format::Gap => edge_list::read(text, edge_list::Separator::Space, true),
         Format::Csv => edge_list::read(text, edge_list::Separator::Char(','), false),

@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use crate::GraphTables;
 use crate::error::{Fault, shown};
 use crate::output::{GraphColumns, Values};
-use crate::tables::{Id, Kind, Tables, Value, numbered};
+use crate::tables::{Id, Kind, Tables, Value, most_nodes, numbered};
 use crate::text::lines;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -30,9 +30,6 @@ enum Field {
 }
 
 const HEADER: &str = "%%MatrixMarket matrix coordinate real general";
-
-/// Nodes that a small file may declare. A larger file may declare 16 for each byte.
-const NODES: usize = 1 << 24;
 
 pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
     let mut lines = lines(text);
@@ -184,7 +181,7 @@ fn size_of(line: &str, bytes: usize) -> Result<(usize, usize), Fault> {
         let help = "a bipartite graph is a square matrix of all nodes, or a table of edges";
         return Err(Fault::new("graph-file", message).help(help));
     }
-    let most = NODES.saturating_add(bytes.saturating_mul(16)).min(u32::MAX as usize);
+    let most = most_nodes(bytes);
     if *rows > most {
         let message = format!("found {rows} nodes, expected at most {most} in a file of {bytes} bytes");
         return Err(Fault::limit(message).help("is the line with the size right?"));

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::GraphTables;
 use crate::error::{Fault, shown};
-use crate::tables::{Id, Tables, Value};
+use crate::tables::{Id, Tables, Value, most_nodes};
 use crate::text::lines;
 use crate::tokens::words;
 
@@ -22,12 +22,10 @@ enum Section {
     },
 }
 
-/// Vertices that a small file may declare without naming them. A larger file may declare 16 for each byte.
-const VERTICES: usize = 1 << 24;
-
 pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
     let mut section = Section::Skipped;
-    let mut labels: Vec<Option<String>> = Vec::new();
+    // `None` before the line `*Vertices`.
+    let mut vertices: Option<Vec<Option<String>>> = None;
     let mut shapes = Vec::new();
     let mut edges = Vec::new();
     let mut directed = None;
@@ -40,8 +38,12 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
         if line.starts_with('*') {
             let words = words(line).map_err(at)?;
             section = match words[0].to_ascii_lowercase().as_str() {
+                "*vertices" if vertices.is_some() => {
+                    let fault = Fault::file(number, "found a second `*Vertices`, expected one");
+                    return Err(fault.help("split the file into one for each network"));
+                }
                 "*vertices" => {
-                    labels = vec![None; count(words.get(1).copied(), text.len()).map_err(at)?];
+                    vertices = Some(vec![None; count(words.get(1).copied(), text.len()).map_err(at)?]);
                     Section::Vertices
                 }
                 "*arcs" | "*arcs:" => Section::Lines { directed: true, is_list: false },
@@ -63,6 +65,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
             continue;
         }
         let words = words(line).map_err(at)?;
+        let labels = vertices.as_deref_mut().unwrap_or_default();
         match section {
             Section::Skipped => {}
             Section::Vertices => {
@@ -98,6 +101,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
             }
         }
     }
+    let labels = vertices.unwrap_or_default();
     let mut tables = Tables::new(directed.unwrap_or(false), text.len());
     let names: HashSet<&String> = labels.iter().flatten().collect();
     let by_label = names.len() == labels.len();
@@ -127,7 +131,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
 
 fn count(word: Option<&str>, bytes: usize) -> Result<usize, Fault> {
     let word = word.unwrap_or_default();
-    let most = VERTICES.saturating_add(bytes.saturating_mul(16)).min(u32::MAX as usize);
+    let most = most_nodes(bytes);
     match word.parse() {
         Ok(count) if count <= most => Ok(count),
         Ok(count) => {

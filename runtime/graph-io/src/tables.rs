@@ -19,6 +19,9 @@ pub(crate) enum Value {
     Int(i64),
     Float(f64),
     Str(String),
+    /// A number of a format without types whose printed form differs, such as `007`. The number if the column has
+    /// numbers only, else the string.
+    Untyped(String),
 }
 
 /// An attribute's type.
@@ -37,7 +40,19 @@ impl Value {
             Value::Int(_) => Kind::Int,
             Value::Float(_) => Kind::Float,
             Value::Str(_) => Kind::Str,
+            Value::Untyped(text) => Value::guessed(text).kind(),
         }
+    }
+
+    /// A field of a format without types. The other values of its column say whether it is a number or a string.
+    pub fn untyped(text: &str) -> Value {
+        let guess = Value::guessed(text);
+        let is_exact = match &guess {
+            Value::Int(_) => matches!(Id::of(text), Id::Int(_)),
+            Value::Float(value) => format!("{value:?}") == text,
+            Value::Bool(_) | Value::Str(_) | Value::Untyped(_) => true,
+        };
+        if is_exact { guess } else { Value::Untyped(text.to_string()) }
     }
 
     /// An integer, a float or a string, as a text format without types means it.
@@ -53,7 +68,15 @@ impl Value {
             Value::Bool(value) => value.to_string(),
             Value::Int(value) => value.to_string(),
             Value::Float(value) => format!("{value:?}"),
-            Value::Str(value) => value,
+            Value::Str(value) | Value::Untyped(value) => value,
+        }
+    }
+
+    /// The value in a column of numbers.
+    fn into_number(self) -> Value {
+        match self {
+            Value::Untyped(text) => Value::guessed(&text),
+            value => value,
         }
     }
 }
@@ -249,13 +272,13 @@ fn array(mut values: Vec<Option<Value>>, declared: Option<Kind>, rows: usize, na
             Arc::new(values.into_iter().map(value).collect::<BooleanArray>())
         }
         Kind::Int => {
-            let value = |v: Option<Value>| if let Some(Value::Int(v)) = v { Some(v) } else { None };
+            let value = |v: Option<Value>| if let Value::Int(v) = v?.into_number() { Some(v) } else { None };
             Arc::new(values.into_iter().map(value).collect::<Int64Array>())
         }
         Kind::Float => {
-            let value = |v: Option<Value>| match v {
-                Some(Value::Int(v)) => Some(v as f64),
-                Some(Value::Float(v)) => Some(v),
+            let value = |v: Option<Value>| match v?.into_number() {
+                Value::Int(v) => Some(v as f64),
+                Value::Float(v) => Some(v),
                 _ => None,
             };
             Arc::new(values.into_iter().map(value).collect::<Float64Array>())
@@ -376,6 +399,15 @@ fn id_array(ids: HashMap<Id, u32>) -> Result<ArrayRef, Fault> {
         return Err(Fault::limit("the ids have more than 2 GiB of characters, the limit").help("use shorter ids"));
     }
     Ok(Arc::new(StringArray::from(all)))
+}
+
+/// Nodes without edges that a header may declare, whatever the size of its file.
+const ISOLATED: usize = 1 << 20;
+
+/// Nodes that the header of a file of `bytes` may declare without naming them: one for each byte, and [`ISOLATED`] more.
+/// Columns of nodes thus stay in proportion to the file.
+pub(crate) fn most_nodes(bytes: usize) -> usize {
+    ISOLATED.saturating_add(bytes).min(u32::MAX as usize)
 }
 
 /// The graph of a format with nodes `first..first + n` and numeric weights, without attributes.

@@ -102,6 +102,11 @@ fn matrices() {
     let (line, message, _) = error_of("net", "*Vertices 4000000000\n");
     assert_eq!(line, Some(1));
     assert!(message.starts_with("found 4000000000 vertices, expected at most"), "{message}");
+    // 60 bytes would become 1 GB: a node takes 8 bytes of a matrix, and about 100 of a network.
+    let (_, message, _) = error_of("mtx", format!("{general}16000000 16000000 0\n"));
+    assert_eq!(message, "found 16000000 nodes, expected at most 1048642 in a file of 66 bytes");
+    let (_, message, _) = error_of("net", "*Vertices 16000000\n");
+    assert_eq!(message, "found 16000000 vertices, expected at most 1048595 in a file of 19 bytes");
     check("metis", "4000000000 1\n2\n1\n", 1, "found 2 lines of nodes, expected 4000000000, as the header says");
     check("metis", "2 2\n2\n1\n", 1, "found 1 edges, expected 2, as the header says");
     check("metis", "2 1 1\n2\n1 5\n", 2, "found ``, expected the weight of an edge");
@@ -203,6 +208,10 @@ fn json_gml_and_pajek() {
     check("gml", "graph [ node [ id 1 ] node [ id 1 ] ]", 1, "two nodes have the id `1`, expected different ids");
     check("gml", "graph [\n", 2, "found the end of the file, expected a key or `]`");
     check("net", "*Vertices 1\n1 \"a\n", 2, "the quote before `a` is never closed");
+    // The edge would have ends that the second network lacks.
+    let second = "found a second `*Vertices`, expected one";
+    check("net", "*Vertices 3\n*Arcs\n2 3\n*Vertices 1\n", 4, second);
+    check("net", "*Vertices 0\n*Vertices 1\n", 2, second);
     check("net", "*Vertices 2\n*Arcs\n1 3\n", 3, "found `3`, expected a vertex from 1 to 2");
     check("net", "*Vertices 2\n*Arcs\n1 2\n*Edges\n", 4, "found both arcs and edges, expected one of them");
 }
@@ -213,6 +222,16 @@ fn paths() {
     assert_eq!(message, "the extension `.docx`, expected that of a file format of graphs");
     assert!(help.contains(".graphml") && help.contains(".mtx"), "{help}");
     assert_eq!(Format::of("A/B.GraphML.GZ".as_ref()), Some(Format::GraphMl));
+    let names: Vec<&str> = Format::names().collect();
+    assert!(["edges", "txt", "graph", "metis"].iter().all(|name| names.contains(name)), "{names:?}");
+    for name in names {
+        assert_eq!(Format::named(name), Format::of(format!("file.{name}").as_ref()), "{name}");
+        assert!(Format::named(name).is_some(), "{name}");
+    }
+    assert_eq!(Format::named("GraphML"), Some(Format::GraphMl));
+    for other in ["", "a/b", "/", "graphml/", "x.graphml", "docx", "gz"] {
+        assert_eq!(Format::named(other), None, "{other}");
+    }
     let missing = read("/nowhere/graph.gexf", None).unwrap_err();
     assert_eq!(missing.to_string(), "cannot read `/nowhere/graph.gexf`: No such file or directory (os error 2)");
 }

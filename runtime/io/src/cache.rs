@@ -10,9 +10,13 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::{FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
+use crate::avro::AVRO;
+use crate::ipc::IPC;
 use crate::memory::{Memory, NoLimit, Reservation};
+use crate::orc::ORC;
+use crate::paths::Resolved;
 use crate::pieces::Division;
-use crate::{Content, Loaded, csv, json, marks, parquet, paths};
+use crate::{Content, Loaded, any, binary, csv, excel, json, marks, parquet, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
@@ -136,14 +140,21 @@ impl FileCache {
         memory: &dyn Memory,
         task: &TaskHandle,
     ) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
-        let files = paths::resolve(&source.path, &source.folder)?;
+        let resolved = paths::resolve(&source.path, &source.folder, any::extensions(&source.format), task)?;
+        let files = &resolved.files;
         if let Some(marked) = marked {
-            marks::unchanged(source, marked, &files)?;
+            marks::unchanged(source, marked, files)?;
         }
-        let loaded = self.load(&files, source, memory, task)?;
+        let loaded = match &source.format {
+            Format::Any => {
+                any::format_of(files).and_then(|format| self.load(&resolved, (source, &format), memory, task))
+            }
+            format => self.load(&resolved, (source, format), memory, task),
+        };
+        let loaded = loaded.map_err(|error| resolved.named(error))?;
         let marks = files.iter().map(|file| self.mark(file, task)).collect::<Result<_, _>>()?;
         // What was read and what is marked are the same file.
-        marks::still(&files, marked.is_none())?;
+        marks::still(files, marked.is_none())?;
         Ok((loaded, marks))
     }
 
@@ -166,17 +177,18 @@ impl FileCache {
 
     fn load(
         &self,
-        files: &[FileState],
-        source: &Source,
+        resolved: &Resolved,
+        (source, format): (&Source, &Format),
         memory: &dyn Memory,
         task: &TaskHandle,
     ) -> Result<Loaded, Diagnostic> {
+        let files = resolved.files.as_slice();
         let title = match files {
             [one] => format!("read {}", paths::short(&one.path)),
             many => format!("read {} files", many.len()),
         };
         task.stage(title);
-        let key = key(files, &source.format);
+        let key = key(resolved, format);
         let (entry, clock, limit) = {
             let mut state = self.lock();
             state.clock += 1;
@@ -190,7 +202,7 @@ impl FileCache {
             self.shrink(key);
             return Ok(loaded);
         }
-        let read = read(files, &source.format, limit / 2, memory, task);
+        let read = read(resolved, &source.folder, format, limit / 2, memory, task);
         let content = match read {
             Ok(content) => content,
             Err(error) => {
@@ -260,19 +272,30 @@ pub(crate) enum Decoded {
 }
 
 fn read(
-    files: &[FileState],
+    resolved: &Resolved,
+    folder: &str,
     format: &Format,
     hold: u64,
     memory: &dyn Memory,
     task: &TaskHandle,
 ) -> Result<Decoded, Diagnostic> {
+    let files = resolved.files.as_slice();
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
     let taken = Reservation::new(memory);
     let division = Division::default();
     match format {
-        Format::Csv(options) => csv::read(files, options, division, &taken, task).map(Decoded::Table),
-        Format::JsonLines => json::read(files, division, &taken, task).map(Decoded::Table),
-        Format::Parquet => parquet::read(files, hold, division, &taken, task),
+        Format::Any | Format::Database { .. } => {
+            Err(Diagnostic::error(Class::Internal, "internal", "a file is read before its format is known"))
+        }
+        Format::Csv(options) => csv::read(files, options, folder, division, &taken, task).map(Decoded::Table),
+        Format::JsonLines => json::read(files, None, folder, division, &taken, task).map(Decoded::Table),
+        Format::JsonAt(path) => json::read(files, Some(path), folder, division, &taken, task).map(Decoded::Table),
+        Format::Parquet(options) => parquet::read(resolved, options, hold, division, &taken, task),
+        Format::Excel(options) => excel::read(files, options, division, &taken, task).map(Decoded::Table),
+        Format::Sheets => excel::sheets(files, &taken).map(Decoded::Table),
+        Format::Ipc => binary::read(&IPC, files, division, &taken, task).map(Decoded::Table),
+        Format::Avro => binary::read(&AVRO, files, division, &taken, task).map(Decoded::Table),
+        Format::Orc => binary::read(&ORC, files, division, &taken, task).map(Decoded::Table),
         Format::Graph { format, part } => {
             crate::graph::read(files, format.as_deref(), *part, &taken).map(Decoded::Table)
         }
@@ -280,11 +303,13 @@ fn read(
 }
 
 /// 128 bits from two differently seeded hashes of the files and options.
-fn key(files: &[FileState], format: &Format) -> u128 {
+fn key(resolved: &Resolved, format: &Format) -> u128 {
     let half = |seed: u64| {
         let mut hasher = DefaultHasher::new();
         seed.hash(&mut hasher);
-        files.hash(&mut hasher);
+        resolved.files.hash(&mut hasher);
+        resolved.hive.hash(&mut hasher);
+        resolved.is_set.hash(&mut hasher);
         // Options are small; their debug form names every field.
         format!("{format:?}").hash(&mut hasher);
         hasher.finish()

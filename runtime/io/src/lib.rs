@@ -1,14 +1,25 @@
-//! Files in and out: CSV, Parquet, JSON lines and graphs, with globs, whole-file inference and errors that name the line.
+//! Files in and out: CSV, Parquet, JSON lines, workbooks, Arrow IPC, Avro, ORC, graphs and databases, with globs,
+//! whole-file inference and errors that name the line.
 //!
 //! Reads into [`onrush_frame::Table`]s and keeps them by path, size and modification time, so that a file is read once.
 //! Knows no plans: `runtime/engine` asks for [`Loaded`] and scans it.
 
+mod any;
+mod avro;
+mod binary;
 pub mod cache;
+mod columns;
 mod csv;
+mod database;
+mod excel;
 mod graph;
+mod hive;
+mod ipc;
 mod json;
+mod magic;
 mod marks;
 mod memory;
+mod orc;
 mod parquet;
 mod paths;
 mod pieces;
@@ -22,13 +33,14 @@ use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
-use onrush_wire::plan::{FileMark, Source};
+use onrush_wire::plan::{FileMark, Format, Source};
 
 pub use cache::FileCache;
 pub use graph::write_graph;
 pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
-pub use write::{FileWriter, Written, write_bytes};
+pub use parquet::ParquetScan;
+pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, Written, write_bytes};
 
 /// A source that was opened: its schema is known, and its rows are in memory or can be scanned.
 #[derive(Clone, Debug)]
@@ -72,5 +84,8 @@ pub fn open(
     memory: &dyn Memory,
     task: &TaskHandle,
 ) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
-    FileCache::shared().open_marked(source, marked, memory, task)
+    match &source.format {
+        Format::Database { query } => database::open(source, query, marked, memory, task),
+        _ => FileCache::shared().open_marked(source, marked, memory, task),
+    }
 }

@@ -7,11 +7,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use onrush_wire::limits::size;
-use onrush_wire::plan::{FileMark, Format, Source};
+use onrush_wire::plan::{FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
-use crate::paths;
+use crate::{any, paths};
 
 /// Bytes at each end of a file that are compared.
 const END: u64 = 64 << 10;
@@ -100,15 +100,10 @@ fn since(path: &str, what: &str) -> Diagnostic {
 }
 
 fn changed(source: &Source, path: &str, what: &str) -> Diagnostic {
-    let function = match source.format {
-        Format::Csv(_) => "read_csv",
-        Format::Parquet => "read_parquet",
-        Format::JsonLines => "read_json",
-        Format::Graph { .. } => "read_graph",
-    };
+    let function = any::reader(&source.format);
     since(path, what).help(format!(
         "read it again: run the cell with `{function}(\"{}\")` and those after it",
-        paths::short(Path::new(&source.path))
+        paths::short(Path::new(&source.name()))
     ))
 }
 

@@ -1,31 +1,35 @@
 //! Parquet files: decoded once and held if they are small enough, otherwise scanned by DataFusion for every query.
 
+mod scan;
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::compute::concat_batches;
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::ExecutionPlan;
-use onrush_frame::{Table, TaskHandle, dtype_to_wire};
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::plan::ParquetOptions;
 use onrush_wire::{Class, Diagnostic};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelectionPolicy,
 };
 
+use crate::binary::check_kind;
 use crate::cache::{Decoded, FileState, io_diagnostic};
-use crate::marks;
+use crate::hive::{self, HiveColumn};
+use crate::magic::FileKind;
 use crate::memory::Reservation;
+use crate::paths::Resolved;
 use crate::pieces::Division;
+use crate::{columns, parquet::scan::Parts};
+
+pub use scan::ParquetScan;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";
@@ -34,6 +38,7 @@ const RUN: usize = 8;
 /// Units of a run, at most: opening a unit takes time for each column of the file.
 const UNITS: usize = 64;
 
+#[derive(Debug)]
 struct Opened {
     path: std::path::PathBuf,
     bytes: u64,
@@ -41,76 +46,81 @@ struct Opened {
     /// About what the columns take in memory.
     memory_bytes: u64,
     rows: u64,
+    /// The columns of the folders above the file, with one value each.
+    constants: Vec<(String, ArrayRef)>,
 }
 
-/// Files of one schema one below the other; held if together they take at most `hold` bytes.
+impl Opened {
+    /// About what a column takes in memory.
+    fn column_bytes(&self, name: &str) -> u64 {
+        let Ok(index) = self.metadata.schema().index_of(name) else { return self.rows * 16 };
+        let leaves = self.metadata.parquet_schema();
+        let of_column = |leaf: &usize| leaves.get_column_root_idx(*leaf) == index;
+        let groups = self.metadata.metadata().row_groups();
+        let leaves = (0..leaves.num_columns()).filter(of_column);
+        let packed: u64 = leaves
+            .flat_map(|leaf| groups.iter().map(move |group| group.column(leaf).uncompressed_size().max(0) as u64))
+            .sum();
+        packed.max(self.rows * width(self.metadata.schema().field(index).data_type()))
+    }
+}
+
+impl Opened {
+    /// A column of all files for the rows of a batch of this one: that of the batch or of the folders, else nulls.
+    fn column(&self, batch: &RecordBatch, field: &Field) -> ArrayRef {
+        let rows = batch.num_rows();
+        let constant = || self.constants.iter().find(|(name, _)| name == field.name());
+        match (batch.column_by_name(field.name()), constant()) {
+            (Some(column), _) if column.data_type() == field.data_type() => Arc::clone(column),
+            (None, Some((_, value))) if value.is_valid(0) => take(value, &UInt32Array::from(vec![0; rows]), None)
+                .unwrap_or_else(|_| new_null_array(value.data_type(), rows)),
+            _ => new_null_array(field.data_type(), rows),
+        }
+    }
+}
+
+/// Files one below the other; held if together they take at most `hold` bytes. The columns of folders come last.
 pub(crate) fn read(
-    files: &[FileState],
+    resolved: &Resolved,
+    options: &ParquetOptions,
     hold: u64,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Decoded, Diagnostic> {
+    let files = resolved.files.as_slice();
+    let folders = match options.hive.unwrap_or(resolved.is_set) {
+        true => hive::columns(files, &resolved.hive)?,
+        false => Vec::new(),
+    };
     let mut opened = Vec::with_capacity(files.len());
-    for file in files {
+    for (i, file) in files.iter().enumerate() {
         task.check()?;
-        opened.push(guarded(&file.path, || open(file))?);
+        let mut file = guarded(&file.path, || open(file))?;
+        file.constants = folders.iter().map(|f| (f.field.name().clone(), f.values.slice(i, 1))).collect();
+        opened.push(file);
     }
-    let schema = same_schema(&opened)?;
+    let schemas: Vec<_> = opened.iter().map(|o| (o.path.as_path(), o.metadata.schema().as_ref())).collect();
+    let own = columns::of_all(&schemas, options.union_by_name)?;
+    // Polars writes the keys into the files, too: then those are read.
+    let folders: Vec<HiveColumn> =
+        folders.into_iter().filter(|folder| own.field_with_name(folder.field.name()).is_err()).collect();
+    let fields = own.fields().iter().cloned().chain(folders.iter().map(|f| Arc::new(f.field.clone())));
+    let all: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let schema = columns::chosen(&all, &options.columns, &files[0].path)?;
     let rows = opened.iter().map(|o| o.rows).sum();
     task.set_total_rows(Some(rows));
-    if opened.iter().map(|o| o.memory_bytes).sum::<u64>() <= hold {
+    let bytes: u64 = match options.columns.is_empty() {
+        true => opened.iter().map(|o| o.memory_bytes).sum(),
+        false => opened.iter().flat_map(|o| schema.fields().iter().map(|f| o.column_bytes(f.name()))).sum(),
+    };
+    if bytes <= hold {
         let batches = decode(&opened, &schema, division, taken, task)?;
         return Ok(Decoded::Table(Table::new(schema, batches)));
     }
-    let internal = |e: datafusion::error::DataFusionError| {
-        Diagnostic::error(Class::Internal, "parquet-scan", format!("the files cannot be scanned: {e}"))
-    };
-    let urls = opened
-        .iter()
-        .map(|o| ListingTableUrl::parse(o.path.to_string_lossy()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(internal)?;
-    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension("");
-    let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options).with_schema(schema);
-    let inner = ListingTable::try_new(config).map_err(internal)?;
-    Ok(Decoded::Scan { provider: Arc::new(CheckedScan { inner, files: files.to_vec() }), rows })
-}
-
-/// Files that are read anew by each scan, as long as they are those whose schema and number of rows are known.
-#[derive(Debug)]
-struct CheckedScan {
-    inner: ListingTable,
-    files: Vec<FileState>,
-}
-
-#[async_trait]
-impl TableProvider for CheckedScan {
-    fn schema(&self) -> SchemaRef {
-        self.inner.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        self.inner.table_type()
-    }
-
-    async fn scan(
-        &self,
-        session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
-        marks::still(&self.files, false).map_err(|e| datafusion::error::DataFusionError::External(Box::new(e)))?;
-        self.inner.scan(session, projection, filters, limit).await
-    }
-
-    fn supports_filters_pushdown(
-        &self,
-        filters: &[&Expr],
-    ) -> datafusion::error::Result<Vec<TableProviderFilterPushDown>> {
-        self.inner.supports_filters_pushdown(filters)
-    }
+    let parts = Parts { own, folders: folders.into_iter().map(|f| f.field).collect(), schema };
+    let scan = ParquetScan::new(parts, files.to_vec(), opened)?;
+    Ok(Decoded::Scan { provider: Arc::new(scan), rows })
 }
 
 /// Checks both ends of the file and reads its footer.
@@ -141,8 +151,15 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
         }
         _ => return Err(no_parquet(path, file.bytes)),
     }
-    let plain = ArrowReaderMetadata::load(&handle, ArrowReaderOptions::new());
-    let plain = plain.map_err(|e| cut_off(path, &e.to_string()))?;
+    let load = |options| ArrowReaderMetadata::load(&handle, options);
+    let plain = match catch_unwind(AssertUnwindSafe(|| load(ArrowReaderOptions::new()))) {
+        Ok(plain) => plain.map_err(|e| cut_off(path, &e.to_string()))?,
+        // The Arrow schema in the footer has a type that Arrow lacks: the footer itself may be whole.
+        Err(_) => {
+            let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+            return Err(load(options).map_or_else(|e| cut_off(path, &e.to_string()), |own| no_type(path, own.schema())));
+        }
+    };
     // Text as views: slices and filters of them copy nothing.
     let schema = Arc::new(views(plain.schema()));
     let options = ArrowReaderOptions::new().with_schema(schema);
@@ -159,7 +176,24 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     let rows = groups.iter().map(|g| g.num_rows().max(0) as u64).sum::<u64>();
     let packed = groups.iter().map(|g| g.total_byte_size().max(0) as u64).sum::<u64>();
     let fixed = metadata.schema().fields().iter().map(|f| width(f.data_type())).sum::<u64>();
-    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes: packed.max(rows * fixed), rows, metadata })
+    let (memory_bytes, constants) = (packed.max(rows * fixed), Vec::new());
+    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants })
+}
+
+/// The error of a column whose type has no equal, such as the 128-bit integers of Polars.
+fn no_type(path: &Path, schema: &Schema) -> Diagnostic {
+    let wide: Vec<String> = schema
+        .fields()
+        .iter()
+        .filter(|f| f.data_type() == &DataType::FixedSizeBinary(16))
+        .map(|f| format!("`{}`", f.name()))
+        .collect();
+    let what = match wide.as_slice() {
+        [] => "it has a column of a type that is not supported".to_string(),
+        wide => format!("the type of column {} is not supported (128-bit integers)", wide.join(", ")),
+    };
+    Diagnostic::error(Class::Data, "unsupported-type", format!("`{}` cannot be read: {what}", path.display()))
+        .help("cast the column before it is written, in Polars: pl.col(\"x\").cast(pl.Decimal(38, 0))")
 }
 
 /// Bytes of a row's value in memory, without the data of long strings and lists. The size in the file is not used, because it is
@@ -175,24 +209,17 @@ fn width(dtype: &DataType) -> u64 {
 
 /// The decoder trusts a file's inner structure and panics where that is damaged.
 fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(cut_off(path, "its inner structure makes no sense")))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(cut_off(path, "its inner structure makes no sense")))
 }
 
+/// The error of a file that does not start and end as Parquet does. It says what the file is.
 fn no_parquet(path: &Path, bytes: u64) -> Diagnostic {
-    let error = Diagnostic::error(
-        Class::Data,
-        "no-parquet",
-        format!("`{}` ({bytes} bytes) is not a Parquet file: it does not start and end with `PAR1`", path.display()),
-    );
-    let name = path.to_string_lossy().to_lowercase();
-    if name.contains(".csv") || name.ends_with(".tsv") || name.ends_with(".txt") {
-        error.help("read it with `read_csv`")
-    } else if name.contains(".json") || name.contains(".ndjson") {
-        error.help("read it with `read_json`")
-    } else {
-        error.help("check how it was made and whether it was copied whole")
+    let error = check_kind(path, "a Parquet file", &[FileKind::Parquet]).err();
+    let mut error = error.unwrap_or_else(|| cut_off(path, "its end is not there"));
+    if error.code == "wrong-format" {
+        error.code = "no-parquet".to_string();
     }
+    error.note(format!("it has {bytes} bytes, and does not start and end with `PAR1`"))
 }
 
 fn cut_off(path: &Path, why: &str) -> Diagnostic {
@@ -215,51 +242,6 @@ fn views(schema: &Schema) -> Schema {
         schema.fields().iter().map(|f| f.as_ref().clone().with_data_type(view(f.data_type()))).collect();
     // Metadata such as pandas' is of no use here and would make equal schemas differ.
     Schema::new(fields)
-}
-
-/// The schema that all files have; a column that can be null in one file can be null in all.
-fn same_schema(files: &[Opened]) -> Result<SchemaRef, Diagnostic> {
-    let first = &files[0];
-    let mut fields: Vec<Field> = first
-        .metadata
-        .schema()
-        .fields()
-        .iter()
-        .map(|f| Field::new(f.name(), f.data_type().clone(), f.is_nullable()))
-        .collect();
-    let differs = |file: &Opened, what: String| {
-        Diagnostic::error(
-            Class::Data,
-            "different-columns",
-            format!("`{}` does not have the columns of `{}`: {what}", file.path.display(), first.path.display()),
-        )
-        .help("read the files one by one, cast or select columns, and put them together with `concat`")
-    };
-    let mut names = std::collections::HashSet::new();
-    if let Some(twice) = fields.iter().find(|f| !names.insert(f.name().clone())) {
-        return Err(Diagnostic::error(
-            Class::Data,
-            "duplicate-column",
-            format!("`{}` has more than one column named `{}`", first.path.display(), twice.name()),
-        ));
-    }
-    for file in &files[1..] {
-        let other = file.metadata.schema();
-        if let Some(extra) = other.fields().iter().find(|f| !fields.iter().any(|o| o.name() == f.name())) {
-            return Err(differs(file, format!("its column `{}` is not in the first", extra.name())));
-        }
-        for field in &mut fields {
-            match other.field_with_name(field.name()) {
-                Err(_) => return Err(differs(file, format!("it has no column `{}`", field.name()))),
-                Ok(found) if found.data_type() != field.data_type() => {
-                    let (there, here) = (dtype_to_wire(found.data_type()), dtype_to_wire(field.data_type()));
-                    return Err(differs(file, format!("its column `{}` is {there}, not {here}", field.name())));
-                }
-                Ok(found) => *field = field.clone().with_nullable(field.is_nullable() || found.is_nullable()),
-            }
-        }
-    }
-    Ok(Arc::new(Schema::new(fields)))
 }
 
 /// Row groups that are read one after another, so that a batch can have rows of two of them without a copy.
@@ -375,9 +357,8 @@ impl Unit<'_> {
         let (file, run) = (self.run.file, self.run);
         let damaged = |e: &dyn std::fmt::Display| cut_off(&file.path, &e.to_string());
         let fields = &schema.fields()[self.columns.clone()];
-        // Another file can have its columns in another order, and other nullability.
-        let roots = fields.iter().map(|f| file.metadata.schema().index_of(f.name())).collect::<Result<Vec<_>, _>>();
-        let roots = roots.map_err(|e| damaged(&e))?;
+        // Another file can have its columns in another order, and other nullability; it can lack some.
+        let roots: Vec<usize> = fields.iter().filter_map(|f| file.metadata.schema().index_of(f.name()).ok()).collect();
         let mask = ProjectionMask::roots(file.metadata.parquet_schema(), roots);
         let schema = Arc::new(Schema::new(fields.to_vec()));
         let builder = || {
@@ -404,9 +385,7 @@ impl Unit<'_> {
                 task.check()?;
                 let batch = batch.map_err(|e| damaged(&e))?;
                 taken.take(&file.path, batch.get_array_memory_size() as u64)?;
-                let columns = fields.iter().map(|f| batch.column_by_name(f.name()).map(Arc::clone));
-                let columns: Option<Vec<_>> = columns.collect();
-                let columns = columns.ok_or_else(|| cut_off(&file.path, "a column is missing"))?;
+                let columns = fields.iter().map(|f| file.column(&batch, f)).collect();
                 let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows);
                 batches.push(batch.map_err(|e| damaged(&e))?);
@@ -476,7 +455,9 @@ mod tests {
     fn table(file: &FileState, threads: usize, chunk: usize) -> Result<Table, Diagnostic> {
         let division = Division { threads, chunk, ..Division::default() };
         let task = TaskHandle::new();
-        let read = read(std::slice::from_ref(file), u64::MAX, division, &Reservation::new(&NoLimit), &task)?;
+        let resolved = Resolved { files: vec![file.clone()], hive: vec![Vec::new()], is_set: false, urls: Vec::new() };
+        let options = ParquetOptions::default();
+        let read = read(&resolved, &options, u64::MAX, division, &Reservation::new(&NoLimit), &task)?;
         match read {
             Decoded::Table(table) => {
                 assert_eq!(task.progress().rows as usize, table.rows());

@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use onrush_frame::TaskHandle;
+use onrush_places::Places;
 use onrush_wire::{Class, Diagnostic};
 
+use crate::any;
 use crate::cache::{FileState, io_diagnostic};
+use crate::hive;
 
 /// Folders deeper than this below a `**` are not searched: a link that points upwards would never end.
 const MAX_DEPTH: usize = 32;
@@ -27,17 +31,128 @@ pub(crate) fn short(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The files of a path or glob, sorted by name; at least one.
-pub(crate) fn resolve(path: &str, folder: &str) -> Result<Vec<FileState>, Diagnostic> {
+/// A path as the user would write it in `folder`: relative if it is below.
+pub(crate) fn below(path: &Path, folder: &str) -> String {
+    let inner = path.strip_prefix(folder).ok().map(Path::to_path_buf).or_else(|| {
+        let folder = fs::canonicalize(folder).ok()?;
+        path.strip_prefix(folder).ok().map(Path::to_path_buf)
+    });
+    inner.as_deref().unwrap_or(path).display().to_string()
+}
+
+/// The files of a path.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// Sorted by name; at least one.
+    pub files: Vec<FileState>,
+    /// Keys and values of the folders named `key=value` above each file, from the outermost one.
+    pub hive: Vec<Vec<(String, String)>>,
+    /// Whether the path is a folder or a pattern.
+    pub is_set: bool,
+    /// The addresses of files that were fetched. Empty for files of this machine.
+    pub urls: Vec<String>,
+}
+
+impl Resolved {
+    /// An error as the user reads it: with the addresses of fetched files in place of their paths in the cache.
+    pub fn named(&self, mut error: Diagnostic) -> Diagnostic {
+        for (file, url) in self.files.iter().zip(&self.urls) {
+            let path = file.path.to_string_lossy();
+            let texts = std::iter::once(&mut error.message).chain(&mut error.notes).chain(&mut error.help);
+            texts.for_each(|text| *text = text.replace(path.as_ref(), url));
+        }
+        error
+    }
+}
+
+/// The files of a path, of a glob, or below a folder with one of `extensions`. Files of other places are fetched.
+pub(crate) fn resolve(
+    path: &str,
+    folder: &str,
+    extensions: Option<&[&str]>,
+    task: &TaskHandle,
+) -> Result<Resolved, Diagnostic> {
+    if onrush_places::is_place(path.trim()) {
+        return fetched(path.trim(), extensions, task);
+    }
     if path.trim().is_empty() {
         return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
             .help("give a path, such as \"data/flights.csv\""));
     }
     let full = absolute(path, folder);
-    // A file that is called so is meant, whatever characters are in its name.
-    if !is_pattern(path) || fs::symlink_metadata(&full).is_ok() {
-        return Ok(vec![single(&full)?]);
+    // The part of the path that the user did not write says nothing about the data.
+    let base = if full.starts_with(folder) { PathBuf::from(folder) } else { PathBuf::new() };
+    let (paths, is_set) = match extensions {
+        // A file that is called so is meant, whatever characters are in its name.
+        _ if is_pattern(path) && fs::symlink_metadata(&full).is_err() => (glob(path, &full)?, true),
+        Some(extensions) if full.is_dir() => (in_folder(&full, extensions)?, true),
+        _ => (vec![full], false),
+    };
+    let hive = paths.iter().map(|file| hive::keys(file.strip_prefix(&base).unwrap_or(file))).collect();
+    let files = paths.iter().map(|file| single(file)).collect::<Result<_, _>>()?;
+    Ok(Resolved { files, hive, is_set, urls: Vec::new() })
+}
+
+/// The files of an address, in the cache folder.
+fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Result<Resolved, Diagnostic> {
+    let pattern: Vec<&str> = address.split("://").nth(1).unwrap_or_default().split('/').skip(1).collect();
+    let is_folder = pattern.last().is_none_or(|last| last.is_empty());
+    let wanted = |name: &str| {
+        let parts: Vec<&str> = name.split('/').collect();
+        let is_hidden = |part: &&str| part.starts_with(['.', '_']);
+        match is_folder {
+            true => {
+                let below = parts.get(pattern.len().saturating_sub(1)..).unwrap_or_default();
+                let extension = any::extension(Path::new(name));
+                !below.iter().any(is_hidden) && extensions.is_none_or(|known| known.contains(&extension.as_str()))
+            }
+            false => matches_parts(&pattern, &parts),
+        }
+    };
+    let is_http = address.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
+    let files = Places::of_process().fetch(address, &wanted, task)?;
+    let hive = files.iter().map(|file| hive::keys(Path::new(&file.url))).collect();
+    let urls = files.iter().map(|file| file.url.clone()).collect();
+    let files = files.iter().map(|file| single(&file.path)).collect::<Result<_, _>>()?;
+    Ok(Resolved { files, hive, is_set: !is_http && (is_folder || is_pattern(address)), urls })
+}
+
+/// Patterns of the parts of a path; `**` stands for any number of parts.
+fn matches_parts(pattern: &[&str], parts: &[&str]) -> bool {
+    let chars = |text: &str| text.chars().collect::<Vec<_>>();
+    match (pattern, parts) {
+        ([], []) => true,
+        (["**"], rest) => !rest.is_empty(),
+        (["**", pattern @ ..], rest) => (0..=rest.len()).any(|skip| matches_parts(pattern, &rest[skip..])),
+        ([first, pattern @ ..], [part, rest @ ..]) => {
+            matches(&chars(first), &chars(part)) && matches_parts(pattern, rest)
+        }
+        _ => false,
     }
+}
+
+/// The files of a folder and those below it, sorted by name: those with one of the extensions. Names that start with `.` or
+/// `_` are left out, as by Spark and Polars.
+fn in_folder(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, Diagnostic> {
+    fn walk(folder: &Path, extensions: &[&str], depth: usize, into: &mut Vec<PathBuf>) {
+        for name in entries(folder).into_iter().filter(|name| !name.starts_with('_')) {
+            let path = folder.join(name);
+            if path.is_dir() {
+                if depth < MAX_DEPTH {
+                    walk(&path, extensions, depth + 1, into);
+                }
+            } else if extensions.contains(&any::extension(&path).as_str()) {
+                into.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(folder, extensions, 0, &mut found);
+    found.sort();
+    if found.is_empty() { Err(a_folder(folder)) } else { Ok(found) }
+}
+
+fn glob(path: &str, full: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let mut found = Vec::new();
     let mut parts: Vec<String> = Vec::new();
     let mut base = PathBuf::new();
@@ -63,10 +178,10 @@ pub(crate) fn resolve(path: &str, folder: &str) -> Result<Vec<FileState>, Diagno
         let pattern = parts.last().map_or("", String::as_str);
         return Err(nearest_help(error, &base, &pattern.replace(['*', '?', '[', ']'], "")));
     }
-    found.into_iter().map(|file| single(&file)).collect()
+    Ok(found)
 }
 
-fn single(path: &Path) -> Result<FileState, Diagnostic> {
+pub(crate) fn single(path: &Path) -> Result<FileState, Diagnostic> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(path)),
@@ -74,20 +189,7 @@ fn single(path: &Path) -> Result<FileState, Diagnostic> {
         Err(error) => return Err(io_diagnostic("read", path, &error)),
     };
     if metadata.is_dir() {
-        let mut error =
-            Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", path.display()));
-        let mut extensions: Vec<String> = entries(path)
-            .iter()
-            .filter_map(|n| Path::new(n).extension().map(|e| e.to_string_lossy().into_owned()))
-            .filter(|e| ["csv", "tsv", "parquet", "jsonl", "ndjson", "gz", "txt"].contains(&e.as_str()))
-            .collect();
-        extensions.sort();
-        extensions.dedup();
-        error = match extensions.as_slice() {
-            [] => nearest_help(error, path, ""),
-            some => error.help(format!("to read all of its files use \"{}/*.{}\"", path.display(), some[0])),
-        };
-        return Err(error);
+        return Err(a_folder(path));
     }
     if !metadata.is_file() {
         return Err(Diagnostic::error(
@@ -101,6 +203,22 @@ fn single(path: &Path) -> Result<FileState, Diagnostic> {
     fs::File::open(path).map_err(|e| io_diagnostic("read", path, &e))?;
     let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     Ok(FileState::of(canonical, &metadata))
+}
+
+/// The error of a folder in the place of a file.
+fn a_folder(path: &Path) -> Diagnostic {
+    let error = Diagnostic::error(Class::Data, "is-a-folder", format!("`{}` is a folder, not a file", path.display()));
+    let mut extensions: Vec<String> = entries(path)
+        .iter()
+        .filter_map(|n| Path::new(n).extension().map(|e| e.to_string_lossy().into_owned()))
+        .filter(|e| ["csv", "tsv", "parquet", "jsonl", "ndjson", "gz", "txt", "xlsx"].contains(&e.as_str()))
+        .collect();
+    extensions.sort();
+    extensions.dedup();
+    match extensions.as_slice() {
+        [] => nearest_help(error, path, ""),
+        some => error.help(format!("to read all of its files use \"{}/*.{}\"", path.display(), some[0])),
+    }
 }
 
 fn missing(path: &Path) -> Diagnostic {
@@ -287,8 +405,9 @@ mod tests {
         let folder = dir.path().to_str().unwrap();
         let names = |pattern: &str| {
             let root = fs::canonicalize(dir.path()).unwrap();
-            resolve(pattern, folder)
+            resolve(pattern, folder, None, &TaskHandle::new())
                 .unwrap()
+                .files
                 .into_iter()
                 .map(|f| f.path.strip_prefix(&root).unwrap().to_string_lossy().into_owned())
                 .collect::<Vec<_>>()

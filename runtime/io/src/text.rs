@@ -1,91 +1,77 @@
 //! The bytes of a text file: unpacked, without byte order mark, known to be UTF-8.
 
+mod encoding;
+mod packed;
+
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use onrush_frame::TaskHandle;
-use onrush_wire::limits::size;
+use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
 use crate::memory::Reservation;
+use crate::pieces::Division;
+pub(crate) use encoding::Charset;
 
 /// Read at a time, so that progress shows and a stop is noticed.
 const STEP: usize = 8 << 20;
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// How many times its size a packed file may have: tables of text have 3 to 30 times as much, and gzip ends at about 1,000.
-const RATIO: usize = 200;
-/// Bytes that are unpacked whatever the packed file's size.
-const MOST_UNPACKED: usize = 256 << 20;
+/// Bytes of a file from which on all cores read it.
+const SHARED: u64 = 64 << 20;
 
-/// The whole text of a file; `.gz` is unpacked, by its first bytes, not its name.
-///
-/// The bytes count as taken.
-pub(crate) fn load(file: &FileState, taken: &Reservation<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
+/// What a reader wants of a text.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The encoding that the user named. `None`: UTF-8, or as a byte order mark says.
+    pub charset: Option<Charset>,
+    /// Bytes that are not UTF-8 are no error: the reader leaves their lines out.
+    pub keep_mistakes: bool,
+    /// The help for a file that is not UTF-8 but, probably, of the encoding.
+    pub help: &'a dyn Fn(&str) -> String,
+}
+
+/// The whole text of a file. It is unpacked by its first bytes, not its name.
+pub(crate) struct LoadedText {
+    pub bytes: Vec<u8>,
+    /// Whether there are bytes that are not UTF-8.
+    pub has_mistakes: bool,
+}
+
+/// Loads a file. The bytes count as taken.
+pub(crate) fn load(
+    file: &FileState,
+    wanted: &Wanted<'_>,
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<LoadedText, Diagnostic> {
     let path = &file.path;
     taken.take(path, file.bytes)?;
     let mut bytes = read_all(path, file.bytes, task)?;
-    if bytes.starts_with(&GZIP) {
-        bytes = unpacked(path, &bytes, taken, task)?;
+    if let Some(text) = packed::unpacked(path, &bytes, taken, task)? {
+        bytes = text;
         taken.give_back(file.bytes);
     }
-    if let Some(encoding) = foreign(&bytes) {
-        return Err(Diagnostic::error(
-            Class::Data,
-            "not-utf8",
-            format!("`{}` is written in {encoding}, not in UTF-8", path.display()),
-        )
-        .help(format!("re-encode it: iconv -f {encoding} -t UTF-8 {} > utf8.csv", crate::paths::short(path))));
+    if let Some(error) = packed::foreign(path, &bytes) {
+        return Err(error);
+    }
+    let charset = Charset::marked(&bytes).or(wanted.charset).unwrap_or(Charset::Utf8);
+    if charset == Charset::Utf8 && is_wide(&bytes) {
+        let message = format!("`{}` seems to be UTF-16: every other byte is zero", path.display());
+        return Err(Diagnostic::error(Class::Data, "not-utf8", message).help((wanted.help)("utf-16")));
+    }
+    if let Some(text) = encoding::decoded(path, &bytes, charset, taken, task)? {
+        bytes = text;
     }
     if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
         bytes.drain(..3);
     }
     task.check()?;
-    if let Err(error) = std::str::from_utf8(&bytes) {
-        return Err(bad_utf8(path, &bytes, error.valid_up_to()));
-    }
-    Ok(bytes)
-}
-
-fn unpacked(path: &Path, packed: &[u8], taken: &Reservation<'_>, task: &TaskHandle) -> Result<Vec<u8>, Diagnostic> {
-    let mut decoder = flate2::read::MultiGzDecoder::new(packed);
-    let mut plain: Vec<u8> = Vec::new();
-    let most = MOST_UNPACKED.max(packed.len().saturating_mul(RATIO));
-    loop {
-        task.check()?;
-        // By what a vector grows anyway, so that what is taken is what is there.
-        let room = STEP.max(plain.len() / 2);
-        taken.take(path, room as u64)?;
-        plain.try_reserve_exact(room).map_err(|e| {
-            let message = format!("`{}` unpacks to more than {}: {e}", path.display(), size(plain.len() as u64));
-            Diagnostic::error(Class::Resources, "out-of-memory", message)
-        })?;
-        let before = plain.len();
-        decoder.by_ref().take(room as u64).read_to_end(&mut plain).map_err(|e| {
-            Diagnostic::error(
-                Class::Data,
-                "damaged-file",
-                format!("`{}` is not a complete gzip file: {e}", path.display()),
-            )
-            .help("the file was cut off or damaged on the way: fetch it again")
-        })?;
-        if plain.len() > most {
-            return Err(Diagnostic::error(
-                Class::Data,
-                "unpacks-too-large",
-                format!(
-                    "`{}` has {} and unpacks to more than {}: more than {RATIO} times as much is not read",
-                    path.display(),
-                    size(packed.len() as u64),
-                    size(most as u64)
-                ),
-            )
-            .help("if the file is what you expect, unpack it first (`gunzip`) and read that"));
-        }
-        if plain.len() - before < room {
-            return Ok(plain);
-        }
+    match first_mistake(&bytes, SHARED) {
+        Some(at) if !wanted.keep_mistakes => Err(bad_utf8(path, &bytes, at).help((wanted.help)("windows-1252"))),
+        mistake => Ok(LoadedText { bytes, has_mistakes: mistake.is_some() }),
     }
 }
 
@@ -104,6 +90,11 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
     if let Some(free) = free_memory().filter(|free| size.saturating_mul(2) > *free) {
         return Err(too_large(free));
     }
+    if size >= SHARED
+        && let Some(bytes) = read_shared(path, &file, size as usize, task)?
+    {
+        return Ok(bytes);
+    }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size as usize + 1).map_err(|_| too_large(0))?;
     loop {
@@ -116,6 +107,49 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
     }
 }
 
+/// Reads a large file by all cores: most of the time goes to memory that is touched for the first time. `None` if the file
+/// has another size by now, or without memory for it: the sequential reader has the error.
+fn read_shared(path: &Path, file: &File, size: usize, task: &TaskHandle) -> Result<Option<Vec<u8>>, Diagnostic> {
+    let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
+    if file.metadata().map_err(failed)?.len() != size as u64 {
+        return Ok(None);
+    }
+    // A failed `vec!` would end the process.
+    if Vec::<u8>::new().try_reserve_exact(size).is_err() {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; size];
+    let pieces = bytes.chunks_mut(STEP).enumerate().map(|(i, piece)| Mutex::new((i * STEP, piece)));
+    let pieces: Vec<Mutex<(usize, &mut [u8])>> = pieces.collect();
+    let read = |piece: &Mutex<(usize, &mut [u8])>| {
+        let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, piece) = &mut *piece;
+        file.read_exact_at(piece, *at as u64).map_err(failed)?;
+        task.add_bytes(piece.len() as u64);
+        Ok(())
+    };
+    Division::default().run(&pieces, task, read).into_iter().collect::<Result<Vec<()>, Diagnostic>>()?;
+    drop(pieces);
+    Ok(Some(bytes))
+}
+
+/// Where a text is not UTF-8, if it is not. All cores look at a long one.
+fn first_mistake(bytes: &[u8], least: u64) -> Option<usize> {
+    if bytes.len() as u64 >= least {
+        let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+        let cut = |at: usize| (at..at + 4).find(is_start).unwrap_or(at).min(bytes.len());
+        let inner = (STEP..bytes.len()).step_by(STEP).map(cut);
+        let cuts: Vec<usize> = std::iter::once(0).chain(inner).chain([bytes.len()]).collect();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+        let check = |piece: &&[u8]| std::str::from_utf8(piece).map(drop).map_err(|_| Diagnostic::from(Cancelled));
+        let checked = Division::default().run(&pieces, &TaskHandle::new(), check);
+        if checked.len() == pieces.len() && checked.iter().all(Result::is_ok) {
+            return None;
+        }
+    }
+    std::str::from_utf8(bytes).err().map(|error| error.valid_up_to())
+}
+
 /// What the machine could give now without swapping; `None` where that cannot be asked.
 fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -123,14 +157,10 @@ fn free_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|k| k << 10)
 }
 
-/// The encoding that a byte order mark announces, other than UTF-8.
-fn foreign(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0xff, 0xfe, 0, 0, ..] => Some("UTF-32LE"),
-        [0xff, 0xfe, ..] => Some("UTF-16LE"),
-        [0xfe, 0xff, ..] => Some("UTF-16BE"),
-        _ => None,
-    }
+/// True for UTF-16 of Latin letters without a byte order mark.
+fn is_wide(bytes: &[u8]) -> bool {
+    let zeros = |from: usize| bytes.iter().skip(from).step_by(2).take(8).filter(|b| **b == 0).count();
+    bytes.len() >= 16 && (zeros(0) == 8 && zeros(1) == 0 || zeros(1) == 8 && zeros(0) == 0)
 }
 
 fn bad_utf8(path: &Path, bytes: &[u8], at: usize) -> Diagnostic {
@@ -142,7 +172,6 @@ fn bad_utf8(path: &Path, bytes: &[u8], at: usize) -> Diagnostic {
     let after = String::from_utf8_lossy(&bytes[at..end]);
     let shown: String = before.chars().rev().take(30).collect::<Vec<_>>().into_iter().rev().collect();
     let after = after.lines().next().unwrap_or_default();
-    let name = crate::paths::short(path);
     Diagnostic::error(
         Class::Data,
         "not-utf8",
@@ -153,7 +182,6 @@ fn bad_utf8(path: &Path, bytes: &[u8], at: usize) -> Diagnostic {
         ),
     )
     .note(format!("there it says `{shown}{after}`"))
-    .help(format!("re-encode it, for example: iconv -f WINDOWS-1252 -t UTF-8 {name} > utf8-{name}"))
 }
 
 /// The line number of a byte, from 1.
@@ -167,5 +195,33 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_found_by_all_cores() {
+        let mut text = "a€é𝄞".repeat(3 << 20).into_bytes();
+        assert_eq!(first_mistake(&text, 0), None);
+        let at = text.len() / 2;
+        text[at..at + 8].fill(0xbf);
+        let wanted = std::str::from_utf8(&text).unwrap_err().valid_up_to();
+        assert_eq!(first_mistake(&text, 0), Some(wanted));
+        let mut text = vec![b'a'; 2 * STEP];
+        text[0] = 0x80;
+        assert_eq!(first_mistake(&text, 0), Some(0));
+    }
+
+    #[test]
+    fn large_files_are_read_whole() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let bytes: Vec<u8> = (0..STEP * 2 + 5).map(|i| (i % 251) as u8).collect();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        let read = |size| read_shared(file.path(), file.as_file(), size, &TaskHandle::new()).unwrap();
+        assert_eq!(read(bytes.len()), Some(bytes.clone()));
+        assert_eq!(read(bytes.len() + 1), None);
     }
 }

@@ -1,14 +1,20 @@
 //! Files out: written under another name and renamed when complete, so that nobody ever sees half a file.
 
+mod csv;
+mod database;
+mod encode;
+mod excel;
+mod folders;
+mod packed;
 mod target;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::json::writer::{LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
+use arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
 use onrush_frame::{TaskHandle, dtype_to_wire};
 use onrush_wire::plan::{Sink, SinkFormat};
 use onrush_wire::{Class, Diagnostic};
@@ -17,6 +23,11 @@ use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use crate::cache::io_diagnostic;
+use csv::CsvWriter;
+pub use database::DatabaseWriter;
+use encode::Encode;
+pub use folders::FolderWriter;
+use packed::PackedFile;
 use target::{Target, Temporary};
 
 /// A file under way. Dropped before [`FileWriter::finish`], it leaves nothing behind.
@@ -26,12 +37,56 @@ pub struct FileWriter {
     /// `None` once it is finished.
     format: Option<Format>,
     rows: u64,
+    /// The task of the last write, which an upload belongs to.
+    task: TaskHandle,
 }
 
 enum Format {
-    Csv(arrow::csv::Writer<BufWriter<File>>),
+    Csv(CsvWriter),
     Parquet(Box<ArrowWriter<BufWriter<File>>>),
-    Json(JsonWriter<BufWriter<File>, LineDelimited>),
+    Json(JsonWriter<PackedFile, LineDelimited>),
+    JsonArray(JsonWriter<PackedFile, JsonArray>),
+    Binary(Box<dyn Encode>),
+}
+
+/// A frame under way to a file, to folders or to a table of a database.
+pub enum FrameWriter {
+    File(Box<FileWriter>),
+    Database(Box<DatabaseWriter>),
+    Folders(Box<FolderWriter>),
+}
+
+impl FrameWriter {
+    /// Starts to write batches of `schema`: see [`FileWriter::create`], [`FolderWriter::create`] and
+    /// [`DatabaseWriter::create`].
+    pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FrameWriter, Diagnostic> {
+        match &sink.format {
+            SinkFormat::Folders { by, format } => {
+                FolderWriter::create(sink, by, format, schema).map(|w| FrameWriter::Folders(Box::new(w)))
+            }
+            SinkFormat::Database { table, if_exists } => {
+                let writer = DatabaseWriter::create(sink, (table, *if_exists), schema);
+                writer.map(|w| FrameWriter::Database(Box::new(w)))
+            }
+            _ => FileWriter::create(sink, schema).map(|w| FrameWriter::File(Box::new(w))),
+        }
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
+        match self {
+            FrameWriter::File(writer) => writer.write(batch, task),
+            FrameWriter::Database(writer) => writer.write(batch, task),
+            FrameWriter::Folders(writer) => writer.write(batch, task),
+        }
+    }
+
+    pub fn finish(self, task: &TaskHandle) -> Result<Written, Diagnostic> {
+        match self {
+            FrameWriter::File(writer) => writer.finish(),
+            FrameWriter::Database(writer) => writer.finish(),
+            FrameWriter::Folders(writer) => writer.finish(task),
+        }
+    }
 }
 
 /// What was written.
@@ -51,12 +106,19 @@ impl FileWriter {
     /// A missing folder, a path that exists and is not a regular file, an unknown compression, a column type that the format cannot
     /// hold.
     pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
-        let target = Target::open(&sink.path, &sink.folder)?;
-        check_columns(&sink.format, schema)?;
+        FileWriter::start(Target::open(&sink.path, &sink.folder)?, sink, schema)
+    }
+
+    fn start(target: Target, sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
+        let format = match &sink.format {
+            SinkFormat::Any => &by_name(&target.named)?,
+            format => format,
+        };
+        check_columns(format, schema)?;
         let (temporary, file) = target.temporary()?;
         let file = BufWriter::with_capacity(1 << 20, file);
-        let mut writer = FileWriter { target, temporary, format: None, rows: 0 };
-        writer.format = Some(match &sink.format {
+        let mut writer = FileWriter { target, temporary, format: None, rows: 0, task: TaskHandle::new() };
+        writer.format = Some(match format {
             SinkFormat::Csv { separator, header, null } => {
                 let separator = u8::try_from(*separator).ok().filter(u8::is_ascii).ok_or_else(|| {
                     Diagnostic::error(
@@ -65,20 +127,38 @@ impl FileWriter {
                         format!("the separator `{}` is not a single ASCII character", separator.escape_default()),
                     )
                 })?;
-                let builder = arrow::csv::WriterBuilder::new().with_delimiter(separator).with_header(*header);
-                let mut csv = builder.with_null(null.clone()).build(file);
-                // The header of a frame without rows; with rows it comes with the first batch, and only once.
-                csv.write(&RecordBatch::new_empty(schema.clone())).map_err(|e| writer.failed(&e.to_string()))?;
-                Format::Csv(csv)
+                let file = PackedFile::by_name(&writer.target.named, file)?;
+                let csv = CsvWriter::new(file, separator, *header, null.clone(), schema);
+                Format::Csv(csv.map_err(|e| writer.failed(&e.to_string()))?)
             }
-            SinkFormat::Parquet { compression } => {
-                let properties = WriterProperties::builder().set_compression(codec(compression)?).build();
+            SinkFormat::Parquet { compression, row_group_rows } => {
+                let mut properties = WriterProperties::builder().set_compression(codec(compression)?);
+                if let Some(rows) = row_group_rows {
+                    let rows = usize::try_from(*rows).ok().filter(|rows| *rows > 0).ok_or_else(|| {
+                        Diagnostic::error(Class::Plan, "bad-option", format!("a row group cannot have {rows} rows"))
+                    })?;
+                    properties = properties.set_max_row_group_row_count(Some(rows));
+                }
+                let properties = properties.build();
                 let parquet = ArrowWriter::try_new(file, schema.clone(), Some(properties));
                 Format::Parquet(Box::new(parquet.map_err(|e| writer.failed(&e.to_string()))?))
             }
             SinkFormat::JsonLines => {
                 // Nulls are written, so that the columns come back even if they are null everywhere.
+                let file = PackedFile::by_name(&writer.target.named, file)?;
                 Format::Json(JsonBuilder::new().with_explicit_nulls(true).build(file))
+            }
+            SinkFormat::JsonArray => {
+                let file = PackedFile::by_name(&writer.target.named, file)?;
+                Format::JsonArray(JsonBuilder::new().with_explicit_nulls(true).build(file))
+            }
+            SinkFormat::Ipc { compression } => Format::Binary(encode::ipc(file, schema, compression)?),
+            SinkFormat::Avro { compression } => Format::Binary(encode::avro(file, schema, compression)?),
+            SinkFormat::Orc { compression } => Format::Binary(encode::orc(file, schema, compression)?),
+            SinkFormat::Excel { sheet } => Format::Binary(excel::start(file, schema, sheet)?),
+            SinkFormat::Any | SinkFormat::Folders { .. } | SinkFormat::Database { .. } => {
+                return Err(Diagnostic::error(Class::Plan, "bad-option", "one file has one format")
+                    .help("name a format, and write folders with `partition_by` of a frame"));
             }
         });
         Ok(writer)
@@ -88,29 +168,43 @@ impl FileWriter {
     pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
         task.check()?;
         let result = match self.format.as_mut() {
-            Some(Format::Csv(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::Csv(w)) => match w.write(batch, task) {
+                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
+                result => result.map_err(|e| e.message),
+            },
             Some(Format::Parquet(w)) => w.write(batch).map_err(|e| e.to_string()),
             Some(Format::Json(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::JsonArray(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::Binary(w)) => guarded(|| w.write(batch)),
             None => Err("it is finished".to_string()),
         };
         result.map_err(|e| self.failed(&e))?;
         self.rows += batch.num_rows() as u64;
+        self.task = task.clone();
         Ok(())
     }
 
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<Written, Diagnostic> {
         let buffer = match self.format.take() {
-            Some(Format::Csv(w)) => Ok(w.into_inner()),
+            Some(Format::Csv(w)) => w.finish().map_err(|e| e.to_string()),
             Some(Format::Parquet(w)) => w.into_inner().map_err(|e| e.to_string()),
-            Some(Format::Json(mut w)) => w.finish().map(|()| w.into_inner()).map_err(|e| e.to_string()),
+            Some(Format::Json(mut w)) => match w.finish() {
+                Ok(()) => w.into_inner().finish().map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            },
+            Some(Format::JsonArray(mut w)) => match w.finish() {
+                Ok(()) => w.into_inner().finish().map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            },
+            Some(Format::Binary(w)) => guarded(|| w.finish()),
             None => Err("it is finished".to_string()),
         };
         let mut buffer = buffer.map_err(|e| self.failed(&e))?;
         let io = |e: &std::io::Error| io_diagnostic("written", &self.target.named, e);
         buffer.flush().map_err(|e| io(&e))?;
         let file = buffer.into_inner().map_err(|e| io(e.error()))?;
-        let bytes = self.target.replace(self.temporary, &file)?;
+        let bytes = self.target.replace(self.temporary, &file, &self.task)?;
         Ok(Written { path: self.target.named, rows: self.rows, bytes })
     }
 
@@ -126,6 +220,35 @@ impl FileWriter {
     }
 }
 
+/// The format of a file by its extension.
+fn by_name(path: &Path) -> Result<SinkFormat, Diagnostic> {
+    let unknown = |what: String| {
+        Diagnostic::error(Class::Plan, "unknown-format", format!("the format of `{}` is not known: {what}", path.display()))
+            .help("use .parquet, .csv, .tsv, .jsonl, .arrow, .feather, .avro, .orc or .xlsx, or name the writer: write_csv, ..")
+    };
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let text = |separator| SinkFormat::Csv { separator, header: true, null: String::new() };
+    Ok(match extension.as_str() {
+        "csv" | "txt" => text(','),
+        "tsv" | "tab" => text('\t'),
+        "json" | "jsonl" | "ndjson" => SinkFormat::JsonLines,
+        "parquet" | "pq" | "parq" => SinkFormat::Parquet { compression: String::new(), row_group_rows: None },
+        "arrow" | "ipc" => SinkFormat::Ipc { compression: "none".to_string() },
+        "feather" => SinkFormat::Ipc { compression: "lz4".to_string() },
+        "avro" => SinkFormat::Avro { compression: String::new() },
+        "orc" => SinkFormat::Orc { compression: String::new() },
+        "xlsx" => SinkFormat::Excel { sheet: "Sheet1".to_string() },
+        "" => return Err(unknown("it has no extension".to_string())),
+        other => return Err(unknown(format!("`.{other}` is not an extension that is written"))),
+    })
+}
+
+/// Runs an encoder. A panic of it is a sentence.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err("the encoder failed on a value".to_string()))
+}
+
 /// Writes a whole file, with the care of [`FileWriter`]: it gets its name when it is complete, and a file that is there keeps its mode and owner.
 ///
 /// # Errors
@@ -134,7 +257,7 @@ pub fn write_bytes(path: &str, folder: &str, bytes: &[u8]) -> Result<Written, Di
     let target = Target::open(path, folder)?;
     let (temporary, mut file) = target.temporary()?;
     file.write_all(bytes).map_err(|e| io_diagnostic("written", &target.named, &e))?;
-    let bytes = target.replace(temporary, &file)?;
+    let bytes = target.replace(temporary, &file, &TaskHandle::new())?;
     Ok(Written { path: target.named, rows: 0, bytes })
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use onrush_frame::{Table, TaskHandle, dtype_to_wire, value_at};
 use onrush_io::{Content, FileCache, FileWriter, Loaded};
-use onrush_wire::plan::{CsvOptions, Format, Sink, SinkFormat, Source};
+use onrush_wire::plan::{CsvOptions, Format, ParquetOptions, Sink, SinkFormat, Source};
 use onrush_wire::{Class, DataType, Diagnostic, TimeUnit, Value};
 use tempfile::TempDir;
 
@@ -235,9 +235,7 @@ fn quotes_that_do_not_fit() {
 #[test]
 fn text_that_is_not_utf8() {
     let error = csv_error(b"name,n\nJos\xe9,1\n");
-    assert_says(&error, "not-utf8", &["line 2", "column 4", "0xe9", "byte 10", "iconv"]);
-    let error = csv_error(b"\xff\xfea\0,\0b\0");
-    assert_says(&error, "not-utf8", &["UTF-16LE", "iconv -f UTF-16LE"]);
+    assert_says(&error, "not-utf8", &["line 2", "column 4", "0xe9", "byte 10", "csv().encoding(\"windows-1252\")"]);
 }
 
 #[test]
@@ -254,7 +252,12 @@ fn a_wrong_separator_is_noticed() {
 
 #[test]
 fn names_that_clash() {
-    assert_says(&csv_error("a,b,a\n1,2,3\n"), "duplicate-column", &["line 1", "`a`"]);
+    // Values in place of names.
+    assert_says(
+        &csv_error("1,2,1\n1,2,3\n"),
+        "duplicate-column",
+        &["line 1", "`1`", "csv().header(false).read(\"a.csv\")"],
+    );
 }
 
 #[test]
@@ -266,7 +269,9 @@ fn files_that_are_not_there() {
     assert_says(&folder.csv("dta/flights.csv").unwrap_err(), "no-file", &["does not exist", "did you mean", "data"]);
     let error = folder.csv("data/*.parquet").unwrap_err();
     assert_says(&error, "no-file", &["*.parquet", "data", "`airlines.csv`, `flights.csv`"]);
-    assert_says(&folder.csv("data").unwrap_err(), "is-a-folder", &["is a folder", "/*.csv"]);
+    assert_eq!(folder.csv("data").unwrap().rows(), 2, "a folder stands for its files");
+    let error = folder.open("data", Format::JsonLines).unwrap_err();
+    assert_says(&error, "is-a-folder", &["is a folder", "/*.csv"]);
     assert_says(&folder.csv("").unwrap_err(), "no-file", &["empty"]);
     assert_says(&folder.put("empty.csv", "").csv("empty.csv").unwrap_err(), "empty-file", &["is empty"]);
     assert_says(
@@ -369,15 +374,16 @@ fn parquet_there_and_back() {
         .csv("a.csv")
         .unwrap();
     for compression in ["zstd", "snappy", "lz4", "gzip", "brotli", "none"] {
-        let format = SinkFormat::Parquet { compression: compression.to_string() };
+        let format = SinkFormat::Parquet { compression: compression.to_string(), row_group_rows: None };
         assert_eq!(folder.write("a.parquet", format, &table).unwrap(), 3);
-        let back = folder.open("a.parquet", Format::Parquet).map(|l| self::table(&l)).unwrap();
+        let back =
+            folder.open("a.parquet", Format::Parquet(ParquetOptions::default())).map(|l| self::table(&l)).unwrap();
         assert_eq!(types(&back), types(&table), "{compression}");
         for i in 0..5 {
             assert_eq!(column(&back, i), column(&table, i), "{compression}");
         }
     }
-    let odd = SinkFormat::Parquet { compression: "zip".to_string() };
+    let odd = SinkFormat::Parquet { compression: "zip".to_string(), row_group_rows: None };
     assert_says(&folder.write("b.parquet", odd, &table).unwrap_err(), "bad-option", &["`zip`", "zstd"]);
     let left: Vec<_> = std::fs::read_dir(folder.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "no temporary files: {left:?}");
@@ -387,10 +393,10 @@ fn parquet_there_and_back() {
 fn parquet_files_that_are_none() {
     let folder = Folder::new();
     let table = folder.put("a.csv", format!("a\n{}", "12345\n".repeat(5000))).csv("a.csv").unwrap();
-    let format = || SinkFormat::Parquet { compression: "none".to_string() };
+    let format = || SinkFormat::Parquet { compression: "none".to_string(), row_group_rows: None };
     folder.write("a.parquet", format(), &table).unwrap();
     let whole = std::fs::read(folder.dir.path().join("a.parquet")).unwrap();
-    let open = |name: &str| folder.open(name, Format::Parquet).unwrap_err();
+    let open = |name: &str| folder.open(name, Format::Parquet(ParquetOptions::default())).unwrap_err();
     for cut in [whole.len() / 2, whole.len() - 1, 100, 13] {
         folder.put("cut.parquet", &whole[..cut]);
         assert_says(&open("cut.parquet"), "damaged-file", &["cut.parquet", "cut off"]);
@@ -409,7 +415,7 @@ fn parquet_files_that_are_none() {
     std::fs::create_dir(folder.dir.path().join("p")).unwrap();
     folder.write("p/1.parquet", format(), &table).unwrap();
     folder.write("p/2.parquet", format(), &other).unwrap();
-    let error = folder.open("p/*.parquet", Format::Parquet).unwrap_err();
+    let error = folder.open("p/*.parquet", Format::Parquet(ParquetOptions::default())).unwrap_err();
     assert_says(&error, "different-columns", &["2.parquet", "`a` is str, not i64"]);
 }
 
@@ -417,12 +423,14 @@ fn parquet_files_that_are_none() {
 fn a_large_parquet_file_is_scanned() {
     let folder = Folder::new();
     let table = folder.put("a.csv", format!("a\n{}", "12345\n".repeat(5000))).csv("a.csv").unwrap();
-    folder.write("a.parquet", SinkFormat::Parquet { compression: "none".to_string() }, &table).unwrap();
+    folder
+        .write("a.parquet", SinkFormat::Parquet { compression: "none".to_string(), row_group_rows: None }, &table)
+        .unwrap();
     let small = FileCache::new(100);
     let source = Source {
         path: "a.parquet".to_string(),
         folder: folder.dir.path().to_str().unwrap().to_string(),
-        format: Format::Parquet,
+        format: Format::Parquet(ParquetOptions::default()),
     };
     let loaded = small.open(&source, &TaskHandle::new()).unwrap();
     assert!(matches!(loaded.content, Content::Scan(_)));
@@ -442,7 +450,7 @@ fn json_lines() {
     let error = |content: &str| folder.put("b.jsonl", content).open("b.jsonl", Format::JsonLines).unwrap_err();
     assert_says(&error("{\"a\": 1}\n{\"a\": \n"), "bad-json", &["line 2", "b.jsonl"]);
     assert_says(&error("{\"a\": 1}\n3\n"), "bad-json", &["line 2", "a number instead of an object"]);
-    assert_says(&error("[{\"a\": 1}]\n"), "bad-json", &["JSON array", "jq"]);
+    assert_says(&error("[1]\n"), "bad-json", &["line 1", "a number instead of an object"]);
     assert_says(&error("{\"a\": 1}\n{\"a\": [1]}\n{\"a\": {\"b\": 1}}\n"), "mixed-types", &["b.jsonl"]);
     assert_says(&error(""), "empty-file", &["is empty"]);
 
@@ -493,7 +501,9 @@ fn damaged_bytes_are_no_panic() {
     let csv = "a,b,c\n1,\"x, \"\"y\"\"\",2013-01-02\n-2.5e3,z,2013-01-02T03:04:05.678+01:00\n,é,true\n";
     let json = "{\"a\": 1, \"b\": [1, {\"c\": null}]}\n{\"a\": \"x\"}\n";
     let table = folder.put("a.csv", csv).csv("a.csv").unwrap();
-    folder.write("a.parquet", SinkFormat::Parquet { compression: "snappy".to_string() }, &table).unwrap();
+    folder
+        .write("a.parquet", SinkFormat::Parquet { compression: "snappy".to_string(), row_group_rows: None }, &table)
+        .unwrap();
     let parquet = std::fs::read(folder.dir.path().join("a.parquet")).unwrap();
     // Knuth's linear congruential generator: the same files every time.
     let mut seed = 7u64;
@@ -505,7 +515,7 @@ fn damaged_bytes_are_no_panic() {
         for (name, content, format) in [
             ("m.csv", csv.as_bytes(), Format::Csv(CsvOptions::default())),
             ("m.jsonl", json.as_bytes(), Format::JsonLines),
-            ("m.parquet", &parquet, Format::Parquet),
+            ("m.parquet", &parquet, Format::Parquet(ParquetOptions::default())),
         ] {
             let mut bytes = content.to_vec();
             for _ in 0..1 + round % 3 {

@@ -1,4 +1,4 @@
-//! Types of JSON lines without values: one pass over the bytes of a piece.
+//! Types of JSON objects without values: one pass over the bytes of a piece.
 //!
 //! The scan is sure or it gives up. It gives up at whatever is an error, at a field that an object has twice, at deep
 //! nesting and at numbers beyond the range of a float. `serde_json` reads such a piece again and has the message.
@@ -11,10 +11,10 @@ const DEEP: usize = 100;
 const INTEGER: usize = 18;
 const FINITE: usize = 200;
 
-/// The fields of all objects of a text of whole lines, one object in each; `None` if the scan gave up.
-pub(super) fn scan(text: &[u8]) -> Option<Fields> {
+/// The fields of all objects of a text; `None` if the scan gave up. With `LINES` there is one object in each line, and none is longer.
+pub(super) fn scan<const LINES: bool>(text: &[u8]) -> Option<Fields> {
     let mut fields = Fields::default();
-    let mut scan = Scan { text, at: 0 };
+    let mut scan = Scan::<LINES> { text, at: 0 };
     loop {
         while matches!(scan.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             scan.at += 1;
@@ -25,27 +25,27 @@ pub(super) fn scan(text: &[u8]) -> Option<Fields> {
             Some(_) => return None,
         }
         scan.space();
-        if !matches!(scan.peek(), None | Some(b'\n')) {
+        if LINES && !matches!(scan.peek(), None | Some(b'\n')) {
             return None;
         }
     }
 }
 
-struct Scan<'a> {
+struct Scan<'a, const LINES: bool> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Scan<'_> {
+impl<const LINES: bool> Scan<'_, LINES> {
     #[inline]
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    /// Skips the white space that can stand within a line.
+    /// Skips the white space that can stand within an object.
     #[inline]
     fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r')) {
+        while self.peek().is_some_and(|b| matches!(b, b' ' | b'\t' | b'\r') || (!LINES && b == b'\n')) {
             self.at += 1;
         }
     }
@@ -64,7 +64,7 @@ impl Scan<'_> {
             return None;
         }
         self.at += 1;
-        let before = fields.begin();
+        fields.begin();
         let mut expected = 0;
         let mut token = self.token()?;
         if token == b'}' {
@@ -93,7 +93,6 @@ impl Scan<'_> {
                 _ => return None,
             }
         }
-        fields.end(before);
         Some(())
     }
 
@@ -260,12 +259,23 @@ impl Scan<'_> {
                 return None;
             }
         }
-        // Zero with a sign is a float.
-        let small = || match digits {
-            ..=INTEGER => !(negative && zero),
-            _ => std::str::from_utf8(&self.text[start..self.at]).is_ok_and(|n| n.parse::<i64>().is_ok()),
-        };
-        Some(if integer && small() { Scalars::INTEGER } else { Scalars::FLOAT })
+        if !integer || (negative && zero) {
+            // Zero with a sign is a float.
+            return Some(Scalars::FLOAT);
+        }
+        Some(match (digits, negative) {
+            (..=INTEGER, false) => Scalars::INTEGER,
+            (..=INTEGER, true) => Scalars::NEGATIVE,
+            (_, negative) => {
+                let number = std::str::from_utf8(&self.text[start..self.at]).ok()?;
+                match (number.parse::<i64>().is_ok(), number.parse::<u64>().is_ok()) {
+                    (true, _) if negative => Scalars::NEGATIVE,
+                    (true, _) => Scalars::INTEGER,
+                    (false, true) => Scalars::UNSIGNED,
+                    (false, false) => Scalars::HUGE,
+                }
+            }
+        })
     }
 }
 

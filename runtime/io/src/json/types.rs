@@ -1,13 +1,15 @@
 //! Types of JSON values: a join semilattice, so that types of pieces merge to the types of the file.
 //!
 //! The rules are those of `arrow_json::reader::infer_json_schema`: integers and floats are floats, other mixed scalars are
-//! strings, a scalar with a list is a list.
+//! strings, a scalar with a list is a list. Integers that no integer type holds are strings, and not rounded, unless there are
+//! floats. Fields come in the order of the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields as ArrowFields, Schema};
-use serde_json::Value;
+
+use super::value::Value;
 
 /// Objects with more fields than this find them by a hash table.
 const FEW: usize = 16;
@@ -34,13 +36,24 @@ impl Scalars {
     pub const INTEGER: Scalars = Scalars(2);
     pub const FLOAT: Scalars = Scalars(4);
     pub const STRING: Scalars = Scalars(8);
+    /// A negative integer.
+    pub const NEGATIVE: Scalars = Scalars(16 | Scalars::INTEGER.0);
+    /// An integer beyond 63 bits that 64 bits without sign hold.
+    pub const UNSIGNED: Scalars = Scalars(32 | Scalars::INTEGER.0);
+    /// An integer beyond 64 bits.
+    pub const HUGE: Scalars = Scalars(64 | Scalars::INTEGER.0);
 
     fn data_type(self) -> DataType {
-        match self {
-            Scalars::BOOLEAN => DataType::Boolean,
-            Scalars::INTEGER => DataType::Int64,
-            Scalars(bits) if bits & !(Scalars::INTEGER.0 | Scalars::FLOAT.0) == 0 && bits != 0 => DataType::Float64,
-            _ => DataType::Utf8,
+        const INTEGERS: u8 = Scalars::NEGATIVE.0 | Scalars::UNSIGNED.0 | Scalars::HUGE.0;
+        let has = |some: Scalars| self.0 & some.0 == some.0;
+        match self.0 {
+            0 => DataType::Utf8,
+            bits if bits == Scalars::BOOLEAN.0 => DataType::Boolean,
+            bits if bits & !(INTEGERS | Scalars::FLOAT.0) != 0 => DataType::Utf8,
+            _ if has(Scalars::FLOAT) => DataType::Float64,
+            _ if has(Scalars::HUGE) || (has(Scalars::UNSIGNED) && has(Scalars::NEGATIVE)) => DataType::Utf8,
+            _ if has(Scalars::UNSIGNED) => DataType::UInt64,
+            _ => DataType::Int64,
         }
     }
 }
@@ -157,11 +170,11 @@ impl Kind {
     fn add(&mut self, value: &Value) -> Result<(), MixedTypes> {
         let scalar = match value {
             Value::Null => return Ok(()),
-            Value::Object(map) => {
+            Value::Object(members) => {
                 let before = self.name();
                 let fields =
                     self.object().ok_or_else(|| MixedTypes::new(format!("is an object here, and {before} before")));
-                return fields?.add(map);
+                return fields?.add(members);
             }
             Value::Array(elements) => {
                 // Of the elements alone, so that the order of lines makes no difference.
@@ -180,10 +193,7 @@ impl Kind {
                 }
                 return self.merge(&Kind::List(Box::new(inner)));
             }
-            Value::Bool(_) => Scalars::BOOLEAN,
-            Value::Number(number) if number.is_i64() => Scalars::INTEGER,
-            Value::Number(_) => Scalars::FLOAT,
-            Value::String(_) => Scalars::STRING,
+            Value::Scalar(scalar) => *scalar,
         };
         match self.scalar(scalar) {
             true => Ok(()),
@@ -227,7 +237,7 @@ impl Shape {
     }
 }
 
-/// The fields of objects: in the order of the lines that have them first, those of one line by name.
+/// The fields of objects in the order in which they come first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     list: Vec<Member>,
@@ -263,18 +273,9 @@ impl Fields {
         self.list.iter().map(|m| Field::new(&m.name, m.kind.data_type(), true)).collect()
     }
 
-    /// Begins an object of a file. Returns how many fields there are before it.
-    pub fn begin(&mut self) -> usize {
+    /// Begins an object of a file.
+    pub fn begin(&mut self) {
         self.objects += 1;
-        self.list.len()
-    }
-
-    /// Ends an object that began with `before` fields.
-    pub fn end(&mut self, before: usize) {
-        if self.list.len() > before {
-            self.list[before..].sort_by(|a, b| a.name.cmp(&b.name));
-            self.number(before);
-        }
     }
 
     /// Brings the index up to date from a position on.
@@ -336,13 +337,12 @@ impl Fields {
     }
 
     /// Adds an object. An error leaves some of it added.
-    pub fn add(&mut self, object: &serde_json::Map<String, Value>) -> Result<(), MixedTypes> {
-        let before = self.begin();
-        for (name, value) in object {
+    pub fn add(&mut self, members: &[(String, Value)]) -> Result<(), MixedTypes> {
+        self.begin();
+        for (name, value) in members {
             let position = self.position(name);
             self.list[position].kind.add(value).map_err(|e| e.under(name))?;
         }
-        self.end(before);
         Ok(())
     }
 }

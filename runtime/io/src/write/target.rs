@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onrush_frame::TaskHandle;
+use onrush_places::Places;
 use onrush_wire::{Class, Diagnostic};
 use rustix::fs::FallocateFlags;
 
@@ -32,6 +34,10 @@ pub(super) struct Target {
     file: PathBuf,
     /// Of the file that is there already.
     existing: Option<Metadata>,
+    /// The address to which the complete file is sent. The file here is then removed.
+    upload: Option<String>,
+    /// Whether the file is part of a folder, which waits for the disk once.
+    pub is_part: bool,
 }
 
 /// A file in the folder of the target, which replaces the target after it is complete. If it is dropped before, it is removed.
@@ -44,6 +50,9 @@ impl Target {
     /// # Errors
     /// A missing folder, a path that exists and is not a regular file, a file that may not be written.
     pub fn open(given: &str, folder: &str) -> Result<Target, Diagnostic> {
+        if onrush_places::is_place(given) {
+            return Target::elsewhere(given);
+        }
         let named = paths::absolute(given, folder);
         if given.trim().is_empty() {
             return Err(Diagnostic::error(Class::Plan, "no-file", "the file name is empty")
@@ -78,7 +87,23 @@ impl Target {
             OpenOptions::new().write(true).open(&file).map_err(|e| io_diagnostic("written", &named, &e))?;
         }
         no_folder(&named, &file)?;
-        Ok(Target { named, file, existing })
+        Ok(Target { named, file, existing, upload: None, is_part: false })
+    }
+
+    /// A file in another place: written to the cache folder first.
+    fn elsewhere(address: &str) -> Result<Target, Diagnostic> {
+        Places::of_process().check_writable(address)?;
+        let named = PathBuf::from(address);
+        if address.ends_with('/') || named.file_name().is_none() {
+            let message = format!("`{address}` is a folder, not a file");
+            return Err(Diagnostic::error(Class::Data, "is-a-folder", message)
+                .help(format!("name a file in it, such as \"{}/out.parquet\"", address.trim_end_matches('/'))));
+        }
+        let folder = onrush_wire::paths::cache_dir().join("uploads");
+        onrush_wire::paths::private_dir(&folder).map_err(|e| io_diagnostic("made", &folder, &e))?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let file = folder.join(format!("{}.{number}.{}", std::process::id(), paths::short(&named)));
+        Ok(Target { named, file, existing: None, upload: Some(address.to_string()), is_part: false })
     }
 
     /// Creates a temporary file in the folder of the target.
@@ -117,10 +142,15 @@ impl Target {
     }
 
     /// Gives the complete file the name, mode and owner of the target.
-    pub fn replace(&self, mut temporary: Temporary, file: &File) -> Result<u64, Diagnostic> {
+    pub fn replace(&self, mut temporary: Temporary, file: &File, task: &TaskHandle) -> Result<u64, Diagnostic> {
         let failed = |e: io::Error| io_diagnostic("written", &self.named, &e);
-        file.sync_all().map_err(failed)?;
+        if !self.is_part {
+            file.sync_all().map_err(failed)?;
+        }
         let written = file.metadata().map_err(failed)?;
+        if let Some(address) = &self.upload {
+            return Places::of_process().put(address, &temporary.path, task).map(|()| written.len());
+        }
         if let Some(existing) = &self.existing {
             if (existing.uid(), existing.gid()) != (written.uid(), written.gid())
                 && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err()
@@ -197,7 +227,7 @@ fn special(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-fn no_folder(named: &Path, file: &Path) -> Result<(), Diagnostic> {
+pub(super) fn no_folder(named: &Path, file: &Path) -> Result<(), Diagnostic> {
     match file.parent() {
         Some(parent) if !parent.is_dir() => {
             let existing = parent.ancestors().find(|a| a.is_dir()).unwrap_or(Path::new("/"));

@@ -1,0 +1,209 @@
+//! Files of typed formats that come as Arrow batches and are read whole: Arrow IPC, Avro, ORC. Each format is a [`Binary`];
+//! the rest is the same for all.
+
+use std::fs::File;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch, RecordBatchOptions};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use onrush_frame::{Table, TaskHandle};
+use onrush_wire::{Class, Diagnostic};
+
+use crate::cache::{FileState, io_diagnostic};
+use crate::columns::{self, held_schema};
+use crate::magic::{self, FileKind, HEAD};
+use crate::memory::Reservation;
+use crate::pieces::Division;
+
+/// A format.
+pub(crate) struct Binary {
+    /// With its article: `an ORC file`.
+    pub name: &'static str,
+    pub kinds: &'static [FileKind],
+    /// Opens a file, whose first bytes are those of the format. A panic of it is caught.
+    pub open: fn(&FileState, &Reservation<'_>) -> Result<Opened, Diagnostic>,
+}
+
+/// A file that was opened.
+pub(crate) struct Opened {
+    pub schema: SchemaRef,
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
+}
+
+/// Reads files of the same columns one below the other.
+pub(crate) fn read(
+    format: &Binary,
+    files: &[FileState],
+    division: Division,
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<Table, Diagnostic> {
+    let tables = division.run(files, task, |file| {
+        check_kind(&file.path, format.name, format.kinds)?;
+        guarded(&file.path, format.name, || one(format, file, division.chunk, taken, task))
+    });
+    let tables = tables.into_iter().collect::<Result<Vec<_>, Diagnostic>>()?;
+    let schemas: Vec<_> =
+        files.iter().zip(&tables).map(|(file, table)| (file.path.as_path(), table.schema().as_ref())).collect();
+    let schema = columns::of_all(&schemas, false)?;
+    let mut batches = Vec::new();
+    for (file, table) in files.iter().zip(&tables) {
+        for batch in table.batches() {
+            let batch = columns::with_schema(batch, &schema);
+            batches.push(batch.map_err(|e| damaged(&file.path, format.name, &e.to_string()))?);
+        }
+    }
+    Ok(Table::new(schema, batches))
+}
+
+/// Reads a file into batches of `chunk` rows.
+fn one(
+    format: &Binary,
+    file: &FileState,
+    chunk: usize,
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<Table, Diagnostic> {
+    let failed = |e: ArrowError| damaged(&file.path, format.name, &e.to_string());
+    let opened = (format.open)(file, taken)?;
+    let table = assembled(opened, &file.path, &failed, chunk, taken, task)?;
+    task.add_bytes(file.bytes);
+    Ok(table)
+}
+
+/// Puts batches together into batches of `chunk` rows, in the layout in which columns are held.
+pub(crate) fn assembled(
+    opened: Opened,
+    path: &Path,
+    failed: &dyn Fn(ArrowError) -> Diagnostic,
+    chunk: usize,
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<Table, Diagnostic> {
+    let schema = Arc::new(held_schema(&opened.schema));
+    let mut batches = Vec::new();
+    // Rows that do not fill a batch yet.
+    let mut parts: Vec<RecordBatch> = Vec::new();
+    let mut rows = 0;
+    for batch in opened.batches {
+        task.check()?;
+        let mut batch = laid_out(&batch.map_err(failed)?, &schema).map_err(failed)?;
+        taken.take(path, bytes(&batch))?;
+        task.add_rows(batch.num_rows() as u64);
+        while rows + batch.num_rows() >= chunk {
+            let missing = chunk - rows;
+            parts.push(batch.slice(0, missing));
+            batch = batch.slice(missing, batch.num_rows() - missing);
+            batches.push(whole(&mut parts, &schema, path, taken)?);
+            rows = 0;
+        }
+        if batch.num_rows() > 0 {
+            rows += batch.num_rows();
+            parts.push(batch);
+        }
+    }
+    if !parts.is_empty() {
+        batches.push(whole(&mut parts, &schema, path, taken)?);
+    }
+    Ok(Table::new(schema, batches))
+}
+
+/// The parts of a batch as one batch.
+fn whole(
+    parts: &mut Vec<RecordBatch>,
+    schema: &SchemaRef,
+    path: &Path,
+    taken: &Reservation<'_>,
+) -> Result<RecordBatch, Diagnostic> {
+    let parts = std::mem::take(parts);
+    if let [one] = parts.as_slice() {
+        return Ok(one.clone());
+    }
+    let before: u64 = parts.iter().map(bytes).sum();
+    taken.take(path, before)?;
+    let batch = concat_batches(schema, &parts)
+        .map_err(|e| Diagnostic::error(Class::Internal, "internal", format!("batches do not fit together: {e}")))?;
+    drop(parts);
+    taken.give_back(before);
+    Ok(batch)
+}
+
+/// Bytes of the rows alone.
+fn bytes(batch: &RecordBatch) -> u64 {
+    batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0) as u64).sum()
+}
+
+/// The columns of a batch by position, in the layout of `schema`.
+fn laid_out(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    if batch.num_columns() != schema.fields().len() {
+        return Err(ArrowError::SchemaError("a batch has other columns than the file".to_string()));
+    }
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+        if column.data_type() == field.data_type() { Ok(Arc::clone(column)) } else { cast(column, field.data_type()) }
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)
+}
+
+/// Fails unless a file starts as one of `kinds` does. The error says what the file is.
+pub(crate) fn check_kind(path: &Path, name: &str, kinds: &[FileKind]) -> Result<FileKind, Diagnostic> {
+    let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
+    let mut head = Vec::with_capacity(HEAD);
+    File::open(path).map_err(failed)?.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    if head.is_empty() {
+        return Err(Diagnostic::error(Class::Data, "empty-file", format!("`{}` is empty", path.display()))
+            .help("check that it was written to its end"));
+    }
+    match magic::kind_of(&head) {
+        Some(kind) if kinds.contains(&kind) => Ok(kind),
+        Some(kind) => Err(Diagnostic::error(
+            Class::Data,
+            "wrong-format",
+            format!("`{}` is not {name}: it is {}", path.display(), kind.name()),
+        )
+        .help(kind.help())),
+        None => {
+            let error = Diagnostic::error(
+                Class::Data,
+                "wrong-format",
+                format!("`{}` is not {name}: its first bytes are others", path.display()),
+            );
+            Err(match text_reader(path, &head) {
+                Some(reader) => error.help(format!("if it is text: read it with `{reader}`")),
+                None => error.help("check how it was made and whether it was copied whole"),
+            })
+        }
+    }
+}
+
+/// The reader of a text file, by its name and first character.
+fn text_reader(path: &Path, head: &[u8]) -> Option<&'static str> {
+    let name = path.to_string_lossy().to_lowercase();
+    if name.contains(".json") || name.contains(".ndjson") || head.trim_ascii_start().starts_with(b"{") {
+        return Some("read_json");
+    }
+    let is_text = !head.iter().any(|byte| *byte < b' ' && !b"\t\r\n".contains(byte));
+    (name.contains(".csv") || name.ends_with(".tsv") || name.ends_with(".txt") || is_text).then_some("read_csv")
+}
+
+/// Runs a decoder. Decoders trust the inner structure of a file and panic where that is damaged.
+pub(crate) fn guarded<T>(
+    path: &Path,
+    name: &str,
+    work: impl FnOnce() -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(damaged(path, name, "its inner structure makes no sense")))
+}
+
+/// The error of a file that starts as the format does and cannot be read to its end.
+pub(crate) fn damaged(path: &Path, name: &str, why: &str) -> Diagnostic {
+    Diagnostic::error(Class::Data, "damaged-file", format!("`{}` is {name} and cannot be read: {why}", path.display()))
+        .help("if it was cut off or damaged on the way, write or fetch it again")
+}

@@ -1,0 +1,144 @@
+//! Columns of files of typed formats: the layout in memory, and one schema for several files.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{can_cast_types, cast};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use onrush_frame::dtype_to_wire;
+use onrush_wire::{Class, Diagnostic};
+
+/// The layout in which a column of an Arrow type is held: strings and bytes as views, values of dictionaries and of runs
+/// without their encoding, here and inside of lists and structs.
+pub(crate) fn held(dtype: &DataType) -> DataType {
+    let inner = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(held(field.data_type())));
+    let wanted = match dtype {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Dictionary(_, values) => held(values),
+        DataType::RunEndEncoded(_, values) => held(values.data_type()),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => DataType::List(inner(item)),
+        other => other.clone(),
+    };
+    if can_cast_types(dtype, &wanted) { wanted } else { dtype.clone() }
+}
+
+/// A schema in the layout of [`held`], without metadata: that of pandas is of no use here and makes equal schemas differ.
+pub(crate) fn held_schema(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|f| Field::new(f.name(), held(f.data_type()), f.is_nullable()));
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// The rows of a batch with the columns of `schema`, by name and cast; a column that is missing is null.
+pub(crate) fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let column = |field: &FieldRef| -> Result<ArrayRef, ArrowError> {
+        match batch.column_by_name(field.name()) {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(column) if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
+            Some(column) => cast(column, field.data_type()),
+        }
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)
+}
+
+/// The columns that all files have, in the order of the first file; a column that can be null in one file can be null in
+/// all. With `union`, a column of any file, in the order in which they come first; it can be null if a file lacks it.
+///
+/// # Errors
+/// Another column, or a column of another type, which names the file. Two columns of one name.
+pub(crate) fn of_all(files: &[(&Path, &Schema)], union: bool) -> Result<SchemaRef, Diagnostic> {
+    let (first, schema) = files[0];
+    let plain = |f: &FieldRef| Field::new(f.name(), f.data_type().clone(), f.is_nullable());
+    let mut fields: Vec<Field> = schema.fields().iter().map(plain).collect();
+    for (path, schema) in files {
+        let mut names = HashSet::new();
+        if let Some(twice) = schema.fields().iter().find(|f| !names.insert(f.name())) {
+            return Err(Diagnostic::error(
+                Class::Data,
+                "duplicate-column",
+                format!("`{}` has more than one column named `{}`", path.display(), twice.name()),
+            ));
+        }
+    }
+    let differs = |path: &Path, what: String, help: &str| {
+        let message = format!("`{}` does not have the columns of `{}`: {what}", path.display(), first.display());
+        Diagnostic::error(Class::Data, "different-columns", message).help(help)
+    };
+    const MISSING: &str = "to read what is missing as null: parquet().union_by_name().read(..); files of other formats \
+                           are put together with `concat_diagonal`";
+    const TYPES: &str = "read the files one by one, cast or select columns, and put them together with `concat`";
+    for (path, other) in &files[1..] {
+        for extra in other.fields().iter().filter(|f| !fields.iter().any(|o| o.name() == f.name())).collect::<Vec<_>>()
+        {
+            if !union {
+                return Err(differs(path, format!("its column `{}` is not in the first", extra.name()), MISSING));
+            }
+            fields.push(plain(extra).with_nullable(true));
+        }
+        for field in &mut fields {
+            match other.field_with_name(field.name()) {
+                Err(_) if union => *field = field.clone().with_nullable(true),
+                Err(_) => return Err(differs(path, format!("it has no column `{}`", field.name()), MISSING)),
+                Ok(same) if same.data_type() == field.data_type() => {
+                    *field = field.clone().with_nullable(field.is_nullable() || same.is_nullable());
+                }
+                // A column of nulls has the type of the other files.
+                Ok(same) if union && same.data_type() == &DataType::Null => {
+                    *field = field.clone().with_nullable(true);
+                }
+                Ok(same) if union && field.data_type() == &DataType::Null => {
+                    *field = field.clone().with_data_type(same.data_type().clone()).with_nullable(true);
+                }
+                Ok(same) => {
+                    let (there, here) = (dtype_to_wire(same.data_type()), dtype_to_wire(field.data_type()));
+                    let what = format!("its column `{}` is {there}, not {here}", field.name());
+                    return Err(differs(path, what, TYPES));
+                }
+            }
+        }
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The chosen columns of a schema in their order; all of them if none is chosen.
+///
+/// # Errors
+/// A name that the schema lacks.
+pub(crate) fn chosen(schema: &SchemaRef, names: &[String], path: &Path) -> Result<SchemaRef, Diagnostic> {
+    if names.is_empty() {
+        return Ok(Arc::clone(schema));
+    }
+    let position = |name: &String| {
+        schema.index_of(name).map_err(|_| {
+            let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            unknown(name, &names, path)
+        })
+    };
+    let positions = names.iter().map(position).collect::<Result<Vec<_>, _>>()?;
+    let fields: Vec<FieldRef> = positions.iter().map(|i| Arc::clone(&schema.fields()[*i])).collect();
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The error of a name that is not among the columns.
+pub(crate) fn unknown(name: &str, names: &[&str], path: &Path) -> Diagnostic {
+    let error =
+        Diagnostic::error(Class::Plan, "unknown-column", format!("`{}` has no column `{name}`", path.display()));
+    let near = names.iter().map(|n| (strsim::jaro_winkler(&n.to_lowercase(), &name.to_lowercase()), n));
+    match near.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, near)) => error.help(format!("did you mean `{near}`?")),
+        None => {
+            let list = names.iter().take(20).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            error.help(format!("its columns are {list}{}", if names.len() > 20 { ", ..." } else { "" }))
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Compressed files, and files that are no text at all, by their first bytes; the name of a file says nothing.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use onrush_frame::TaskHandle;
+use onrush_wire::limits::size;
+use onrush_wire::{Class, Diagnostic};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::memory::Reservation;
+
+/// Unpacked at a time, so that a stop is noticed.
+const STEP: usize = 8 << 20;
+/// The most an unpacked file can be larger than the packed one: tables of text are 3 to 30 times as large, and gzip ends at about
+/// 1,000 times.
+const RATIO: usize = 200;
+/// Bytes that are unpacked whatever the packed file's size.
+const MOST_UNPACKED: usize = 256 << 20;
+/// Files of an archive that an error lists.
+const LISTED: usize = 10;
+
+/// The compression of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Gzip,
+    Zstd,
+    Bzip2,
+    Zip,
+}
+
+impl Packing {
+    fn of(bytes: &[u8]) -> Option<Packing> {
+        match bytes {
+            [0x1f, 0x8b, ..] => Some(Packing::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
+            // The magic bytes of the file and of its first block, or of its end.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, ..] => Some(Packing::Bzip2),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Packing::Zip),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip file",
+            Packing::Zstd => "zstd file",
+            Packing::Bzip2 => "bzip2 file",
+            Packing::Zip => "zip archive",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gunzip",
+            Packing::Zstd => "unzstd",
+            Packing::Bzip2 => "bunzip2",
+            Packing::Zip => "unzip",
+        }
+    }
+}
+
+/// The text of a compressed file; `None` if it is not compressed. The bytes count as taken.
+///
+/// # Errors
+/// A damaged file, an archive of several files or none, a text that is too large.
+pub(super) fn unpacked(
+    path: &Path,
+    packed: &[u8],
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<Option<Vec<u8>>, Diagnostic> {
+    let Some(packing) = Packing::of(packed) else { return Ok(None) };
+    let all = |reader: &mut dyn Read| read_all(path, packing, packed.len(), reader, taken, task);
+    let failed = |e: std::io::Error| damaged(path, packing, &e.to_string());
+    match packing {
+        Packing::Gzip => all(&mut flate2::read::MultiGzDecoder::new(packed)),
+        Packing::Zstd => all(&mut zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?),
+        Packing::Bzip2 => all(&mut bzip2::bufread::MultiBzDecoder::new(packed)),
+        Packing::Zip => {
+            // A workbook is a zip archive, too.
+            if let Some(error) = office(path, packed) {
+                return Err(error);
+            }
+            let mut archive = ZipArchive::new(Cursor::new(packed)).map_err(|e| zip_error(path, &e))?;
+            let index = only_file(path, &mut archive)?;
+            all(&mut archive.by_index(index).map_err(|e| zip_error(path, &e))?)
+        }
+    }
+    .map(Some)
+}
+
+fn read_all(
+    path: &Path,
+    packing: Packing,
+    packed: usize,
+    reader: &mut dyn Read,
+    taken: &Reservation<'_>,
+    task: &TaskHandle,
+) -> Result<Vec<u8>, Diagnostic> {
+    let mut plain: Vec<u8> = Vec::new();
+    let most = MOST_UNPACKED.max(packed.saturating_mul(RATIO));
+    loop {
+        task.check()?;
+        // By what a vector grows anyway, so that what is taken is what is there.
+        let room = STEP.max(plain.len() / 2);
+        taken.take(path, room as u64)?;
+        plain.try_reserve_exact(room).map_err(|e| {
+            let message = format!("`{}` unpacks to more than {}: {e}", path.display(), size(plain.len() as u64));
+            Diagnostic::error(Class::Resources, "out-of-memory", message)
+        })?;
+        let before = plain.len();
+        let got = reader.take(room as u64).read_to_end(&mut plain);
+        got.map_err(|e| damaged(path, packing, &e.to_string()))?;
+        if plain.len() > most {
+            return Err(Diagnostic::error(
+                Class::Data,
+                "unpacks-too-large",
+                format!(
+                    "`{}` has {} and unpacks to more than {}: more than {RATIO} times as much is not read",
+                    path.display(),
+                    size(packed as u64),
+                    size(most as u64)
+                ),
+            )
+            .help(format!("if the file is what you expect, unpack it first (`{}`) and read that", packing.program())));
+        }
+        if plain.len() - before < room {
+            return Ok(plain);
+        }
+    }
+}
+
+fn damaged(path: &Path, packing: Packing, why: &str) -> Diagnostic {
+    Diagnostic::error(
+        Class::Data,
+        "damaged-file",
+        format!("`{}` is not a complete {}: {why}", path.display(), packing.name()),
+    )
+    .help("the file was cut off or damaged on the way: fetch it again")
+}
+
+fn zip_error(path: &Path, error: &ZipError) -> Diagnostic {
+    match error {
+        ZipError::UnsupportedArchive(_) | ZipError::CompressionMethodNotSupported(_) => Diagnostic::error(
+            Class::Data,
+            "unsupported-archive",
+            format!("`{}` is a zip archive that cannot be read: {error}", path.display()),
+        )
+        .help("unpack it first (`unzip`) and read the file"),
+        other => damaged(path, Packing::Zip, &other.to_string()),
+    }
+}
+
+/// The index of the one file in an archive. Folders, and what macOS adds, do not count.
+fn only_file(path: &Path, archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<usize, Diagnostic> {
+    let mut files: Vec<(usize, String)> = Vec::new();
+    for index in 0..archive.len() {
+        let name = match archive.name_for_index(index) {
+            Some(Ok(name)) => name.into_owned(),
+            _ => format!("file {}", index + 1),
+        };
+        let hidden = name.starts_with("__MACOSX/") || name.rsplit('/').next().is_some_and(|n| n.starts_with('.'));
+        if !name.ends_with('/') && !hidden {
+            files.push((index, name));
+        }
+    }
+    if let [(index, _)] = files.as_slice() {
+        return Ok(*index);
+    }
+    if files.is_empty() {
+        let message = format!("the zip archive `{}` holds no file", path.display());
+        return Err(Diagnostic::error(Class::Data, "empty-file", message).help("check that it was written to its end"));
+    }
+    let listed = files.iter().take(LISTED).map(|(_, name)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let more = files.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(Diagnostic::error(
+        Class::Data,
+        "several-files",
+        format!(
+            "the zip archive `{}` holds {} files, and one can be read: {listed}{more}",
+            path.display(),
+            files.len()
+        ),
+    )
+    .help("unpack it (`unzip`) and read the files that you need, with `*` in the path for several"))
+}
+
+/// The error for a zip archive that is a workbook or another document.
+fn office(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    let head = &bytes[..bytes.len().min(4096)];
+    let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
+    let what = if has(b"opendocument.spreadsheet") {
+        "an OpenDocument spreadsheet"
+    } else if has(b"xl/") || (has(b"[Content_Types].xml") && !has(b"word/") && !has(b"ppt/")) {
+        "an Excel file"
+    } else {
+        return None;
+    };
+    Some(not_text(path, what, "read it with `read_excel`"))
+}
+
+fn not_text(path: &Path, what: &str, help: &str) -> Diagnostic {
+    Diagnostic::error(Class::Data, "not-text", format!("`{}` is {what}, not a text file", path.display())).help(help)
+}
+
+/// Magic bytes of files that are not text, the name of the kind, and the help.
+const KINDS: &[(&[u8], &str, &str)] = &[
+    (b"PAR1", "a Parquet file", "read it with `read_parquet`"),
+    (b"ARROW1", "an Arrow IPC file (Feather)", "read it with `read_ipc`"),
+    (b"FEA1", "a Feather 1 file", "write it with a newer pandas, or as Parquet"),
+    (b"Obj\x01", "an Avro file", "read it with `read_avro`"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel file of the old kind (xls)", "read it with `read_excel`"),
+    (b"SQLite format 3\0", "a SQLite database", "export the table as CSV or Parquet, and read that"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it as Parquet with the program that made it, and read that"),
+    (b"\x93NUMPY", "a NumPy array", "write it as Parquet or CSV, and read that"),
+    (b"\xfd7zXZ\0", "an xz file", "xz is not read: unpack it first (`unxz`), or compress it with zstd or gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z is not read: unpack it first, or compress it with zstd or gzip"),
+    (
+        b"\x04\x22\x4d\x18",
+        "an LZ4 file",
+        "LZ4 is not read: unpack it first (`unlz4`), or compress it with zstd or gzip",
+    ),
+    (b"Rar!\x1a\x07", "a RAR archive", "RAR is not read: unpack it first, or compress it with zstd or gzip"),
+    (b"%PDF-", "a PDF document", "copy its table into a CSV file, and read that"),
+];
+
+/// The error for a file that is known not to be text.
+pub(super) fn foreign(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    if let Some((_, what, help)) = KINDS.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
+        return Some(not_text(path, what, help));
+    }
+    if bytes.starts_with(b"ORC") && bytes.get(3).is_some_and(|b| !b.is_ascii() || *b < 9) {
+        return Some(not_text(path, "an ORC file", "read it with `read_orc`"));
+    }
+    let head = bytes[..bytes.len().min(256)].trim_ascii_start().to_ascii_lowercase();
+    (head.starts_with(b"<!doctype html") || head.starts_with(b"<html")).then(|| {
+        let help = "an error page may have been saved in place of the file: fetch it again";
+        Diagnostic::error(Class::Data, "not-text", format!("`{}` is an HTML page, not a table", path.display()))
+            .help(help)
+    })
+}
