@@ -1,7 +1,8 @@
 // Graphs as compressed sparse rows: the parameter of all graph kernels, searches in sorted keys, and the passes that make rows.
 //
 // Layout: `offsets` has a u32 for each node and the number of arcs at the end; `targets`, and `weights` where there are any, have a
-// value for each arc. A row is sorted by target, then by edge. A graph has less than 2^32 - 1 arcs. Deterministic.
+// value for each arc. A row is sorted by target, then by edge, but for rows of two joined. A graph has at most 2^32 - 1 - 4,096 nodes and
+// arcs: loops of 32 bits with steps of up to 4,096 do not wrap around. Deterministic.
 
 struct GraphRows {
     const u32* offsets;
@@ -34,13 +35,13 @@ __device__ __forceinline__ u32 graph_source_of(const GraphRows& rows, u32 arc) {
 }
 
 // Sets the completion flag after the words of a loop's state were copied behind it, and makes them zero if `clears` is not. One thread.
-__device__ __forceinline__ void graph_tell(u64* words, u32 count, u32 clears, volatile u64* told) {
+__device__ __forceinline__ void graph_signal(u64* words, u32 count, u32 clears, volatile u64* flag) {
     for (u32 i = 0; i < count; i++) {
-        told[8 + i] = words[i];
+        flag[8 + i] = words[i];
         if (clears != 0) words[i] = 0;
     }
     __threadfence_system();
-    told[0] = 1;
+    flag[0] = 1;
 }
 
 template <class T> __device__ __forceinline__ void graph_fill(T* out, u64 count, T value) {

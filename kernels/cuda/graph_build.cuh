@@ -88,7 +88,8 @@ struct GraphCodedIds {
 template <class T, class N>
 __device__ __forceinline__ void graph_pack(GraphIds<T> sources, GraphIds<T> targets, N of_sources, N of_targets, u64 rows, u32 bits,
                                            u32 undirected, u64* keys) {
-    const u64 none = (1ull << 2 * bits) - 1;
+    // A shift by all 64 bits is undefined.
+    const u64 none = bits == 32 ? ~0ull : (1ull << 2 * bits) - 1;
     for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {
         u64 there = none, back = none;
         if (sources.is_there(row) && targets.is_there(row)) {

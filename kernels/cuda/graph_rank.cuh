@@ -105,7 +105,7 @@ struct GraphPageRank {
     u32 blocks;
     u32 ticket;
 };
-__device__ __forceinline__ u64 graph_fixed(f64 x) { return (u64)(x * 1152921504606846976.0); }
+__device__ __forceinline__ u64 graph_fixed(f64 x) { return (u64)rint(x * 1152921504606846976.0); }
 __device__ __forceinline__ f64 graph_of_fixed(u64 x) { return (f64)x * (1.0 / 1152921504606846976.0); }
 
 // A vector with a value for each node, or one value for all.

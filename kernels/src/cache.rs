@@ -17,6 +17,8 @@ pub struct CacheStatistics {
     pub from_memory: u64,
     /// Time spent in the compiler.
     pub compiling: Duration,
+    /// Programs that were compiled a second time, after a quick compilation.
+    pub optimised: u64,
     /// Time spent loading compiled code onto the device.
     pub loading: Duration,
 }

@@ -26,6 +26,9 @@ use crate::scalar::Scalar;
 
 pub use rows::{Bins, Csr, DegreeClasses, InnerRows};
 
+/// Nodes of a graph, and arcs, at most: offsets have 32 bits, and loops of 32 bits step by up to 4,096.
+pub const MOST_ARCS: u32 = u32::MAX - 4096;
+
 /// Threads of a block, where a kernel says nothing else.
 pub const THREADS: u32 = 256;
 
@@ -113,9 +116,9 @@ impl<'a> Kernels<'a> {
 
 const KERNELS: &[Kernel] = &[
     Kernel {
-        name: "tell",
-        parameters: "u64* words, u32 count, u32 clears, volatile u64* told",
-        call: "if (thread_in_grid() == 0) graph_tell(words, count, clears, told)",
+        name: "signal",
+        parameters: "u64* words, u32 count, u32 clears, volatile u64* flag",
+        call: "if (thread_in_grid() == 0) graph_signal(words, count, clears, flag)",
     },
     Kernel { name: "fill_32", parameters: "u32* out, u64 count, u32 value", call: "graph_fill(out, count, value)" },
     Kernel { name: "fill_64", parameters: "u64* out, u64 count, u64 value", call: "graph_fill(out, count, value)" },
@@ -164,7 +167,7 @@ pub const MOST_WORDS: usize = 24;
 ///
 /// # Errors
 /// Those of the device.
-pub fn mailbox(context: &Context) -> Result<CompletionFlag> {
+pub fn completion_flag(context: &Context) -> Result<CompletionFlag> {
     Ok(CompletionFlag::new(context.device(), 8 * MOST_WORDS)?)
 }
 
@@ -175,8 +178,8 @@ pub fn mailbox(context: &Context) -> Result<CompletionFlag> {
 ///
 /// # Panics
 /// If there are more than [`MOST_WORDS`], or more than the buffer has.
-pub fn look<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
-    tell(context, mailbox, words, 0)
+pub fn look<const N: usize>(context: &Context, flag: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
+    signal(context, flag, words, 0)
 }
 
 /// [`look`], and makes the words 0 for the next iteration.
@@ -186,18 +189,18 @@ pub fn look<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: 
 ///
 /// # Panics
 /// As [`look`].
-pub fn look_and_clear<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
-    tell(context, mailbox, words, 1)
+pub fn look_and_clear<const N: usize>(context: &Context, flag: &CompletionFlag, words: &Buffer) -> Result<[u64; N]> {
+    signal(context, flag, words, 1)
 }
 
-fn tell<const N: usize>(context: &Context, mailbox: &CompletionFlag, words: &Buffer, clears: u32) -> Result<[u64; N]> {
+fn signal<const N: usize>(context: &Context, flag: &CompletionFlag, words: &Buffer, clears: u32) -> Result<[u64; N]> {
     assert!(N <= MOST_WORDS && words.bytes() >= 8 * N as u64, "{N} words of {} bytes", words.bytes());
-    mailbox.empty();
-    let arguments = Arguments::new().buffer(words).value(N as u32).value(clears).value(mailbox.address());
-    kernels(context).blocks("tell", 1, 0, arguments)?;
-    mailbox.wait(&context.stream)?;
+    flag.empty();
+    let arguments = Arguments::new().buffer(words).value(N as u32).value(clears).value(flag.address());
+    kernels(context).blocks("signal", 1, 0, arguments)?;
+    flag.wait(&context.stream)?;
     let mut found = [0; N];
-    found.copy_from_slice(&mailbox.copy::<u64>(0, N));
+    found.copy_from_slice(&flag.copy::<u64>(0, N));
     Ok(found)
 }
 

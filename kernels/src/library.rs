@@ -1,11 +1,12 @@
 //! Compiled kernels of one device: from source to a launchable function, through a cache in memory and one on disk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
+use onrush_device::phases::{self, Phase};
 use onrush_device::{CompileOptions, Device, Function, Module, Owner, Source, Stream};
 
 use crate::cache::{CacheStatistics, DiskCache};
@@ -63,7 +64,17 @@ impl Compiling {
 impl Drop for Compiling {
     fn drop(&mut self) {
         COMPILING.fetch_sub(1, Ordering::Relaxed);
+        *lock(&LAST) = Some(Instant::now());
     }
+}
+
+/// When a compiler that somebody waited for last ended.
+static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Whether nobody has waited for a compiler for a while. Code is optimised then.
+fn is_quiet() -> bool {
+    const WHILE: Duration = Duration::from_millis(300);
+    !is_compiling() && lock(&LAST).is_none_or(|last| last.elapsed() > WHILE)
 }
 
 /// Whether a kernel is being compiled.
@@ -102,6 +113,18 @@ struct Inner {
     functions: Mutex<HashMap<u64, Vec<Known>>>,
     statistics: Mutex<CacheStatistics>,
     programs: Mutex<Vec<Program>>,
+    /// Programs whose kernels run as they were compiled quickly.
+    to_optimise: Mutex<ToOptimise>,
+    /// How often kernels were replaced by optimised ones.
+    generation: AtomicU64,
+}
+
+#[derive(Default)]
+struct ToOptimise {
+    programs: VecDeque<(blake3::Hash, Program)>,
+    threads: usize,
+    /// Replaced modules: a stream may still run their kernels.
+    replaced: Vec<Module>,
 }
 
 impl Library {
@@ -115,6 +138,8 @@ impl Library {
                 functions: Mutex::default(),
                 statistics: Mutex::default(),
                 programs: Mutex::default(),
+                to_optimise: Mutex::default(),
+                generation: AtomicU64::new(0),
             }),
         }
     }
@@ -140,10 +165,25 @@ impl Library {
             lock(&self.inner.statistics).from_memory += 1;
             return Ok(known.function.clone());
         }
-        let function = self.module(program)?.function(entry)?;
+        let time = phases::scope(Phase::Compile);
+        let generation = self.generation();
+        let mut function = self.module(program)?.function(entry)?;
+        drop(time);
+        let mut functions = lock(&self.inner.functions);
+        // Another thread may have replaced the module before this function is known here.
+        if self.generation() != generation {
+            drop(functions);
+            function = self.module(program)?.function(entry)?;
+            functions = lock(&self.inner.functions);
+        }
         let known = Known { body: program.body.clone(), entry: entry.to_string(), function: function.clone() };
-        lock(&self.inner.functions).entry(hash).or_default().push(known);
+        functions.entry(hash).or_default().push(known);
         Ok(function)
+    }
+
+    /// Grows when kernels are replaced by optimised ones. Callers that keep functions ask for them again then.
+    pub fn generation(&self) -> u64 {
+        self.inner.generation.load(Ordering::Acquire)
     }
 
     fn module(&self, program: &Program) -> Result<Module> {
@@ -162,13 +202,17 @@ impl Library {
             None => {
                 let begun = Instant::now();
                 let compiling = Compiling::begin();
-                let image = self.device().compile(&source, &program.options)?;
+                let quick = self.device().has_quick_compiler();
+                let image = self.device().compile(&source, &CompileOptions { quick, ..program.options })?;
                 drop(compiling);
                 let mut statistics = lock(&self.inner.statistics);
                 statistics.compiled += 1;
                 statistics.compiling += begun.elapsed();
                 drop(statistics);
-                self.inner.disk.put(&key, &image);
+                match quick {
+                    true => self.optimise_later(key, program),
+                    false => self.inner.disk.put(&key, &image),
+                }
                 image
             }
         };
@@ -178,6 +222,43 @@ impl Library {
         *place = Some(module.clone());
         lock(&self.inner.programs).push(program.clone());
         Ok(module)
+    }
+
+    /// Compiles a program again on another thread, while nobody waits for a compiler.
+    fn optimise_later(&self, key: blake3::Hash, program: &Program) {
+        const PART: usize = 4;
+        const MOST: usize = 8;
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let mut queue = lock(&self.inner.to_optimise);
+        queue.programs.push_back((key, program.clone()));
+        if queue.threads >= (cores / PART).clamp(1, MOST) {
+            return;
+        }
+        let library = Arc::downgrade(&self.inner);
+        let thread = std::thread::Builder::new().name("optimise kernels".to_string());
+        // Without a thread the quick kernels stay.
+        queue.threads += usize::from(thread.spawn(move || optimise_all(&library)).is_ok());
+    }
+
+    /// The quick kernels stay if this fails.
+    fn optimise(&self, key: &blake3::Hash, program: &Program) -> Result<()> {
+        let image = self.device().compile(&program.source(), &program.options)?;
+        self.inner.disk.put(key, &image);
+        let module = self.device().load(&image)?;
+        let place = lock(&self.inner.modules).get(key).map(Arc::clone);
+        let old = place.and_then(|place| lock(&place).replace(module.clone()));
+        let mut functions = lock(&self.inner.functions);
+        for known in functions.get_mut(&quick(&program.body)).into_iter().flatten() {
+            if known.body == program.body {
+                known.function = module.function(&known.entry)?;
+            }
+        }
+        // Under the lock: who adds a function later sees that its module may be the old one.
+        self.inner.generation.fetch_add(1, Ordering::Release);
+        drop(functions);
+        lock(&self.inner.to_optimise).replaced.extend(old);
+        lock(&self.inner.statistics).optimised += 1;
+        Ok(())
     }
 
     /// All inputs that determine the output of the compiler.
@@ -191,6 +272,27 @@ impl Library {
             hasher.update(part.as_bytes());
         }
         Ok(hasher.finalize())
+    }
+}
+
+/// Works until the queue is empty or the library is gone.
+fn optimise_all(library: &Weak<Inner>) {
+    const LOOK: Duration = Duration::from_millis(10);
+    loop {
+        while !is_quiet() {
+            std::thread::sleep(LOOK);
+            if library.strong_count() == 0 {
+                return;
+            }
+        }
+        let Some(inner) = library.upgrade() else { return };
+        let mut queue = lock(&inner.to_optimise);
+        let Some((key, program)) = queue.programs.pop_front() else {
+            queue.threads -= 1;
+            return;
+        };
+        drop(queue);
+        drop(Library { inner }.optimise(&key, &program));
     }
 }
 

@@ -18,9 +18,9 @@ pub fn check(cases: &mut Cases) {
         || "look".into(),
         |context| {
             let words: Vec<u64> = (1..=24).map(|x| x << 40 | x).collect();
-            let (buffer, mailbox) = (context.upload(&words)?, graph::mailbox(context)?);
-            let found = graph::look::<24>(context, &mailbox, &buffer)?;
-            let again = graph::look::<3>(context, &mailbox, &buffer)?;
+            let (buffer, flag) = (context.upload(&words)?, graph::completion_flag(context)?);
+            let found = graph::look::<24>(context, &flag, &buffer)?;
+            let again = graph::look::<3>(context, &flag, &buffer)?;
             context.stream.synchronize()?;
             Ok(same(&found, &words).and_then(|()| same(&again, &words[..3])))
         },

@@ -78,7 +78,7 @@ const WIDE_KERNELS: &[Kernel] = &[
     },
 ];
 
-/// Which way a pass goes.
+/// Direction of a pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Out,
@@ -99,6 +99,8 @@ pub struct PathCounts<'a> {
     values: [Buffer; 2],
     sources: Buffer,
     count: u32,
+    /// The farthest level.
+    depth: u32,
     /// The first word is not 0 once all nodes that are reached are found, the third is the depth.
     pub state: Buffer,
     /// An f64 for each node.
@@ -126,6 +128,7 @@ impl<'a> PathCounts<'a> {
             values: [numbers()?, numbers()?],
             sources: context.allocate(4 * SOURCES as u64)?,
             count: 0,
+            depth: 0,
             state: context.zeros(24)?,
             sums: context.zeros(8 * nodes)?,
         })
@@ -176,19 +179,36 @@ impl<'a> PathCounts<'a> {
         self.kernels.blocks("end_level_", 1, 0, Arguments::new().buffer(&self.state).value(level))
     }
 
-    /// Adds up dependencies from the farthest level, `depth`, to the sources, and adds them to the sums. With `endpoints`
-    /// a path counts for its ends.
+    /// Begins the pass back at the farthest level, `depth`. [`PathCounts::back`] follows for each level from `depth - 1`
+    /// down to 1, then [`PathCounts::end_back`].
     ///
     /// # Errors
     /// Those of the device.
-    pub fn back(&self, depth: u32, endpoints: bool) -> Result<()> {
+    pub fn begin_back(&mut self, depth: u32) -> Result<()> {
+        self.depth = depth;
+        let arguments = Arguments::new().value(self.parameter(self.out, 0)?).value(self.nodes()).value(depth);
+        self.kernels.over("begin_back_", self.nodes() * SOURCES as u64, arguments)
+    }
+
+    /// Adds up the dependencies of the nodes of one level.
+    ///
+    /// # Errors
+    /// Those of the device.
+    ///
+    /// # Panics
+    /// If the level is not below that of [`PathCounts::begin_back`].
+    pub fn back(&self, level: u32) -> Result<()> {
+        assert!(level < self.depth, "level {level} of {}", self.depth);
+        self.pull(self.out, Way::Back, level, (self.depth - level - 1) as usize % 2)
+    }
+
+    /// Adds the dependencies to the sums. With `endpoints` a path counts for its ends.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn end_back(&self, endpoints: bool) -> Result<()> {
         let (nodes, context) = (self.nodes(), self.kernels.context);
         let items = nodes * SOURCES as u64;
-        let arguments = Arguments::new().value(self.parameter(self.out, 0)?).value(nodes).value(depth);
-        self.kernels.over("begin_back_", items, arguments)?;
-        for (step, level) in (1..depth).rev().enumerate() {
-            self.pull(self.out, Way::Back, level, step % 2)?;
-        }
         let reached = context.zeros(8 * SOURCES as u64)?;
         let paths = self.parameter(self.out, 0)?;
         let arguments = Arguments::new().value(paths).value(nodes).buffer(&reached);

@@ -2,7 +2,7 @@
 
 use onrush_device::{Arguments, Buffer};
 
-use super::{Csr, Kernel, Kernels, THREADS};
+use super::{Csr, Kernel, Kernels, MOST_ARCS, THREADS};
 use crate::column::Column;
 use crate::dictionary::{Values, encode};
 use crate::error::{Error, Result};
@@ -111,7 +111,7 @@ struct NumberedIds {
 /// Edges with a null are left out; edge numbers are rows of the columns. Waits for the stream.
 ///
 /// # Errors
-/// If a column has another type, there are 2^32 - 1 arcs or nodes or more, and those of the device.
+/// If a column has another type, there are more than [`MOST_ARCS`] arcs or nodes, and those of the device.
 ///
 /// # Panics
 /// If the columns differ in length or type.
@@ -122,7 +122,7 @@ pub fn build(context: &Context, columns: &EdgeColumns) -> Result<BuiltRows> {
     assert_eq!(sources.scalar, targets.scalar, "ids of different types");
     let keys_of_arcs = if *directed { rows } else { 2 * rows };
     let unsupported = sources.scalar.is_float() || sources.scalar.bytes() > 8;
-    if unsupported || keys_of_arcs >= u64::from(u32::MAX) || weights.is_some_and(|w| w.scalar.bytes() > 8) {
+    if unsupported || keys_of_arcs > u64::from(MOST_ARCS) || weights.is_some_and(|w| w.scalar.bytes() > 8) {
         return Err(Error::Unsupported { algorithm: "the rows of a graph", scalar: sources.scalar.cuda() });
     }
     let weight_type = weights.map_or("f64", |w| w.scalar.cuda());
@@ -130,7 +130,7 @@ pub fn build(context: &Context, columns: &EdgeColumns) -> Result<BuiltRows> {
     let kernels = Kernels::typed(context, &headers::GRAPH_BUILD, THREADS, &types, KERNELS);
     let numbered = number(&kernels, columns)?;
     let bits = 64 - numbered.nodes.leading_zeros();
-    if bits > 32 {
+    if numbered.nodes > u64::from(MOST_ARCS) {
         return Err(Error::TooManyGroups { slots: numbered.nodes });
     }
     let keys = pack(&kernels, columns, &numbered.numbers, bits)?;

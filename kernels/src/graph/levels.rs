@@ -324,7 +324,7 @@ pub fn loops(context: &Context, rows: &Csr) -> Result<u64> {
 }
 
 /// Rows of all arcs of two graphs of the same nodes, those of the first before the others, without weights. Together they
-/// have less than 2^32 - 1 arcs.
+/// have at most [`MOST_ARCS`](super::MOST_ARCS) arcs.
 ///
 /// # Errors
 /// Those of the device.

@@ -67,6 +67,7 @@ pub trait Backend: Send + Sync {
     /// Names the compiler and its version: part of the key of what it makes.
     fn compiler(&self) -> Result<String>;
     fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>>;
+    fn has_quick_compiler(&self) -> bool;
     fn load(&self, image: &[u8]) -> Result<Handle>;
     unsafe fn unload(&self, module: Handle) -> Result<()>;
     unsafe fn function(&self, module: Handle, name: &str) -> Result<Handle>;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Owner, Reservation};
+use crate::phases::{self, Phase};
 use crate::staging::{PIECE, Pinned, SMALL};
 use crate::stream::Stream;
 
@@ -114,6 +115,7 @@ impl Buffer {
 
     /// Copies values to `offset` bytes from the start. The host may reuse `values` at once.
     pub fn write<T: Pod>(&self, offset: u64, values: &[T], stream: &Stream) -> Result<()> {
+        let _time = phases::part(Phase::Upload);
         let device = self.device();
         device.check()?;
         let bytes = size_of_val(values);
@@ -135,6 +137,7 @@ impl Buffer {
 
     /// Waits for the stream and copies values to the host; the range counts values of `T`.
     pub fn read<T: Pod>(&self, range: Range<usize>, stream: &Stream) -> Result<Vec<T>> {
+        let _time = phases::scope(Phase::Readback);
         let device = self.device();
         device.check()?;
         let (offset, bytes) = (range.start * size_of::<T>(), range.len() * size_of::<T>());

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::buffer::Pod;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::phases::{self, Phase};
 use crate::stream::Stream;
 
 /// How long a core looks at the word before it leaves that to the driver.
@@ -35,9 +36,9 @@ impl CompletionFlag {
             return Err(Error::OutOfHostMemory { requested: bytes as u64 });
         }
         device.backend().map_pinned(word.cast(), bytes);
-        let mailbox = CompletionFlag { device: device.clone(), word, room };
-        mailbox.empty();
-        Ok(mailbox)
+        let flag = CompletionFlag { device: device.clone(), word, room };
+        flag.empty();
+        Ok(flag)
     }
 
     /// Where kernels write, the first word as the last thing they do.
@@ -56,6 +57,7 @@ impl CompletionFlag {
     /// # Errors
     /// If the kernel failed.
     pub fn wait(&self, stream: &Stream) -> Result<Option<u64>> {
+        let _time = phases::scope(Phase::Device);
         let begun = Instant::now();
         let mut looks = 0_u32;
         loop {

@@ -518,6 +518,10 @@ impl Backend for Cuda {
         self.nvrtc()?.compile(source, options, &self.properties.architecture)
     }
 
+    fn has_quick_compiler(&self) -> bool {
+        self.nvrtc().is_ok_and(|nvrtc| nvrtc.has_quick_mode())
+    }
+
     fn load(&self, image: &[u8]) -> Result<Handle> {
         self.bind()?;
         // SAFETY: the driver reads the length from the ELF header of the cubin, and copies it.

@@ -220,6 +220,11 @@ impl Device {
         self.inner.backend.compile(source, options)
     }
 
+    /// Whether [`CompileOptions::quick`] makes a difference.
+    pub fn has_quick_compiler(&self) -> bool {
+        self.inner.backend.has_quick_compiler()
+    }
+
     pub fn load(&self, image: &[u8]) -> Result<Module> {
         self.check()?;
         Module::load(self, image)

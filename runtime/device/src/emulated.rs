@@ -41,6 +41,8 @@ pub struct Emulation {
     pub memory_bytes: u64,
     /// After so long without the end of any block, spinning threads are an error.
     pub patience: Duration,
+    /// For tests: kernels run without optimisation until the optimised ones are there, as on a GPU.
+    pub quick: bool,
 }
 
 impl Default for Emulation {
@@ -51,6 +53,7 @@ impl Default for Emulation {
             workers: 0,
             memory_bytes: 4 << 30,
             patience: Duration::from_secs(60),
+            quick: false,
         }
     }
 }
@@ -334,6 +337,10 @@ impl Backend for Emulated {
 
     fn compile(&self, source: &Source, options: &CompileOptions) -> Result<Vec<u8>> {
         self.compiler.compile(source, options, &self.emulation, &self.runtime)
+    }
+
+    fn has_quick_compiler(&self) -> bool {
+        self.emulation.quick
     }
 
     fn load(&self, image: &[u8]) -> Result<Handle> {

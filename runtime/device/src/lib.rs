@@ -16,6 +16,7 @@ mod error;
 mod fault;
 mod ledger;
 mod module;
+pub mod phases;
 mod pinned_copy;
 mod printf_capture;
 mod probe;

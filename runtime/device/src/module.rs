@@ -8,6 +8,7 @@ use crate::backend::Handle;
 use crate::buffer::{Buffer, Pod};
 use crate::device::Device;
 use crate::error::Result;
+use crate::phases::{self, Phase};
 use crate::stream::Stream;
 
 /// CUDA C++ to be compiled: one text, without `#include`. Kernels are `extern "C" __global__`.
@@ -39,6 +40,9 @@ pub struct CompileOptions {
     pub lines: bool,
     /// Registers of a thread at most; 0 leaves it to the compiler.
     pub registers: u32,
+    /// Compile in half of the time, to slower code: for code that runs until the other is there. Ignored by a device
+    /// that does not say [`crate::Device::has_quick_compiler`].
+    pub quick: bool,
 }
 
 /// Loaded code. Clones are the same module.
@@ -160,6 +164,7 @@ impl Function {
         if grid.blocks.contains(&0) {
             return Ok(());
         }
+        let _time = phases::scope(Phase::Device);
         self.allow(grid.dynamic_shared)?;
         let mut addresses = arguments.addresses();
         // SAFETY: as the caller argues; the driver copies the values before it returns.

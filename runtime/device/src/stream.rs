@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::backend::Handle;
 use crate::device::Device;
 use crate::error::Result;
+use crate::phases::{self, Phase};
 
 /// Whose blocks come first where several streams have some that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,7 @@ impl Stream {
 
     /// Blocks until all that was given to this stream is done.
     pub fn synchronize(&self) -> Result<()> {
+        let _time = phases::scope(Phase::Device);
         // SAFETY: the handle is alive as long as `inner`.
         unsafe { self.device().backend().synchronize_stream(self.handle()) }?;
         // Behind the wait: callers let go of what the stream read.
@@ -118,6 +120,7 @@ impl Event {
     }
 
     pub fn synchronize(&self) -> Result<()> {
+        let _time = phases::scope(Phase::Device);
         // SAFETY: the handle is alive.
         unsafe { self.device.backend().synchronize_event(self.handle) }
     }

@@ -378,51 +378,51 @@ fn where_people_learn_shared_memory_is_written_first_and_each_kernel_has_its_own
 }
 
 #[test]
-fn a_kernel_tells_the_host_what_came_of_it() {
-    let text = r#"extern "C" __global__ void tells(volatile unsigned long long* told, unsigned long long value) {
+fn a_kernel_signals_its_result_to_the_host() {
+    let text = r#"extern "C" __global__ void signals(volatile unsigned long long* flag, unsigned long long value) {
         if (blockIdx.x * blockDim.x + threadIdx.x != 70) return;
-        told[1] = value;
+        flag[1] = value;
         __threadfence_system();
-        told[0] = 3;
+        flag[0] = 3;
     }"#;
     for checked in [false, true] {
         let device = device(checked);
         let stream = device.stream().unwrap();
-        let source = Source::new("tells.cu", text, ["tells"]);
+        let source = Source::new("signals.cu", text, ["signals"]);
         let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
-        let mailbox = CompletionFlag::new(&device, 0).unwrap();
-        for (threads, told) in [(128, Some(3)), (64, None)] {
-            mailbox.empty();
-            let arguments = Arguments::new().value(mailbox.address()).value(41_u64);
+        let flag = CompletionFlag::new(&device, 0).unwrap();
+        for (threads, word) in [(128, Some(3)), (64, None)] {
+            flag.empty();
+            let arguments = Arguments::new().value(flag.address()).value(41_u64);
             // SAFETY: the parameters are those of the kernel, and the words are there.
-            unsafe { module.function("tells").unwrap().launch(&Grid::new(1, threads), arguments, &stream).unwrap() };
-            assert_eq!(mailbox.wait(&stream).unwrap(), told);
+            unsafe { module.function("signals").unwrap().launch(&Grid::new(1, threads), arguments, &stream).unwrap() };
+            assert_eq!(flag.wait(&stream).unwrap(), word);
         }
-        assert_eq!(mailbox.value(), 41);
+        assert_eq!(flag.value(), 41);
     }
 }
 
 #[test]
-fn a_kernel_finds_in_the_mailbox_what_the_host_put_there() {
-    let text = r#"extern "C" __global__ void doubles(volatile unsigned long long* told, const unsigned* from, unsigned long long* to) {
+fn a_kernel_finds_in_the_flag_what_the_host_put_there() {
+    let text = r#"extern "C" __global__ void doubles(volatile unsigned long long* flag, const unsigned* from, unsigned long long* to) {
         to[threadIdx.x] = 2ull * from[threadIdx.x];
         __threadfence_system();
         __syncthreads();
-        if (threadIdx.x == 0) told[0] = 1;
+        if (threadIdx.x == 0) flag[0] = 1;
     }"#;
     for checked in [false, true] {
         let device = device(checked);
         let stream = device.stream().unwrap();
         let source = Source::new("doubles.cu", text, ["doubles"]);
         let module = device.load(&device.compile(&source, &CompileOptions::default()).unwrap()).unwrap();
-        let mailbox = CompletionFlag::new(&device, 64 + 12).unwrap();
-        let from = mailbox.put(64, &[1_u32, 20, u32::MAX]);
-        let arguments = Arguments::new().value(mailbox.address()).value(from).value(mailbox.room_address());
+        let flag = CompletionFlag::new(&device, 64 + 12).unwrap();
+        let from = flag.put(64, &[1_u32, 20, u32::MAX]);
+        let arguments = Arguments::new().value(flag.address()).value(from).value(flag.room_address());
         // SAFETY: the parameters are those of the kernel, and there is room for three numbers at each place.
         unsafe { module.function("doubles").unwrap().launch(&Grid::new(1, 3), arguments, &stream).unwrap() };
-        assert_eq!(mailbox.wait(&stream).unwrap(), Some(1));
-        assert_eq!(mailbox.copy::<u64>(0, 3), [2, 40, 8_589_934_590]);
-        assert_eq!(mailbox.copy::<u32>(68, 2), [20, u32::MAX]);
+        assert_eq!(flag.wait(&stream).unwrap(), Some(1));
+        assert_eq!(flag.copy::<u64>(0, 3), [2, 40, 8_589_934_590]);
+        assert_eq!(flag.copy::<u32>(68, 2), [20, u32::MAX]);
     }
 }
 

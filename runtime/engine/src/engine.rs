@@ -2,6 +2,7 @@
 //!
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod files;
 mod graphs;
 mod large;
 mod lending;
@@ -11,6 +12,7 @@ mod physical;
 mod plans;
 mod residents;
 mod run;
+mod sql;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -25,6 +27,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use onrush_device::phases::{self, Phase, Phases};
 use onrush_expr::Lower;
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::error::{diagnose, internal};
@@ -201,16 +204,16 @@ impl Engine {
         let session = session.with_option_extension(UdfHost(Arc::new(hosts)));
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
         let for_device = accelerator.is_some();
-        let state = SessionStateBuilder::new()
+        let mut state = SessionStateBuilder::new()
             .with_config(session)
             .with_runtime_env(environment)
             .with_default_features()
             .with_optimizer_rules(vec![Arc::new(onrush_optimizer::Logical::new(for_device))])
             // `physical.rs` runs those that are needed.
             .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
-            .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner))
-            .build();
-        let context = SessionContext::new_with_state(state);
+            .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner));
+        state.expr_planners().get_or_insert_default().insert(0, onrush_sql::planner());
+        let context = SessionContext::new_with_state(state.build());
         onrush_sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
@@ -251,6 +254,11 @@ impl Engine {
     /// How often the columns that lie on the device have become others.
     pub fn device_changes(&self) -> u64 {
         self.accelerator.as_ref().map_or(0, |accelerator| accelerator.gpu.residency.changes())
+    }
+
+    /// Where the time of this process went.
+    pub fn spent(&self) -> Phases {
+        Phases::now()
     }
 
     /// What is held on the device now, for data and for work under way, with what lies between and is kept for what comes next: what the
@@ -325,6 +333,7 @@ impl Engine {
         marked: Option<&[FileMark]>,
         task: &TaskHandle,
     ) -> Result<(Frame, Vec<FileMark>), Diagnostic> {
+        let _time = phases::scope(Phase::Read);
         let (loaded, marks) = onrush_io::open(source, marked, self.pool.as_ref(), task)?;
         let title = format!("read {}", loaded.title());
         let frame = match loaded.content {
@@ -347,8 +356,11 @@ impl Engine {
             self.known.put(frame.key, resident);
         }
         self.catalog.insert(id, Object::Frame(Arc::new(frame)));
-        if resident.is_some() {
+        if let Some(resident) = resident {
             self.make_room(task);
+            if let Some(accelerator) = &self.accelerator {
+                accelerator.prefetch(&resident.look());
+            }
         }
     }
 
@@ -385,6 +397,7 @@ impl Engine {
                 self.graph_step(*input, graph, call, (key, at), task)
             }
             _ => {
+                let _time = phases::scope(Phase::Plan);
                 chains::check(op.exprs(), at)?;
                 let keys =
                     op.inputs().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<_>, _>>()?;
@@ -394,7 +407,7 @@ impl Engine {
                             .iter()
                             .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
                             .collect::<Result<Vec<_>, Diagnostic>>()?;
-                        futures::executor::block_on(onrush_sql::plan(self.states.lend(&self.context), query, tables))?
+                        self.sql(query, &tables, task)?
                     }
                     op => ops::plan(op, self, at)?,
                 };
@@ -584,8 +597,8 @@ impl Engine {
     /// kept if they take no more than a part of the session's memory.
     pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let frame = self.frame(id)?;
-        let mut writer = onrush_io::FileWriter::create(sink, &frame.schema)?;
-        let mut stage = Some(format!("write {}", sink.path));
+        let mut writer = onrush_io::FrameWriter::create(sink, &frame.schema)?;
+        let mut stage = Some(format!("write {}", sink.name()));
         let mut write = |batch: &RecordBatch| {
             stage.take().into_iter().for_each(|stage| task.stage(stage));
             writer.write(batch, task)
@@ -602,7 +615,7 @@ impl Engine {
                 }
             }
         }
-        let written = writer.finish()?;
+        let written = writer.finish(task)?;
         Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
@@ -741,11 +754,15 @@ fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {
 fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     stacker::maybe_grow(PLANS_STACK, PLANS_STACK + (1 << 20), || {
         let done = std::panic::catch_unwind(AssertUnwindSafe(work));
-        done.unwrap_or_else(|panic| Err(internal(&panic_text(&*panic))))
+        done.unwrap_or_else(|panic| Err(panicked(&*panic)))
     })
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+/// The error of a panic: the diagnostic that it was raised with, or an internal error with its message.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
+    if let Some(diagnostic) = panic.downcast_ref::<Diagnostic>() {
+        return diagnostic.clone();
+    }
     let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-    text.unwrap_or_else(|| "a panic without a message".to_string())
+    internal(&text.unwrap_or_else(|| "a panic without a message".to_string()))
 }

@@ -20,6 +20,7 @@ use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
+use onrush_device::phases::Phases;
 use onrush_gpu::{ConcatExec, GpuExec, PARTITIONS_METRIC, memory, windows};
 use onrush_logical::ops::describe::DescribeExec;
 use onrush_logical::rows::HeldRows;
@@ -39,13 +40,16 @@ pub type Placing<'p> = &'p dyn Fn(&Arc<dyn ExecutionPlan>) -> Placement;
 /// Names rows in memory: a title for the first of the batches that a scan reads.
 pub type Titles<'t> = &'t dyn Fn(&[RecordBatch]) -> Option<String>;
 
-/// A tree, the last step on top, indented by two for each input. With times: planning and running.
-pub fn render(
-    plan: &Arc<dyn ExecutionPlan>,
-    titles: Titles,
-    placing: Placing,
-    times: Option<(Duration, Duration)>,
-) -> String {
+/// How long an analysed plan took.
+pub struct Times {
+    pub planned: Duration,
+    pub ran: Duration,
+    /// Time of the device and of what it needs, in both.
+    pub phases: Phases,
+}
+
+/// A tree, the last step on top, indented by two for each input.
+pub fn render(plan: &Arc<dyn ExecutionPlan>, titles: Titles, placing: Placing, times: Option<Times>) -> String {
     let mut tree = Tree { out: String::new(), reasons: Vec::new(), titles, placing, analyzed: times.is_some() };
     let names = names(plan);
     tree.node(plan, 0, &names);
@@ -61,8 +65,11 @@ pub fn render(
             }
         }
     }
-    if let Some((planning, running)) = times {
-        let _ = writeln!(out, "planned in {}, ran in {}", short(planning), short(running));
+    if let Some(Times { planned, ran, phases }) = times {
+        let _ = writeln!(out, "planned in {}, ran in {}", short(planned), short(ran));
+        if !phases.is_zero() {
+            let _ = writeln!(out, "of this: {phases}");
+        }
     }
     out
 }
@@ -139,7 +146,14 @@ impl Tree<'_> {
     fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, depth: usize, names: &HashMap<usize, Names>) {
         let any: &dyn Any = plan.as_ref();
         if let Some(fragment) = any.downcast_ref::<GpuExec>() {
-            return self.fragment(fragment, plan, depth, names);
+            return self.fragment(fragment, (plan, None), depth, names);
+        }
+        // The row of aggregates that a description shows.
+        if let Some([row, ..]) = any.downcast_ref::<DescribeExec>().map(|describe| &describe.inputs[..]) {
+            let any: &dyn Any = row.as_ref();
+            if let Some(fragment) = any.downcast_ref::<GpuExec>() {
+                return self.fragment(fragment, (row, Some("describe")), depth, names);
+            }
         }
         let empty = Names::new();
         let line = self.line(plan, names.get(&id(plan)).unwrap_or(&empty));
@@ -178,11 +192,11 @@ impl Tree<'_> {
         let _ = write!(self.out, "{}{line}  [{place}]", "  ".repeat(depth));
     }
 
-    /// A line for each step on the device; rows and time stand at the topmost.
+    /// A line for each step on the device; rows and time stand at the topmost, which may have another title.
     fn fragment(
         &mut self,
         fragment: &GpuExec,
-        plan: &Arc<dyn ExecutionPlan>,
+        (plan, title): (&Arc<dyn ExecutionPlan>, Option<&str>),
         depth: usize,
         names: &HashMap<usize, Names>,
     ) {
@@ -192,7 +206,11 @@ impl Tree<'_> {
         // Tables on the right come behind what is below on the left.
         let mut behind = Vec::new();
         for link in fragment.chain() {
-            if let Some(line) = self.line(&link.node, names.get(&id(&link.node)).unwrap_or(&empty)) {
+            let line = match title.filter(|_| first) {
+                Some(title) => Some(title.to_string()),
+                None => self.line(&link.node, names.get(&id(&link.node)).unwrap_or(&empty)),
+            };
+            if let Some(line) = line {
                 self.start(&line, depth, fragment.place());
                 match first {
                     true => self.measured(plan),
@@ -376,7 +394,7 @@ impl Tree<'_> {
 /// What a `describe` describes, if `plan` is one: below the row of aggregates. `None` inside if its rows need not be read.
 fn described(plan: &Arc<dyn ExecutionPlan>) -> Option<Option<&Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
-    let mut open = vec![&any.downcast_ref::<DescribeExec>()?.input];
+    let mut open: Vec<_> = any.downcast_ref::<DescribeExec>()?.inputs.iter().collect();
     while let Some(node) = open.pop() {
         let any: &dyn Any = node.as_ref();
         match any.downcast_ref::<AggregateExec>() {

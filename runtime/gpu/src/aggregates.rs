@@ -1,14 +1,18 @@
 //! Aggregates: what is accumulated of a group, and how a result comes from that.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
+use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr};
 use onrush_kernels::Scalar;
 use onrush_ops::{
     Accumulator, AggregateOp, Comparison, DeviceType, ExprGraph, ListOp, LiteralValue, NodeId, Op, OverflowPolicy,
-    kind_of,
+    Quantile, kind_of,
 };
-use std::sync::Arc;
 
 use super::bivariate::{self, CoMoments, Statistic};
 use super::lower::{Lowering, literal_of};
@@ -22,13 +26,15 @@ const WIDE: DeviceType = DeviceType::Number(Scalar::I128);
 #[derive(Default)]
 pub struct Accumulators {
     pub all: Vec<Accumulator>,
+    /// Of aggregates without keys.
+    pub quantiles: Vec<Quantile>,
     /// They run along rows, which they see once.
     run: bool,
 }
 
 impl Accumulators {
     pub fn that_run() -> Accumulators {
-        Accumulators { all: Vec::new(), run: true }
+        Accumulators { run: true, ..Accumulators::default() }
     }
 
     pub fn add(&mut self, what: AggregateOp, of: Option<NodeId>) -> usize {
@@ -46,7 +52,10 @@ impl Accumulators {
 
 /// How a result is made of accumulators, by their number.
 pub enum AggregateResult {
+    /// A count or a product, which is there in any case.
     Count(usize),
+    /// By its number among the quantiles, and later among all that the next stage reads behind the keys.
+    Quantile(usize),
     /// The same as a number without a sign, null where it is zero.
     CountUnsigned(usize),
     /// Null where the count is zero.
@@ -187,6 +196,7 @@ pub fn aggregate(
         return refused("of distinct values with other aggregates");
     }
     let args = function.expressions();
+    let condition = filter;
     let filter = filter.map(|f| lowering.boolean(f)).transpose()?;
     let masked = |lowering: &mut Lowering, id: NodeId| match filter {
         Some(filter) => {
@@ -227,7 +237,7 @@ pub fn aggregate(
         return Ok(AggregateResult::OrZero(Box::new(AggregateResult::CountUnsigned(count))));
     }
     if matches!(name, "first_value" | "last_value") {
-        return end(lowering, accumulators, function, filter);
+        return end(lowering, accumulators, function, (filter, condition));
     }
     if let ([a, b], true) = (&args[..], bivariate::is_known(name)) {
         return bivariate::aggregate(lowering, accumulators, name, (a, b), filter);
@@ -268,6 +278,11 @@ pub fn aggregate(
         }
         ("sum", DataType::Decimal128(_, s)) if matches!(result, DataType::Decimal128(_, t) if t == *s) => {
             AggregateResult::Value { of: accumulators.add(sum_wide, Some(id)), count }
+        }
+        ("product", DataType::Float64 | DataType::Int64) if !distinct => {
+            let float = dtype == DataType::Float64;
+            let what = if float { AggregateOp::ProductFloat } else { AggregateOp::ProductInteger };
+            AggregateResult::Count(accumulators.add(what, Some(id)))
         }
         ("avg", DataType::Float64) => {
             AggregateResult::Mean { sum: accumulators.add(sum_float, Some(id)), count: number }
@@ -333,36 +348,118 @@ fn end(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
-    filter: Option<NodeId>,
+    (filter, condition): (Option<NodeId>, Option<&Arc<dyn PhysicalExpr>>),
 ) -> Result<AggregateResult, Unsupported> {
     let name = function.fun().name();
     let refused = |how: &'static str| Err(Unsupported::form(name, how));
     let args = function.expressions();
     let [arg] = &args[..] else { return refused("of several columns") };
-    if !function.order_bys().is_empty() {
-        return refused("with ORDER BY");
-    }
     if !lowering.begins {
         return refused("with keys");
     }
     let id = lowering.key(arg)?;
     let node = lowering.graph.node(id);
-    let (Op::Input(input), kind) = (node.op, node.kind) else { return refused("of a computed value") };
-    let number = DeviceType::Number(Scalar::U64);
-    let mut row = lowering.graph.add(Op::RowNumber, &[], number);
+    let (Op::Input(input), kind) = (node.op, node.kind) else {
+        // A stage before this one can make it a column.
+        lowering.requests.text(arg);
+        return refused("of a computed value");
+    };
     let mut rows = filter;
     if function.ignore_nulls() {
         let null = lowering.graph.add(Op::IsNull, &[id], DeviceType::Bool);
         let there = lowering.graph.add(Op::Not, &[null], DeviceType::Bool);
         rows = Some(rows.map_or(there, |filter| lowering.graph.add(Op::And, &[filter, there], DeviceType::Bool)));
     }
-    if let Some(rows) = rows {
-        let null = lowering.graph.null(number);
-        row = lowering.graph.add(Op::IfElse, &[rows, row, null], number);
+    let mut is_first = name == "first_value";
+    if let Some(by) = function.order_bys().first() {
+        let key = lowering.key(&by.expr)?;
+        match lowering.rises(key) {
+            true => is_first ^= by.options.descending,
+            false => {
+                let is_there = !by.expr.nullable(&lowering.schema)?
+                    || condition.is_some_and(|condition| needs_value(condition, &by.expr));
+                if !is_there {
+                    return refused("with ORDER BY of values that may be null");
+                }
+                let row = first_in_order(lowering, accumulators, (function, is_first), (key, rows))?;
+                return Ok(AggregateResult::Fetch { row: row.0, count: row.1, input, kind });
+            }
+        }
     }
-    let what = if name == "first_value" { AggregateOp::MinUnsigned } else { AggregateOp::MaxUnsigned };
+    let row = lowering.graph.add(Op::RowNumber, &[], ROW);
+    let row = masked(lowering, row, rows);
+    let what = if is_first { AggregateOp::MinUnsigned } else { AggregateOp::MaxUnsigned };
     let count = accumulators.add(AggregateOp::Count, Some(row));
     Ok(AggregateResult::Fetch { row: accumulators.add(what, Some(row)), count, input, kind })
+}
+
+/// Whether a condition holds only where a value is not null.
+fn needs_value(condition: &Arc<dyn PhysicalExpr>, value: &Arc<dyn PhysicalExpr>) -> bool {
+    let any: &dyn Any = condition.as_ref();
+    if let Some(both) = any.downcast_ref::<BinaryExpr>().filter(|both| *both.op() == Operator::And) {
+        return needs_value(both.left(), value) || needs_value(both.right(), value);
+    }
+    any.downcast_ref::<IsNotNullExpr>().is_some_and(|is| is.arg() == value)
+}
+
+const ROW: DeviceType = DeviceType::Number(Scalar::U64);
+
+/// A value, and null in other rows.
+fn masked(lowering: &mut Lowering, value: NodeId, rows: Option<NodeId>) -> NodeId {
+    let Some(rows) = rows else { return value };
+    let kind = lowering.graph.kind(value);
+    let null = lowering.graph.null(kind);
+    lowering.graph.add(Op::IfElse, &[rows, value, null], kind)
+}
+
+/// The number of the first row in the order of a key, then of the rows, and how many rows count: the accumulators of a number
+/// of 128 bits with the key above the row.
+fn first_in_order(
+    lowering: &mut Lowering,
+    accumulators: &mut Accumulators,
+    (function, is_first): (&AggregateFunctionExpr, bool),
+    (key, rows): (NodeId, Option<NodeId>),
+) -> Result<(usize, usize), Unsupported> {
+    let refused = |how: &'static str| Err(Unsupported::form(function.fun().name(), how));
+    let order = function.order_bys();
+    let by = &order[0];
+    let tie_descends = match &order[1..] {
+        [] => false,
+        [tie] => {
+            let row = lowering.key(&tie.expr)?;
+            if !lowering.rises(row) {
+                return refused("with ORDER BY of several values");
+            }
+            tie.options.descending
+        }
+        _ => return refused("with ORDER BY of several values"),
+    };
+    // Rows that are equal stay in their order for the first one, and the last one is the last of them.
+    if !is_first || tie_descends {
+        return refused("with ORDER BY from the other end");
+    }
+    let graph = &mut lowering.graph;
+    let signed = match graph.kind(key) {
+        DeviceType::Bool | DeviceType::DictIndex => graph.add(Op::Convert(OverflowPolicy::Error), &[key], LONG),
+        DeviceType::Number(Scalar::U64 | Scalar::I128) => return refused("with ORDER BY of numbers of this type"),
+        _ => graph.add(Op::OrderKey, &[key], LONG),
+    };
+    let signed = match by.options.descending {
+        true => {
+            let all = graph.number(Scalar::I64, -1);
+            graph.add(Op::BitXor, &[signed, all], LONG)
+        }
+        false => signed,
+    };
+    let row = graph.add(Op::RowNumber, &[], ROW);
+    let [upper, lower] = [signed, row].map(|id| graph.add(Op::Convert(OverflowPolicy::Error), &[id], WIDE));
+    let word = graph.literal(WIDE, LiteralValue::I128(64));
+    let upper = graph.add(Op::ShiftLeft, &[upper, word], WIDE);
+    let both = graph.add(Op::BitOr, &[upper, lower], WIDE);
+    let both = masked(lowering, both, rows);
+    accumulators.add(AggregateOp::MinHigh, Some(both));
+    let row = accumulators.add(AggregateOp::MinLow, Some(both));
+    Ok((row, accumulators.add(AggregateOp::Count, Some(both))))
 }
 
 /// The result's node in the next stage. `at` is the input of an accumulator.
@@ -376,7 +473,7 @@ pub fn result(graph: &mut ExprGraph, recipe: &AggregateResult, at: &dyn Fn(&mut 
         graph.add(Op::IfElse, &[some, value, null], kind)
     };
     match recipe {
-        AggregateResult::Count(count) => at(graph, *count),
+        AggregateResult::Count(index) | AggregateResult::Quantile(index) => at(graph, *index),
         AggregateResult::CountUnsigned(count) => {
             let long = at(graph, *count);
             let unsigned = graph.add(Op::Convert(OverflowPolicy::Error), &[long], DeviceType::Number(Scalar::U64));

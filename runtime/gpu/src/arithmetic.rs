@@ -211,7 +211,7 @@ pub fn cast(
     to: &DataType,
     misfit: OverflowPolicy,
 ) -> Result<NodeId, Unsupported> {
-    use DataType::{Date32, Decimal128, Timestamp};
+    use DataType::{Date32, Decimal128, Duration, Timestamp};
     let same_elements = element_of(from).zip(element_of(to)).is_some_and(|(a, b)| a.data_type() == b.data_type());
     if from == to || (same_elements && !matches!(to, DataType::FixedSizeList(..))) {
         return Ok(arg);
@@ -287,6 +287,14 @@ pub fn cast(
         (Timestamp(a, None), Timestamp(b, None)) if misfit == OverflowPolicy::Error => {
             let factor = graph.number(Scalar::I64, i128::from(tick(*b).per_day() / tick(*a).per_day()));
             Ok(graph.add(Op::MultiplyChecked, &[arg, factor], kind))
+        }
+        (Duration(a), Duration(b)) if tick(*a).per_day() < tick(*b).per_day() && misfit == OverflowPolicy::Error => {
+            let factor = graph.number(Scalar::I64, i128::from(tick(*b).per_day() / tick(*a).per_day()));
+            Ok(graph.add(Op::MultiplyChecked, &[arg, factor], kind))
+        }
+        (Timestamp(a, None), DataType::Time64(b)) if a == b => {
+            let day = graph.add(Op::Truncate(Unit::Day, tick(*a)), &[arg], kind);
+            Ok(graph.add(Op::Subtract, &[arg, day], kind))
         }
         // The timestamps are equal. Only their display differs.
         (Timestamp(a, Some(_)), Timestamp(b, Some(_))) if a == b => Ok(arg),

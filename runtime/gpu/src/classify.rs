@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use datafusion::common::tree_node::Transformed;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
@@ -18,8 +17,9 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
 use super::concat_exec::ConcatExec;
-use super::gpu_exec::{GpuExec, memory};
+use super::gpu_exec::GpuExec;
 use super::joins::Joining;
+use super::memory_input::memory_rows;
 
 /// Whether one plan gives more rows than another one, as far as can be told.
 pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) -> bool {
@@ -32,8 +32,8 @@ pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) 
 
 /// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
 pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
-    if let Some((batches, _)) = memory(input) {
-        return Some(batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64);
+    if let Some(rows) = memory_rows(input) {
+        return Some(rows);
     }
     let any: &dyn Any = input.as_ref();
     if any.is::<ConcatExec>() {

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_expr::every::Every;
@@ -11,11 +11,12 @@ use onrush_expr::kernels::is_ours;
 use onrush_expr::types::MOST_OF_SUMS;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
-use onrush_ops::{Comparison, DeviceType, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
+use onrush_logical::key;
+use onrush_ops::{Comparison, DeviceType, ExprGraph, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
 use super::lower::{Lowering, literal_of};
 use super::unsupported::Unsupported;
-use super::{arithmetic, time_zone, udf};
+use super::{arithmetic, calendar, numbers, time_zone, udf};
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const TICKS: DeviceType = DeviceType::Number(Scalar::I64);
@@ -178,6 +179,18 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             let null = graph.null(kind);
             Ok(graph.add(Op::IfElse, &[is_least, null, sum], kind))
         }
+        // A row of which either number is missing has none: the sum does not fit, and the CPU says what is wrong.
+        ("same_height", [_, _]) if is_ours(function.fun()) && kind == DeviceType::Number(Scalar::U64) => {
+            let (a, b) = (lowering.expr(&args[0])?, lowering.expr(&args[1])?);
+            let graph = &mut lowering.graph;
+            let [no_a, no_b] = [a, b].map(|id| graph.add(Op::IsNull, &[id], DeviceType::Bool));
+            let lacks = graph.add(Op::Or, &[no_a, no_b], DeviceType::Bool);
+            let (most, one) = (graph.literal(kind, LiteralValue::U64(u64::MAX)), graph.number(Scalar::U64, 1));
+            let number = graph.add(Op::IfElse, &[lacks, most, a], kind);
+            let next = graph.add(Op::AddChecked, &[number, one], kind);
+            Ok(graph.add(Op::Subtract, &[next, one], kind))
+        }
+        ("shuffle", [row, seed]) if is_ours(function.fun()) => shuffled(lowering, row, seed).ok_or_else(refused)?,
         ("round_half_even", [arg]) if doubles => {
             let arg = lowering.expr(arg)?;
             Ok(lowering.graph.add(Op::MathFn("rint"), &[arg], FLOAT))
@@ -212,8 +225,18 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             let null = lowering.graph.null(kind);
             Ok(lowering.graph.add(Op::IfElse, &[same, null, a], kind))
         }
-        _ => call_of_times(lowering, function, &types, kind),
+        _ => {
+            let known = numbers::call(lowering, function, &types, kind);
+            known
+                .or_else(|| calendar::call(lowering, function, &types))
+                .unwrap_or_else(|| call_of_times(lowering, function, &types, kind))
+        }
     }
+}
+
+/// Whether a function is of dates and timestamps: its string arguments are options.
+pub fn takes_dates(name: &str) -> bool {
+    matches!(name, "date_part" | "date_trunc" | "truncate" | "offset_by" | "moved" | "localized")
 }
 
 /// Calls of functions of dates and timestamps; `types` are those of the arguments, and `kind` is that of the result.
@@ -256,6 +279,20 @@ fn call_of_times(
                 None => of,
             })
         }
+        // Ours: the timestamps of a wall clock. A time that needs a choice is an error of the row, and the CPU says it.
+        ("localized", [wall, zone, ambiguous, missing]) if is_ours(function.fun()) => {
+            let word = |arg| literal_of(arg).and_then(|v| v.try_as_str().flatten());
+            let zone = word(zone).filter(|_| (word(ambiguous), word(missing)) == (Some("raise"), Some("raise")));
+            let zone = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.ok_or_else(refused)?.into()));
+            let local = lowering.expr(wall)?;
+            in_zone(lowering, local, &zone, OverflowPolicy::Error).ok_or_else(refused)
+        }
+        ("moved", [wall, before, zone]) if is_ours(function.fun()) => {
+            let zone = literal_of(zone).and_then(|v| v.try_as_str().flatten()).ok_or_else(refused)?;
+            let table = zone_table(lowering, zone).ok_or_else(refused)?;
+            let (local, of) = (lowering.expr(wall)?, lowering.expr(before)?);
+            Ok(lowering.graph.add(Op::ToUtc(table, Tick::Microsecond, Fold::As), &[local, of], kind))
+        }
         // Ours: of the wall clock, by a literal.
         ("truncate", [of, every]) if is_ours(function.fun()) && types[0] == result => {
             let every = literal_of(every).and_then(|v| v.try_as_str().flatten()).and_then(Every::parse);
@@ -292,6 +329,37 @@ fn call_of_times(
         }
         _ => Err(refused()),
     }
+}
+
+/// A step of SplitMix64 over a row's number and a seed, as in `logical/ops/sample.rs`.
+fn shuffled(
+    lowering: &mut Lowering,
+    row: &Arc<dyn PhysicalExpr>,
+    seed: &Arc<dyn PhysicalExpr>,
+) -> Option<Result<NodeId, Unsupported>> {
+    const WORD: DeviceType = DeviceType::Number(Scalar::U64);
+    let Some(ScalarValue::UInt64(Some(seed))) = literal_of(seed) else { return None };
+    let seed = key::mix(seed.wrapping_add(key::GOLDEN_RATIO));
+    Some(lowering.expr(row).map(|row| {
+        let graph = &mut lowering.graph;
+        let seed = graph.literal(WORD, LiteralValue::U64(seed));
+        let value = graph.add(Op::BitXor, &[row, seed], WORD);
+        let step = graph.literal(WORD, LiteralValue::U64(key::GOLDEN_RATIO));
+        let mut value = graph.add(Op::Add, &[value, step], WORD);
+        for (shift, factor) in key::MIX {
+            value = xor_shifted(graph, value, shift);
+            let factor = graph.literal(WORD, LiteralValue::U64(factor));
+            value = graph.add(Op::Multiply, &[value, factor], WORD);
+        }
+        xor_shifted(graph, value, key::LAST_SHIFT)
+    }))
+}
+
+fn xor_shifted(graph: &mut ExprGraph, value: NodeId, by: u64) -> NodeId {
+    const WORD: DeviceType = DeviceType::Number(Scalar::U64);
+    let by = graph.literal(WORD, LiteralValue::U64(by));
+    let shifted = graph.add(Op::ShiftRight, &[value, by], WORD);
+    graph.add(Op::BitXor, &[value, shifted], WORD)
 }
 
 fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {

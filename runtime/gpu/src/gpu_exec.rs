@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -22,7 +22,8 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_logical::rows::HeldRows;
+use onrush_frame::Table;
+use onrush_frame::table::own_bytes;
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
 use onrush_wire::{Class, Diagnostic};
@@ -30,6 +31,8 @@ use onrush_wire::{Class, Diagnostic};
 use super::blocking::{Stop, blocking};
 use super::classify::cooperative;
 use super::concat_exec::ConcatExec;
+use super::memory_input::{held, is_same, memory, memory_column, memory_rows};
+use super::table_columns;
 use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core, udf};
 
 /// A node that runs on a device.
@@ -238,31 +241,6 @@ pub fn with_inputs(
     Arc::clone(node).replace_children(inputs, options)
 }
 
-/// Rows in memory, and which of their columns are read.
-pub fn memory(plan: &Arc<dyn ExecutionPlan>) -> Option<(&[RecordBatch], Vec<usize>)> {
-    let any: &dyn Any = materialized_exec::source(plan).as_ref();
-    let source: &dyn Any = any.downcast_ref::<DataSourceExec>()?.data_source().as_ref();
-    // A limit that was pushed into the scan: let the CPU do it.
-    if plan.fetch().is_some() {
-        return None;
-    }
-    if let Some(held) = source.downcast_ref::<HeldRows>() {
-        return Some((held.table().batches(), held.columns()));
-    }
-    let memory = source.downcast_ref::<MemorySourceConfig>()?;
-    let [batches] = memory.partitions() else { return None };
-    let all = memory.original_schema().fields().len();
-    Some((batches, memory.projection().clone().unwrap_or_else(|| (0..all).collect())))
-}
-
-/// Whether two inputs are the same rows in memory: a plan that is to run again has new nodes over them.
-fn is_same(old: &Arc<dyn ExecutionPlan>, new: &Arc<dyn ExecutionPlan>) -> bool {
-    Arc::ptr_eq(old, new)
-        || memory(old).zip(memory(new)).is_some_and(|((old, these), (new, those))| {
-            old.as_ptr() == new.as_ptr() && old.len() == new.len() && these == those
-        })
-}
-
 impl DisplayAs for GpuExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GpuExec: {} nodes", self.chain.len())
@@ -301,7 +279,8 @@ impl ExecutionPlan for GpuExec {
             });
         let read = read.collect();
         let again = self.fresh();
-        let is_other = self.inputs.iter().zip(&children).any(|(old, new)| !is_same(old, new) && memory(new).is_some());
+        let is_other =
+            self.inputs.iter().zip(&children).any(|(old, new)| !is_same(old, new) && memory_rows(new).is_some());
         let ran = if is_other { Arc::default() } else { Arc::clone(&again.ran) };
         Ok(Arc::new(GpuExec { inputs: children, read, ran, ..again }))
     }
@@ -397,13 +376,23 @@ impl FragmentRun {
 
     async fn run(self) -> Result<Outcome> {
         let FragmentRun { accelerator, stages, inputs, chain, context, time, parts: count, ran, is_part, .. } = self;
-        let mut tables = Vec::new();
-        let mut gathered = Vec::new();
-        for (input, used, read) in inputs {
-            let (rows, input) = FragmentInput::gather(input, &used, &read, &context).await?;
-            tables.push(rows);
-            gathered.push(input);
-        }
+        let gather = |(input, used, read): &(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<FragmentInput>>)| {
+            let (input, used, read, context) =
+                (Arc::clone(input), used.clone(), Arc::clone(read), Arc::clone(&context));
+            async move { FragmentInput::gather(input, &used, &read, &context).await }
+        };
+        let found = match ran.load(Ordering::Relaxed) {
+            true => {
+                let mut found = Vec::with_capacity(inputs.len());
+                for input in &inputs {
+                    found.push(gather(input).await?);
+                }
+                found
+            }
+            // Side by side, while kernels are compiled: the compiler has several threads then.
+            false => futures::future::try_join_all(inputs.iter().map(gather)).await?,
+        };
+        let (tables, gathered): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let tables = Arc::new(tables);
         let on_host = async |accelerator: &Arc<Accelerator>| {
             let mut inputs = Vec::new();
@@ -520,7 +509,8 @@ impl GatheredInput {
                 let mut all = Vec::new();
                 for part in parts {
                     let plan = Box::pin(part.plan(accelerator)).await?;
-                    let Some((batches, columns)) = memory(&plan) else {
+                    let in_memory = || held(&plan).map(|(table, columns)| (table.batches(), columns));
+                    let Some((batches, columns)) = memory(&plan).or_else(in_memory) else {
                         return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
                     };
                     for batch in batches {
@@ -568,9 +558,21 @@ impl FragmentInput {
             parts: columns.map(|column| ColumnChunks::of(batches, column)).collect(),
             count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         };
-        if let Some((batches, projection)) = memory(&input) {
+        if let Some((table, columns)) = held(&input)
+            && let Some(here) = table_columns::coming(table)
+        {
+            let columns = used.iter().map(|column| here.columns[columns[*column]].clone()).collect();
+            let rows = FragmentInput::Device(DeviceTable { rows: here.rows, columns });
+            return Ok((rows, GatheredInput::Plan(input)));
+        }
+        if let Some(count) = memory_rows(&input) {
             // A plan that runs again reads the same arrays: thousands, maybe.
-            let rows = read.get_or_init(|| of(batches, &mut used.iter().map(|column| projection[*column])));
+            let rows = read.get_or_init(|| {
+                // All inputs of `memory_rows` have their columns.
+                let column =
+                    |column: &usize| memory_column(&input, *column).unwrap_or_else(|| ColumnChunks::new(Vec::new()));
+                FragmentInput::Host { parts: used.iter().map(column).collect(), count }
+            });
             return Ok((rows.clone(), GatheredInput::Plan(input)));
         }
         let any: &dyn Any = input.as_ref();
@@ -686,8 +688,54 @@ impl FragmentTask {
     }
 }
 
+/// Runs a plan that is one fragment. Its rows stay on the device, and come to the host on another thread; rows that the
+/// CPU computed are given as they are. `None` without a run if the plan is another one. `None` after a run if the rows
+/// take more than `most` bytes of the host's memory: the caller runs the plan again, and writes the rows to disk.
+///
+/// # Errors
+/// As those of the plan's execution.
+pub async fn run_on_device(
+    plan: &Arc<dyn ExecutionPlan>,
+    schema: &SchemaRef,
+    context: &Arc<TaskContext>,
+    most: u64,
+) -> Result<Option<Table>> {
+    /// Rows that the host has before a user notices.
+    const MANY: u64 = 1 << 20;
+    let any: &dyn Any = plan.as_ref();
+    let Some(fragment) = any.downcast_ref::<GpuExec>().filter(|fragment| fragment.output_on_device()) else {
+        return Ok(None);
+    };
+    let types = |schema: &SchemaRef| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+    if types(schema) != types(&plan.schema()) {
+        return Ok(None);
+    }
+    let accelerator = Arc::clone(&fragment.accelerator);
+    match FragmentRun::of(fragment, context).run().await? {
+        Outcome::Host(mut stream) => {
+            let (mut batches, mut bytes) = (Vec::new(), 0);
+            while let Some(batch) = stream.try_next().await? {
+                bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
+                if bytes > most {
+                    return Ok(None);
+                }
+                batches.push(out_of_core::with_schema(&batch, schema)?);
+            }
+            Ok(Some(Table::new(Arc::clone(schema), batches)))
+        }
+        Outcome::Device(table) if table_columns::host_bytes(schema, &table) > most => Ok(None),
+        Outcome::Device(table) if table.rows < MANY => {
+            let to = Arc::clone(schema);
+            let batches = blocking(false, move |_| download(&accelerator.gpu, &to, &table, true)).await?;
+            let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+            Ok(Some(Table::new(Arc::clone(schema), batches)))
+        }
+        Outcome::Device(table) => Ok(Some(table_columns::keep(accelerator, schema, table))),
+    }
+}
+
 /// Copies a result to the host. With `keep` the columns stay cached on the device, for later readers of the same rows.
-fn download(
+pub(super) fn download(
     gpu: &Executor,
     schema: &SchemaRef,
     result: &DeviceTable,

@@ -118,6 +118,8 @@ impl FragmentBuilder {
         let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let texts = self.lowering.columns.iter().any(computed);
         let stays = self.lowering.repeat.is_none() && self.lowering.structs.is_empty();
+        // Numbers of rows are those before the join.
+        let stays = stays && self.lowering.rising.is_empty();
         if self.limit.is_some() || self.order.is_some() || self.window.is_some() || texts || !stays {
             self.materialise();
         }

@@ -7,26 +7,34 @@ mod aggregates;
 mod arithmetic;
 mod bivariate;
 mod blocking;
+mod calendar;
 mod classify;
 mod computed_join_keys;
 mod concat_exec;
+mod describe;
 mod functions;
 mod gpu_exec;
 mod host_top_k;
 mod joins;
+mod keyed_windows;
 mod lists;
 mod lower;
 mod materialized_exec;
+mod memory_input;
 pub mod native;
+mod numbers;
 mod out_of_core;
 mod placement;
 mod placements;
 mod powers_of_ten;
+mod prefetch;
 mod quantiles;
 mod regex_dfa;
 mod scalar_subquery;
 mod single_partition;
+mod sort_keys;
 mod strings;
+mod table_columns;
 mod time_zone;
 mod udf;
 mod unsupported;
@@ -51,9 +59,11 @@ pub(crate) use blocking::Stop;
 pub use blocking::run_inline;
 pub use classify::{cooperative, windows};
 pub use concat_exec::ConcatExec;
-pub use gpu_exec::{GPU_LOST, GpuExec, PARTITIONS_METRIC, diagnostic, memory};
+pub use gpu_exec::{GPU_LOST, GpuExec, PARTITIONS_METRIC, diagnostic, run_on_device};
+pub use memory_input::memory;
 pub use placement::place;
 pub use placements::Placements;
+pub use prefetch::Prefetch;
 
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
 pub fn probe() -> Vec<String> {
@@ -129,6 +139,8 @@ pub struct Accelerator {
     pub fault_file: Option<PathBuf>,
     /// For tests: the rows of a partition. If set, every fragment runs out of core, as if nothing larger fit.
     pub part_rows: Option<u64>,
+    /// Columns that are copied while nobody waits.
+    pub prefetch: Prefetch,
 }
 
 impl Accelerator {
@@ -168,6 +180,7 @@ impl Accelerator {
                 partitions_run: AtomicU64::new(0),
                 fault_file: None,
                 part_rows: None,
+                prefetch: Prefetch::default(),
             })
         };
         let refused = |name: &str, error: onrush_ops::Error| {
@@ -198,6 +211,7 @@ impl Accelerator {
                         partitions_run: AtomicU64::new(0),
                         fault_file: None,
                         part_rows: None,
+                        prefetch: Prefetch::default(),
                     })
                 };
                 open().map(|found| (Some(Arc::new(found)), String::new())).map_err(|e| refused("emulated", e))

@@ -69,7 +69,8 @@ pub enum StringRepresentation {
 }
 
 impl StringRepresentation {
-    fn is_bytes(&self, source: usize) -> bool {
+    /// Whether a column is stored as bytes.
+    pub fn is_bytes(&self, source: usize) -> bool {
         match self {
             StringRepresentation::Numbers => false,
             StringRepresentation::Known(known) => known.get(source).copied().unwrap_or(false),
@@ -101,6 +102,9 @@ pub struct Lowering {
     pub guard: Option<NodeId>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
+    /// Columns of the input whose numbers rise from row to row, and such nodes of this stage.
+    pub rising_columns: Vec<usize>,
+    pub rising: Vec<NodeId>,
     /// Strings that an earlier stage has materialised, and their columns.
     pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
     /// What a stage before this one would have to do for what was refused.
@@ -150,6 +154,8 @@ impl Lowering {
             repeat: None,
             guard: None,
             begins: true,
+            rising_columns: Vec::new(),
+            rising: Vec::new(),
             made: Vec::new(),
             requests: MaterialiseRequests::default(),
         }
@@ -187,6 +193,27 @@ impl Lowering {
             Some(ColumnSource::Node(id)) => self.graph.kind(*id) == DeviceType::String,
             None => false,
         }
+    }
+
+    /// Whether the numbers of a node rise from row to row.
+    pub fn rises(&self, id: NodeId) -> bool {
+        let of_input =
+            |place: u32| self.used.get(place as usize).is_some_and(|used| self.rising_columns.contains(used));
+        let found = self.rising.contains(&id) || matches!(self.graph.node(id).op, Op::Input(place) if of_input(place));
+        found && self.is_as_read()
+    }
+
+    /// The columns whose numbers rise, if rows stay in their order.
+    pub fn rising_results(&self) -> Vec<usize> {
+        if !self.is_as_read() {
+            return Vec::new();
+        }
+        let rises = |slot: &ColumnSource| match slot {
+            ColumnSource::Source(source) => self.rising_columns.contains(source),
+            ColumnSource::Joined { .. } => false,
+            ColumnSource::Node(id) => self.rises(*id),
+        };
+        (0..self.columns.len()).filter(|index| rises(&self.columns[*index])).collect()
     }
 
     /// The preference of a stage that reads this one's rows as a table.
@@ -267,6 +294,7 @@ impl Lowering {
             structs: self.structs.len(),
             repeat: self.repeat,
             used: self.used.len(),
+            rising: self.rising.len(),
             columns: self.columns.clone(),
             sides: self.joins.iter().map(|side| side.lowering.save()).collect(),
         }
@@ -278,6 +306,7 @@ impl Lowering {
         self.texts.truncate(saved.texts);
         self.structs.truncate(saved.structs);
         self.repeat = saved.repeat;
+        self.rising.truncate(saved.rising);
         self.used.truncate(saved.used);
         self.as_bytes.truncate(saved.used);
         self.columns = saved.columns;
@@ -441,7 +470,7 @@ impl Lowering {
             }
             let texts = is_any(is_text);
             // The string argument of these functions is an option, not a value.
-            let dates = matches!(function.name(), "date_part" | "date_trunc" | "truncate");
+            let dates = functions::takes_dates(function.name());
             return match (texts || is_text(function.return_type())) && !dates {
                 true => strings::call(self, function),
                 false => functions::call(self, function),
@@ -736,6 +765,7 @@ pub struct Saved {
     structs: usize,
     repeat: Option<NodeId>,
     used: usize,
+    rising: usize,
     columns: Vec<ColumnSource>,
     sides: Vec<Saved>,
 }

@@ -43,6 +43,7 @@ use super::blocking::blocking;
 use super::classify::{is_light, windows};
 use super::gpu_exec::{DoesNotFit, FragmentNode, GpuExec};
 use super::joins::{Joining, keeps_order};
+use super::memory_input::{held, memory_rows};
 use super::placement::place;
 use super::{Accelerator, Policy, aggregates, materialized_exec, memory};
 
@@ -200,8 +201,10 @@ impl Fragment {
 
     async fn rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
         // Those in memory as they lie there: a stream would cut them into thousands.
-        if let Some((batches, columns)) = memory(plan) {
-            return batches.iter().map(|batch| Ok(batch.project(&columns)?)).collect();
+        let held = held(plan).map(|(table, columns)| (table.batches(), columns));
+        if let Some((batches, columns)) = held.or_else(|| memory(plan)) {
+            // A projection may have renamed them.
+            return batches.iter().map(|batch| with_schema(&batch.project(&columns)?, &plan.schema())).collect();
         }
         execute_stream(Arc::clone(plan), Arc::clone(&self.context))?.try_collect().await
     }
@@ -260,7 +263,7 @@ impl Fragment {
 
     /// Whether a table is no larger than a part.
     fn fits(&self, table: &Arc<dyn ExecutionPlan>) -> bool {
-        let rows = memory(table).map_or(u64::MAX, |(batches, _)| count(batches) as u64);
+        let rows = memory_rows(table).unwrap_or(u64::MAX);
         rows <= self.rows_of_part(&table.schema())
     }
 

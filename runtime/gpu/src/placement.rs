@@ -4,13 +4,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::datatypes::{Field, FieldRef, Schema};
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements};
 use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
@@ -20,23 +19,22 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use onrush_kernels::Scalar;
-use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{
-    Accumulator, DeviceType, Join, LiteralValue, NodeId, Op, Output, OverflowPolicy, Sink, Sort, SortKey, Stage, TopK,
-    Window, kind_of,
+    Accumulator, DeviceType, Join, NodeId, Op, Output, Quantile, Sink, Sort, SortKey, Stage, TopK, Window, kind_of,
 };
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::classify::{display_name, is_known, is_larger, is_transparent, rows_there};
 use super::concat_exec::ConcatExec;
-use super::gpu_exec::{FragmentNode, GpuExec, memory, with_input, with_inputs};
+use super::gpu_exec::{FragmentNode, GpuExec, with_input, with_inputs};
 use super::joins::Joining;
+use super::keyed_windows::{KeyedCall, KeyedStage};
 use super::lower::{ColumnSource, Lowering, MaterialiseRequests, StringRepresentation};
+use super::memory_input::{memory_as_bytes, memory_column, memory_rows};
 use super::placements::Placements;
 use super::single_partition::in_one_partition;
 use super::unsupported::Unsupported;
-use super::{Accelerator, Policy, arithmetic, lists, quantiles, strings, window};
+use super::{Accelerator, Policy, arithmetic, describe, lists, quantiles, strings, window};
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
@@ -46,6 +44,13 @@ const MOST_STAGES: usize = 6;
 fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
     any.is::<T>()
+}
+
+/// Whether a node sorts all rows, and not only to find the first ones.
+fn is_whole_sort(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let any: &dyn Any = plan.as_ref();
+    let fetch = any.downcast_ref::<SortExec>().map(SortExec::fetch);
+    fetch.is_some_and(|fetch| fetch.is_none_or(|rows| rows as u64 > MOST_SORTED))
 }
 
 /// A stage whose rows another one goes on with.
@@ -62,6 +67,7 @@ pub enum StageEnd {
     Groups {
         keys: Vec<NodeId>,
         accumulators: Vec<Accumulator>,
+        quantiles: Vec<Quantile>,
     },
     /// Those of its columns that the next stage reads.
     Rows {
@@ -86,6 +92,10 @@ pub struct FragmentBuilder {
     pub limit: Option<u64>,
     /// What all rows are sorted by.
     pub order: Option<Vec<SortKey>>,
+    /// Whether that only puts them back in the order in which they came.
+    pub restores: bool,
+    /// The stage that is being written, if more windows by its keys can be added.
+    pub keyed: Option<KeyedStage>,
     /// The key by which the rows are to be the first, and how many.
     top: Option<(NodeId, u64)>,
     /// How many of the last nodes run on the host, over the few rows that are left.
@@ -152,6 +162,10 @@ impl Placer<'_> {
             return self.join(&plan, &join);
         }
         let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
+        if describe::is_description(&plan) {
+            let rows = below.iter().map(|row| self.described(row)).collect::<Result<Vec<_>>>()?;
+            return Ok(Placed::Cpu(with_inputs(&plan, rows)?));
+        }
         let [child] = &below[..] else {
             if below.is_empty() {
                 return Ok(Placed::Cpu(plan));
@@ -187,11 +201,31 @@ impl Placer<'_> {
                 }
             },
             Err((input, reason)) => {
+                let any: &dyn Any = plan.as_ref();
+                let plan_is_limit = any.is::<GlobalLimitExec>() || any.is::<LocalLimitExec>();
                 let plan = with_input(&plan, input)?;
-                self.note(&plan, reason);
+                // A limit over host rows copies nothing, so it needs no reason.
+                if !plan_is_limit {
+                    self.note(&plan, reason);
+                }
                 Ok(Placed::Cpu(plan))
             }
         }
+    }
+
+    /// A row of aggregates that a description shows. Strings of high cardinality stay where they are: numbering all of them
+    /// takes longer than to look for the least and the greatest.
+    fn described(&mut self, row: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some((columns, input)) = describe::only_strings(row) {
+            let input = self.node(Arc::clone(input))?;
+            let input = self.close(input)?;
+            let preference = self.preference(&input);
+            if columns.iter().any(|column| preference.is_bytes(*column)) {
+                return with_input(row, input);
+            }
+        }
+        let row = self.node(Arc::clone(row))?;
+        self.close(row)
     }
 
     /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
@@ -268,6 +302,8 @@ impl Placer<'_> {
             skip: 0,
             limit: None,
             order: None,
+            restores: false,
+            keyed: None,
             top: None,
             finish: 0,
             works: false,
@@ -283,11 +319,14 @@ impl Placer<'_> {
         if let Some(below) = any.downcast_ref::<GpuExec>() {
             return StringRepresentation::Known(below.as_bytes());
         }
-        let Some((batches, columns)) = memory(input) else { return StringRepresentation::Numbers };
-        let (batches, accelerator) = (batches.to_vec(), Arc::clone(self.accelerator));
+        if memory_rows(input).is_none() {
+            return StringRepresentation::Numbers;
+        }
+        let (input, accelerator) = (Arc::clone(input), Arc::clone(self.accelerator));
         StringRepresentation::Of(Arc::new(move |index| {
-            let parts = ColumnChunks::of(&batches, columns[index]);
-            accelerator.gpu.residency.has_many_strings(&parts)
+            memory_as_bytes(&input, index).unwrap_or_else(|| {
+                memory_column(&input, index).is_some_and(|parts| accelerator.gpu.residency.has_many_strings(&parts))
+            })
         }))
     }
 
@@ -330,6 +369,7 @@ impl FragmentBuilder {
     fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
+        let restores = self.restores;
         // Expressions on computed strings wait for a stage that materialises the strings, unless that stage is not possible.
         let mut stages: Vec<MaterialiseRequests> = Vec::new();
         for attempt in 0..=MOST_STAGES {
@@ -353,7 +393,7 @@ impl FragmentBuilder {
             self.lowering.restore(saved.clone());
             self.lowering.made.clear();
             (self.lowering.schema, self.order) = (Arc::clone(&schema), order.clone());
-            self.works = works;
+            (self.works, self.restores, self.keyed) = (works, restores, None);
             if attempt == MOST_STAGES || (stages.is_empty() && requests.are_none()) {
                 return Err(reason);
             }
@@ -380,8 +420,10 @@ impl FragmentBuilder {
 
     /// The rows so far as a table that the next stage reads: of its columns those that are needed, in its order.
     pub fn materialise(&mut self) {
+        (self.restores, self.keyed) = (false, None);
         let next = Lowering {
             preference: self.lowering.preferences(),
+            rising_columns: if self.order.is_none() { self.lowering.rising_results() } else { Vec::new() },
             made: std::mem::take(&mut self.lowering.made),
             requests: self.lowering.requests.clone(),
             ..Lowering::new(&self.lowering.schema)
@@ -401,17 +443,13 @@ impl FragmentBuilder {
     /// Whether the stage that is being written reads a table as it is.
     pub fn is_fresh(&self) -> bool {
         let plain = self.lowering.is_as_read() && self.lowering.structs.is_empty() && self.window.is_none();
+        let plain = plain && self.lowering.rising.is_empty();
         plain && self.filter.is_none() && self.limit.is_none() && self.order.is_none()
     }
 
     /// Whether an order can end the stage that is being written.
     pub fn can_be_sorted(&self) -> bool {
         self.limit.is_none() && self.order.is_none() && self.window.is_none()
-    }
-
-    /// Whether the rows are those of the input, all of them.
-    pub fn is_whole(&self) -> bool {
-        self.is_fresh() && self.before.is_empty()
     }
 
     /// Takes back what was materialised since there were so many parts.
@@ -428,9 +466,18 @@ impl FragmentBuilder {
 
     fn join(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
         let any: &dyn Any = plan.as_ref();
+        // More windows by the keys of the last ones.
+        let adds = any.downcast_ref::<WindowAggExec>().is_some_and(|windows| {
+            let stage = self.keyed.as_ref();
+            stage.zip(KeyedCall::only(windows.window_expr())).is_some_and(|(stage, call)| stage.takes(&call))
+        });
+        if !adds && !is_transparent(plan) {
+            self.keyed = None;
+        }
         if self.finish > 0 {
             // A few rows are left: the host goes on with them.
-            let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_transparent(plan);
+            let is_sort = any.is::<SortExec>();
+            let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_sort || is_transparent(plan);
             if !light {
                 return Err(Unsupported::AboveTopK);
             }
@@ -443,10 +490,15 @@ impl FragmentBuilder {
         // Computed strings have dictionary indices only after they are materialised.
         let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let is_filter = any.is::<FilterExec>() && !is_transparent(plan);
-        if !is_light && !is_limit && !is_filter && self.lowering.columns.iter().any(computed) {
+        if !is_light && !is_limit && !is_filter && !adds && self.lowering.columns.iter().any(computed) {
             self.materialise();
         }
-        if !is_light && (self.limit.is_some() || (self.order.is_some() && !is_limit)) {
+        // Rows that another sort follows need not be put back before it.
+        if self.restores && self.limit.is_none() && is_whole_sort(plan) {
+            self.order = None;
+        }
+        let waits = self.order.is_some() && !is_limit && !(self.restores && is_filter);
+        if !is_light && !adds && (self.limit.is_some() || waits) {
             self.materialise();
         }
         if let Some(filter) = any.downcast_ref::<FilterExec>().filter(|_| is_filter) {
@@ -508,6 +560,7 @@ impl FragmentBuilder {
                 }
                 _ => self.sort(sort)?,
             }
+            self.restores = false;
         } else if let Some(limit) = any.downcast_ref::<LocalLimitExec>() {
             self.limit = Some(limit.fetch() as u64);
         } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
@@ -575,75 +628,34 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    /// Whether its values are decimals of two words.
-    fn is_wide(&self, by: &PhysicalSortExpr) -> std::result::Result<bool, Unsupported> {
-        Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
-    }
-
-    /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
-    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> std::result::Result<Vec<SortKey>, Unsupported> {
-        if !self.is_wide(by)? {
-            return Ok(vec![self.sort_key(by)?]);
-        }
-        let value = self.lowering.key(&by.expr)?;
-        let graph = &mut self.lowering.graph;
-        let wide = graph.kind(value);
-        let by_word = graph.literal(wide, LiteralValue::I128(64));
-        let all = graph.literal(wide, LiteralValue::I128(u64::MAX.into()));
-        let upper = graph.add(Op::ShiftRight, &[value, by_word], wide);
-        let lower = graph.add(Op::BitAnd, &[value, all], wide);
-        let upper = graph.add(Op::Convert(OverflowPolicy::Error), &[upper], DeviceType::Number(Scalar::I64));
-        let lower = graph.add(Op::Convert(OverflowPolicy::Error), &[lower], DeviceType::Number(Scalar::U64));
-        Ok(vec![self.ordered(upper, by.options), self.ordered(lower, by.options)])
-    }
-
-    /// The sort key of an expression whose values have one 64-bit word.
-    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> std::result::Result<SortKey, Unsupported> {
-        let value = self.lowering.key(&by.expr)?;
-        if self.is_wide(by)? {
-            return Err(Unsupported::feature("this sort by decimals of more than 18 digits"));
-        }
-        Ok(self.ordered(value, by.options))
-    }
-
-    pub fn ordered(&mut self, value: NodeId, options: SortOptions) -> SortKey {
-        let (long, unsigned) = (DeviceType::Number(Scalar::I64), DeviceType::Number(Scalar::U64));
-        let graph = &mut self.lowering.graph;
-        let key = match graph.kind(value) {
-            DeviceType::Number(Scalar::U64) => value,
-            kind => {
-                let signed = match kind {
-                    DeviceType::Bool | DeviceType::DictIndex | DeviceType::Number(Scalar::I128) => {
-                        graph.add(Op::Convert(OverflowPolicy::Error), &[value], long)
-                    }
-                    _ => graph.add(Op::OrderKey, &[value], long),
-                };
-                let bits = graph.add(Op::Bits, &[signed], unsigned);
-                let sign = graph.literal(unsigned, LiteralValue::U64(1 << 63));
-                graph.add(Op::BitXor, &[bits, sign], unsigned)
-            }
-        };
-        let all = graph.literal(unsigned, LiteralValue::U64(u64::MAX));
-        let key = if options.descending { graph.add(Op::BitXor, &[key, all], unsigned) } else { key };
-        let null = graph.literal(unsigned, LiteralValue::U64(if options.nulls_first { 0 } else { u64::MAX }));
-        let key = graph.add(Op::Coalesce, &[key, null], unsigned);
-        let mut absent = graph.add(Op::IsNull, &[value], DeviceType::Bool);
-        if options.nulls_first {
-            absent = graph.add(Op::Not, &[absent], DeviceType::Bool);
-        }
-        let absent = graph.add(Op::Convert(OverflowPolicy::Error), &[absent], unsigned);
-        SortKey { value, key, absent, descending: options.descending }
-    }
-
     /// All rows in an order.
     fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Unsupported> {
         let mut keys = Vec::new();
         for by in sort.expr() {
+            if !by.options.descending {
+                let key = self.lowering.key(&by.expr)?;
+                // Equal rows keep their order by themselves.
+                if self.lowering.rises(key) {
+                    self.keep_zeros(&mut keys);
+                    break;
+                }
+            }
             keys.extend(self.sort_keys(by)?);
         }
-        self.order = Some(keys);
+        self.order = (!keys.is_empty()).then_some(keys);
         self.limit = sort.fetch().map(|rows| rows as u64);
         Ok(())
+    }
+
+    /// Sorts by one float alone have its two zeros in any order if nothing else is wanted, unless the key is not the float itself.
+    fn keep_zeros(&mut self, keys: &mut [SortKey]) {
+        if let [key] = keys
+            && let DeviceType::Number(scalar) = self.lowering.graph.kind(key.value)
+            && scalar.is_float()
+        {
+            let zero = self.lowering.graph.number(scalar, 0);
+            key.value = self.lowering.graph.add(Op::Add, &[key.value, zero], DeviceType::Number(scalar));
+        }
     }
 
     fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Unsupported> {
@@ -687,8 +699,13 @@ impl FragmentBuilder {
         for (index, kind) in kinds.iter().enumerate() {
             columns.push(ColumnSource::Node(next.graph.input(index, *kind)));
         }
-        let of = onrush_ops::operators::group::kinds(&self.lowering.graph, &accumulators.all);
-        for recipe in &all {
+        let mut of = onrush_ops::operators::group::kinds(&self.lowering.graph, &accumulators.all);
+        let quantiles = of.len();
+        of.extend(accumulators.quantiles.iter().map(|quantile| self.lowering.graph.kind(quantile.of)));
+        for recipe in &mut all {
+            if let AggregateResult::Quantile(index) = recipe {
+                *index += quantiles;
+            }
             let at = |graph: &mut onrush_ops::ExprGraph, index: usize| graph.input(keys.len() + index, of[index]);
             columns.push(ColumnSource::Node(aggregates::result(&mut next.graph, recipe, &at)));
         }
@@ -697,7 +714,7 @@ impl FragmentBuilder {
             lowering: std::mem::replace(&mut self.lowering, next),
             filter: self.filter.take(),
             window: self.window.take(),
-            end: StageEnd::Groups { keys, accumulators: accumulators.all },
+            end: StageEnd::Groups { keys, accumulators: accumulators.all, quantiles: accumulators.quantiles },
         });
         Ok(())
     }
@@ -720,7 +737,7 @@ impl FragmentBuilder {
         let mut stages = vec![self.stage(StageDraft { lowering, filter, window, end: StageEnd::Last }, sink)];
         for mut part in std::mem::take(&mut self.before).into_iter().rev() {
             let sink = match std::mem::replace(&mut part.end, StageEnd::Last) {
-                StageEnd::Groups { keys, accumulators } => Sink::Aggregate { keys, accumulators },
+                StageEnd::Groups { keys, accumulators, quantiles } => Sink::Aggregate { keys, accumulators, quantiles },
                 StageEnd::Rows { order, skip, limit } => {
                     rows_of(columns_of(&mut part.lowering, &used)?, order, skip, limit)
                 }

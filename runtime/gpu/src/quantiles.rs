@@ -1,17 +1,19 @@
-//! Quantiles: rows sorted by group and value, a window over each group, and the rows at which groups begin. What else is aggregated runs
-//! along the groups.
+//! Quantiles of groups. Rows are sorted by the group keys and the value. A window finds the first row and the number of rows
+//! of each group, and the quantile is read at a position. The other aggregates run over the same sorted rows. Quantiles of
+//! several columns need one sort for each column.
 
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::logical_expr::AggregateUDF;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use onrush_kernels::Scalar;
 use onrush_ops::{
-    AggregateOp, Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy, Window, WindowBoundary,
-    window,
+    AggregateOp, Comparison, DeviceType, ExprGraph, Interpolation, LiteralValue, NodeId, Op, OverflowPolicy, Quantile,
+    Window, WindowBoundary, window,
 };
 
 use super::aggregates::{self, Accumulators, AggregateResult};
@@ -23,10 +25,22 @@ use super::unsupported::Unsupported;
 const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
-/// How the functions of `expr/quantile.rs` are called: `quantile_linear_0.5`.
-fn quantile(function: &AggregateFunctionExpr) -> Option<(&str, f64)> {
-    let (interpolation, q) = function.fun().name().strip_prefix("quantile_")?.split_once('_')?;
-    Some((interpolation, q.parse().ok()?))
+fn quantile(function: &AggregateFunctionExpr) -> Option<(Interpolation, f64)> {
+    parameters(function.fun())
+}
+
+/// Interpolation and rank of a function of `expr/quantile.rs`.
+pub fn parameters(function: &AggregateUDF) -> Option<(Interpolation, f64)> {
+    use onrush_expr::quantile::Interpolation as Of;
+    let (q, interpolation) = onrush_expr::quantile::parameters(function)?;
+    let interpolation = match interpolation {
+        Of::Nearest => Interpolation::Nearest,
+        Of::Lower => Interpolation::Lower,
+        Of::Higher => Interpolation::Higher,
+        Of::Midpoint => Interpolation::Midpoint,
+        Of::Linear => Interpolation::Linear,
+    };
+    Some((interpolation, q))
 }
 
 /// Whether an aggregate has quantiles among its functions.
@@ -34,109 +48,248 @@ pub fn has_quantiles(aggregate: &AggregateExec) -> bool {
     aggregate.aggr_expr().iter().any(|function| quantile(function).is_some())
 }
 
-/// Lowers an aggregate with quantiles of one value. Without groups the rows must be those of a table: of no row there would be none.
+/// The value of a quantile.
+fn value_of(function: &AggregateFunctionExpr) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+    match &function.expressions()[..] {
+        [arg] if !function.is_distinct() => Ok(Arc::clone(arg)),
+        _ => Err(Unsupported::feature("a quantile of distinct values or of several columns")),
+    }
+}
+
+/// Lowers an aggregate with quantiles.
 pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
     let group = aggregate.group_expr();
     if !group.is_single() {
         return Err(Unsupported::feature("a grouping set"));
     }
-    if group.expr().is_empty() && !open.is_whole() {
-        return Err(Unsupported::feature("a quantile with FILTER and no keys"));
+    if group.expr().is_empty() {
+        return of_all_rows(open, aggregate);
     }
     let functions = || aggregate.aggr_expr().iter().zip(aggregate.filter_expr());
-    let mut of: Option<Arc<dyn PhysicalExpr>> = None;
+    let mut values: Vec<FilteredValue> = Vec::new();
     for (function, filter) in functions().filter(|(function, _)| quantile(function).is_some()) {
-        let [arg] = &function.expressions()[..] else {
-            return Err(Unsupported::feature("a quantile of several columns"));
-        };
-        if filter.is_some() || function.is_distinct() || of.as_ref().is_some_and(|of| of != arg) {
-            return Err(Unsupported::feature("an aggregate with quantiles of several values"));
+        let value = FilteredValue { of: value_of(function)?, filter: filter.clone() };
+        if !values.contains(&value) {
+            values.push(value);
         }
-        of = Some(Arc::clone(arg));
     }
-    let Some(of) = of else { return Err(Unsupported::Unexpected("an aggregate without quantiles".into())) };
-
-    // The rows in order, with keys and values as separate columns.
-    if !open.can_be_sorted() {
-        open.materialise();
-    }
-    let lowering = &mut open.lowering;
-    let mut fields: Vec<Field> = lowering.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-    let first = fields.len();
-    let by: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).chain([&of]).collect();
-    let as_group = |lowering: &mut Lowering, index: usize, id: NodeId| match index < group.expr().len() {
-        true => arithmetic::as_group(&mut lowering.graph, id),
-        false => id,
+    let keys: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).collect();
+    let Some(first) = values.first() else {
+        return Err(Unsupported::Unexpected("an aggregate without quantiles".into()));
     };
-    for (index, expr) in by.iter().enumerate() {
-        let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
-        let id = as_group(lowering, index, id);
-        fields.push(Field::new(format!("by {}", fields.len()), dtype, true));
-        lowering.columns.push(ColumnSource::Node(id));
+    let mut sorted = SortedRows::new(open, &keys, first)?;
+    let mut results: Vec<Option<QuantileColumn>> = vec![None; aggregate.aggr_expr().len()];
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            sorted = sorted.by(open, value, &mut results)?;
+        }
+        for (result, (function, filter)) in results.iter_mut().zip(functions()) {
+            if let Some((interpolation, q)) = quantile(function)
+                && (value_of(function)?, filter) == (Arc::clone(&value.of), &value.filter)
+            {
+                let id = sorted.quantile(&mut open.lowering, interpolation, q);
+                *result = Some(QuantileColumn::Node(id));
+            }
+        }
     }
-    let mut keys = Vec::new();
-    for (index, expr) in by.iter().copied().enumerate() {
-        // Values that are there come before those that are not.
-        let options = SortOptions { descending: false, nulls_first: false };
-        let key = open.sort_key(&PhysicalSortExpr { expr: Arc::clone(expr), options })?;
-        let value = as_group(&mut open.lowering, index, key.value);
-        keys.push(if value == key.value { key } else { open.ordered(value, options) });
-    }
-    open.lowering.schema = Arc::new(Schema::new(fields));
-    open.order = Some(keys);
-    open.materialise();
 
+    let SortedRows { partition, mut accumulators, begin, last, .. } = sorted;
     let lowering = &mut open.lowering;
-    let mut partition = Vec::new();
-    for index in 0..group.expr().len() {
-        partition.push(lowering.column(first + index)?);
-    }
-    let value = lowering.column(first + partition.len())?;
-    let Op::Input(input) = lowering.graph.node(value).op else {
-        return Err(Unsupported::Unexpected("a quantile of a value that does not exist".into()));
-    };
-    let mut accumulators = Accumulators::that_run();
-    let count = accumulators.add(AggregateOp::Count, Some(value));
-    let begin = lowering.graph.add(Op::WindowBoundary(WindowBoundary::Begin), &[], ROWS);
-    let end = lowering.graph.add(Op::WindowBoundary(WindowBoundary::End), &[], ROWS);
-    let one = lowering.graph.literal(ROWS, LiteralValue::U64(1));
-    let last = lowering.graph.add(Op::Subtract, &[end, one], ROWS);
     let at = |graph: &mut ExprGraph, kind: DeviceType, index: usize| graph.add(Op::Prefix(index as u32), &[last], kind);
-    let mut results: Vec<NodeId> = partition.clone();
-    for (function, filter) in functions() {
-        if let Some((interpolation, q)) = quantile(function) {
-            let count = at(&mut lowering.graph, DeviceType::Number(Scalar::I64), count);
-            let place = Place { begin, count, input };
-            results.push(place.quantile(&mut lowering.graph, interpolation, q)?);
-            continue;
+    let mut columns: Vec<NodeId> = partition.clone();
+    for ((function, filter), result) in functions().zip(results) {
+        match result {
+            Some(QuantileColumn::Node(id)) => columns.push(id),
+            Some(QuantileColumn::Made(column)) => columns.push(lowering.column(column)?),
+            None => {
+                let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
+                if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
+                    return Err(Unsupported::form(function.fun().name(), "with a quantile in one aggregate"));
+                }
+                let kinds = window::kinds(&lowering.graph, &accumulators.all);
+                let of = |graph: &mut ExprGraph, index: usize| at(graph, kinds[index], index);
+                columns.push(aggregates::result(&mut lowering.graph, &recipe, &of));
+            }
         }
-        let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
-        if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
-            return Err(Unsupported::form(function.fun().name(), "with a quantile in one aggregate"));
-        }
-        let kinds = window::kinds(&lowering.graph, &accumulators.all);
-        let of = |graph: &mut ExprGraph, index: usize| at(graph, kinds[index], index);
-        results.push(aggregates::result(&mut lowering.graph, &recipe, &of));
     }
     let row = lowering.graph.add(Op::RowNumber, &[], ROWS);
     let begins = lowering.graph.add(Op::Compare(Comparison::Equal), &[row, begin], DeviceType::Bool);
-    lowering.columns = results.into_iter().map(ColumnSource::Node).collect();
+    lowering.columns = columns.into_iter().map(ColumnSource::Node).collect();
     open.filter = Some(begins);
     open.window = Some(Window { partition, prefix: accumulators.all, ..Window::default() });
     Ok(())
 }
 
-/// The sorted values of a group.
-struct Place {
-    begin: NodeId,
-    count: NodeId,
-    /// The column that they are in.
+/// Without keys each value is sorted by itself, and the rest is one row of aggregates.
+fn of_all_rows(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
+    open.aggregate_by(aggregate, Vec::new(), &mut |lowering, accumulators, index| {
+        let (function, filter) = (&aggregate.aggr_expr()[index], aggregate.filter_expr()[index].as_ref());
+        let Some((interpolation, q)) = quantile(function) else {
+            return Ok(vec![aggregates::aggregate(lowering, accumulators, function, filter)?]);
+        };
+        let of = FilteredValue { of: value_of(function)?, filter: filter.cloned() }.node(lowering)?;
+        accumulators.quantiles.push(Quantile { of, rank: q.to_bits(), how: interpolation });
+        Ok(vec![AggregateResult::Quantile(accumulators.quantiles.len() - 1)])
+    })
+}
+
+/// A value, in the rows where a condition holds.
+#[derive(Clone)]
+pub struct FilteredValue {
+    pub of: Arc<dyn PhysicalExpr>,
+    pub filter: Option<Arc<dyn PhysicalExpr>>,
+}
+
+// By hand: the derived one moves out of a pointer to a trait object.
+impl PartialEq for FilteredValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.of.eq(&other.of) && self.filter == other.filter
+    }
+}
+
+impl FilteredValue {
+    /// Its node, null in other rows.
+    pub fn node(&self, lowering: &mut Lowering) -> Result<NodeId, Unsupported> {
+        let id = lowering.key(&self.of)?;
+        let Some(filter) = &self.filter else { return Ok(id) };
+        let kind = lowering.graph.kind(id);
+        let (passes, null) = (lowering.boolean(filter)?, lowering.graph.null(kind));
+        Ok(lowering.graph.add(Op::IfElse, &[passes, id, null], kind))
+    }
+}
+
+/// What has the quantiles of a function: a node of the stage that is open, or a column of its table.
+#[derive(Clone, Copy)]
+enum QuantileColumn {
+    Node(NodeId),
+    Made(usize),
+}
+
+/// A stage over rows that are sorted by group and by the values of a quantile. Its table has the columns that it had
+/// before, the keys, and what stages before found.
+struct SortedRows {
+    partition: Vec<NodeId>,
+    /// Where the keys are.
+    keys: std::ops::Range<usize>,
+    /// The column of the values.
     input: u32,
+    accumulators: Accumulators,
+    /// The number of values in a group.
+    count: usize,
+    begin: NodeId,
+    last: NodeId,
+}
+
+/// Values that are there come before those that are not.
+const VALUES_FIRST: SortOptions = SortOptions { descending: false, nulls_first: false };
+
+impl SortedRows {
+    fn new(
+        open: &mut FragmentBuilder,
+        keys: &[&Arc<dyn PhysicalExpr>],
+        value: &FilteredValue,
+    ) -> Result<SortedRows, Unsupported> {
+        if !open.can_be_sorted() {
+            open.materialise();
+        }
+        let lowering = &mut open.lowering;
+        let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
+        let first = fields.len();
+        for expr in keys {
+            let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
+            if lowering.graph.kind(id) == DeviceType::Number(Scalar::I128) {
+                return Err(Unsupported::feature("a quantile with keys of more than 18 digits"));
+            }
+            let id = arithmetic::as_group(&mut lowering.graph, id);
+            fields.push(Arc::new(Field::new(format!("by {}", fields.len()), dtype, true)));
+            lowering.columns.push(ColumnSource::Node(id));
+        }
+        let keys = first..fields.len();
+        SortedRows::sorted(open, fields, keys, value)
+    }
+
+    /// The same rows, sorted by other values. Quantiles that are found become columns.
+    fn by(
+        self,
+        open: &mut FragmentBuilder,
+        value: &FilteredValue,
+        found: &mut [Option<QuantileColumn>],
+    ) -> Result<SortedRows, Unsupported> {
+        let lowering = &mut open.lowering;
+        let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
+        for column in found.iter_mut().flatten() {
+            if let QuantileColumn::Node(id) = *column {
+                *column = QuantileColumn::Made(fields.len());
+                fields.push(Arc::new(Field::new(format!("quantile {}", fields.len()), DataType::Float64, true)));
+                lowering.columns.push(ColumnSource::Node(id));
+            }
+        }
+        let SortedRows { partition, accumulators, keys, .. } = self;
+        open.window = Some(Window { partition, prefix: accumulators.all, ..Window::default() });
+        SortedRows::sorted(open, fields, keys, value)
+    }
+
+    fn sorted(
+        open: &mut FragmentBuilder,
+        mut fields: Vec<FieldRef>,
+        keys: std::ops::Range<usize>,
+        value: &FilteredValue,
+    ) -> Result<SortedRows, Unsupported> {
+        let lowering = &mut open.lowering;
+        let (dtype, id) = (lowering.dtype(&value.of)?, value.node(lowering)?);
+        let place = fields.len();
+        fields.push(Arc::new(Field::new(format!("by {place}"), dtype, true)));
+        lowering.columns.push(ColumnSource::Node(id));
+        let mut by = Vec::new();
+        for index in keys.clone() {
+            by.push(match open.lowering.columns[index] {
+                ColumnSource::Node(id) => id,
+                _ => open.lowering.column_as(index, false)?,
+            });
+        }
+        by.push(id);
+        open.order = Some(by.into_iter().map(|id| open.ordered(id, VALUES_FIRST)).collect());
+        open.lowering.schema = Arc::new(Schema::new(fields));
+        open.materialise();
+
+        let lowering = &mut open.lowering;
+        let mut partition = Vec::new();
+        for index in keys.clone() {
+            partition.push(lowering.column_as(index, false)?);
+        }
+        let value = lowering.column(place)?;
+        let Op::Input(input) = lowering.graph.node(value).op else {
+            return Err(Unsupported::Unexpected("a quantile of a value that does not exist".into()));
+        };
+        let mut accumulators = Accumulators::that_run();
+        let count = accumulators.add(AggregateOp::Count, Some(value));
+        let begin = lowering.graph.add(Op::WindowBoundary(WindowBoundary::Begin), &[], ROWS);
+        let end = lowering.graph.add(Op::WindowBoundary(WindowBoundary::End), &[], ROWS);
+        let one = lowering.graph.literal(ROWS, LiteralValue::U64(1));
+        let last = lowering.graph.add(Op::Subtract, &[end, one], ROWS);
+        Ok(SortedRows { partition, keys, input, accumulators, count, begin, last })
+    }
+
+    fn quantile(&self, lowering: &mut Lowering, interpolation: Interpolation, q: f64) -> NodeId {
+        let graph = &mut lowering.graph;
+        let count = graph.add(Op::Prefix(self.count as u32), &[self.last], DeviceType::Number(Scalar::I64));
+        Place { begin: self.begin, count, input: self.input }.quantile(graph, interpolation, q)
+    }
+}
+
+/// The sorted values of a group.
+pub struct Place {
+    /// The number of the first of its rows.
+    pub begin: NodeId,
+    /// How many values there are, before the nulls.
+    pub count: NodeId,
+    /// The column that they are in.
+    pub input: u32,
 }
 
 impl Place {
     /// As `expr/quantile.rs` has it.
-    fn quantile(&self, graph: &mut ExprGraph, interpolation: &str, q: f64) -> Result<NodeId, Unsupported> {
+    pub fn quantile(&self, graph: &mut ExprGraph, interpolation: Interpolation, q: f64) -> NodeId {
         let zero = graph.number(Scalar::I64, 0);
         let some = graph.add(Op::Compare(Comparison::Greater), &[self.count, zero], DeviceType::Bool);
         let one = graph.number(Scalar::I64, 1);
@@ -153,31 +306,27 @@ impl Place {
         };
         let rounded = |graph: &mut ExprGraph, how| graph.add(Op::MathFn(how), &[position], FLOAT);
         let (low, high) = (rounded(graph, "floor"), rounded(graph, "ceil"));
-        let between = match interpolation {
-            "nearest" => {
+        match interpolation {
+            Interpolation::Nearest => {
                 let place = rounded(graph, "round");
-                return Ok(at(graph, place));
+                return at(graph, place);
             }
-            "lower" => return Ok(at(graph, low)),
-            "higher" => return Ok(at(graph, high)),
-            other => other,
-        };
+            Interpolation::Lower => return at(graph, low),
+            Interpolation::Higher => return at(graph, high),
+            Interpolation::Midpoint | Interpolation::Linear => {}
+        }
         let (a, b) = (at(graph, low), at(graph, high));
-        let value = match between {
-            "midpoint" => {
-                let sum = graph.add(Op::Add, &[a, b], FLOAT);
-                let two = graph.literal(FLOAT, LiteralValue::F64(2.0_f64.to_bits()));
-                graph.add(Op::Divide, &[sum, two], FLOAT)
-            }
-            "linear" => {
-                let distance = graph.add(Op::Subtract, &[b, a], FLOAT);
-                let part = graph.add(Op::Subtract, &[position, low], FLOAT);
-                let part = graph.add(Op::Multiply, &[distance, part], FLOAT);
-                graph.add(Op::Add, &[a, part], FLOAT)
-            }
-            other => return Err(Unsupported::feature(format!("a quantile by `{other}`"))),
+        let value = if interpolation == Interpolation::Midpoint {
+            let sum = graph.add(Op::Add, &[a, b], FLOAT);
+            let two = graph.literal(FLOAT, LiteralValue::F64(2.0_f64.to_bits()));
+            graph.add(Op::Divide, &[sum, two], FLOAT)
+        } else {
+            let distance = graph.add(Op::Subtract, &[b, a], FLOAT);
+            let part = graph.add(Op::Subtract, &[position, low], FLOAT);
+            let part = graph.add(Op::Multiply, &[distance, part], FLOAT);
+            graph.add(Op::Add, &[a, part], FLOAT)
         };
         let whole = graph.add(Op::Compare(Comparison::Equal), &[low, high], DeviceType::Bool);
-        Ok(graph.add(Op::IfElse, &[whole, a, value], FLOAT))
+        graph.add(Op::IfElse, &[whole, a, value], FLOAT)
     }
 }

@@ -26,7 +26,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::classify::is_known;
 use super::concat_exec::ConcatExec;
 use super::gpu_exec::with_inputs;
-use super::{Accelerator, Policy, aggregates, computed_join_keys, memory, scalar_subquery};
+use super::memory_input::memory_rows;
+use super::{Accelerator, Policy, aggregates, computed_join_keys, describe, scalar_subquery};
 
 /// The plan with one partition throughout.
 pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Arc<dyn ExecutionPlan>> {
@@ -40,11 +41,17 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator)
         };
         Ok(one.map_or_else(|| Transformed::no(plan), Transformed::yes))
     })?;
-    match changed {
+    let plan = match changed {
         // What was aggregated in two steps because of several partitions.
-        true => CombinePartialFinalAggregate::new().optimize(plan.data, &ConfigOptions::default()),
-        false => Ok(plan.data),
-    }
+        true => CombinePartialFinalAggregate::new().optimize(plan.data, &ConfigOptions::default())?,
+        false => plan.data,
+    };
+    // A description is the last step, or one of the last.
+    let described = plan.transform_down(|plan| {
+        let described = describe::with_quantiles(&plan, accelerator)?;
+        Ok(described.map_or_else(|| Transformed::no(plan), Transformed::yes))
+    })?;
+    Ok(described.data)
 }
 
 /// Rewrites grouping sets to the concatenation of one aggregate for each set. Keys outside of a set are null in its rows.
@@ -109,12 +116,12 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Re
 }
 
 /// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same each time.
-fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
+pub fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
     let mut most = 0;
     let mut is_fit = true;
     plan.apply(|node| {
-        if let Some((batches, _)) = memory(node) {
-            most = most.max(batches.iter().map(|batch| batch.num_rows() as u64).sum());
+        if let Some(rows) = memory_rows(node) {
+            most = most.max(rows);
             return Ok(TreeNodeRecursion::Jump);
         }
         let any: &dyn Any = node.as_ref();

@@ -16,7 +16,7 @@ use onrush_ops::{Comparison, DeviceType, Lookup, NodeId, Op, OverflowPolicy, Str
 use super::lower::{Lowering, literal_of};
 use super::regex_dfa::{self, Like, Search};
 use super::unsupported::Unsupported;
-use super::{arithmetic, lists, powers_of_ten};
+use super::{arithmetic, calendar, lists, powers_of_ten};
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 
@@ -229,6 +229,7 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
             let args = [piece(lowering, arg)?, number(lowering, start)?, number(lowering, count)?];
             of(lowering, StringOp::Slice, &args, DeviceType::String)
         }
+        ("to_string", [_, _]) if ours => calendar::written(lowering, function)?,
         ("left" | "right", [arg, count]) => {
             let args = [piece(lowering, arg)?, number(lowering, count)?];
             let op = if name == "left" { StringOp::Left } else { StringOp::Right };

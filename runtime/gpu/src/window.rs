@@ -21,6 +21,7 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
+use super::keyed_windows::{self, KeyedCall};
 use super::lower::{ColumnSource, Lowering, literal_of};
 use super::placement::FragmentBuilder;
 use super::strings::{self, is_text};
@@ -66,26 +67,48 @@ pub fn windows(
         return Err(Unsupported::Unexpected("a window without functions".into()));
     }
     let before = plan.schema().fields().len() - exprs.len();
+    let keyed: Vec<Option<KeyedCall>> = exprs.iter().map(KeyedCall::of).collect();
+    // More of the same keys.
+    if let ([Some(call)], Some(stage)) = (&keyed[..], &open.keyed)
+        && stage.takes(call)
+    {
+        return keyed_windows::windows(open, &[(call, Arc::clone(&plan.schema().fields()[before]))]);
+    }
     let moved = moved(open, exprs)?;
     if !open.is_fresh() {
         open.materialise();
+    }
+    if exprs.iter().all(|expr| is_row_number(expr) && expr.partition_by().is_empty() && expr.order_by().is_empty()) {
+        number_rows(&mut open.lowering, plan, before);
+        return Ok(());
     }
     let mut schema: Vec<FieldRef> = open.lowering.schema.fields().iter().map(Arc::clone).collect();
     let width = schema.len();
     let mut left: Vec<usize> = (0..exprs.len()).collect();
     let mut done: Vec<usize> = Vec::new();
-    while let Some(first) = left.first().map(|first| &exprs[*first]) {
-        let alike = |index: &usize| {
-            let expr = &exprs[*index];
-            expr.partition_by() == first.partition_by() && expr.order_by() == first.order_by()
+    while let Some(first) = left.first().copied() {
+        let alike = |index: &usize| match (&keyed[*index], &keyed[first]) {
+            (Some(one), Some(other)) => one.is_alike(other),
+            (None, None) => {
+                let (one, other) = (&exprs[*index], &exprs[first]);
+                one.partition_by() == other.partition_by() && one.order_by() == other.order_by()
+            }
+            _ => false,
         };
         let (these, others): (Vec<usize>, Vec<usize>) = left.iter().copied().partition(alike);
         if !done.is_empty() {
             open.lowering.schema = Arc::new(Schema::new(schema.clone()));
             open.materialise();
         }
-        alike_windows(open, exprs, &these, (plan, before), &moved)?;
-        schema.extend(these.iter().map(|index| Arc::clone(&plan.schema().fields()[before + index])));
+        let field = |index: &usize| Arc::clone(&plan.schema().fields()[before + index]);
+        match keyed[first].is_some() {
+            true => {
+                let calls = these.iter().filter_map(|index| Some((keyed[*index].as_ref()?, field(index))));
+                keyed_windows::windows(open, &calls.collect::<Vec<_>>())?;
+            }
+            false => alike_windows(open, exprs, &these, (plan, before), &moved)?,
+        }
+        schema.extend(these.iter().map(field));
         done.extend(these);
         left = others;
     }
@@ -102,7 +125,7 @@ type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 /// Computes the expressions that are read from other rows in a separate stage, and appends them to the columns.
 fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Unsupported> {
     let mut wanted: ShiftedColumns = Vec::new();
-    for expr in exprs {
+    for expr in exprs.iter().filter(|expr| KeyedCall::of(expr).is_none()) {
         let any: &dyn Any = expr.as_any();
         let Some(of) = any.downcast_ref::<StandardWindowExpr>().map_or_else(
             || {
@@ -147,6 +170,21 @@ fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<Sh
     lowering.schema = Arc::new(Schema::new(fields));
     open.materialise();
     Ok(wanted)
+}
+
+/// Adds columns with the numbers of the rows, from 1, which need no window.
+fn number_rows(lowering: &mut Lowering, plan: &Arc<dyn ExecutionPlan>, before: usize) {
+    let graph = &mut lowering.graph;
+    let (here, one) = (row(graph), rows(graph, 1));
+    let number = two(graph, Op::Add, here, one);
+    lowering.rising.push(number);
+    lowering.columns.extend(plan.schema().fields()[before..].iter().map(|_| ColumnSource::Node(number)));
+}
+
+fn is_row_number(expr: &Arc<dyn WindowExpr>) -> bool {
+    let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() else { return false };
+    let function: &dyn Any = standard.get_standard_func_expr().as_any();
+    function.downcast_ref::<WindowUDFExpr>().is_some_and(|function| function.fun().name() == "row_number")
 }
 
 fn aggregate_of(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateFunctionExpr> {
@@ -243,6 +281,7 @@ fn alike_windows(
                 return Err(Unsupported::form(function.fun().name(), "over a window"));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
+            let ops: Vec<AggregateOp> = list.all.iter().map(|accumulator| accumulator.op).collect();
             let at = |graph: &mut ExprGraph, index: usize| {
                 if differs {
                     return frame.difference(graph, index, kinds[index]);
@@ -251,8 +290,9 @@ fn alike_windows(
                 match kinds[index] {
                     // Of no rows.
                     DeviceType::Number(scalar) if frame.reach != FrameExtent::Sliding => {
-                        let zero = graph.number(scalar, 0);
-                        graph.add(Op::Coalesce, &[value, zero], kinds[index])
+                        let is_product = matches!(ops[index], AggregateOp::ProductFloat | AggregateOp::ProductInteger);
+                        let nothing = graph.number(scalar, i128::from(is_product));
+                        graph.add(Op::Coalesce, &[value, nothing], kinds[index])
                     }
                     _ => value,
                 }
@@ -264,6 +304,10 @@ fn alike_windows(
         let kind = open.lowering.graph.kind(id);
         if kind != wanted && kind != DeviceType::String {
             id = open.lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[id], wanted);
+        }
+        let is_plain = expr.partition_by().is_empty() && expr.order_by().is_empty();
+        if is_plain && is_row_number(expr) {
+            open.lowering.rising.push(id);
         }
         columns.push(ColumnSource::Node(id));
     }

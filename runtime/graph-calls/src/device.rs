@@ -147,8 +147,12 @@ fn columns(
     let error = |error: DeviceError| match error {
         // The device does not keep the numbers of edges: the host finds the edge again.
         DeviceError::Graph(error) if error.code == "weight" && error.edge.is_none() => {
-            let found = args.graph().check_positive(&args.call.algorithm);
-            DeviceCallError::Call(args.failed(&found.err().unwrap_or(error)))
+            let edge = args.graph().check_positive(&args.call.algorithm).err().and_then(|found| found.edge);
+            let message = match edge {
+                Some(edge) => error.message.replacen("an edge", &format!("edge {edge}"), 1),
+                None => error.message.clone(),
+            };
+            DeviceCallError::Call(args.failed(&onrush_graph::Error { edge, message, ..error }))
         }
         DeviceError::Graph(error) => DeviceCallError::Call(args.failed(&error)),
         DeviceError::Kernels(error) => DeviceCallError::Device(error),

@@ -7,6 +7,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options, concat, take};
 use arrow::datatypes::{DataType, Float64Type};
 use onrush_graph::Graph;
+use onrush_graph::graph::once;
 use onrush_wire::{Diagnostic, Value};
 
 use crate::error::{diagnose, internal, plan_error, type_name};
@@ -176,7 +177,7 @@ impl Index {
     /// # Panics
     /// If the columns cannot be made or numbered again.
     pub fn ends(&self) -> &Ends {
-        self.numbered.get_or_init(|| {
+        once(&self.numbered, || {
             let numbered = (self.columns)().and_then(|columns| Ends::number(&columns));
             numbered.unwrap_or_else(|error| panic!("columns that were numbered before: {error}")).0
         })
@@ -187,7 +188,7 @@ impl Index {
     /// # Panics
     /// If the columns cannot be made or numbered again.
     pub fn graph(&self) -> &Graph {
-        self.graph.get_or_init(|| {
+        once(&self.graph, || {
             let ends = self.ends();
             let made = (self.columns)().and_then(|columns| {
                 let weights = columns.weight.as_ref().map(|weight| weights(weight, ends)).transpose()?;

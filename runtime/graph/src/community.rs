@@ -304,16 +304,11 @@ fn lowest_names(membership: &mut [u32], node: &[u32]) {
 
 fn check(graph: &Graph, options: &CommunityOptions, name: &str) -> Result<(), Error> {
     check_options(options)?;
-    let negative = graph.out_weights().and_then(|w| w.iter().position(|w| *w < 0.0));
-    let Some(arc) = negative else { return Ok(()) };
-    let (edge, weight) = (graph.out_rows().edges[arc], graph.out_weights().map_or(0.0, |w| w[arc]));
-    Err(negative_weight(&format!("the weight of edge {edge}"), weight, name).edge(edge))
+    graph.check_positive(name).map_err(|error| error.help(WITHOUT_NEGATIVE))
 }
 
-pub(crate) fn negative_weight(what: &str, weight: f64, name: &str) -> Error {
-    Error::new("weight", format!("{what} is {weight}: {name} takes none below 0"))
-        .help("leave edges with negative weights out")
-}
+/// The help of the error of a negative weight.
+pub(crate) const WITHOUT_NEGATIVE: &str = "leave edges with negative weights out";
 
 pub(crate) fn check_options(options: &CommunityOptions) -> Result<(), Error> {
     if !options.resolution.is_finite() || options.resolution < 0.0 {

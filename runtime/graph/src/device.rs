@@ -22,12 +22,12 @@ mod values;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use onrush_device::CompletionFlag;
-use onrush_kernels::graph::Csr;
+use onrush_kernels::graph::{Csr, levels};
 use onrush_kernels::reduce::{LOW, Number, SUM, reduce};
 use onrush_kernels::{Column, Context, Scalar};
 
 use crate::error::Error;
-use crate::graph::{Graph, Rows};
+use crate::graph::{Graph, Rows, check_directed, check_node, check_undirected, negative_weight};
 
 pub use rounds::DeviceRounds;
 pub use values::DeviceValues;
@@ -63,8 +63,8 @@ impl DeviceError {
 /// The result of an algorithm on a device.
 pub type Result<T> = std::result::Result<T, DeviceError>;
 
-/// Arcs of a graph on a device at most: offsets have 32 bits.
-pub const MOST_ARCS: usize = u32::MAX as usize - 1;
+/// Arcs of a graph on a device at most, and nodes.
+pub const MOST_ARCS: usize = onrush_kernels::graph::MOST_ARCS as usize;
 
 /// A [`Graph`] on a device. A clone shares the memory.
 ///
@@ -80,7 +80,7 @@ pub struct DeviceGraph {
     /// The sum of the weights by arc, and the least.
     weights: Arc<OnceLock<(f64, f64)>>,
     /// Completion flags that no algorithm uses now.
-    mailboxes: Arc<Mutex<Vec<CompletionFlag>>>,
+    flags: Arc<Mutex<Vec<Arc<CompletionFlag>>>>,
 }
 
 impl DeviceGraph {
@@ -88,7 +88,7 @@ impl DeviceGraph {
     /// need them, most algorithms do not.
     ///
     /// # Errors
-    /// If the graph has more than [`MOST_ARCS`] arcs, and those of the device.
+    /// If the graph has more than [`MOST_ARCS`] arcs or nodes, and those of the device.
     pub fn upload(context: &Context, graph: &Graph, with_edges: bool) -> Result<DeviceGraph> {
         let out = upload_rows(context, graph.out_rows(), graph.out_weights(), with_edges)?;
         context.stream.synchronize()?;
@@ -104,8 +104,8 @@ impl DeviceGraph {
     /// A graph of rows that are on the device: those by source, and of an undirected graph each edge in the rows of
     /// both ends, a self-loop once.
     pub fn new(directed: bool, edges: u64, out: Csr) -> DeviceGraph {
-        let (into, weights, mailboxes) = (Arc::default(), Arc::default(), Arc::default());
-        DeviceGraph { directed, edges, out, into, weights, mailboxes }
+        let (into, weights, flags) = (Arc::default(), Arc::default(), Arc::default());
+        DeviceGraph { directed, edges, out, into, weights, flags }
     }
 
     /// Copies a graph to the host. Edges are numbered by their arcs' order, unless the device has their numbers.
@@ -195,10 +195,7 @@ impl DeviceGraph {
     /// # Errors
     /// If it is not.
     pub fn check_node(&self, node: u32) -> std::result::Result<(), Error> {
-        match (node as usize) < self.nodes() {
-            true => Ok(()),
-            false => Err(Error::new("node", format!("no node {node}: the graph has {} nodes", self.nodes()))),
-        }
+        check_node(self.nodes(), node)
     }
 
     /// The error if the graph is directed.
@@ -206,10 +203,7 @@ impl DeviceGraph {
     /// # Errors
     /// If it is; `algorithm` is the name in the message.
     pub fn check_undirected(&self, algorithm: &str) -> std::result::Result<(), Error> {
-        match self.directed {
-            true => Err(Error::new("directed", format!("{algorithm} is for undirected graphs, this one is directed"))),
-            false => Ok(()),
-        }
+        check_undirected(self.directed, algorithm)
     }
 
     /// The error if the graph is undirected.
@@ -217,35 +211,32 @@ impl DeviceGraph {
     /// # Errors
     /// If it is; `algorithm` is the name in the message.
     pub fn check_directed(&self, algorithm: &str) -> std::result::Result<(), Error> {
-        match self.directed {
-            true => Ok(()),
-            false => {
-                Err(Error::new("undirected", format!("{algorithm} is for directed graphs, this one is undirected")))
-            }
-        }
+        check_directed(self.directed, algorithm)
     }
 
-    /// The error if a weight is negative, with its edge, or its arc if the graph has no edge numbers.
+    /// The error if a weight is negative: that of [`Graph::check_positive`], or one without an edge if the device has no
+    /// edge numbers. Its code is `weight` in both cases.
     ///
     /// # Errors
     /// If one is, and those of the device.
     pub fn check_positive(&self, algorithm: &str, context: &Context) -> Result<()> {
-        let Some(weights) = self.out.weights.as_ref() else { return Ok(()) };
-        if self.weight_summary(context)?.1 >= 0.0 {
-            return Ok(());
+        match self.first_negative(context)? {
+            Some((edge, weight)) => Err(negative_weight(edge, weight, algorithm).into()),
+            None => Ok(()),
         }
-        let weights = weights.read::<f64>(0..self.arcs(), &context.stream)?;
-        let arc = weights.iter().position(|w| *w < 0.0).unwrap_or_default();
-        let weight = weights[arc];
-        let named = |name: String| format!("the weight of {name} is {weight}: {algorithm} takes none below 0");
-        let error = match &self.out.edges {
-            Some(edges) => {
-                let edge = edges.read::<u32>(arc..arc + 1, &context.stream)?[0];
-                Error::new("weight", named(format!("edge {edge}"))).edge(edge)
-            }
-            None => Error::new("weight", named(format!("arc {arc}"))),
-        };
-        Err(error.into())
+    }
+
+    /// The weight of the first arc that has a negative one, and its edge if the device has edge numbers.
+    fn first_negative(&self, context: &Context) -> Result<Option<(Option<u32>, f64)>> {
+        let Some(weights) = self.out.weights.as_ref() else { return Ok(None) };
+        if self.weight_summary(context)?.1 >= 0.0 {
+            return Ok(None);
+        }
+        let Some(arc) = levels::first_negative(context, &self.out)? else { return Ok(None) };
+        let arc = arc as usize..arc as usize + 1;
+        let weight = weights.read::<f64>(arc.clone(), &context.stream)?[0];
+        let edge = self.out.edges.as_ref().map(|edges| edges.read::<u32>(arc, &context.stream)).transpose()?;
+        Ok(Some((edge.map(|edge| edge[0]), weight)))
     }
 
     /// The sum of the weights by arc, up to its last bits. The number of arcs if the graph has no weights.
@@ -270,23 +261,23 @@ impl DeviceGraph {
         Ok(*self.weights.get_or_init(|| (number(totals.sum), number(totals.low))))
     }
 
-    fn take_mailbox(&self, context: &Context) -> Result<CompletionFlag> {
-        let kept = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    fn take_flag(&self, context: &Context) -> Result<Arc<CompletionFlag>> {
+        let kept = self.flags.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match kept {
-            Some(mailbox) => Ok(mailbox),
-            None => Ok(onrush_kernels::graph::mailbox(context)?),
+            Some(flag) => Ok(flag),
+            None => Ok(Arc::new(onrush_kernels::graph::completion_flag(context)?)),
         }
     }
 
-    fn keep_mailbox(&self, mailbox: CompletionFlag) {
-        self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner).push(mailbox);
+    fn keep_flag(&self, flag: Arc<CompletionFlag>) {
+        self.flags.lock().unwrap_or_else(PoisonError::into_inner).push(flag);
     }
 }
 
 fn upload_rows(context: &Context, rows: &Rows, weights: Option<&[f64]>, with_edges: bool) -> Result<Csr> {
     let arcs = rows.targets.len();
-    if arcs > MOST_ARCS {
-        let message = format!("{arcs} arcs: a graph on a device has at most {MOST_ARCS}");
+    if arcs.max(rows.nodes()) > MOST_ARCS {
+        let message = format!("{} nodes, {arcs} arcs: a graph on a device has at most {MOST_ARCS} each", rows.nodes());
         return Err(Error::new("arcs", message).help("merge parallel edges, or run the algorithm on the CPU").into());
     }
     let offsets: Vec<u32> = rows.offsets.iter().map(|o| *o as u32).collect();

@@ -323,9 +323,7 @@ impl Graph {
         let Some(arc) = weights.par_iter().with_min_len(parallel::CHUNK).position_first(|w| *w < 0.0) else {
             return Ok(());
         };
-        let edge = self.out_rows().edges[arc];
-        let message = format!("the weight of edge {edge} is {}: {algorithm} takes none below 0", weights[arc]);
-        Err(Error::new("weight", message).edge(edge))
+        Err(negative_weight(Some(self.out_rows().edges[arc]), weights[arc], algorithm))
     }
 
     /// The error if the graph is directed.
@@ -333,10 +331,7 @@ impl Graph {
     /// # Errors
     /// If it is; `algorithm` is the name in the message.
     pub fn check_undirected(&self, algorithm: &str) -> Result<(), Error> {
-        match self.shape.directed {
-            true => Err(Error::new("directed", format!("{algorithm} is for undirected graphs, this one is directed"))),
-            false => Ok(()),
-        }
+        check_undirected(self.shape.directed, algorithm)
     }
 
     /// The error if the graph is undirected.
@@ -344,12 +339,7 @@ impl Graph {
     /// # Errors
     /// If it is; `algorithm` is the name in the message.
     pub fn check_directed(&self, algorithm: &str) -> Result<(), Error> {
-        match self.shape.directed {
-            true => Ok(()),
-            false => {
-                Err(Error::new("undirected", format!("{algorithm} is for directed graphs, this one is undirected")))
-            }
-        }
+        check_directed(self.shape.directed, algorithm)
     }
 }
 
@@ -366,11 +356,32 @@ pub(crate) fn check_node(nodes: usize, node: u32) -> Result<(), Error> {
     }
 }
 
+pub(crate) fn check_undirected(directed: bool, algorithm: &str) -> Result<(), Error> {
+    match directed {
+        true => Err(Error::new("directed", format!("{algorithm} is for undirected graphs, this one is directed"))),
+        false => Ok(()),
+    }
+}
+
+pub(crate) fn check_directed(directed: bool, algorithm: &str) -> Result<(), Error> {
+    match directed {
+        true => Ok(()),
+        false => Err(Error::new("undirected", format!("{algorithm} is for directed graphs, this one is undirected"))),
+    }
+}
+
+/// The error of a negative weight. Without an edge the message cannot name it.
+pub(crate) fn negative_weight(edge: Option<u32>, weight: f64, algorithm: &str) -> Error {
+    let named = edge.map_or("an edge".to_string(), |edge| format!("edge {edge}"));
+    let message = format!("the weight of {named} is {weight}: {algorithm} takes none below 0");
+    Error { edge, ..Error::new("weight", message) }
+}
+
 /// The value of a cell, made at the first call.
 ///
 /// It is made outside of the cell's lock: work on all threads that holds a lock may take up a task that waits for it. Two
 /// callers at once may make it twice.
-fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+pub fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,
         None => {

@@ -1,5 +1,7 @@
 //! Similarity of two nodes by the neighbours that they share. NetworkX calls it link prediction.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -15,6 +17,9 @@ pub struct Scores {
 
 /// Pairs between checks for cancellation.
 const PAIRS: usize = 256;
+
+/// The most pairs at distance 2 whose scores are given: 4 GB.
+const MOST_PAIRS: usize = 1 << 28;
 
 /// The measures of this module.
 #[derive(Clone, Copy)]
@@ -140,7 +145,7 @@ fn scores(
     let simple = graph.simple();
     let rows = simple.out_rows();
     let weights = rows.each(|v| measure.of_neighbor(rows.len(v)));
-    let Some(pairs) = pairs else { return two_hops(rows, &weights, measure, name, run) };
+    let Some(pairs) = pairs else { return two_hops(rows, &weights, measure, (name, MOST_PAIRS), run) };
     for (u, v) in pairs {
         graph.check_node(*u)?;
         graph.check_node(*v)?;
@@ -161,8 +166,15 @@ fn scores(
     Ok(Scores { pairs: pairs.to_vec(), values: values.concat() })
 }
 
-/// The scores of all pairs at distance 2.
-fn two_hops(rows: &Rows, weights: &[f64], measure: Measure, name: &str, run: &Run) -> Result<Scores, Error> {
+/// The scores of all pairs at distance 2, at most `most`.
+fn two_hops(
+    rows: &Rows,
+    weights: &[f64],
+    measure: Measure,
+    (name, most): (&str, usize),
+    run: &Run,
+) -> Result<Scores, Error> {
+    let count = AtomicUsize::new(0);
     run.stage(format!("{name}: pairs at distance 2"));
     let empty = || (vec![0.0f64; rows.nodes()], vec![u32::MAX; rows.nodes()], Vec::new());
     let part = |(sums, seen, found): &mut (Vec<f64>, Vec<u32>, Vec<u32>), range: std::ops::Range<usize>| {
@@ -179,8 +191,13 @@ fn two_hops(rows: &Rows, weights: &[f64], measure: Measure, name: &str, run: &Ru
                     sums[*v as usize] += weights[*via as usize];
                 }
             }
+            found.retain(|v| rows.row(u).binary_search(v).is_err());
+            if count.fetch_add(found.len(), Relaxed) + found.len() > most {
+                let message = format!("{name} finds more than {most} pairs at distance 2");
+                return Err(Error::new("size", message).help("name the pairs by `pairs`, or take a part of the graph"));
+            }
             found.sort_unstable();
-            for v in found.drain(..).filter(|v| rows.row(u).binary_search(v).is_err()) {
+            for v in found.drain(..) {
                 scores.pairs.push((u, v));
                 scores.values.push(measure.value(sums[v as usize], rows.len(u), rows.len(v)));
             }
@@ -224,5 +241,40 @@ pub(crate) fn common(a: &[u32], b: &[u32], mut visit: impl FnMut(usize, usize)) 
             i += usize::from(x <= y);
             j += usize::from(y <= x);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+
+    // The five leaves of a star are ten pairs.
+    #[test]
+    fn too_many_pairs_are_an_error() {
+        let (sources, targets) = generate::star(5);
+        let graph = Graph::new(false, 6, &sources, &targets, None).unwrap();
+        let found = |most| {
+            two_hops(
+                graph.out_rows(),
+                &[1.0; 6],
+                Measure::CommonNeighbors,
+                ("jaccard_coefficient", most),
+                &Run::silent(),
+            )
+        };
+        assert_eq!(found(10).unwrap().pairs.len(), 10);
+        assert_eq!(found(9).unwrap_err().code, "size");
+    }
+
+    // No pair of a complete graph is at distance 2.
+    #[test]
+    fn neighbors_do_not_count_as_pairs() {
+        let ends = (0..6).flat_map(|u| (0..u).map(move |v| (u, v)));
+        let (sources, targets): (Vec<u32>, Vec<u32>) = ends.unzip();
+        let graph = Graph::new(false, 6, &sources, &targets, None).unwrap();
+        let options = ("jaccard_coefficient", 0);
+        let found = two_hops(graph.out_rows(), &[1.0; 6], Measure::CommonNeighbors, options, &Run::silent());
+        assert!(found.unwrap().pairs.is_empty());
     }
 }

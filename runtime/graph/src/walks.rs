@@ -36,6 +36,9 @@ pub struct Walks {
     pub nodes: Vec<u32>,
 }
 
+/// The most nodes of all walks: 8 GB.
+const MOST_NODES: usize = 1 << 31;
+
 /// Attempts by rejection before the probabilities of all neighbours are added up.
 const ATTEMPTS: usize = 64;
 
@@ -73,7 +76,12 @@ pub fn random_walks(graph: &Graph, starts: &[u32], options: &WalkOptions, run: &
         rows.each(row).into_iter().flatten().collect()
     });
     let walker = Walker { graph, sums: sums.as_deref(), options, random: Philox::new(options.seed) };
-    let count = starts.len() * options.per_node;
+    let count = starts.len().saturating_mul(options.per_node);
+    if count.saturating_mul(options.length.saturating_add(1)) > MOST_NODES {
+        let (walks, length) = (count, options.length);
+        let message = format!("{walks} walks of {length} edges: the result has at most {MOST_NODES} nodes");
+        return Err(Error::parameter(message).help("reduce `length` or `per_node`, or name fewer starts"));
+    }
     run.stage(format!("random_walks: {count} walks"));
     let chunk = |c: usize| {
         run.check(|| format!("{} of {count} walks", c * WALKS))?;

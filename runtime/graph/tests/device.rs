@@ -139,6 +139,74 @@ fn errors_of_pagerank_are_those_of_the_host() {
     assert!(matches!(found, Err(DeviceError::Graph(error)) if error.stopped));
 }
 
+#[test]
+fn ranks_that_have_not_converged_may_be_the_result() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    for (name, graph) in cases() {
+        let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+        for max_iter in [0, 1, 20] {
+            let options = PageRank { tol: 0.0, max_iter, fail_on_nonconvergence: false, ..PageRank::default() };
+            let expected = link_analysis::pagerank(&graph, &options, &run).unwrap();
+            let found = device_link_analysis::pagerank(&on_device, &options, context, &run).unwrap();
+            assert_near(&found.download(context).unwrap(), &expected, 1e-12, &format!("{name}, {max_iter} iterations"));
+        }
+    }
+    device.assert_freed();
+}
+
+#[test]
+fn errors_of_negative_weights_name_the_edge_if_the_device_has_its_number() {
+    let device = Emulated::new();
+    let (context, run) = (&device.context, Run::silent());
+    // The first arc with a negative weight is that of edge 2, from node 0.
+    let (sources, targets) = (vec![4, 1, 0, 3], vec![0, 2, 5, 1]);
+    let weights = Some(vec![-1.0, 2.0, -3.5, 1.0]);
+    let graph = Graph::new(true, 6, &sources, &targets, weights).unwrap();
+    let expected = shortest_paths::single_source_dijkstra(&graph, 1, None, &run).unwrap_err();
+    assert_eq!((expected.code, expected.edge), ("weight", Some(2)));
+    for with_edges in [true, false] {
+        let on_device = DeviceGraph::upload(context, &graph, with_edges).unwrap();
+        match device_shortest_paths::single_source_dijkstra(&on_device, 1, None, context, &run) {
+            Err(DeviceError::Graph(found)) if with_edges => assert_eq!(found, expected),
+            Err(DeviceError::Graph(found)) => {
+                assert_eq!((found.code, found.edge), ("weight", None));
+                assert_eq!(found.message, "the weight of an edge is -3.5: Dijkstra's algorithm takes none below 0");
+            }
+            other => panic!("{:?}", other.map(|paths| paths.distance.len())),
+        }
+    }
+    device.assert_freed();
+}
+
+/// A wait for the stream cannot be seen on the emulated device, whose launches are synchronous: the message can, and that
+/// the memory is freed.
+#[test]
+fn stopped_algorithms_say_where_they_were() {
+    let device = Emulated::new();
+    let context = &device.context;
+    let stopped = Run { is_stopped: &|| true, ..Run::silent() };
+    let (s, t) = generate::path(40);
+    let graph = Graph::new(false, 40, &s, &t, None).unwrap();
+    let on_device = DeviceGraph::upload(context, &graph, false).unwrap();
+    let messages = [
+        device_components::connected_components(&on_device, context, &stopped).err(),
+        device_link_analysis::pagerank(&on_device, &PageRank::default(), context, &stopped).err(),
+        onrush_graph::device::cores::core_number(&on_device, context, &stopped).err(),
+        device_traversal::bfs(&on_device, 0, None, context, &stopped).err(),
+    ]
+    .map(|error| error.unwrap().to_string());
+    let expected = [
+        "stopped after the labels of connected components",
+        "stopped after 0 iterations of pagerank",
+        "stopped after 0 iterations of core_number",
+        "stopped after 0 levels of a breadth-first search",
+    ];
+    assert_eq!(messages, expected);
+    drop(on_device);
+    device.assert_freed();
+}
+
 /// Largest singular values that are alone: NetworkX's tolerance is 1e-5, vectors of two ways to the same residual of
 /// 1e-8 differ by its ratio to the gap.
 #[test]
@@ -348,6 +416,24 @@ fn edges_with_nulls_are_left_out_of_columns() {
         assert_eq!(rows.edges.as_ref().unwrap().read::<u32>(0..7, stream).unwrap(), [3, 5, 3, 5, 0, 0, 1]);
     }
     device.assert_freed();
+}
+
+/// The check comes before any look at the columns, which are shorter than they say.
+#[test]
+fn columns_of_too_many_arcs_are_refused() {
+    let device = Emulated::new();
+    let ends = device.context.upload(&[1_i32, 2]).unwrap();
+    let refused = |rows: u64, directed: bool| {
+        let ends = Column { rows, ..Column::new(Scalar::I32, &ends) };
+        let columns = EdgeColumns { sources: ends, targets: ends, weights: None, directed, with_edges: false };
+        match index(&device.context, &columns) {
+            Err(DeviceError::Graph(error)) => assert_eq!(error.code, "arcs", "{error}"),
+            other => panic!("{:?}", other.map(|index| index.graph.nodes())),
+        }
+    };
+    // 2^32 - 1 less the 4,096 that loops of 32 bits step by.
+    refused((1 << 32) - 4096, true);
+    refused((1 << 31) - 2047, false);
 }
 
 #[test]

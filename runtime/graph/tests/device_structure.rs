@@ -5,6 +5,9 @@ mod device_support;
 #[path = "support/expectations.rs"]
 mod support;
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use device_support::{Emulated, cases};
 use onrush_graph::betweenness::{BetweennessOptions, Sources, betweenness_centrality};
 use onrush_graph::device::{self, DeviceGraph, cluster as device_cluster, cores as device_cores};
@@ -91,6 +94,32 @@ fn betweenness_is_that_of_the_host() {
             }
         }
     }
+    device.assert_freed();
+}
+
+/// The last looks at whether the user stops it are those of the pass back.
+#[test]
+fn betweenness_may_be_stopped_on_the_way_back() {
+    let device = Emulated::new();
+    let context = &device.context;
+    let (s, t) = generate::path(200);
+    let graph = Graph::new(true, 200, &s, &t, None).unwrap();
+    let there = DeviceGraph::upload(context, &graph, false).unwrap();
+    let options = BetweennessOptions { sources: Sources::Nodes(vec![0]), ..BetweennessOptions::default() };
+    let looks = AtomicUsize::new(0);
+    let most = AtomicUsize::new(usize::MAX);
+    let is_stopped = || looks.fetch_add(1, Relaxed) >= most.load(Relaxed);
+    let run = Run { is_stopped: &is_stopped, ..Run::silent() };
+    device::betweenness::betweenness_centrality(&there, &options, context, &run).unwrap();
+    // A slow machine has more looks on the way out: the last ones of any run are on the way back.
+    let message = loop {
+        most.store(looks.swap(0, Relaxed) - 1, Relaxed);
+        if let Err(error) = device::betweenness::betweenness_centrality(&there, &options, context, &run) {
+            break error.to_string();
+        }
+    };
+    assert!(message.contains("levels back of betweenness_centrality"), "{message}");
+    drop(there);
     device.assert_freed();
 }
 

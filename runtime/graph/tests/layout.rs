@@ -4,6 +4,9 @@
 #[path = "support/expectations.rs"]
 mod support;
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
 use onrush_graph::layout::{
     ForceAtlas2, Point, Spectral, Spring, circular_layout, forceatlas2_layout, spectral_layout, spring_layout,
 };
@@ -163,6 +166,18 @@ fn mistakes_are_named() {
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
     assert!(forceatlas2_layout(&graph, &ForceAtlas2::default(), None, &stopped).unwrap_err().stopped);
     assert!(spring_layout(&graph, &Spring::default(), None, &stopped).unwrap_err().stopped);
+}
+
+/// A path needs more than 16 steps of conjugate gradients: the second look is in the middle of the first vector.
+#[test]
+fn the_spectral_layout_may_be_stopped_within_a_round() {
+    let (s, t) = generate::path(1000);
+    let graph = Graph::new(false, 1000, &s, &t, None).unwrap();
+    let looks = AtomicUsize::new(0);
+    let run = Run { is_stopped: &|| looks.fetch_add(1, Relaxed) == 1, ..Run::silent() };
+    let error = spectral_layout(&graph, &Spectral::default(), &run).unwrap_err();
+    assert!(error.stopped);
+    assert_eq!(error.message, "stopped after 0 rounds and 16 steps of the next of spectral_layout");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //! Arrow's layout: values, and a validity bitmap if there are nulls. Strings are dictionary indices of 8, 16 or 32
 //! bits, or bytes with offsets (`column/string.rs`); decimals of up to 18 digits are stored in 64 bits.
 
+mod chunked;
 mod concat;
 pub mod derived;
 pub mod dictionary;
+mod few_strings;
 pub mod list;
 pub mod output_column;
 pub mod readback;
@@ -20,6 +22,7 @@ use arrow::array::{
 use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Decimal128Type, Schema};
+use onrush_device::phases::{self, Phase};
 use onrush_device::{Buffer, Pod};
 use onrush_kernels::{Column, Context, Program, Scalar, dictionary as dictionary_of, gather, headers, reduce};
 
@@ -154,14 +157,7 @@ impl DeviceColumn {
         };
         let nulls = parts.iter().any(|part| part.null_count() > 0);
         let validity = match nulls {
-            true => Some(Arc::new(upload_bits(
-                context,
-                rows,
-                parts.iter().map(|part| match part.nulls() {
-                    Some(nulls) => nulls.inner().clone(),
-                    None => BooleanBuffer::new_set(part.len()),
-                }),
-            )?)),
+            true => Some(Arc::new(upload_validity(context, rows, parts)?)),
             false => None,
         };
         Ok(DeviceColumn {
@@ -223,23 +219,23 @@ impl DeviceColumn {
             }
             (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
                 *stored = DeviceType::Number(Scalar::I64);
-                let short: Vec<i64> = parts
-                    .iter()
-                    .flat_map(|part| part.as_primitive::<Decimal128Type>().values().iter().map(|v| *v as i64))
-                    .collect();
-                context.upload(&short)?
+                let buffer = context.allocate(rows as u64 * 8)?;
+                chunked::each(&chunked::pieces(parts), |chunk| {
+                    let values = chunk.array.as_primitive::<Decimal128Type>().values();
+                    let short: Vec<i64> = values.iter().map(|value| *value as i64).collect();
+                    Ok(buffer.write(chunk.row * 8, &short, &context.stream)?)
+                })?;
+                buffer
             }
             _ => {
                 let width = stored.bytes();
                 let buffer = context.allocate(rows as u64 * width)?;
-                let mut at = 0;
-                for part in parts {
-                    let data = part.to_data();
+                chunked::each(parts, |chunk| {
+                    let data = chunk.array.to_data();
                     let bytes = &data.buffers()[0].as_slice()[data.offset() * width as usize..];
-                    let bytes = &bytes[..part.len() * width as usize];
-                    buffer.write(at, bytes, &context.stream)?;
-                    at += bytes.len() as u64;
-                }
+                    let bytes = &bytes[..chunk.array.len() * width as usize];
+                    Ok(buffer.write(chunk.row * width, bytes, &context.stream)?)
+                })?;
                 buffer
             }
         })
@@ -290,6 +286,7 @@ impl DeviceColumn {
         if let Some(known) = self.range.get() {
             return Ok(*known);
         }
+        let _time = phases::scope(Phase::Statistics);
         let found = match (self.kind, self.stored) {
             (DeviceType::Bool, _) => Some((0, 1)),
             (DeviceType::String | DeviceType::ListView, _) => None,
@@ -488,6 +485,15 @@ impl DeviceTable {
     pub fn bytes(&self) -> u64 {
         self.columns.iter().map(DeviceColumn::bytes).sum()
     }
+}
+
+/// Which rows of some chunks are not null.
+pub(crate) fn upload_validity(context: &Context, rows: usize, parts: &[ArrayRef]) -> Result<Buffer> {
+    let valid = |part: &ArrayRef| match part.nulls() {
+        Some(nulls) => nulls.inner().clone(),
+        None => BooleanBuffer::new_set(part.len()),
+    };
+    upload_bits(context, rows, parts.iter().map(valid))
 }
 
 pub(crate) fn upload_bits(

@@ -25,7 +25,7 @@ pub use launch::stream_context::{StreamContext, StreamGuard};
 pub use operators::partition::shared::Tuning;
 pub use operators::window;
 pub use pipeline::lookup::{Lookup, StringSource, TimeZoneTable};
-pub use pipeline::{Join, JoinKind, Output, Sink, Sort, SortKey, Stage, TopK, Window};
+pub use pipeline::{Interpolation, Join, JoinKind, Output, Quantile, Sink, Sort, SortKey, Stage, TopK, Window};
 
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -6,6 +6,7 @@ pub mod group;
 pub mod join;
 pub mod lookup_table;
 pub mod partition;
+pub mod quantile;
 pub mod sort;
 pub mod window;
 pub mod write;

@@ -50,16 +50,37 @@ pub struct Sort {
     pub limit: Option<u64>,
 }
 
+/// A quantile of the values of all rows, nulls left out; null if there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantile {
+    /// Of kind `f64`.
+    pub of: NodeId,
+    /// The bits of a float from 0 to 1.
+    pub rank: u64,
+    pub how: Interpolation,
+}
+
+/// Interpolation between the two nearest values, as `expr/quantile.rs` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpolation {
+    Nearest,
+    Lower,
+    Higher,
+    Midpoint,
+    Linear,
+}
+
 /// Where the rows of a pipeline go.
 #[derive(Clone, Debug)]
 pub enum Sink {
     Output(Output),
     Sort(Sort),
     TopK(TopK),
-    /// The next stage's inputs are the keys, then the accumulators.
+    /// The next stage's inputs are the keys, then the accumulators, then the quantiles, which need that there are no keys.
     Aggregate {
         keys: Vec<NodeId>,
         accumulators: Vec<Accumulator>,
+        quantiles: Vec<Quantile>,
     },
 }
 

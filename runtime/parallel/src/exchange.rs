@@ -51,6 +51,7 @@ impl HashExchangeExec {
     pub fn new(input: Arc<dyn ExecutionPlan>, keys: Vec<Arc<dyn PhysicalExpr>>, cores: Cores) -> HashExchangeExec {
         let mut equivalences: EquivalenceProperties = input.equivalence_properties().clone();
         equivalences.clear_orderings();
+        equivalences.clear_per_partition_constants();
         let properties = PlanProperties::new(
             equivalences,
             Partitioning::Hash(keys.clone(), PARTITIONS),

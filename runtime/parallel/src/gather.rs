@@ -50,6 +50,8 @@ impl GatherExec {
     /// `ordered`: the partitions are contiguous parts of the rows, so that the order of each is the order of all.
     pub fn new(input: Arc<dyn ExecutionPlan>, cores: Cores, ordered: bool, limited: bool) -> GatherExec {
         let mut equivalences = input.equivalence_properties().clone();
+        // A column that is constant in each input of a union is not constant in all of them.
+        equivalences.clear_per_partition_constants();
         if !ordered {
             equivalences.clear_orderings();
         }

@@ -388,6 +388,15 @@ impl Pass {
         }
         let input = self.node(sort.input(), false)?;
         match sort.fetch() {
+            // The first rows of each input of a union, under a merge of all. A key that is constant in each input is not in
+            // this order, so that rows of different inputs cannot be compared by it.
+            Some(fetch) if sort.preserve_partitioning() && partitions(sort.input()) > 1 => {
+                let is_whole = partitions(&input) < partitions(sort.input()) || is_exchanged(&input);
+                Ok(match is_whole {
+                    true => input,
+                    false => Arc::new(PartitionTopKExec::new(input, sort.expr().clone(), fetch)),
+                })
+            }
             Some(fetch) if fetch < LARGE_TOP => {
                 if partitions(&input) == 1 {
                     return Self::over(node, vec![input]);

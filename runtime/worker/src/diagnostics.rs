@@ -60,7 +60,7 @@ pub fn failed(error: &Error, launch: &Launch, cell: &Cell<'_>, buffers: &[Named]
         }
         Error::Lost { code, .. } => {
             let message = format!("`{}` did what the GPU does not allow: {code}", launch.kernel);
-            let help = "start Jupyter with ONRUSH_ENGINE=emulated: there each access is looked at, and the message names thread and line";
+            let help = "begin the cell with `%%cuda check`: memcheck then names the thread and the line";
             Diagnostic::error(Class::Run, "cuda-fault", message).help(help)
         }
         _ if emulated => unavailable(error),

@@ -116,7 +116,7 @@ fn a_fault_is_said() {
     let diagnostic = worker.launch(&Worker::message("far", 1, 1, 0, 1000)).unwrap_err();
     let said = diagnostic.to_string();
     // A GPU knows that it was wrong, and not where.
-    assert!(said.contains("`far`") && (worker.emulated || said.contains("ONRUSH_ENGINE=emulated")), "{said}");
+    assert!(said.contains("`far`") && (worker.emulated || said.contains("%%cuda check")), "{said}");
     assert!(!worker.emulated || diagnostic.labels[0].span.line == 3, "{said}");
     let mut next = Worker::start();
     next.load(text, "far", PARAMETERS).unwrap();

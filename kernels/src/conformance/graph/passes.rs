@@ -12,7 +12,7 @@ use crate::graph::build::{EdgeColumns, build};
 use crate::graph::paths::{Paths, Predecessors};
 use crate::graph::rank::{Contributions, NodeVector, PageRankState, PageRankVectors, Rank};
 use crate::graph::search::{HopSearch, NONE, predecessors};
-use crate::graph::{Csr, components, look_and_clear, mailbox, widened};
+use crate::graph::{Csr, completion_flag, components, look_and_clear, widened};
 use crate::library::Context;
 use crate::scalar::Scalar;
 
@@ -144,8 +144,8 @@ fn iterated(context: &Context, rows: &HostRows, contributions: Contributions, to
             rank = next;
         }
         let words = state.state.read::<u64>(0..3, &context.stream)?;
-        let told = same(&words[..2], &[0, 3]).and(near_sum(f64::from_bits(words[2]), change, tolerance));
-        Ok(near_to(&state.ranks()?.read::<f64>(0..n, &context.stream)?, &rank, tolerance).and(told))
+        let state_agrees = same(&words[..2], &[0, 3]).and(near_sum(f64::from_bits(words[2]), change, tolerance));
+        Ok(near_to(&state.ranks()?.read::<f64>(0..n, &context.stream)?, &rank, tolerance).and(state_agrees))
     }
 }
 
@@ -166,20 +166,20 @@ fn hops(rows: &HostRows, source: u32) -> Vec<u32> {
 
 /// The levels of a search, outwards but for every `inwards`-th.
 fn searched(context: &Context, csr: &Csr, source: u32, inwards: u32) -> Result<Buffer> {
-    let mailbox = mailbox(context)?;
+    let flag = completion_flag(context)?;
     let mut search = HopSearch::begin(context, csr, &[source])?;
-    let [mut size, _, mut entries] = look_and_clear(context, &mailbox, &search.state)?;
+    let [mut size, _, mut entries] = look_and_clear(context, &flag, &search.state)?;
     let mut depth = 0;
     while size > 0 {
         depth += 1;
         if depth % inwards == 0 {
             search.inwards(csr, depth)?;
-            [size, _, _] = look_and_clear(context, &mailbox, &search.state)?;
+            [size, _, _] = look_and_clear(context, &flag, &search.state)?;
             search.queue(depth)?;
-            [_, _, entries] = look_and_clear(context, &mailbox, &search.state)?;
+            [_, _, entries] = look_and_clear(context, &flag, &search.state)?;
         } else {
             search.outwards(entries, depth)?;
-            [size, _, entries] = look_and_clear(context, &mailbox, &search.state)?;
+            [size, _, entries] = look_and_clear(context, &flag, &search.state)?;
         }
     }
     context.stream.synchronize()?;
@@ -240,15 +240,15 @@ fn check_paths(cases: &mut Cases, name: &str, rows: &HostRows) {
         let name = || format!("paths of {name}, near parts of {delta}");
         cases.case(name, |context| {
             let csr = rows.upload(context)?;
-            let mailbox = mailbox(context)?;
+            let flag = completion_flag(context)?;
             let mut paths = Paths::begin(context, &csr, &[source])?;
             let (mut bound, mut far) = (delta, 0);
-            let [mut entries] = look_and_clear(context, &mailbox, &paths.state)?;
+            let [mut entries] = look_and_clear(context, &flag, &paths.state)?;
             loop {
                 while entries > 0 {
                     paths.relax(entries, bound, f64::INFINITY)?;
                     far = paths.state.read::<u64>(0..2, &context.stream)?[1];
-                    [entries] = look_and_clear(context, &mailbox, &paths.state)?;
+                    [entries] = look_and_clear(context, &flag, &paths.state)?;
                 }
                 if far == 0 {
                     break;
@@ -256,7 +256,7 @@ fn check_paths(cases: &mut Cases, name: &str, rows: &HostRows) {
                 paths.split(far, bound, bound + delta)?;
                 bound += delta;
                 far = paths.state.read::<u64>(0..2, &context.stream)?[1];
-                [entries] = look_and_clear(context, &mailbox, &paths.state)?;
+                [entries] = look_and_clear(context, &flag, &paths.state)?;
             }
             Ok(same(&paths.distance.read::<f64>(0..n, &context.stream)?, &expected))
         });

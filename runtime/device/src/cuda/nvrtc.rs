@@ -61,6 +61,11 @@ impl Nvrtc {
         format!("nvrtc {}.{} {}", self.version.0, self.version.1, self.bytes)
     }
 
+    /// Whether it knows `--Ofast-compile`.
+    pub fn has_quick_mode(&self) -> bool {
+        self.version.0 >= 13
+    }
+
     /// CUDA C++ to a cubin of one architecture.
     pub fn compile(&self, source: &Source, options: &CompileOptions, architecture: &str) -> Result<Vec<u8>> {
         let mut flags = vec![
@@ -74,6 +79,9 @@ impl Nvrtc {
         // No textures, surfaces or launches from kernels: a fifth less for a small kernel.
         if self.version.0 >= 13 {
             flags.push("--minimal".to_string());
+        }
+        if options.quick && self.has_quick_mode() {
+            flags.push("--Ofast-compile=mid".to_string());
         }
         if options.lines {
             flags.push("--generate-line-info".to_string());

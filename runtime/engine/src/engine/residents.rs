@@ -77,11 +77,20 @@ impl Engine {
 
     /// The rows of a frame to be held: in memory if they take no more than all that are held may, else on disk.
     pub(super) fn rows_to_hold(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
-        let Some(folder) = &self.store.folder else { return self.run(frame, task) };
-        let _running = self.alone(frame, task)?;
+        let running = self.alone(frame, task)?;
         if let Some(table) = self.held(frame) {
             return Ok(table);
         }
+        if let Some(table) = self.decoded(frame, task)? {
+            return Ok(Arc::new(table));
+        }
+        if let Some(table) = self.run_on_device(frame, task)? {
+            return Ok(Arc::new(table));
+        }
+        let Some(folder) = &self.store.folder else {
+            drop(running);
+            return self.run(frame, task);
+        };
         let (mut batches, mut bytes) = (Vec::new(), 0);
         let mut writer = None;
         self.stream(frame, task, &mut |batch| {
@@ -99,10 +108,19 @@ impl Engine {
             Ok(())
         })?;
         let table = match writer {
-            None => Table::new(Arc::clone(&frame.schema), batches),
+            None => self.for_device(Table::new(Arc::clone(&frame.schema), batches)),
             Some(writer) => writer.finish().map_err(|e| self.no_room(&e, bytes))?,
         };
         Ok(Arc::new(table))
+    }
+
+    /// Rows that are to be held. For a device small batches are put together: it finds a column by its batches.
+    fn for_device(&self, table: Table) -> Table {
+        if self.accelerator.is_none() {
+            return table;
+        }
+        let small = table.clone();
+        table.coalesced(onrush_parallel::CHUNK).unwrap_or(small)
     }
 
     fn no_room(&self, error: &ArrowError, bytes: u64) -> Diagnostic {

@@ -13,6 +13,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
+use onrush_device::phases::{self, Phase, Phases};
 use onrush_expr::error::{diagnose, internal};
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, GpuExec, Placements, Policy};
@@ -20,8 +21,8 @@ use onrush_logical::ops::Inputs;
 use onrush_logical::table::{self, Frame};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
-use super::{Engine, guarded, panic_text, physical};
-use crate::explain::{self, Placement};
+use super::{Engine, guarded, panicked, physical};
+use crate::explain::{self, Placement, Times};
 
 /// A plan that runs.
 type Runs = Arc<dyn ExecutionPlan>;
@@ -33,6 +34,10 @@ impl Engine {
     /// The plan as it will run, a line for each node with where it runs. `analyze` runs it and adds rows and times.
     pub fn explain(&self, id: FrameId, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
         let frame = self.frame(id)?;
+        self.explain_frame(&frame, analyze, task)
+    }
+
+    pub(super) fn explain_frame(&self, frame: &Frame, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
         let mut ready = HashMap::new();
         if analyze {
             self.prepare(&frame.plan, false, &mut ready, task)?;
@@ -43,7 +48,7 @@ impl Engine {
         self.known(&frame.plan, &ready, &mut known);
         // A frame that was computed at once has no input that says what it is.
         if let Some(table) = frame.resident.as_ref().map(|resident| resident.table()) {
-            known.extend(table.batches().first().map(|batch| (batch.clone(), title_of(&frame))));
+            known.extend(table.batches().first().map(|batch| (batch.clone(), title_of(frame))));
         }
         let titles = move |batches: &[RecordBatch]| {
             let first = batches.first()?;
@@ -53,7 +58,7 @@ impl Engine {
         let (accelerator, why_cpu, cores) = (self.accelerator.clone(), self.why_cpu.clone(), self.config.cores());
         let task = task.clone();
         self.block(async move {
-            let started = std::time::Instant::now();
+            let (started, before) = (std::time::Instant::now(), Phases::now());
             let (physical, placements) =
                 physical::of(plan, &state, accelerator.as_ref(), cores).await.map_err(diagnose)?;
             let placing = |node: &Arc<dyn ExecutionPlan>| Placement::Cpu {
@@ -68,7 +73,8 @@ impl Engine {
             }
             let planned = started.elapsed();
             drain(&physical, state.task_ctx(), &task, u64::MAX).await?;
-            Ok(explain::render(&physical, &titles, &placing, Some((planned, started.elapsed() - planned))))
+            let (ran, phases) = (started.elapsed() - planned, Phases::now().since(&before));
+            Ok(explain::render(&physical, &titles, &placing, Some(Times { planned, ran, phases })))
         })?
     }
 
@@ -148,7 +154,7 @@ impl Engine {
             each(fit(&frame.schema, batch)?)?;
         }
         self.block(work)?.map_err(|e| match e.try_into_panic() {
-            Ok(panic) => internal(&panic_text(&*panic)),
+            Ok(panic) => panicked(&*panic),
             Err(e) => internal(&e.to_string()),
         })??;
         self.keep_plan(frame, steady);
@@ -221,6 +227,7 @@ impl Engine {
         let plan = table::expand(plan, &held).map_err(diagnose)?;
         let state = self.states.lend(&self.context);
         let accelerator = self.accelerator.as_ref();
+        let _time = phases::scope(Phase::Plan);
         let physical = guarded(|| {
             let made = self.wait(physical::of(plan, &state, accelerator, self.config.cores()))?;
             let (physical, placements) = made.map_err(diagnose)?;
@@ -228,6 +235,30 @@ impl Engine {
             Ok(physical)
         })?;
         Ok((physical, steady))
+    }
+
+    /// The rows of a frame that is to be held, of a plan that is one fragment for the device: they stay there, and come to
+    /// the host while nobody waits. `None` if the plan is another one, or the rows would not fit.
+    pub(super) fn run_on_device(&self, frame: &Frame, task: &TaskHandle) -> Result<Option<Table>, Diagnostic> {
+        if self.accelerator.is_none() {
+            return Ok(None);
+        }
+        task.stage(frame.title.clone());
+        let (physical, steady) = self.ready(frame, task)?;
+        let context = Arc::clone(self.task_context.get_or_init(|| self.context.task_ctx()));
+        let (schema, most) = (Arc::clone(&frame.schema), self.memory_limit() / 2);
+        let work = async {
+            tokio::select! {
+                biased;
+                () = task.wait_cancelled() => Err(onrush_frame::Cancelled.into()),
+                made = onrush_gpu::run_on_device(&physical, &schema, &context, most) => made.map_err(diagnose),
+            }
+        };
+        let made = self.wait(onrush_gpu::run_inline(task.clone(), work))??;
+        if made.is_some() {
+            self.keep_plan(frame, steady);
+        }
+        Ok(made)
     }
 
     fn drain_plan(&self, physical: Arc<dyn ExecutionPlan>, task: &TaskHandle) -> Result<Vec<RecordBatch>, Diagnostic> {
@@ -246,7 +277,7 @@ impl Engine {
     fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Diagnostic> {
         let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
-        done.map_err(|panic| internal(&panic_text(&*panic)))
+        done.map_err(|panic| panicked(&*panic))
     }
 
     /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
@@ -281,7 +312,7 @@ impl Engine {
         let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
         let handle = runtime.spawn(work);
         futures::executor::block_on(handle).map_err(|e| match e.try_into_panic() {
-            Ok(panic) => internal(&panic_text(&*panic)),
+            Ok(panic) => panicked(&*panic),
             Err(e) => internal(&e.to_string()),
         })
     }
@@ -369,7 +400,7 @@ pub(super) fn too_large(limit: u64) -> Diagnostic {
 }
 
 /// Batches under the frame's schema.
-fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
+pub(super) fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
     let batches = batches.into_iter().map(|batch| fit(&schema, batch)).collect::<Result<Vec<_>, _>>()?;
     Ok(Table::new(schema, batches))
 }

@@ -8,6 +8,9 @@ use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
 use crate::betweenness::{self, BetweennessOptions, Scale};
 use crate::run::Run;
 
+/// Levels of the backward pass between checks for cancellation.
+const BATCH: usize = 16;
+
 /// [`betweenness::betweenness_centrality`] on a device, eight sources at once. By weight it runs on the host.
 ///
 /// Takes O(sources * (edges + nodes * depth)) time: a graph with long paths is faster on the host.
@@ -25,7 +28,7 @@ pub fn betweenness_centrality(
     if options.weighted && graph.is_weighted() || n == 0 {
         let found = betweenness::betweenness_centrality(&graph.download(context)?, options, run)?;
         let values = context.upload(&found)?;
-        drop(rounds);
+        rounds.finish()?;
         return Ok(DeviceValues::new(values, n));
     }
     let sources = betweenness::sources(n, &options.sources)?;
@@ -38,12 +41,22 @@ pub fn betweenness_centrality(
         run.check(|| format!("{done} sources of betweenness_centrality"))?;
         counts.begin(batch)?;
         let step = |level: u64| Ok(counts.out(level as u32 + 1)?);
-        let [_, _, depth] = rounds.until_done::<3>(n as u64, &counts.state, step, |_, _| {})?;
-        counts.back(depth as u32, options.endpoints)?;
+        let name = "betweenness_centrality";
+        let [_, _, depth] = rounds.until_done::<3>(name, n as u64, &counts.state, step, |_, _| {})?;
+        counts.begin_back(depth as u32)?;
+        for (levels, level) in (1..depth as u32).rev().enumerate() {
+            if levels % BATCH == 0 {
+                // The stream passes these levels before the next are enqueued.
+                rounds.finish()?;
+                run.check(|| format!("{done} sources and {levels} levels back of {name}"))?;
+            }
+            counts.back(level)?;
+        }
+        counts.end_back(options.endpoints)?;
         (run.steps)((done + batch.len()) as u64, sources.len() as u64);
     }
     let mut sums = counts.sums.read::<f64>(0..n, &context.stream)?;
-    drop(rounds);
+    rounds.finish()?;
     Scale::of(n, &sources, graph.is_directed(), options).apply(&mut sums, &sources);
     let values = context.upload(&sums)?;
     context.stream.synchronize()?;

@@ -16,7 +16,7 @@ pub fn triangles(graph: &DeviceGraph, context: &Context, run: &Run) -> Result<De
     graph.check_undirected("triangles")?;
     let rounds = DeviceRounds::new(graph, context, run)?;
     let (triangles, _) = found(graph, context, run)?;
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(triangles, graph.nodes()))
 }
 
@@ -45,7 +45,7 @@ pub fn clustering(graph: &DeviceGraph, weighted: bool, context: &Context, run: &
         let (triangles, degrees) = found(graph, context, run)?;
         passes::clustering(context, &triangles, &degrees, graph.nodes() as u32)?
     };
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(values, graph.nodes()))
 }
 
@@ -75,7 +75,7 @@ pub fn transitivity(graph: &DeviceGraph, context: &Context, run: &Run) -> Result
     let nodes = 0..graph.nodes();
     let triangles = triangles.read::<u64>(nodes.clone(), &context.stream)?;
     let degrees = degrees.read::<u32>(nodes, &context.stream)?;
-    drop(rounds);
+    rounds.finish()?;
     let pairs = degrees.iter().map(|d| u128::from(*d) * u128::from(d.saturating_sub(1))).sum();
     Ok(cluster::share_of_pairs(triangles.iter().sum(), pairs))
 }

@@ -9,10 +9,10 @@ use onrush_kernels::Context;
 use onrush_kernels::graph::communities::{CLASSES, Search, SearchOptions, Whole};
 use onrush_kernels::graph::levels::{self, CommunityLevel, CommunityState};
 
-use super::{DeviceGraph, DeviceRounds, DeviceValues, MOST_ARCS, Result};
+use super::{DeviceError, DeviceGraph, DeviceRounds, DeviceValues, MOST_ARCS, Result};
 use crate::community::level::{Level, scale_of};
 use crate::community::moving::{self, FEW_ARCS, ModularitySearch, SWEEPS};
-use crate::community::{self, CommunityOptions, LeidenPass, LouvainPass, check_options, negative_weight, refine};
+use crate::community::{self, CommunityOptions, LeidenPass, LouvainPass, WITHOUT_NEGATIVE, check_options, refine};
 use crate::error::Error;
 use crate::generate;
 use crate::graph::Graph;
@@ -65,7 +65,7 @@ pub fn louvain_communities(
         pass = after;
     }
     let labels = levels::by_size(context, &membership, nodes, count)?;
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(labels, nodes as usize))
 }
 
@@ -96,7 +96,7 @@ pub fn leiden_communities(
     }
     levels::split_apart(context, graph.out_rows(), graph.is_directed(), &membership)?;
     let labels = levels::by_size(context, &membership, nodes, nodes)?;
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(labels, nodes as usize))
 }
 
@@ -117,13 +117,13 @@ pub fn modularity(
     let is_plain = communities.len() == graph.nodes()
         && resolution.is_finite()
         && levels::is_below(context, communities.buffer(), rows.nodes, rows.nodes)?
-        && levels::first_negative(context, rows)?.is_none();
+        && graph.first_negative(context)?.is_none();
     let level = if is_plain { level_of(graph, context, "modularity")? } else { None };
     let Some(level) = level else {
         return Ok(community::modularity(&graph.download(context)?, &communities.download(context)?, resolution)?);
     };
     let quality = level.modularity_of(context, communities.buffer(), resolution)?;
-    drop(rounds);
+    rounds.finish()?;
     Ok(quality)
 }
 
@@ -181,16 +181,10 @@ enum Begin {
 
 fn begin(graph: &DeviceGraph, options: &CommunityOptions, context: &Context, name: &str) -> Result<Begin> {
     check_options(options)?;
-    let rows = graph.out_rows();
-    if let (Some(arc), Some(weights)) = (levels::first_negative(context, rows)?, &rows.weights) {
-        let weight = weights.read::<f64>(arc as usize..arc as usize + 1, &context.stream)?[0];
-        let edge = rows.edges.as_ref().map(|e| e.read::<u32>(arc as usize..arc as usize + 1, &context.stream));
-        let what = match edge.transpose()? {
-            Some(edge) => format!("the weight of edge {}", edge[0]),
-            None => "the weight of an edge".into(),
-        };
-        return Err(negative_weight(&what, weight, name).into());
-    }
+    graph.check_positive(name, context).map_err(|error| match error {
+        DeviceError::Graph(error) => DeviceError::Graph(error.help(WITHOUT_NEGATIVE)),
+        other => other,
+    })?;
     if sides(graph) * graph.arcs() < FEW_ARCS {
         return Ok(Begin::Small);
     }

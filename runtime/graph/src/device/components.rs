@@ -3,7 +3,7 @@
 use onrush_kernels::Context;
 use onrush_kernels::graph::components;
 
-use super::{DeviceGraph, DeviceValues, Result};
+use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
 use crate::components::Components;
 use crate::run::Run;
 
@@ -50,10 +50,12 @@ pub fn weakly_connected_components(graph: &DeviceGraph, context: &Context, run: 
 }
 
 fn numbered(graph: &DeviceGraph, context: &Context, run: &Run) -> Result<DeviceComponents> {
+    let rounds = DeviceRounds::new(graph, context, run)?;
     let rows = graph.out_rows();
     let labels = components::labels(context, rows, graph.made_in_rows())?;
     run.check(|| "the labels of connected components".to_string())?;
     let numbers = components::numbers(context, &labels, rows.nodes)?;
+    rounds.finish()?;
     Ok(DeviceComponents {
         component: DeviceValues::new(numbers.component, graph.nodes()),
         sizes: DeviceValues::new(numbers.sizes, numbers.count as usize),

@@ -18,9 +18,9 @@ pub fn core_number(graph: &DeviceGraph, context: &Context, run: &Run) -> Result<
     let cores = Cores::new(context, &rows)?;
     let stage = |state: &[u64; 3], _| run.stage(format!("core_number: k = {}, {} nodes left", state[1], state[2]));
     if graph.nodes() > 0 {
-        rounds.until_done::<3>(u64::MAX, &cores.state, |_| Ok(cores.step()?), stage)?;
+        rounds.until_done::<3>("core_number", u64::MAX, &cores.state, |_| Ok(cores.step()?), stage)?;
     }
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(cores.core, graph.nodes()))
 }
 

@@ -1,19 +1,23 @@
 //! Degrees on a device: those of `crate::degree` bit for bit.
 
 use onrush_kernels::Context;
+use onrush_kernels::graph::Csr;
 use onrush_kernels::graph::rank::Rank;
 
-use super::{DeviceGraph, DeviceValues, Result};
+use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
+use crate::run::Run;
 
 /// [`crate::degree::degree`] on a device.
 ///
 /// # Errors
 /// Those of the device.
 pub fn degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u64>> {
+    let run = Run::silent();
+    let rounds = DeviceRounds::new(graph, context, &run)?;
     let out = context.allocate(8 * graph.nodes() as u64)?;
     let into = if graph.is_directed() { Some(graph.in_rows(context)?) } else { None };
     Rank::new(context)?.degrees(graph.out_rows(), into, &out)?;
-    context.stream.synchronize()?;
+    rounds.finish()?;
     Ok(DeviceValues::new(out, graph.nodes()))
 }
 
@@ -25,7 +29,7 @@ pub fn in_degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<
     if !graph.is_directed() {
         return degree(graph, context);
     }
-    lengths(graph, context, graph.in_rows(context)?)
+    lengths(graph, context, DeviceGraph::in_rows)
 }
 
 /// [`crate::degree::out_degree`] on a device.
@@ -36,13 +40,20 @@ pub fn out_degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues
     if !graph.is_directed() {
         return degree(graph, context);
     }
-    lengths(graph, context, graph.out_rows())
+    lengths(graph, context, |graph, _| Ok(graph.out_rows()))
 }
 
-fn lengths(graph: &DeviceGraph, context: &Context, rows: &onrush_kernels::graph::Csr) -> Result<DeviceValues<u64>> {
+/// The arcs of each of the `rows` of a graph.
+fn lengths(
+    graph: &DeviceGraph,
+    context: &Context,
+    rows: for<'a> fn(&'a DeviceGraph, &Context) -> Result<&'a Csr>,
+) -> Result<DeviceValues<u64>> {
+    let run = Run::silent();
+    let rounds = DeviceRounds::new(graph, context, &run)?;
     let out = context.allocate(8 * graph.nodes() as u64)?;
-    Rank::new(context)?.lengths(rows, &out)?;
-    context.stream.synchronize()?;
+    Rank::new(context)?.lengths(rows(graph, context)?, &out)?;
+    rounds.finish()?;
     Ok(DeviceValues::new(out, graph.nodes()))
 }
 

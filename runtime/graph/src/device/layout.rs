@@ -51,6 +51,6 @@ pub fn forceatlas2_layout(
             break;
         }
     }
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(layout.points, n))
 }

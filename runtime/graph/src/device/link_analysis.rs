@@ -35,6 +35,7 @@ pub fn pagerank_of(
     run: &Run,
 ) -> Result<DeviceValues<f64>> {
     let n = graph.nodes();
+    let rounds = DeviceRounds::new(graph, context, run)?;
     graph.check_positive("pagerank", context)?;
     if !(0.0..=1.0).contains(&options.alpha) {
         let message = format!("`alpha` is {}, expected a probability from 0 to 1", options.alpha);
@@ -47,7 +48,6 @@ pub fn pagerank_of(
     let personalization = vector("personalization", options.personalization)?;
     let dangling = vector("dangling", options.dangling)?;
     let start = vector("nstart", options.nstart)?;
-    let rounds = DeviceRounds::new(graph, context, run)?;
     if n == 0 {
         return Ok(DeviceValues::new(context.allocate(0)?, 0));
     }
@@ -66,8 +66,8 @@ pub fn pagerank_of(
         (run.steps)(words[1], max);
     };
     let enqueue = |i: u64| Ok(state.step(options.alpha, limit, i)?);
-    let [done, ..] = rounds.until_done::<3>(max, &state.state, enqueue, seen)?;
-    if done == 0 {
+    let [done, ..] = rounds.until_done::<3>("pagerank", max, &state.state, enqueue, seen)?;
+    if done == 0 && options.fail_on_nonconvergence {
         return Err(not_converged("pagerank", options.max_iter, options.tol).into());
     }
     let ranks = state.ranks()?;
@@ -89,9 +89,9 @@ pub type HubsAndAuthorities = (DeviceValues<f64>, DeviceValues<f64>);
 /// Those of the host's, and those of the device.
 pub fn hits(graph: &DeviceGraph, options: &Hits, context: &Context, run: &Run) -> Result<HubsAndAuthorities> {
     let n = graph.nodes();
+    let rounds = DeviceRounds::new(graph, context, run)?;
     graph.check_positive("hits", context)?;
     let start = options.nstart.map(|v| normalized("nstart", v, n)).transpose()?;
-    let rounds = DeviceRounds::new(graph, context, run)?;
     if n == 0 {
         return Ok((DeviceValues::new(context.allocate(0)?, 0), DeviceValues::new(context.allocate(0)?, 0)));
     }

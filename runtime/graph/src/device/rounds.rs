@@ -1,5 +1,6 @@
 //! Loops of kernels: launches in batches, with a look at the loop's state between them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_device::{Buffer, CompletionFlag};
@@ -20,14 +21,14 @@ pub struct DeviceRounds<'a> {
     pub graph: &'a DeviceGraph,
     pub context: &'a Context,
     pub run: &'a Run<'a>,
-    mailbox: Option<CompletionFlag>,
+    flag: Arc<CompletionFlag>,
 }
 
 impl<'a> DeviceRounds<'a> {
     /// # Errors
     /// Those of the device.
     pub fn new(graph: &'a DeviceGraph, context: &'a Context, run: &'a Run<'a>) -> Result<DeviceRounds<'a>> {
-        Ok(DeviceRounds { graph, context, run, mailbox: Some(graph.take_mailbox(context)?) })
+        Ok(DeviceRounds { graph, context, run, flag: graph.take_flag(context)? })
     }
 
     /// Waits for the stream and copies the first words of `state`. About 5 us where the stream is idle.
@@ -35,10 +36,7 @@ impl<'a> DeviceRounds<'a> {
     /// # Errors
     /// Those of the device.
     pub fn look<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
-        match &self.mailbox {
-            Some(mailbox) => Ok(graph::look(self.context, mailbox, state)?),
-            None => Ok([0; N]),
-        }
+        Ok(graph::look(self.context, &self.flag, state)?)
     }
 
     /// [`DeviceRounds::look`], and makes the words 0 for the next iteration.
@@ -46,10 +44,7 @@ impl<'a> DeviceRounds<'a> {
     /// # Errors
     /// Those of the device.
     pub fn look_and_clear<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
-        match &self.mailbox {
-            Some(mailbox) => Ok(graph::look_and_clear(self.context, mailbox, state)?),
-            None => Ok([0; N]),
-        }
+        Ok(graph::look_and_clear(self.context, &self.flag, state)?)
     }
 
     /// Waits for the stream, so that results may be read on others.
@@ -63,12 +58,14 @@ impl<'a> DeviceRounds<'a> {
     /// Calls `step`, which enqueues an iteration, with 0, 1, ... until the first word of `state` is not 0 or `most` are
     /// enqueued, and gives the state. Kernels must do nothing once the word is set: up to 15 more iterations follow.
     ///
-    /// `seen` is told the state after each batch, and how many iterations were enqueued.
+    /// `seen` gets the state after each batch, and how many iterations were enqueued. `algorithm` is the name in the
+    /// error of a run that the user stops.
     ///
     /// # Errors
     /// If the user stops it, and those of `step` and of the device.
     pub fn until_done<const N: usize>(
         &self,
+        algorithm: &str,
         most: u64,
         state: &Buffer,
         mut step: impl FnMut(u64) -> Result<()>,
@@ -77,7 +74,7 @@ impl<'a> DeviceRounds<'a> {
         let (mut done, mut batch) = (0, 2);
         let mut found = [0; N];
         while done < most && found[0] == 0 {
-            self.run.check(|| format!("{done} iterations"))?;
+            self.run.check(|| format!("{done} iterations of {algorithm}"))?;
             let begun = Instant::now();
             let end = most.min(done + batch);
             for iteration in done..end {
@@ -101,8 +98,6 @@ impl Drop for DeviceRounds<'_> {
     fn drop(&mut self) {
         // Buffers of the graph may be freed on other streams afterwards. The next call reports an error.
         let _ = self.context.stream.synchronize();
-        if let Some(mailbox) = self.mailbox.take() {
-            self.graph.keep_mailbox(mailbox);
-        }
+        self.graph.keep_flag(Arc::clone(&self.flag));
     }
 }

@@ -77,8 +77,8 @@ pub fn distances(
         context.stream.synchronize()?;
         return Ok(DeviceValues::new(distance, graph.nodes()));
     }
-    graph.check_positive("Dijkstra's algorithm", context)?;
     let rounds = DeviceRounds::new(graph, context, run)?;
+    graph.check_positive("Dijkstra's algorithm", context)?;
     let distance = near_far(&rounds, sources, limit)?;
     rounds.finish()?;
     Ok(DeviceValues::new(distance, graph.nodes()))

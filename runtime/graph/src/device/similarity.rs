@@ -56,6 +56,6 @@ fn scores(
     let ends = |end: fn(&(u32, u32)) -> u32| context.upload(&pairs.iter().map(end).collect::<Vec<u32>>());
     let (first, second) = (ends(|p| p.0)?, ends(|p| p.1)?);
     let values = similarities(context, &rows, measure, &first, &second, pairs.len() as u64)?;
-    drop(rounds);
+    rounds.finish()?;
     Ok(DeviceValues::new(values, pairs.len()))
 }

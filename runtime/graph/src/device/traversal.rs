@@ -33,10 +33,11 @@ pub fn bfs(
     context: &Context,
     run: &Run,
 ) -> Result<DeviceBfs> {
-    let distance = distances(graph, &[source], depth_limit, context, run)?;
+    let rounds = DeviceRounds::new(graph, context, run)?;
+    let distance = distances_within(&rounds, &[source], depth_limit)?;
     let rows = graph.out_rows();
     let predecessor = search::predecessors(context, rows, graph.made_in_rows(), distance.buffer())?;
-    context.stream.synchronize()?;
+    rounds.finish()?;
     Ok(DeviceBfs { distance, predecessor: DeviceValues::new(predecessor, graph.nodes()) })
 }
 
@@ -51,9 +52,14 @@ pub fn distances(
     context: &Context,
     run: &Run,
 ) -> Result<DeviceValues<u32>> {
+    distances_within(&DeviceRounds::new(graph, context, run)?, sources, depth_limit)
+}
+
+fn distances_within(rounds: &DeviceRounds, sources: &[u32], depth_limit: Option<u32>) -> Result<DeviceValues<u32>> {
+    let graph = rounds.graph;
     sources.iter().try_for_each(|s| graph.check_node(*s))?;
     // Rows by target are worth making for other reasons only.
-    search_from(graph, (graph.out_rows(), graph.made_in_rows()), sources, depth_limit, context, run)
+    search_from(rounds, (graph.out_rows(), graph.made_in_rows()), sources, depth_limit)
 }
 
 /// [`crate::traversal::distances_to`] on a device.
@@ -68,20 +74,19 @@ pub fn distances_to(
     run: &Run,
 ) -> Result<DeviceValues<u32>> {
     targets.iter().try_for_each(|s| graph.check_node(*s))?;
+    let rounds = DeviceRounds::new(graph, context, run)?;
     let rows = (graph.in_rows(context)?, Some(graph.out_rows()));
-    search_from(graph, rows, targets, depth_limit, context, run)
+    search_from(&rounds, rows, targets, depth_limit)
 }
 
 /// Hops from the nearest source along `rows`. `inwards` are the rows of the reversed graph, if there are any.
 fn search_from(
-    graph: &DeviceGraph,
+    rounds: &DeviceRounds,
     (rows, inwards): (&Csr, Option<&Csr>),
     sources: &[u32],
     depth_limit: Option<u32>,
-    context: &Context,
-    run: &Run,
 ) -> Result<DeviceValues<u32>> {
-    let rounds = DeviceRounds::new(graph, context, run)?;
+    let (graph, context, run) = (rounds.graph, rounds.context, rounds.run);
     let n = graph.nodes() as u64;
     let mut search = HopSearch::begin(context, rows, sources)?;
     let mut left = u64::from(rows.arcs);

@@ -15,6 +15,9 @@ const BLOCK: usize = 6;
 const ROUNDS: usize = 60;
 const STEPS: usize = 400;
 
+/// Steps of conjugate gradients between checks for cancellation.
+const STEPS_BETWEEN_CHECKS: usize = 16;
+
 /// Residual of an eigenvector, relative to twice the largest degree, at which it is good enough.
 const RESIDUAL: f64 = 1e-9;
 
@@ -42,7 +45,8 @@ impl Default for Spectral {
 ///
 /// Edges of directed graphs count in both directions, parallel ones add up, self-loops do not count. By inverse
 /// iteration of a block of vectors (Golub and Van Loan 2013, section 8.2) with conjugate gradients. If eigenvalues are
-/// equal, as those of a cycle, the eigenvectors are one choice of several.
+/// equal, as those of a cycle, the eigenvectors are one choice of several. Vectors that have not converged after 60
+/// rounds, as those of a path of a million nodes, are the result as they are.
 ///
 /// # Errors
 /// If a weight is negative where weights count, or the user stops it.
@@ -136,8 +140,7 @@ impl<'a> Laplacian<'a> {
                 break;
             }
             for (x, of) in block.iter_mut().zip(&order) {
-                run.check(|| format!("{} rounds of spectral_layout", round - 1))?;
-                *x = self.solve(x, 1.0 / (values[*of].max(0.0) + self.shift));
+                *x = self.solve(x, 1.0 / (values[*of].max(0.0) + self.shift), round, run)?;
             }
             orthonormalize(&mut block);
         }
@@ -152,8 +155,8 @@ impl<'a> Laplacian<'a> {
     }
 
     /// The solution of (L + shift) y = `right` by conjugate gradients with the diagonal as preconditioner (Hestenes and
-    /// Stiefel 1952), begun at `factor * right`.
-    fn solve(&self, right: &[f64], factor: f64) -> Vec<f64> {
+    /// Stiefel 1952), begun at `factor * right`. `round` is the one that this is a part of.
+    fn solve(&self, right: &[f64], factor: f64, round: usize, run: &Run) -> Result<Vec<f64>, Error> {
         let n = right.len();
         let mut y: Vec<f64> = right.iter().map(|x| factor * x).collect();
         let product = |x: &[f64]| {
@@ -162,26 +165,30 @@ impl<'a> Laplacian<'a> {
             product
         };
         let scaled = |r: &[f64]| parallel::fill(n, |v| r[v] / (self.degrees[v] + self.shift));
-        let mut rest = right.to_vec();
-        add(&mut rest, -1.0, &product(&y));
-        let mut way = scaled(&rest);
-        let mut energy = dot(&rest, &way);
-        let aim = energy * 1e-16;
-        for _ in 0..STEPS {
-            if energy <= aim || energy <= f64::MIN_POSITIVE {
+        let mut residual = right.to_vec();
+        add(&mut residual, -1.0, &product(&y));
+        let mut direction = scaled(&residual);
+        let mut rho = dot(&residual, &direction);
+        let tolerance = rho * 1e-16;
+        for step in 0..STEPS {
+            if step % STEPS_BETWEEN_CHECKS == 0 {
+                let done = || format!("{} rounds and {step} steps of the next of spectral_layout", round - 1);
+                run.check(done)?;
+            }
+            if rho <= tolerance || rho <= f64::MIN_POSITIVE {
                 break;
             }
-            let along = product(&way);
-            let step = energy / dot(&way, &along);
-            add(&mut y, step, &way);
-            add(&mut rest, -step, &along);
-            let next = scaled(&rest);
-            let left = dot(&rest, &next);
-            let factor = left / energy;
-            energy = left;
-            way.iter_mut().zip(&next).for_each(|(way, next)| *way = next + factor * *way);
+            let product = product(&direction);
+            let length = rho / dot(&direction, &product);
+            add(&mut y, length, &direction);
+            add(&mut residual, -length, &product);
+            let preconditioned = scaled(&residual);
+            let next = dot(&residual, &preconditioned);
+            let factor = next / rho;
+            rho = next;
+            direction.iter_mut().zip(&preconditioned).for_each(|(d, z)| *d = z + factor * *d);
         }
-        y
+        Ok(y)
     }
 }
 

@@ -257,11 +257,24 @@ pub fn taken(
     }
 }
 
+/// A product in memory that threads share: compared and swapped, since devices have no such atomic operation.
+fn multiply(way: UpdateOp, at: &str, by: &str) -> String {
+    let (kind, product) = match way {
+        UpdateOp::Product => ("f64", "bits_of(__longlong_as_double((i64)before) * by)"),
+        _ => ("u64", "before * by"),
+    };
+    format!(
+        "{{ u64* const here = {at}; const {kind} by = ({kind}){by}; u64 before = peek((const u64*)here), seen; \
+         while ((seen = atomicCAS(here, before, {product})) != before) before = seen; }}"
+    )
+}
+
 /// One accumulator's update; `place` names word `w` of it.
 fn update(way: UpdateOp, value: &str, place: &dyn Fn(u32) -> String, shared: bool) -> String {
     let at = place(0);
     match way {
         UpdateOp::Float => format!("acc_add_f({at}, {value});"),
+        UpdateOp::Product | UpdateOp::ProductInteger => multiply(way, &at, value),
         UpdateOp::Integer => format!("acc_add_i({at}, (u64){value});"),
         UpdateOp::I128 => format!("acc_add_w({at}, {}, {value});", place(1)),
         UpdateOp::Count if shared => format!("acc_add_n({at}, 1u);"),
@@ -418,6 +431,8 @@ pub(super) fn shared_tables(layout: &SlotLayout, round: Pass) -> SharedTables {
         }
         let (declare, step, merge) = match what.update_op() {
             UpdateOp::Float => ("f64 M = 0;", "M += ((f64*)S)[r];", "acc_add_f(SLOT, M);"),
+            UpdateOp::Product => ("f64 M = 1;", "M *= ((f64*)S)[r];", ""),
+            UpdateOp::ProductInteger => ("u64 M = 1;", "M *= S[r];", ""),
             UpdateOp::Integer | UpdateOp::Count => ("u64 M = 0;", "M += S[r];", "if (M != 0) acc_add_i(SLOT, M);"),
             UpdateOp::I128 => ("i128 M = 0;", "M += wide_of(S[r], Sh[r]);", "acc_add_w(SLOT, SLOT + 1, M);"),
             UpdateOp::Min => ("i64 M = Limits<i64>::high();", "M = smaller(M, (i64)S[r]);", "acc_min_i(SLOT, M);"),
@@ -430,6 +445,9 @@ pub(super) fn shared_tables(layout: &SlotLayout, round: Pass) -> SharedTables {
         let _ = write!(tables.declare, " {}", named(declare));
         let _ = write!(tables.step, " {}", named(step));
         let _ = write!(tables.merge, " {}", named(merge));
+        if matches!(what.update_op(), UpdateOp::Product | UpdateOp::ProductInteger) {
+            let _ = write!(tables.merge, " {}", multiply(what.update_op(), &slot, &m));
+        }
         if layout.rows() == Some(index) {
             tables.presence = format!("{m} != 0");
         }

@@ -24,6 +24,8 @@ pub(super) fn totals(layout: &SlotLayout, round: Pass) -> String {
         let way = accumulator.op.update_op();
         let (c_type, start) = match way {
             UpdateOp::Float => ("f64", "0"),
+            UpdateOp::Product => ("f64", "1"),
+            UpdateOp::ProductInteger => ("u64", "1"),
             UpdateOp::Integer | UpdateOp::Count | UpdateOp::MaxUnsigned => ("u64", "0"),
             UpdateOp::Min => ("i64", "Limits<i64>::high()"),
             UpdateOp::Max => ("i64", "Limits<i64>::low()"),
@@ -51,6 +53,7 @@ pub(super) fn totals(layout: &SlotLayout, round: Pass) -> String {
         let _ = write!(clear, "{a} = {start}; ");
         let _ = match way {
             UpdateOp::Float | UpdateOp::Integer | UpdateOp::Count => write!(merge, "{a} += o.{a}; "),
+            UpdateOp::Product | UpdateOp::ProductInteger => write!(merge, "{a} *= o.{a}; "),
             UpdateOp::Min | UpdateOp::MinUnsigned => write!(merge, "{a} = smaller({a}, o.{a}); "),
             _ => write!(merge, "{a} = larger({a}, o.{a}); "),
         };
@@ -64,6 +67,8 @@ pub(super) fn totals(layout: &SlotLayout, round: Pass) -> String {
 pub(super) fn add(way: UpdateOp, index: usize, value: &str) -> String {
     match way {
         UpdateOp::Float => format!("t.a{index} += {value};"),
+        UpdateOp::Product => format!("t.a{index} *= {value};"),
+        UpdateOp::ProductInteger => format!("t.a{index} *= (u64){value};"),
         UpdateOp::Integer => format!("t.a{index} += (u64){value};"),
         UpdateOp::I128 => format!("t.add{index}({value});"),
         UpdateOp::Welford => format!("t.a{index}.add({value});"),

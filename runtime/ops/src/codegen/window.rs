@@ -334,12 +334,15 @@ impl Writer<'_> {
             UpdateOp::Min => "Limits<i64>::high()",
             UpdateOp::Max => "Limits<i64>::low()",
             UpdateOp::MinUnsigned => "Limits<u64>::high()",
+            UpdateOp::Product | UpdateOp::ProductInteger => "1",
             _ => "0",
         };
         let more = |value: &str| match way {
             UpdateOp::Count => format!("x{id} += {value};"),
             UpdateOp::Welford => format!("mo{id}.add({value});"),
             UpdateOp::Float => format!("x{id} += {value};"),
+            UpdateOp::Product => format!("x{id} *= {value};"),
+            UpdateOp::ProductInteger => format!("x{id} = ({t})((u64)x{id} * (u64){value});"),
             UpdateOp::Integer => format!("x{id} = ({t})((u64)x{id} + (u64){value});"),
             UpdateOp::I128 => format!("x{id} = ({t})((u128)x{id} + (u128){value});"),
             UpdateOp::Min | UpdateOp::MinUnsigned => format!("x{id} = smaller(x{id}, ({t}){value});"),

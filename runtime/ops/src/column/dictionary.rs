@@ -5,16 +5,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, LargeStringArray, StringViewArray, StringViewBuilder, new_empty_array, new_null_array,
-};
-use arrow::compute::{cast, concat};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StringViewBuilder, new_empty_array, new_null_array};
+use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use onrush_device::Buffer;
+use onrush_device::phases::{self, Phase};
 use onrush_kernels::{Context, Program, Scalar, dictionary, headers};
+use rayon::prelude::*;
 
-use crate::column::DeviceColumn;
 use crate::column::string::StringBuffers;
+use crate::column::{DeviceColumn, chunked, few_strings};
 use crate::ir::expr::DeviceType;
 use crate::launch::launch;
 use crate::{Error, Result};
@@ -81,7 +81,7 @@ pub struct EncodedStrings {
 }
 
 /// The type that the indices of a dictionary of so many entries are stored as.
-fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
+pub(crate) fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
     let narrow = if context.device().is_emulated() { NARROW_EMULATED } else { NARROW };
     match entries {
         _ if rows < narrow => DeviceType::DictIndex,
@@ -93,9 +93,13 @@ fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
 
 /// Dictionary-encodes the strings of a column's chunks.
 pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
+    let _time = phases::scope(Phase::Encode);
     let rows: usize = parts.iter().map(|part| part.len()).sum();
     let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
     if rows >= large {
+        if let Some(encoded) = few_strings::encode(context, parts)? {
+            return Ok(encoded);
+        }
         return on_device(context, parts);
     }
     let (codes, dictionary) = encode(parts)?;
@@ -125,7 +129,7 @@ pub fn encode(parts: &[ArrayRef]) -> Result<(Vec<u32>, Dictionary)> {
             }),
         });
     }
-    let (dictionary, places) = sorted(&texts);
+    let Sorted { dictionary, places } = sorted(&texts);
     if !texts.is_empty() {
         codes.iter_mut().for_each(|code| *code = places[*code as usize]);
     }
@@ -141,36 +145,45 @@ fn view(part: &ArrayRef) -> Result<StringViewArray> {
     }
 }
 
-/// Sorts distinct strings: their dictionary, and the index of each in it.
-fn sorted(texts: &[&str]) -> (Dictionary, Vec<u32>) {
-    // Most comparisons end within the first eight bytes.
+/// Sorted strings.
+pub(crate) struct Sorted {
+    pub dictionary: Dictionary,
+    /// The index in it of each string that was given.
+    pub places: Vec<u32>,
+}
+
+/// Sorts distinct strings.
+pub(crate) fn sorted(texts: &[&str]) -> Sorted {
+    let common = common_prefix(texts);
+    // Most comparisons end within the eight bytes after the prefix that all have.
     let start = |text: &str| {
         let mut bytes = [0; 8];
-        let length = text.len().min(8);
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        let rest = &text.as_bytes()[common..];
+        let length = rest.len().min(8);
+        bytes[..length].copy_from_slice(&rest[..length]);
         u64::from_be_bytes(bytes)
     };
     let mut order: Vec<(u64, u32)> = texts.iter().zip(0..).map(|(text, code)| (start(text), code)).collect();
     let compare =
         |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| texts[a.1 as usize].cmp(texts[b.1 as usize]));
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let piece = order.len().div_ceil(threads).max(1 << 14);
-    if order.len() > piece {
-        std::thread::scope(|scope| {
-            for piece in order.chunks_mut(piece) {
-                scope.spawn(move || piece.sort_unstable_by(compare));
-            }
-        });
-    }
-    // Merges the sorted pieces.
-    order.sort_by(compare);
+    order.par_sort_unstable_by(compare);
     let mut places = vec![0; texts.len()];
     let mut values = StringViewBuilder::with_capacity(texts.len());
     for (place, (_, code)) in (0..).zip(&order) {
         places[*code as usize] = place;
         values.append_value(texts[*code as usize]);
     }
-    (Dictionary::new(Arc::new(values.finish())), places)
+    Sorted { dictionary: Dictionary::new(Arc::new(values.finish())), places }
+}
+
+/// How many first bytes all strings have in common.
+fn common_prefix(texts: &[&str]) -> usize {
+    let Some((first, rest)) = texts.split_first() else { return 0 };
+    let of = |most: usize, text: &&str| {
+        let pairs = first.as_bytes()[..most].iter().zip(text.as_bytes());
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    rest.iter().fold(first.len(), of)
 }
 
 /// Merges dictionaries. Returns the merged one, and for each dictionary the new indices of its entries.
@@ -195,31 +208,32 @@ pub struct DeviceStrings<'a> {
 }
 
 fn on_device(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
-    let host = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
-    let host = match &host[..] {
-        [one] => Arc::clone(one),
-        several => concat(&several.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
+    let views = parts.iter().filter(|part| !part.is_empty()).map(view).collect::<Result<Vec<_>>>()?;
+    let parts: Vec<ArrayRef> = views.iter().map(|part| Arc::new(part.clone()) as ArrayRef).collect();
+    let (starts, rows) = chunked::starts(parts.iter().map(|part| part.len() as u64));
+    let texts = StringBuffers::upload(context, &parts)?;
+    let validity = match parts.iter().any(|part| part.null_count() > 0) {
+        true => Some(crate::column::upload_validity(context, rows as usize, &parts)?),
+        false => None,
     };
-    let texts = StringBuffers::upload(context, std::slice::from_ref(&host))?;
-    let host: &LargeStringArray = host.as_string();
-    let validity = host.nulls().filter(|nulls| nulls.null_count() > 0);
-    let validity =
-        validity.map(|nulls| crate::column::upload_bits(context, host.len(), [nulls.inner().clone()].into_iter()));
-    let validity = validity.transpose()?;
-    number(context, &DeviceStrings { texts: &texts, validity: validity.as_ref(), rows: host.len() as u64 }, host)
+    let text = |row: u64| {
+        let part = starts.partition_point(|start| *start <= row) - 1;
+        views[part].value((row - starts[part]) as usize)
+    };
+    number(context, &DeviceStrings { texts: &texts, validity: validity.as_ref(), rows }, text)
 }
 
 /// Dictionary-encodes strings on the device. The device finds the distinct strings, the host sorts them, and the device
-/// replaces its numbers by indices of the sorted strings. `host` has the same strings.
-pub fn number(context: &Context, of: &DeviceStrings, host: &LargeStringArray) -> Result<EncodedStrings> {
+/// replaces its numbers by indices of the sorted strings. `text` gives the string of a row.
+pub fn number<'a>(context: &Context, of: &DeviceStrings, text: impl Fn(u64) -> &'a str) -> Result<EncodedStrings> {
     let rows = of.rows;
     let values =
         dictionary::Values::Strings { offsets: &of.texts.offsets, bytes: &of.texts.bytes, wide: of.texts.wide };
     // Few distinct strings are the rule. If there are more, a larger table is tried.
     let found = dictionary::encode(context, values, of.validity, rows, 1 << 14)?;
     let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
-    let different: Vec<&str> = rows_of.iter().map(|row| host.value(*row as usize)).collect();
-    let (dictionary, places) = sorted(&different);
+    let different: Vec<&str> = rows_of.iter().map(|row| text(*row)).collect();
+    let Sorted { dictionary, places } = sorted(&different);
     if places.is_empty() {
         return Ok(EncodedStrings { values: found.codes, stored: DeviceType::DictIndex, dictionary });
     }

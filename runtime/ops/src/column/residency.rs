@@ -6,10 +6,12 @@ mod pinned_cache;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
+
+use onrush_device::phases::{self, Phase};
 
 use crate::column::DeviceColumn;
 use crate::ir::expr::DeviceType;
@@ -21,6 +23,22 @@ use pinned_cache::{PinnedCache, PinnedColumn};
 #[derive(Default)]
 pub struct Residency {
     state: Mutex<State>,
+    /// Columns that a thread uploads. Other threads wait for it.
+    uploading: Mutex<HashSet<ColumnKey>>,
+    uploaded: Condvar,
+}
+
+/// A column that this thread uploads.
+struct Upload<'a> {
+    residency: &'a Residency,
+    key: ColumnKey,
+}
+
+impl Drop for Upload<'_> {
+    fn drop(&mut self) {
+        self.residency.uploading.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.residency.uploaded.notify_all();
+    }
 }
 
 #[derive(Default)]
@@ -181,9 +199,15 @@ impl Residency {
         if let Some(column) = self.get(parts, as_bytes) {
             return Ok(column);
         }
+        let _upload = self.begin(ColumnKey(parts.clone(), as_bytes));
+        // Another thread may have brought it meanwhile.
+        if let Some(column) = self.get(parts, as_bytes) {
+            return Ok(column);
+        }
         let Some(first) = parts.arrays().first() else {
             return Err(Error::Unsupported("an input without rows".to_string()));
         };
+        let _time = phases::scope(Phase::Upload);
         let column = match self.restore(&lane.context, &ColumnKey(parts.clone(), as_bytes))? {
             Some(column) => column,
             None => DeviceColumn::upload(&lane.context, first.data_type(), parts.arrays(), as_bytes)?,
@@ -192,6 +216,15 @@ impl Residency {
         lane.context.stream.synchronize()?;
         self.put(parts, &column);
         Ok(column)
+    }
+
+    /// Waits until no other thread copies the column.
+    fn begin(&self, key: ColumnKey) -> Upload<'_> {
+        let mut uploading = self.uploading.lock().unwrap_or_else(PoisonError::into_inner);
+        while !uploading.insert(key.clone()) {
+            uploading = self.uploaded.wait(uploading).unwrap_or_else(PoisonError::into_inner);
+        }
+        Upload { residency: self, key }
     }
 
     /// Whether all columns of some batches are there.

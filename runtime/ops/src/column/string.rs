@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray};
+use arrow::array::{Array, ArrayRef, AsArray, LargeStringArray, StringViewArray};
 use arrow::buffer::{BooleanBuffer, Buffer as HostBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
@@ -12,7 +12,7 @@ use onrush_kernels::{Context, Scalar};
 
 use crate::Result;
 use crate::column::dictionary::{self, EncodedStrings};
-use crate::column::{DeviceColumn, DeviceTable};
+use crate::column::{DeviceColumn, DeviceTable, chunked};
 use crate::ir::expr::{DeviceType, ExprGraph, NodeId, Op};
 
 /// The bytes of strings, concatenated, and their offsets; the last offset is the end. Kernels read the bytes in whole
@@ -29,47 +29,69 @@ pub(crate) fn room(bytes: u64) -> u64 {
     (bytes + 1).next_multiple_of(8)
 }
 
+/// Bytes of a chunk's strings.
+fn bytes_of(part: &ArrayRef) -> Result<u64> {
+    if let Some(views) = part.as_any().downcast_ref::<StringViewArray>() {
+        let lengths = views.views().iter().map(|view| u64::from(*view as u32));
+        return Ok(match views.nulls().filter(|nulls| nulls.null_count() > 0) {
+            // The view of a null is arbitrary.
+            Some(nulls) => lengths.zip(nulls).map(|(length, valid)| if valid { length } else { 0 }).sum(),
+            None => lengths.sum(),
+        });
+    }
+    let part = cast(part, &DataType::LargeUtf8)?;
+    let offsets = part.as_string::<i64>().value_offsets();
+    Ok((offsets[part.len()] - offsets[0]) as u64)
+}
+
+/// The strings of a chunk one after another, `length` bytes, and where each begins if the first one begins at `start`.
+fn flat(part: &ArrayRef, start: u64, length: usize) -> Result<(Vec<u8>, Vec<u64>)> {
+    let mut places = Vec::with_capacity(part.len());
+    if let Some(views) = part.as_any().downcast_ref::<StringViewArray>() {
+        let mut bytes = Vec::with_capacity(length);
+        for row in 0..views.len() {
+            places.push(start + bytes.len() as u64);
+            if views.is_valid(row) {
+                bytes.extend_from_slice(views.value(row).as_bytes());
+            }
+        }
+        return Ok((bytes, places));
+    }
+    let part = cast(part, &DataType::LargeUtf8)?;
+    let part: &LargeStringArray = part.as_string();
+    let offsets = part.value_offsets();
+    places.extend(offsets[..part.len()].iter().map(|offset| start + (offset - offsets[0]) as u64));
+    Ok((part.value_data()[offsets[0] as usize..offsets[part.len()] as usize].to_vec(), places))
+}
+
 impl StringBuffers {
     /// Uploads strings of any of Arrow's string types, with the chunks concatenated.
     pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<StringBuffers> {
-        let texts = parts.iter().map(|part| Ok(cast(part, &DataType::LargeUtf8)?)).collect::<Result<Vec<_>>>()?;
-        let total = |text: &LargeStringArray| {
-            let offsets = text.value_offsets();
-            offsets.last().copied().unwrap_or_default() - offsets.first().copied().unwrap_or_default()
-        };
-        let all: i64 = texts.iter().map(|part| total(part.as_string())).sum();
-        let rows: usize = texts.iter().map(|part| part.len()).sum();
-        let bytes = context.allocate(room(all as u64))?;
-        let wide = all > i64::from(u32::MAX);
-        let (mut long, mut short) = (Vec::new(), Vec::new());
-        if wide {
-            long.reserve(rows + 1)
-        } else {
-            short.reserve(rows + 1)
-        }
-        let mut at = 0_i64;
-        for part in &texts {
-            let part: &LargeStringArray = part.as_string();
-            let offsets = part.value_offsets();
-            let (first, last) = (offsets[0], offsets[part.len()]);
-            bytes.write(at as u64, &part.value_data()[first as usize..last as usize], &context.stream)?;
-            let begins = offsets[..part.len()].iter().map(|offset| offset - first + at);
+        let pieces = chunked::pieces(parts);
+        let lengths = chunked::each(&pieces, |chunk| bytes_of(chunk.array))?;
+        let rows: u64 = pieces.iter().map(|part| part.len() as u64).sum();
+        let (starts, all) = chunked::starts(lengths.iter().copied());
+        let wide = all > u64::from(u32::MAX);
+        let bytes = context.allocate(room(all))?;
+        let offsets = context.allocate((rows + 1) * if wide { 8 } else { 4 })?;
+        let stream = &context.stream;
+        chunked::each(&pieces, |chunk| {
+            let start = starts[chunk.index];
+            let (text, places) = flat(chunk.array, start, lengths[chunk.index] as usize)?;
+            bytes.write(start, &text, stream)?;
             match wide {
-                true => long.extend(begins.map(|offset| offset as u64)),
-                false => short.extend(begins.map(|offset| offset as u32)),
+                true => offsets.write(chunk.row * 8, &places, stream)?,
+                false => {
+                    let places: Vec<u32> = places.iter().map(|place| *place as u32).collect();
+                    offsets.write(chunk.row * 4, &places, stream)?;
+                }
             }
-            at += last - first;
+            Ok(())
+        })?;
+        match wide {
+            true => offsets.write(rows * 8, &[all], stream)?,
+            false => offsets.write(rows * 4, &[all as u32], stream)?,
         }
-        let offsets = match wide {
-            true => {
-                long.push(at as u64);
-                context.upload(&long)?
-            }
-            false => {
-                short.push(at as u32);
-                context.upload(&short)?
-            }
-        };
         Ok(StringBuffers { bytes: Arc::new(bytes), offsets: Arc::new(offsets), wide })
     }
 
@@ -146,7 +168,8 @@ impl DeviceColumn {
     fn numbers_of(&self, context: &Context, texts: &StringBuffers) -> Result<EncodedStrings> {
         let host = texts.download(context, self.rows as usize, None)?;
         let of = dictionary::DeviceStrings { texts, validity: self.validity.as_deref(), rows: self.rows };
-        dictionary::number(context, &of, host.as_string())
+        let host: &LargeStringArray = host.as_string();
+        dictionary::number(context, &of, |row| host.value(row as usize))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::operators::lookup_table::LookupCache;
 use crate::operators::partition::shared::Tuning;
 use crate::operators::window;
 use crate::operators::write::{self, OutputSlot, RecordedLaunch};
-use crate::operators::{explode, group, sort};
+use crate::operators::{explode, group, quantile, sort};
 use crate::pipeline::dictionary_propagation::{Dictionaries, node_dictionary, reads_previous_stage};
 use crate::pipeline::lookup::{Lookup, StringSource};
 use crate::pipeline::{Output, Sink, Stage};
@@ -68,7 +68,8 @@ struct StageInput {
     dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// Those of the columns that can be fetched.
     fetched: Vec<Option<Arc<Dictionary>>>,
-    _memory: Option<Buffer>,
+    /// Of groups, and of quantiles.
+    _memory: [Option<Buffer>; 2],
     /// Of the rows that can be fetched.
     _pairs: Option<(Option<ExpandedRows>, Option<Explode>)>,
     _coded: EncodedKeys,
@@ -149,10 +150,11 @@ impl Executor {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<DeviceTable> {
         let begun = Instant::now();
-        let result = match lane.attached::<ReplayCache>().get(stages, table) {
+        let generation = lane.context.library.generation();
+        let result = match lane.attached::<ReplayCache>().get(generation, stages, table) {
             Some(again) if beside.is_empty() => again.run(lane, table),
             _ => {
-                let keep = |again: Replay| lane.attached::<ReplayCache>().put(stages, table, again);
+                let keep = |again: Replay| lane.attached::<ReplayCache>().put(generation, stages, table, again);
                 let moved = Cell::new(false);
                 let result = self.stages(lane, (table, beside), stages, &keep, cancelled, Some(&moved));
                 match result {
@@ -198,8 +200,7 @@ impl Executor {
         let StreamContext { context, status, .. } = lane;
         let tools = group::GroupContext { context, status, sizes: &self.sizes, tuning: &self.tuning };
         let builder = JoinBuilder { tools: &tools, memo: &self.memo, renumberings: &self.renumberings };
-        let execution =
-            Execution { gpu: self, lane, tools: &tools, builder: &builder, given: table, is_plain, keep, cancelled };
+        let execution = Execution { gpu: self, lane, tools: &tools, builder: &builder, given: table, keep, cancelled };
         let mut flow: Option<StageInput> = None;
         let mut table = Cow::Borrowed(table);
         let mut others = others.to_vec();
@@ -223,7 +224,9 @@ impl Executor {
                     execution.first_input(stage, &table)?
                 }
             };
-            let at = StageTables { stage, next: &stages[number + 1..], begins, table: &table, others: &others };
+            let is_replayable = begins && number == 0 && is_plain;
+            let next = &stages[number + 1..];
+            let at = StageTables { stage, next, begins, is_replayable, table: &table, others: &others };
             match execution.stage(&at, input)? {
                 StageOutput::Table(written) if at.next.is_empty() => return Ok(written),
                 StageOutput::Table(written) => table = Cow::Owned(written),
@@ -291,8 +294,6 @@ struct Execution<'a> {
     builder: &'a JoinBuilder<'a>,
     /// The table before its strings changed their representation.
     given: &'a DeviceTable,
-    /// Whether a run of one kernel can be replayed.
-    is_plain: bool,
     keep: &'a dyn Fn(Replay),
     cancelled: &'a dyn Fn() -> bool,
 }
@@ -304,6 +305,9 @@ struct StageTables<'a> {
     next: &'a [Stage],
     /// Whether it reads `table`, and not the groups of the stage before.
     begins: bool,
+    /// Whether a launch over `table` can be replayed: `table` is what the execution was given. What an earlier stage
+    /// wrote is gone after the execution.
+    is_replayable: bool,
     table: &'a DeviceTable,
     others: &'a [DeviceTable],
 }
@@ -343,7 +347,7 @@ impl Execution<'_> {
             source: RowSource::of(&self.lane.context, table, &ranged)?,
             dictionaries: table.columns.iter().map(|c| c.dictionary.clone()).collect(),
             fetched: Vec::new(),
-            _memory: None,
+            _memory: [None, None],
             _pairs: None,
             _coded: EncodedKeys::default(),
             rows_of: HashMap::new(),
@@ -432,18 +436,24 @@ impl Execution<'_> {
             }
             (Sink::Sort(sort), _) => sort::sort(lane, &body(), sort, &dictionary_of)?,
             (Sink::TopK(top), _) => sort::top_k(lane, &body(), top, &dictionary_of)?,
-            (Sink::Aggregate { keys, accumulators }, _) => {
+            (Sink::Aggregate { keys, accumulators, quantiles }, _) => {
                 let mut graph = Cow::Borrowed(&stage.graph);
                 let mut found_by = keys.clone();
                 coded.replace(&mut graph, &mut found_by);
                 let body = KernelBody::new(&source, &graph, beside, filter, memo);
                 if keys.is_empty()
+                    && quantiles.is_empty()
                     && let Some(row) = self.scalar_row(at, &body, accumulators, &dictionary_of)?
                 {
                     return Ok(StageOutput::Result(row));
                 }
+                let mut found_quantiles = None;
                 let (mut groups, memory) = match keys.is_empty() {
-                    true => group::all(self.tools, &body, accumulators)?,
+                    true => {
+                        let (mut row, memory) = group::all(self.tools, &body, accumulators)?;
+                        found_quantiles = quantile::append(lane, &body, quantiles, &mut row)?;
+                        (row, memory)
+                    }
                     false => {
                         let (groups, table) = group::run(self.tools, &body, &found_by, accumulators)?;
                         (groups, Some(table))
@@ -452,6 +462,7 @@ impl Execution<'_> {
                 coded.decode(&mut groups, &|key| stage.graph.kind(keys[key]));
                 let mut texts: Vec<_> = keys.iter().map(|key| dictionary_of(*key)).collect();
                 texts.extend(accumulators.iter().map(|a| a.of.and_then(dictionary_of)));
+                texts.extend(quantiles.iter().map(|_| None));
                 let mut fetched = Vec::new();
                 let mut rows_of = HashMap::new();
                 if begins && at.next.first().is_some_and(|next| reads_previous_stage(&next.graph)) {
@@ -470,7 +481,7 @@ impl Execution<'_> {
                     source: groups,
                     dictionaries: texts,
                     fetched,
-                    _memory: memory,
+                    _memory: [memory, found_quantiles],
                     _pairs,
                     _coded: coded,
                     rows_of,
@@ -554,8 +565,7 @@ impl Execution<'_> {
             let keep = |run: RecordedLaunch| {
                 (self.keep)(Replay::Launch(RecordedLaunch { tables: body.beside.tables.to_vec(), ..run }))
             };
-            let keep: Option<&dyn Fn(RecordedLaunch)> =
-                if at.begins && is_last && self.is_plain { Some(&keep) } else { None };
+            let keep: Option<&dyn Fn(RecordedLaunch)> = if is_last && at.is_replayable { Some(&keep) } else { None };
             return write::output_and(lane, &body, output, dictionary_of, keep);
         }
         let others = output.columns.iter().zip(&shared).filter(|(_, shared)| shared.is_none());
@@ -575,7 +585,7 @@ impl Execution<'_> {
         let is_as_given =
             |column: usize| Arc::ptr_eq(&self.given.columns[column].values, &table.columns[column].values);
         if is_last
-            && self.is_plain
+            && at.is_replayable
             && let Some(shared) = shared.into_iter().collect::<Option<Vec<_>>>()
             && shared.iter().all(|shared| is_as_given(shared.column))
         {
@@ -595,7 +605,7 @@ impl Execution<'_> {
         let [last] = at.next else { return Ok(None) };
         let found = self.gpu.fused_scalar_aggregate(self.lane, body, accumulators, last, dictionary_of)?;
         let Some((row, run)) = found else { return Ok(None) };
-        if at.begins && self.is_plain {
+        if at.is_replayable {
             (self.keep)(Replay::Launch(RecordedLaunch { tables: body.beside.tables.to_vec(), ..run }));
         }
         Ok(Some(row))

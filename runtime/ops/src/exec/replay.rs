@@ -30,6 +30,8 @@ struct RecordedExecution {
     rows: u64,
     columns: Vec<ColumnFingerprint>,
     again: Arc<Replay>,
+    /// Generation of the kernel library: a later one has faster kernels.
+    generation: u64,
 }
 
 impl RecordedExecution {
@@ -105,9 +107,9 @@ impl PassThrough {
 
 impl ReplayCache {
     /// The run of some stages over a table, if it was one kernel or none.
-    pub fn get(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Replay>> {
+    pub fn get(&self, generation: u64, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Replay>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.retain(RecordedExecution::is_there);
+        runs.retain(|known| known.generation == generation && known.is_there());
         let place = runs.iter().rposition(|known| {
             is_same(Some(&known.stages), Some(stages))
                 && known.rows == table.rows
@@ -122,7 +124,7 @@ impl ReplayCache {
     }
 
     /// Lists and structs hold the columns that they are pieces of: who kept such a run would keep these.
-    pub fn put(&self, stages: &Arc<Vec<Stage>>, table: &DeviceTable, again: Replay) {
+    pub fn put(&self, generation: u64, stages: &Arc<Vec<Stage>>, table: &DeviceTable, again: Replay) {
         let has_lists = match &again {
             Replay::Launch(run) => run.results.iter().any(|made| made.kind == DeviceType::ListView),
             Replay::PassThrough(columns) => {
@@ -142,6 +144,7 @@ impl ReplayCache {
             rows: table.rows,
             columns,
             again: Arc::new(again),
+            generation,
         });
     }
 }

@@ -12,6 +12,9 @@ pub enum AggregateOp {
     SumI128,
     /// The same where no sum can leave 64 bits.
     SumFitsI64,
+    /// Of floats, and of 64-bit integers, which wraps; one if there is no value.
+    ProductFloat,
+    ProductInteger,
     /// Of values, or of rows.
     Count,
     Min,
@@ -85,6 +88,8 @@ impl AggregateOp {
             AggregateOp::DeviationSum | AggregateOp::M2 | AggregateOp::CoMoment => UpdateOp::Float,
             AggregateOp::SumInteger | AggregateOp::SumFitsI64 | AggregateOp::DistinctInteger => UpdateOp::Integer,
             AggregateOp::SumI128 | AggregateOp::DistinctI128 => UpdateOp::I128,
+            AggregateOp::ProductFloat => UpdateOp::Product,
+            AggregateOp::ProductInteger => UpdateOp::ProductInteger,
             AggregateOp::Welford => UpdateOp::Welford,
             AggregateOp::Count | AggregateOp::Distinct => UpdateOp::Count,
             AggregateOp::Min | AggregateOp::MinHigh => UpdateOp::Min,
@@ -110,6 +115,8 @@ impl AggregateOp {
             AggregateOp::Min | AggregateOp::MinHigh => i64::MAX as u64,
             AggregateOp::Max | AggregateOp::MaxHigh => i64::MIN as u64,
             AggregateOp::MinUnsigned | AggregateOp::MinLow => u64::MAX,
+            AggregateOp::ProductFloat => 1.0_f64.to_bits(),
+            AggregateOp::ProductInteger => 1,
             _ => 0,
         }
     }
@@ -121,6 +128,8 @@ pub enum UpdateOp {
     Float,
     Integer,
     I128,
+    Product,
+    ProductInteger,
     /// Count, mean and spread: Welford, "Note on a method for calculating corrected sums of squares and products", 1962; two of them as Chan,
     /// Golub and LeVeque do it.
     Welford,

@@ -61,7 +61,8 @@ impl Hasher for KernelKey {
 
 #[derive(Default)]
 pub struct KernelCache {
-    functions: Mutex<Map<Function>>,
+    /// With the generation of the library that they are of.
+    functions: Mutex<(u64, Map<Function>)>,
     flags: Mutex<Map<Vec<bool>>>,
 }
 
@@ -81,15 +82,24 @@ impl KernelCache {
         entry: &str,
         program: impl FnOnce() -> Program,
     ) -> Result<Function> {
-        if let Some(known) = lock(&self.functions).get(&key.bytes) {
+        let generation = context.library.generation();
+        let mut functions = lock(&self.functions);
+        if functions.0 != generation {
+            *functions = (generation, Map::default());
+        }
+        if let Some(known) = functions.1.get(&key.bytes) {
             return Ok(known.clone());
         }
+        drop(functions);
         let function = context.library.function(&program(), entry)?;
         let mut functions = lock(&self.functions);
-        if functions.len() >= KEPT {
-            functions.clear();
+        if functions.1.len() >= KEPT {
+            functions.1.clear();
         }
-        functions.insert(key.bytes, function.clone());
+        // A function of an older generation is not kept.
+        if functions.0 == generation && context.library.generation() == generation {
+            functions.1.insert(key.bytes, function.clone());
+        }
         Ok(function)
     }
 

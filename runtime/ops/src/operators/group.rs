@@ -38,6 +38,7 @@ pub const HALF_SHARED: u32 = 113 << 10;
 pub fn kinds(graph: &ExprGraph, accumulators: &[Accumulator]) -> Vec<DeviceType> {
     let kind = |a: &Accumulator| match a.op {
         AggregateOp::SumFloat
+        | AggregateOp::ProductFloat
         | AggregateOp::DeviationSum
         | AggregateOp::M2
         | AggregateOp::CoMoment
@@ -48,6 +49,7 @@ pub fn kinds(graph: &ExprGraph, accumulators: &[Accumulator]) -> Vec<DeviceType>
             a.of.map_or(DeviceType::Number(Scalar::I64), |of| graph.kind(of))
         }
         AggregateOp::Count
+        | AggregateOp::ProductInteger
         | AggregateOp::Distinct
         | AggregateOp::Min
         | AggregateOp::Max

@@ -199,9 +199,9 @@ pub fn used(stage: &Stage, number: usize, columns: usize) -> Vec<usize> {
             let keys = sort.keys.iter().flat_map(|key| [key.value, key.key, key.absent]);
             keys.chain(sort.columns.iter().copied()).collect()
         }
-        Sink::Aggregate { keys, accumulators } => {
+        Sink::Aggregate { keys, accumulators, quantiles } => {
             let values = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with));
-            keys.iter().copied().chain(values).collect()
+            keys.iter().copied().chain(values).chain(quantiles.iter().map(|quantile| quantile.of)).collect()
         }
     };
     roots.extend(stage.filter.into_iter().chain(stage.repeat));

@@ -34,7 +34,7 @@ fn grouped(
     let ids: Vec<NodeId> =
         of_values.iter().enumerate().map(|(index, kind)| next.input(keys.len() + index, *kind)).collect();
     let columns = finish(&mut next, &key_ids, &ids);
-    vec![stage(graph, Sink::Aggregate { keys, accumulators }), stage(next, output(columns))]
+    vec![stage(graph, Sink::Aggregate { keys, accumulators, quantiles: Vec::new() }), stage(next, output(columns))]
 }
 
 /// Null where the count is 0.

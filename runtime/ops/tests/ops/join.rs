@@ -345,7 +345,7 @@ fn join_below_an_aggregate_sums_over_the_pairs() {
                 Accumulator::new(AggregateOp::Count, None),
                 Accumulator::new(AggregateOp::SumInteger, Some(value)),
             ];
-            let sink = Sink::Aggregate { keys: vec![name], accumulators };
+            let sink = Sink::Aggregate { keys: vec![name], accumulators, quantiles: Vec::new() };
             let mut next = ExprGraph::new();
             let columns = vec![next.input(0, INDEX), next.input(1, LONG), next.input(2, LONG)];
             let stages = vec![

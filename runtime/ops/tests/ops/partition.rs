@@ -34,7 +34,7 @@ fn sums(filter_odd: bool) -> Vec<Stage> {
     ];
     let mut next = ExprGraph::new();
     let columns = (0..4).map(|at| next.input(at, LONG)).collect();
-    let mut first = stage(graph, Sink::Aggregate { keys: vec![key], accumulators });
+    let mut first = stage(graph, Sink::Aggregate { keys: vec![key], accumulators, quantiles: Vec::new() });
     first.filter = filter_odd.then_some(keep);
     vec![first, stage(next, output(columns))]
 }
@@ -144,7 +144,7 @@ fn join_of_sparse_keys_in_partitions_counts_each_pair_once() {
                 Accumulator::new(AggregateOp::SumInteger, Some(mine)),
                 Accumulator::new(AggregateOp::SumInteger, Some(joined)),
             ];
-            let sink = Sink::Aggregate { keys: Vec::new(), accumulators };
+            let sink = Sink::Aggregate { keys: Vec::new(), accumulators, quantiles: Vec::new() };
             let mut next = ExprGraph::new();
             let columns = (0..3).map(|at| next.input(at, LONG)).collect();
             let first = Stage { joins: vec![join], filter: Some(found), ..stage(graph, sink) };

@@ -6,6 +6,7 @@
 
 mod asof;
 mod beside;
+mod files;
 mod host;
 mod later;
 mod models;
@@ -31,7 +32,7 @@ use random::{Random, scattered};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--models] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
+const USAGE: &str = "onrush-gpu-bench [--engine cuda|emulated|cpu] [--rows N] [--runs N] [--only NAME;NAME] [--check] [--show] [--host] [--memory] [--beside] [--asof] [--room] [--models] [--files DIR [--queries FILE]] [--tuning SHARED,ROWS,CACHED] [--cache DIR]";
 
 struct Options {
     choice: EngineChoice,
@@ -48,6 +49,8 @@ struct Options {
     asof: bool,
     room: bool,
     models: bool,
+    files: Option<std::path::PathBuf>,
+    queries: Option<std::path::PathBuf>,
     tuning: Option<Tuning>,
     cache: Option<std::path::PathBuf>,
 }
@@ -66,6 +69,8 @@ fn options() -> Result<Options, String> {
         asof: false,
         room: false,
         models: false,
+        files: None,
+        queries: None,
         tuning: None,
         cache: None,
     };
@@ -92,6 +97,8 @@ fn options() -> Result<Options, String> {
             "--beside" => options.beside = true,
             "--asof" => options.asof = true,
             "--room" => options.room = true,
+            "--files" => options.files = Some(value()?.into()),
+            "--queries" => options.queries = Some(value()?.into()),
             "--models" => options.models = true,
             "--memory" => options.memory = true,
             _ => return Err(format!("{arg} is not known\n{USAGE}")),
@@ -682,6 +689,10 @@ fn main() -> Result<(), String> {
     }
     if let (true, Some(gpu)) = (options.host, gpu) {
         return host::costs(gpu);
+    }
+    if let Some(folder) = &options.files {
+        let (queries, only) = (options.queries.as_deref(), options.only.as_deref());
+        return files::measure(&engine, folder, queries, options.runs, only);
     }
     if options.beside {
         return beside::measure(&engine, options.rows);

@@ -89,10 +89,17 @@ impl Engine {
             }
             false => Err(error),
         });
-        match done {
+        self.or_host(done.map(|done| match done {
             // More arcs than a device numbers, which the algorithm found out.
-            Ok(Err(diagnostic)) if diagnostic.code == "arcs" => Ok(None),
-            Ok(done) => done.map(|batch| Some((batch, accelerator.name))),
+            Err(diagnostic) if diagnostic.code == "arcs" => Ok(None),
+            done => done.map(|batch| Some((batch, accelerator.name))),
+        }))
+    }
+
+    /// A result of the device. `None` if there is too little memory on it.
+    fn or_host<T>(&self, made: onrush_ops::Result<Result<Option<T>, Diagnostic>>) -> Result<Option<T>, Diagnostic> {
+        match made {
+            Ok(made) => made,
             Err(error) if error.is_memory() => {
                 self.graphs.device.clear();
                 Ok(None)
@@ -141,8 +148,9 @@ impl Engine {
         })
     }
 
-    /// The index of a graph that the device makes of its columns of ids, with the graph. `None` if the host has to number the ids: they
-    /// are no integers or have nulls, there are nodes without edges, or a call is not one for the device.
+    /// The index that the device makes of the columns of node ids, with the graph. `None` if the host has to number the
+    /// ids: the ids are not integers, they have nulls, a list of nodes is given too, or the algorithm does not run on the
+    /// device.
     pub(super) fn index_on_device(
         &self,
         tables: &GraphTables,
@@ -166,15 +174,7 @@ impl Engine {
         if !is_plain {
             return Ok(None);
         }
-        match self.numbered_on_device(accelerator, tables, spec, dtype(0)) {
-            Ok(Ok(made)) => Ok(made),
-            Ok(Err(diagnostic)) => Err(diagnostic),
-            Err(error) if error.is_memory() => {
-                self.graphs.device.clear();
-                Ok(None)
-            }
-            Err(error) => Err(onrush_gpu::diagnostic(error)),
-        }
+        self.or_host(self.numbered_on_device(accelerator, tables, spec, dtype(0)))
     }
 
     fn numbered_on_device(

@@ -123,13 +123,14 @@ fn joined_keys(stage: &Stage) -> Vec<usize> {
 /// The columns that a stage reads of its table. `None` if something depends on the order of rows, or on data that is
 /// computed once for a column and cached with it.
 fn read(stage: &Stage, next: Option<&Stage>, table: &DeviceTable) -> Option<ColumnSet> {
-    let Sink::Aggregate { keys, accumulators } = &stage.sink else { return None };
+    let Sink::Aggregate { keys, accumulators, quantiles } = &stage.sink else { return None };
     let is_plain = stage.window.is_none() && stage.repeat.is_none() && stage.structs.is_empty();
     if !is_plain || next.is_some_and(|next| reads_previous_stage(&next.graph)) {
         return None;
     }
     let mut roots: Vec<NodeId> = accumulators.iter().flat_map(|a| a.of.into_iter().chain(a.with)).collect();
     roots.extend(keys.iter().copied().chain(stage.filter));
+    roots.extend(quantiles.iter().map(|quantile| quantile.of));
     roots.extend(stage.joins.iter().flat_map(|join| [Some(join.probe), join.residual, join.probe_filter]).flatten());
     let has_order = |id: &NodeId| matches!(stage.graph.node(*id).op, Op::RowNumber | Op::RepeatIndex | Op::Gather(_));
     if stage.graph.needed(&roots).iter().any(has_order) {
