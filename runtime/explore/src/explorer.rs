@@ -361,7 +361,7 @@ impl Explorer {
         };
         let table = arrangement.table.project(&positions).map_err(failed)?;
         let mut writer = onrush_io::FileWriter::create(sink, table.schema())?;
-        task.stage(format!("write {}", sink.path));
+        task.stage(format!("write {}", sink.name()));
         task.set_rows(0);
         task.set_total_rows(Some(arrangement.rows() as u64));
         let mut write = |batch: &RecordBatch| {

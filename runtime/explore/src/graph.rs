@@ -16,7 +16,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::number::thousands;
 use onrush_wire::visual::{
     Drawing, GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, MAX_LINKS, MAX_NODES, NodeLink, Positions,
-    VisualAsk, VisualHead, VisualSpec, WeightRange, Window,
+    VisualAsk, VisualHead, WeightRange, Window,
 };
 use onrush_wire::{Diagnostic, codec};
 
@@ -104,11 +104,10 @@ impl Pictures {
     pub fn answer(
         &self,
         engine: &Engine,
-        spec: &VisualSpec,
+        request: &GraphPlotRequest,
         ask: &VisualAsk,
         task: &TaskHandle,
     ) -> Result<(VisualHead, Vec<(&'static str, Vec<u8>)>), Diagnostic> {
-        let VisualSpec::Graph(request) = spec;
         match ask {
             VisualAsk::Forget => {
                 let key = key(request);

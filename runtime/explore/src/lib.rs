@@ -8,4 +8,4 @@ mod plot;
 
 pub use explorer::Explorer;
 pub use graph::{Pictures, graph_card};
-pub use plot::plot;
+pub use plot::{Rasters, plot};

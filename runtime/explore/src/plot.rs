@@ -10,7 +10,9 @@ mod facets;
 mod heat;
 mod held;
 mod lines;
+mod raster;
 mod rows;
+mod several;
 mod time;
 
 use std::collections::{HashMap, HashSet};
@@ -19,10 +21,11 @@ use onrush_engine::{Engine, KEPT};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_stats::{self as statistics, Cell, Combine, Density, Survey};
-use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, Series};
+use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use columns::{Column, Values, grown, label};
+pub use raster::{Rasters, clipped};
 use rows::Rows;
 
 /// Points of a scatter plot that are drawn.
@@ -93,8 +96,11 @@ fn layers(
     let (points, line) = (share(POINTS), share(LINE));
     for (index, layer) in request.layers.iter().enumerate() {
         task.check()?;
-        let mut source = Source { engine, frame, index, points, line, shared: &mut *shared, task, notes: &mut *notes };
+        let has_log_bins = has_log_bins(&request.style);
+        let (shared, notes) = (&mut *shared, &mut *notes);
+        let mut source = Source { engine, frame, index, points, line, has_log_bins, shared, task, notes };
         match layer.mark {
+            _ if !layer.more_y.is_empty() => layers.extend(source.several(layer)?),
             Mark::Scatter => source.scatter(layer, &mut layers)?,
             Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
             Mark::Histogram => layers.push(source.histogram(layer)?),
@@ -102,9 +108,19 @@ fn layers(
             Mark::Box => layers.push(source.boxes(layer)?),
             Mark::HeatMap => layers.push(source.heat_map(layer)?),
             Mark::Correlation => layers.push(correlation::layer(engine, frame, task)?),
+            Mark::Raster | Mark::RasterLines => layers.push(source.raster(layer, &request.style)?),
         }
     }
+    several::counted(&mut layers);
+    if request.layers.len() > 1 {
+        several::named(&mut layers);
+    }
     Ok(layers)
+}
+
+/// Whether the axis of a histogram's bins is logarithmic. What is said of an axis is said of the one that is drawn.
+fn has_log_bins(style: &PlotStyle) -> bool {
+    if style.is_horizontal { style.log_y } else { style.log_x }
 }
 
 struct Source<'a> {
@@ -115,6 +131,8 @@ struct Source<'a> {
     /// Points of a scatter plot, and of a line, that are drawn.
     points: usize,
     line: usize,
+    /// Whether the axis of a histogram's bins is logarithmic.
+    has_log_bins: bool,
     shared: &'a mut Shared,
     task: &'a TaskHandle,
     notes: &'a mut Vec<String>,
@@ -461,10 +479,15 @@ impl<'a> Source<'a> {
             self.most_frequent(SERIES, all, &color.label);
         }
         let empty = |_| vec![0u64; edges.len() - 1];
+        let (has_log_bins, mut not_positive) = (self.has_log_bins, 0);
         let made = self.by_series((&rows, &values), color.as_ref(), empty, |counts, value| {
+            not_positive += usize::from(has_log_bins && value <= 0.0);
             let bin = statistics::bin(value, &edges);
             bin.inspect(|bin| counts[*bin] += 1).is_some()
         })?;
+        if not_positive > 0 {
+            self.notes.push(format!("{} not positive, left out of the logarithmic axis", grouped(not_positive)));
+        }
         let series = made.into_iter().map(|(name, counts)| Bins { name, edges: edges.clone(), counts }).collect();
         Ok(Layer::Histogram { x: values.axis(), series })
     }
@@ -473,7 +496,12 @@ impl<'a> Source<'a> {
         if let Some(known) = self.shared.edges.get(&self.index) {
             return Ok(known.clone());
         }
-        let edges = values.survey(rows, self.task, SAMPLE)?.edges(layer.bins, values.is_integer);
+        let edges = if self.has_log_bins {
+            let logarithm = |value: f64| if value > 0.0 { value.log10() } else { f64::NAN };
+            statistics::log_edges(&values.survey(rows, self.task, SAMPLE, logarithm)?, layer.bins)
+        } else {
+            values.survey(rows, self.task, SAMPLE, |value| value)?.edges(layer.bins, values.is_integer)
+        };
         self.shared.edges.insert(self.index, edges.clone());
         Ok(edges)
     }
@@ -606,7 +634,7 @@ impl<'a> Source<'a> {
     }
 
     /// The expressions that are there, as columns in this order, to be walked over.
-    fn rows(&self, exprs: [Option<&Expr>; 3]) -> Result<Rows<'a>, Diagnostic> {
+    fn rows<'e>(&self, exprs: impl IntoIterator<Item = Option<&'e Expr>>) -> Result<Rows<'a>, Diagnostic> {
         let named = exprs.into_iter().flatten().enumerate();
         let exprs: Vec<Expr> = named.map(|(i, expr)| expr.clone().alias(format!("p{i}"))).collect();
         Rows::select(self.engine, self.frame, &exprs, self.engine.memory_limit() / KEPT)
@@ -698,6 +726,8 @@ fn name(mark: Mark) -> &'static str {
         Mark::HeatMap => "heat map",
         Mark::Density => "density",
         Mark::Correlation => "correlation matrix",
+        Mark::Raster => "raster",
+        Mark::RasterLines => "raster of lines",
     }
 }
 

@@ -6,6 +6,7 @@
 mod plan {
     pub mod asof;
     pub mod beside;
+    pub mod coverage;
     pub mod device_models;
     pub mod diagnostics;
     pub mod disk;
@@ -14,6 +15,7 @@ mod plan {
     pub mod expectations;
     pub mod explore;
     pub mod expressions;
+    pub mod files;
     pub mod graphs;
     pub mod groups;
     pub mod joins;
@@ -22,15 +24,21 @@ mod plan {
     pub mod long;
     pub mod models;
     pub mod native;
+    pub mod nested;
     pub mod orders;
     pub mod parts;
     pub mod plots;
+    pub mod rasters;
+    pub mod reference;
     pub mod room;
+    pub mod selectors;
     pub mod semantics;
+    pub mod series;
     pub mod sql;
     pub mod steps;
     pub mod support;
     pub mod texts;
     pub mod times;
     pub mod windows;
+    pub mod zones;
 }

@@ -140,7 +140,9 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
             }
         }
     }
-    summary.distinct = Some(seen.distinct());
+    // An estimate can be above the number of values.
+    let most = summary.rows - summary.nulls;
+    summary.distinct = Some(seen.distinct()).map(|found| Distinct { count: found.count.min(most), ..found });
     if request.top > 0 {
         summary.top = seen.top(chunks, request.top as usize);
     }

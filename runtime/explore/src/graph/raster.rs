@@ -8,6 +8,8 @@ use onrush_wire::Diagnostic;
 use onrush_wire::number::thousands;
 use onrush_wire::visual::{GraphRaster, Window};
 
+use crate::plot::clipped;
+
 /// Edges that are drawn: of more, a sample by hash.
 const EDGES: usize = 2_000_000;
 /// Most pixels of a side.
@@ -65,6 +67,7 @@ pub fn raster(
         ((x - x0) * f64::from(width) / (x1 - x0), (y1 - y) * f64::from(height) / (y1 - y0))
     };
     let (right, bottom) = (f64::from(width), f64::from(height));
+    let picture = Window { x0: 0.0, y0: 0.0, x1: right, y1: bottom };
     let pixel = |(x, y): (f64, f64)| {
         let is_inside = (0.0..=right).contains(&x) && (0.0..=bottom).contains(&y);
         let cell = |value: f64, size: u32| (value as u32).min(size - 1) as usize;
@@ -96,7 +99,7 @@ pub fn raster(
                 continue;
             }
             let (from, to) = (place(canvas.ends[0][edge]), place(canvas.ends[1][edge]));
-            let Some((from, to)) = clipped(from, to, (right, bottom)) else { continue };
+            let Some((from, to, _)) = clipped(picture, from, to) else { continue };
             let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil().max(1.0);
             let (dx, dy) = ((to.0 - from.0) / steps, (to.1 - from.1) / steps);
             let mut last = usize::MAX;
@@ -121,30 +124,6 @@ pub fn raster(
     let note =
         is_sampled.then(|| format!("about {} of {} edges drawn", thousands(EDGES as u64), thousands(edges as u64)));
     Ok((GraphRaster { window, width, height, node_counts, edge_counts }, inside, note))
-}
-
-type Point = (f64, f64);
-
-/// The part of a line inside the rectangle from the origin (Liang and Barsky 1984). `None` outside, and without positions.
-fn clipped(from: Point, to: Point, (right, bottom): Point) -> Option<(Point, Point)> {
-    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-    if !(dx.is_finite() && dy.is_finite()) {
-        return None;
-    }
-    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
-    for (step, distance) in [(-dx, from.0), (dx, right - from.0), (-dy, from.1), (dy, bottom - from.1)] {
-        if step == 0.0 {
-            if distance < 0.0 {
-                return None;
-            }
-        } else if step < 0.0 {
-            enter = enter.max(distance / step);
-        } else {
-            leave = leave.min(distance / step);
-        }
-    }
-    let at = |t: f64| (from.0 + t * dx, from.1 + t * dy);
-    (enter <= leave).then(|| (at(enter), at(leave)))
 }
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::timezone::Tz;
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
+use chrono::{Offset as _, TimeZone as _};
 use onrush_expr::check::{place, plan_error, type_name};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
@@ -300,11 +303,18 @@ impl Values {
         Ok(all)
     }
 
-    /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values.
-    pub fn survey(&self, rows: &Rows, task: &TaskHandle, sample: usize) -> Result<Survey, Diagnostic> {
+    /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values, all of `of` each value.
+    pub fn survey(
+        &self,
+        rows: &Rows,
+        task: &TaskHandle,
+        sample: usize,
+        of: impl Fn(f64) -> f64,
+    ) -> Result<Survey, Diagnostic> {
         let (mut survey, mut taken) = (Survey::default(), Vec::new());
         let (mut every, mut row) = (1, 0usize);
         self.each(rows, task, |value| {
+            let value = of(value);
             survey.add(value);
             if row.is_multiple_of(every) && value.is_finite() {
                 taken.push(value);
@@ -415,12 +425,36 @@ fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
     Ok(seconds(&instants(array)?, unit_of(array.data_type())))
 }
 
-/// Dates, too, become timestamps; a zone is left aside, because positions are instants.
+/// Dates, too, become timestamps. Times with a zone become the times that a clock there shows, so that days begin at midnight there.
 fn instants(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
     broken(match array.data_type() {
+        DataType::Timestamp(unit, Some(zone)) => {
+            cast(array, &DataType::Int64).and_then(|a| clock_times(&a, *unit, zone))
+        }
         DataType::Timestamp(..) => cast(array, &DataType::Int64),
         _ => cast(array, &DataType::Timestamp(TimeUnit::Millisecond, None)).and_then(|a| cast(&a, &DataType::Int64)),
     })
+}
+
+/// Instants as clock times of a zone.
+fn clock_times(instants: &ArrayRef, unit: TimeUnit, zone: &str) -> Result<ArrayRef, arrow::error::ArrowError> {
+    let zone: Tz = zone.parse()?;
+    let per_second = per_second(unit) as i64;
+    // Neighbors mostly have the same offset, which changes at whole quarters of an hour.
+    let mut known = (i64::MIN, 0);
+    let mut clock = |instant: i64| {
+        let quarter = instant.div_euclid(per_second).div_euclid(900);
+        if quarter != known.0 {
+            let time = chrono::DateTime::from_timestamp(quarter * 900, 0);
+            let offset =
+                time.map_or(0, |time| zone.offset_from_utc_datetime(&time.naive_utc()).fix().local_minus_utc());
+            known = (quarter, i64::from(offset));
+        }
+        instant.saturating_add(known.1 * per_second)
+    };
+    Ok(Arc::new(
+        instants.as_primitive::<Int64Type>().iter().map(|instant| instant.map(&mut clock)).collect::<Int64Array>(),
+    ))
 }
 
 /// In what the instants of a type of times are counted.

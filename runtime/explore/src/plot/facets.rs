@@ -53,8 +53,19 @@ pub fn panels(
     }
     for (index, layer) in request.layers.iter().enumerate() {
         let notes = &mut Vec::new();
-        Source { engine, frame: request.frame, index, points: 0, line: 0, shared: &mut *shared, task, notes }
-            .share(layer)?;
+        let has_log_bins = super::has_log_bins(&request.style);
+        Source {
+            engine,
+            frame: request.frame,
+            index,
+            points: 0,
+            line: 0,
+            has_log_bins,
+            shared: &mut *shared,
+            task,
+            notes,
+        }
+        .share(layer)?;
     }
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let count = found.len();

@@ -84,7 +84,7 @@ fn cells(values: &Values, rows: &Rows, bins: Option<u32>, task: &TaskHandle) -> 
             return Ok(Cells::Values(distinct));
         }
     }
-    let survey = values.survey(rows, task, 0)?;
+    let survey = values.survey(rows, task, 0, |value| value)?;
     Ok(Cells::Bins(match (bins, values.scale) {
         (None, AxisScale::Number) if survey.count > 0 => statistics::round_edges(survey.low, survey.high, CELLS),
         _ => survey.edges(Some(bins.unwrap_or(CELLS)), false),

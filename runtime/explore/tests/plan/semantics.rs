@@ -297,7 +297,7 @@ fn casts_dates_and_times() {
     frame(call("cast", [col("s"), lit("i64")]), "i64: 4");
     b.sql_on(f, "cast(s as bigint)", "4");
     frame(call("cast", [col("m"), lit("str")]), "str: 2013-01-01T00:00:00");
-    b.sql_on(f, "cast(m as varchar)", "2013-01-01T00:00:00");
+    b.sql_on(f, "cast(m as varchar)", "2013-01-01 00:00:00");
     let day = |text: &str| Expr::new(ExprKind::Cast { value: Box::new(lit(text)), to: DataType::Date, strict: true });
     frame(op(col("d"), Add, op(col("d"), Subtract, day("2013-01-30"))), "date: 2013-02-01");
     b.sql_on(f, "d + interval '1 day'", "2013-02-01");
@@ -348,7 +348,7 @@ fn steps_on_frames() {
         ("max", "d a b|1 1 2|2 3 null"),
     ] {
         let (index, values) = (vec!["d".to_string()], vec!["x".to_string()]);
-        let pivot = Op::Pivot { input: long, on: "w".into(), index, values, aggregate: aggregate.into() };
+        let pivot = Op::Pivot { input: long, on: vec!["w".into()], index, values, aggregate: aggregate.into() };
         assert_eq!(b.bench.rows(b.bench.step(pivot)), expect, "{aggregate}");
     }
     let whole = b.bench.frame(vec![("x", ints(&[Some(1)]))]);

@@ -163,7 +163,7 @@ fn reshaping() {
     ]);
     let wide = bench.step(Op::Pivot {
         input: long,
-        on: "what".into(),
+        on: vec!["what".into()],
         index: vec!["day".into()],
         values: vec!["x".into()],
         aggregate: "first".into(),

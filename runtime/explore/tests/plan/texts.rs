@@ -249,17 +249,17 @@ fn what_is_made_twice_has_lengths_of_its_own() {
     }
 }
 
-/// PostgreSQL's and DataFusion's `split_part` searches from the end where the number is below zero.
+/// DuckDB 2.0: all parts are found from the start, and a number below zero counts them from the end.
 #[test]
-fn separators_that_overlap_are_found_from_the_end() {
+fn separators_that_overlap_are_found_from_the_start() {
     let texts: Vec<String> = ["aaa", "x:::y", "a", "::"].map(String::from).to_vec();
     let found = rows(&texts, "select split_part(s, 'aa', -1), split_part(s, '::', -1), length(s) from t");
     let column = |index: usize| -> Vec<String> {
         let column = arrow::compute::cast(&found[index], &arrow::datatypes::DataType::Utf8).unwrap();
         column.as_string::<i32>().iter().flatten().map(String::from).collect()
     };
-    assert_eq!(column(0), ["", "x:::y", "a", "::"]);
-    assert_eq!(column(1), ["aaa", "y", "a", ""]);
+    assert_eq!(column(0), ["a", "x:::y", "a", "::"]);
+    assert_eq!(column(1), ["aaa", ":y", "a", ""]);
 }
 
 /// Many conditions on one computed string: planning visits each condition once.

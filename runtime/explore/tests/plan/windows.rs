@@ -95,3 +95,28 @@ fn running_sums_are_right_at_the_edge_of_64_bits() {
         assert_eq!(bench.sql(query, &[("t", id)]), expected);
     }
 }
+
+/// The input of a window is written by an earlier stage and freed after the run. A plan that runs again must compute it
+/// again. Ranks are counted by hand: each partition has as many rows as its key says.
+#[test]
+fn a_kept_plan_with_a_window_below_an_aggregate_runs_again() {
+    let bench = device();
+    let keys = || (1..=150_i64).flat_map(|key| (0..key).map(move |row| (key, row)));
+    let id = bench.frame(vec![
+        ("k", Arc::new(Int64Array::from_iter_values(keys().map(|(key, _)| key))) as ArrayRef),
+        ("v", Arc::new(Int64Array::from_iter_values(keys().map(|(_, row)| row)))),
+    ]);
+    let ranks = |least: i64| {
+        let query = format!(
+            "select max(r) as m, sum(r) as s from \
+             (select rank() over (partition by k order by v) + {least} as r from t)"
+        );
+        bench.engine.forget_results();
+        bench.sql(&query, &[("t", id)])
+    };
+    let rows: i64 = (1..=150).sum();
+    let sum: i64 = (1..=150).map(|key: i64| key * (key + 1) / 2).sum();
+    for least in [1, 2, 3, 1, 1, 2, 1] {
+        assert_eq!(ranks(least), format!("m s|{} {}", 150 + least, sum + least * rows));
+    }
+}

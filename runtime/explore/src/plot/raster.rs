@@ -1,0 +1,663 @@
+//! Rasters: all rows counted at the pixels of a window, with the pixels of datashader: a value's pixel is
+//! `x * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use onrush_engine::Engine;
+use onrush_expr::check::{place, plan_error};
+use onrush_frame::TaskHandle;
+use onrush_stats::Combine;
+use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, PlotStyle, Raster};
+use onrush_wire::visual::{VisualAsk, VisualHead, Window};
+use onrush_wire::{Diagnostic, Expr, codec};
+
+use super::columns::{Values, each_of, grown, label};
+use super::rows::Rows;
+use super::{SERIES, Source, aggregate, grouped, name, needed, unknown_aggregate};
+
+/// Pixels of a picture whose size the user did not set. The data area is a bit smaller, so that the picture is scaled down.
+const SIZE: (u32, u32) = (600, 360);
+/// Most pixels of a side.
+const SIDE: u32 = 4_096;
+/// The share of the memory limit that positions may take between the two passes. Of more rows the plan runs twice.
+const HELD: u64 = 16;
+/// Rows that are counted between two looks at whether the user stopped it.
+const CHUNK: usize = 1 << 18;
+/// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same bits.
+const PARTS: usize = 16;
+
+pub type Point = (f64, f64);
+
+/// Where rows are counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PixelGrid {
+    pub window: Window,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl PixelGrid {
+    fn pixels(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// The column and the row, from the bottom, of a position; `None` outside and for NaN.
+    fn cell(&self, (x, y): (f64, f64)) -> Option<(u32, u32)> {
+        let Window { x0, y0, x1, y1 } = self.window;
+        if !((x0..=x1).contains(&x) && (y0..=y1).contains(&y)) {
+            return None;
+        }
+        let along = |value: f64, low: f64, high: f64, count: u32| {
+            let scale = f64::from(count) / (high - low);
+            ((value * scale - low * scale) as u32).min(count - 1)
+        };
+        Some((along(x, x0, x1, self.width), along(y, y0, y1, self.height)))
+    }
+
+    /// The index of a pixel, with rows from the top.
+    fn index(&self, (column, row): (u32, u32)) -> usize {
+        (self.height - 1 - row) as usize * self.width as usize + column as usize
+    }
+}
+
+/// What is kept of each pixel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kept {
+    Counts,
+    Numbers(Combine),
+    /// The number of categories.
+    Categories(usize),
+}
+
+/// Pixels that are counted.
+#[derive(Clone)]
+struct Canvas {
+    grid: PixelGrid,
+    kept: Kept,
+    counts: Vec<u32>,
+    /// Of each pixel, or empty.
+    values: Vec<f64>,
+    /// Rows inside the window.
+    rows: u64,
+}
+
+impl Canvas {
+    fn new(grid: PixelGrid, kept: Kept) -> Self {
+        let pixels = grid.pixels();
+        let (layers, values) = match kept {
+            Kept::Counts => (1, Vec::new()),
+            Kept::Categories(count) => (count, Vec::new()),
+            Kept::Numbers(Combine::Min) => (1, vec![f64::INFINITY; pixels]),
+            Kept::Numbers(Combine::Max) => (1, vec![f64::NEG_INFINITY; pixels]),
+            Kept::Numbers(_) => (1, vec![0.0; pixels]),
+        };
+        Canvas { grid, kept, counts: vec![0; layers * pixels], values, rows: 0 }
+    }
+
+    /// Counts a row. `color` is a value, or the index of a category; NaN for none.
+    fn add(&mut self, at: (f64, f64), color: f64) {
+        let Some(cell) = self.grid.cell(at) else { return };
+        let pixel = self.grid.index(cell);
+        match self.kept {
+            Kept::Counts => self.counts[pixel] += 1,
+            _ if color.is_nan() => return,
+            Kept::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
+            Kept::Numbers(combine) => {
+                self.counts[pixel] += 1;
+                let value = &mut self.values[pixel];
+                match combine {
+                    Combine::Min => *value = value.min(color),
+                    Combine::Max => *value = value.max(color),
+                    _ => *value += color,
+                }
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Adds the counts of later rows.
+    fn merge(&mut self, later: &Canvas) {
+        self.counts.iter_mut().zip(&later.counts).for_each(|(sum, count)| *sum += count);
+        self.values.iter_mut().zip(&later.values).for_each(|(value, later)| match self.kept {
+            Kept::Numbers(Combine::Min) => *value = value.min(*later),
+            Kept::Numbers(Combine::Max) => *value = value.max(*later),
+            _ => *value += later,
+        });
+        self.rows += later.rows;
+    }
+
+    /// The pixels of a segment between two positions after the first one, and that one too where the line begins (Bresenham 1965, with
+    /// the ties of datashader), inside of the window (Liang and Barsky 1984).
+    fn segment(&mut self, from: (f64, f64), to: (f64, f64), color: f64, is_start: bool) {
+        let Some((a, b, cut)) = clipped(self.grid.window, from, to) else { return };
+        let (Some(a), Some(b)) = (self.grid.cell(a), self.grid.cell(b)) else { return };
+        let ((mut x, mut y), (x1, y1)) = ((i64::from(a.0), i64::from(a.1)), (i64::from(b.0), i64::from(b.1)));
+        let (step_x, step_y) = ((x1 - x).signum(), (y1 - y).signum());
+        let (dx, dy) = ((x1 - x).abs() * 2, (y1 - y).abs() * 2);
+        let mut count = |x: i64, y: i64| {
+            let pixel = self.grid.index((x as u32, y as u32));
+            match self.kept {
+                Kept::Categories(_) if color.is_nan() => {}
+                Kept::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
+                _ => self.counts[pixel] += 1,
+            }
+        };
+        if cut == (false, false) && dx == 0 && dy == 0 {
+            return count(x, y);
+        }
+        if is_start || cut.0 {
+            count(x, y);
+        }
+        if dx >= dy {
+            let mut error = 2 * dy - dx;
+            while x != x1 {
+                if error >= 0 && (error != 0 || step_x > 0) {
+                    error -= 2 * dx;
+                    y += step_y;
+                }
+                error += 2 * dy;
+                x += step_x;
+                count(x, y);
+            }
+        } else {
+            let mut error = 2 * dx - dy;
+            while y != y1 {
+                if error >= 0 && (error != 0 || step_y > 0) {
+                    error -= 2 * dy;
+                    x += step_x;
+                }
+                error += 2 * dx;
+                y += step_y;
+                count(x, y);
+            }
+        }
+    }
+
+    fn finish(self, names: Vec<String>) -> Pixels {
+        let pixels = self.grid.pixels();
+        match self.kept {
+            Kept::Counts => Pixels::Counts(self.counts),
+            Kept::Categories(_) => {
+                let counts = self.counts.chunks(pixels.max(1)).map(<[u32]>::to_vec).collect();
+                Pixels::Categories { names, counts }
+            }
+            Kept::Numbers(combine) => {
+                let value = |(count, value): (&u32, &f64)| match (count, combine) {
+                    (0, _) => f32::NAN,
+                    (count, Combine::Mean) => (value / f64::from(*count)) as f32,
+                    _ => *value as f32,
+                };
+                Pixels::Numbers(self.counts.iter().zip(&self.values).map(value).collect())
+            }
+        }
+    }
+}
+
+/// The part of a segment inside of a window (Liang and Barsky 1984), and whether its beginning and its end were cut off. `None` outside, and for NaN.
+pub fn clipped(window: Window, from: Point, to: Point) -> Option<(Point, Point, (bool, bool))> {
+    let Window { x0, y0, x1, y1 } = window;
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    if !(dx.is_finite() && dy.is_finite()) {
+        return None;
+    }
+    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+    for (step, distance) in [(-dx, from.0 - x0), (dx, x1 - from.0), (-dy, from.1 - y0), (dy, y1 - from.1)] {
+        if step == 0.0 {
+            if distance < 0.0 {
+                return None;
+            }
+        } else if step < 0.0 {
+            enter = enter.max(distance / step);
+        } else {
+            leave = leave.min(distance / step);
+        }
+    }
+    if enter > leave {
+        return None;
+    }
+    // Rounding must not push a point of an edge outside.
+    let at = |t: f64| ((from.0 + t * dx).clamp(x0, x1), (from.1 + t * dy).clamp(y0, y1));
+    let start = if enter > 0.0 { at(enter) } else { from };
+    let end = if leave < 1.0 { at(leave) } else { to };
+    Some((start, end, (enter > 0.0, leave < 1.0)))
+}
+
+/// Positions of rows in memory, in drawn positions. `colors` is empty or as long as `x`.
+#[derive(Default)]
+pub struct Positions {
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub colors: Vec<f32>,
+}
+
+/// Counts positions on all cores.
+fn count(held: &Positions, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
+    let rows = held.x.len();
+    let cores = thread::available_parallelism().map_or(1, |n| n.get());
+    let parts = match kept {
+        _ if rows < CHUNK => 1,
+        Kept::Numbers(_) => PARTS,
+        _ => cores.min(PARTS),
+    };
+    let part = rows.div_ceil(parts).max(1);
+    let one = |begin: usize| {
+        let mut canvas = Canvas::new(grid, kept);
+        for start in (begin..(begin + part).min(rows)).step_by(CHUNK) {
+            if task.cancelled() {
+                break;
+            }
+            let end = (start + CHUNK).min(begin + part).min(rows);
+            for row in start..end {
+                let color = held.colors.get(row).copied().map_or(f64::NAN, f64::from);
+                canvas.add((held.x[row], held.y[row]), color);
+            }
+        }
+        canvas
+    };
+    let one = &one;
+    let mut canvases: Vec<Option<Canvas>> = (0..parts).map(|_| None).collect();
+    thread::scope(|scope| {
+        let per_thread = parts.div_ceil(cores).max(1);
+        for (thread, own) in canvases.chunks_mut(per_thread).enumerate() {
+            scope.spawn(move || {
+                for (index, canvas) in own.iter_mut().enumerate() {
+                    *canvas = Some(one((thread * per_thread + index) * part));
+                }
+            });
+        }
+    });
+    task.check()?;
+    let mut all = canvases.into_iter().flatten();
+    let mut sum = all.next().unwrap_or_else(|| Canvas::new(grid, kept));
+    all.for_each(|canvas| sum.merge(&canvas));
+    Ok(sum)
+}
+
+/// The ranges of both axes.
+#[derive(Clone, Copy)]
+struct Extent {
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Extent {
+    fn new() -> Self {
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        Extent { x: none, y: none }
+    }
+
+    fn add(&mut self, (x, y): (f64, f64)) {
+        if x.is_finite() && y.is_finite() {
+            self.x = (self.x.0.min(x), self.x.1.max(x));
+            self.y = (self.y.0.min(y), self.y.1.max(y));
+        }
+    }
+
+    /// A window around them. A range of one value gets a width.
+    fn window(self) -> Window {
+        let around = |(low, high): (f64, f64)| match high - low {
+            span if span > 0.0 && span.is_finite() => (low, high),
+            0.0 => (low - (low.abs() * 0.1).max(0.5), low + (low.abs() * 0.1).max(0.5)),
+            _ => (0.0, 1.0),
+        };
+        let ((x0, x1), (y0, y1)) = (around(self.x), around(self.y));
+        Window { x0, y0, x1, y1 }
+    }
+}
+
+/// The columns of a raster.
+struct Columns<'a> {
+    rows: Rows<'a>,
+    x: Values,
+    y: Values,
+    color: Option<Values>,
+    by: Option<Values>,
+    log: (bool, bool),
+    names: Vec<String>,
+    has_other: bool,
+}
+
+impl Columns<'_> {
+    /// Calls `each` with the position of each row, its colour, and its group; NaN for null.
+    fn each(&self, task: &TaskHandle, mut each: impl FnMut((f64, f64), f64, f64)) -> Result<(), Diagnostic> {
+        let columns = [Some(&self.x), Some(&self.y), self.color.as_ref(), self.by.as_ref()];
+        let other = if self.has_other { (self.names.len() - 1) as f64 } else { f64::NAN };
+        let is_category = !self.names.is_empty();
+        let drawn = |value: f64, log: bool| match log {
+            true if value > 0.0 => value.log10(),
+            true => f64::NAN,
+            false => value,
+        };
+        each_of(&self.rows, columns, task, |[x, y, color, by]| {
+            let color = if is_category && color.is_nan() { other } else { color };
+            each((drawn(x, self.log.0), drawn(y, self.log.1)), color, by);
+        })
+    }
+
+    /// Counts the rows as they come.
+    fn counted(&self, mark: Mark, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
+        let (mut canvas, mut lines) = (Canvas::new(grid, kept), Lines::default());
+        self.each(task, |at, color, by| match mark {
+            Mark::RasterLines => lines.next(&mut canvas, at, color, if self.by.is_some() { by } else { 0.0 }),
+            _ => canvas.add(at, color),
+        })?;
+        Ok(canvas)
+    }
+}
+
+/// Rows by position, from which the raster of any window is counted.
+struct RasterIndex {
+    x: Axis,
+    y: Axis,
+    kept: Kept,
+    names: Vec<String>,
+    color_label: String,
+    /// The range of the finite positions.
+    window: Window,
+    missing: usize,
+    /// `None` if they take too much memory.
+    held: Option<Positions>,
+}
+
+impl RasterIndex {
+    fn layer(&self, layer: &LayerRequest, canvas: Canvas) -> Layer {
+        let PixelGrid { window, width, height } = canvas.grid;
+        Layer::Raster(Raster {
+            x: self.x.clone(),
+            y: self.y.clone(),
+            window,
+            width,
+            height,
+            rows: canvas.rows,
+            pixels: canvas.finish(self.names.clone()),
+            color_label: self.color_label.clone(),
+            how: layer.how,
+            spread: layer.spread,
+        })
+    }
+}
+
+/// The window with the limits of the axes that the user has set, in drawn positions.
+fn limited(mut window: Window, style: &PlotStyle) -> Window {
+    let drawn = |(low, high): (f64, f64), is_log: bool| {
+        let (low, high) = if is_log { (low.log10(), high.log10()) } else { (low, high) };
+        Some((low, high)).filter(|_| low.is_finite() && high.is_finite() && low < high)
+    };
+    if let Some((low, high)) = style.x_limits.and_then(|limits| drawn(limits, style.log_x)) {
+        (window.x0, window.x1) = (low, high);
+    }
+    if let Some((low, high)) = style.y_limits.and_then(|limits| drawn(limits, style.log_y)) {
+        (window.y0, window.y1) = (low, high);
+    }
+    window
+}
+
+/// The sides of a picture in pixels.
+fn size(width: Option<u32>, height: Option<u32>) -> (u32, u32) {
+    (width.unwrap_or(SIZE.0).clamp(1, SIDE), height.unwrap_or(SIZE.1).clamp(1, SIDE))
+}
+
+/// Rasters that were drawn last in another window than the whole: pan and zoom do not run the plan again.
+#[derive(Default)]
+pub struct Rasters(Mutex<Vec<(Vec<u8>, Arc<RasterIndex>)>>);
+
+/// Rasters whose positions are kept.
+const KEPT_INDEXES: usize = 2;
+
+impl Rasters {
+    /// What a live raster asks: a plot of the window.
+    ///
+    /// # Errors
+    /// As [`super::plot`], a window without an extent, and a request that is not a single raster.
+    pub fn answer(
+        &self,
+        engine: &Engine,
+        request: &PlotRequest,
+        ask: &VisualAsk,
+        task: &TaskHandle,
+    ) -> Result<VisualHead, Diagnostic> {
+        let [layer] = request.layers.as_slice() else {
+            return Err(plan_error("plot", "a live raster has one layer"));
+        };
+        let style = &request.style;
+        let key = codec::content(&(
+            request.frame,
+            &layer.x,
+            &layer.y,
+            &layer.color,
+            &layer.aggregate,
+            style.log_x,
+            style.log_y,
+        ));
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let VisualAsk::Raster { window, width, height } = ask else {
+            lock().retain(|(known, _)| *known != key);
+            return Ok(VisualHead::Done);
+        };
+        let is_extent = |low: f64, high: f64| low.is_finite() && high.is_finite() && low < high;
+        if !is_extent(window.x0, window.x1) || !is_extent(window.y0, window.y1) {
+            return Err(plan_error("argument", format!("the window {window:?} has no extent")));
+        }
+        let (mut shared, mut notes) = (super::Shared::default(), Vec::new());
+        let source = Source {
+            engine,
+            frame: request.frame,
+            index: 0,
+            points: 0,
+            line: 0,
+            has_log_bins: false,
+            shared: &mut shared,
+            task,
+            notes: &mut notes,
+        };
+        let known = lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let (columns, kept) = source.raster_columns(layer, style)?;
+                let index = Arc::new(source.raster_index(layer, &columns, kept)?);
+                let mut all = lock();
+                all.push((key, Arc::clone(&index)));
+                let more = all.len().saturating_sub(KEPT_INDEXES);
+                all.drain(..more);
+                index
+            }
+        };
+        let (width, height) = size(Some(*width), Some(*height));
+        let grid = PixelGrid { window: *window, width, height };
+        let canvas = match &index.held {
+            Some(held) => count(held, grid, index.kept, task)?,
+            None => source.counted_again(layer, style, grid)?,
+        };
+        notes.push(format!("{} rows", grouped(canvas.rows as usize)));
+        Ok(VisualHead::Plot(Box::new(Plot {
+            layers: vec![index.layer(layer, canvas)],
+            // The window takes the place of the user's limits.
+            style: PlotStyle { x_limits: None, y_limits: None, ..style.clone() },
+            notes,
+            facets: Vec::new(),
+            facet_label: String::new(),
+        })))
+    }
+}
+
+impl Source<'_> {
+    /// All rows counted at pixels. The window is the range of the finite positions.
+    pub fn raster(&mut self, layer: &LayerRequest, style: &PlotStyle) -> Result<Layer, Diagnostic> {
+        let (columns, kept) = self.raster_columns(layer, style)?;
+        let index = self.raster_index(layer, &columns, kept)?;
+        let (width, height) = size(style.width, style.height);
+        let grid = PixelGrid { window: limited(index.window, style), width, height };
+        let canvas = match &index.held {
+            Some(held) => count(held, grid, kept, self.task)?,
+            None => columns.counted(layer.mark, grid, kept, self.task)?,
+        };
+        self.left_out(index.missing, "row", "no finite position");
+        if layer.mark == Mark::Raster {
+            self.notes.push(format!("{} rows", grouped(canvas.rows as usize)));
+        }
+        Ok(index.layer(layer, canvas))
+    }
+
+    fn counted_again(&self, layer: &LayerRequest, style: &PlotStyle, grid: PixelGrid) -> Result<Canvas, Diagnostic> {
+        let (columns, kept) = self.raster_columns(layer, style)?;
+        columns.counted(layer.mark, grid, kept, self.task)
+    }
+
+    fn raster_index(&self, layer: &LayerRequest, columns: &Columns<'_>, kept: Kept) -> Result<RasterIndex, Diagnostic> {
+        let (held, extent, missing) = self.positions(columns, kept, layer.mark == Mark::RasterLines)?;
+        let color_label = match (&layer.color, kept) {
+            (Some(color), Kept::Categories(_)) => label(color),
+            (Some(_), Kept::Numbers(_)) => {
+                let value = LayerRequest { y: layer.color.clone(), ..layer.clone() };
+                label(&aggregate(layer.aggregate.as_deref().unwrap_or("mean"), &value)?)
+            }
+            _ if layer.mark == Mark::RasterLines => "lines".to_string(),
+            _ => "rows".to_string(),
+        };
+        Ok(RasterIndex {
+            x: columns.x.axis(),
+            y: columns.y.axis(),
+            kept,
+            names: columns.names.clone(),
+            color_label,
+            window: extent.window(),
+            missing,
+            held,
+        })
+    }
+
+    fn raster_columns(&self, layer: &LayerRequest, style: &PlotStyle) -> Result<(Columns<'_>, Kept), Diagnostic> {
+        let x = needed(layer.x.as_ref(), layer.mark, "x")?;
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let exprs = [Some(x), Some(y), layer.color.as_ref(), layer.by.as_ref()];
+        let rows = self.rows(exprs)?;
+        let axis = |index: usize, expr: &Expr| {
+            let values = Values::of(&rows, index, expr)?;
+            if values.scale == AxisScale::Category {
+                let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
+                return Err(place(plan_error("plot-type", message), expr.span.as_ref(), None, "not a number"));
+            }
+            Ok(values)
+        };
+        let (x_values, y_values) = (axis(0, x)?, axis(1, y)?);
+        let color = layer.color.as_ref().map(|expr| Values::of(&rows, 2, expr)).transpose()?;
+        let by_at = 2 + usize::from(color.is_some());
+        let by = layer.by.as_ref().map(|expr| Values::of(&rows, by_at, expr)?.into_categories(&rows, None, self.task));
+        let by = by.transpose()?;
+        let mut columns = Columns {
+            log: (
+                style.log_x && x_values.scale == AxisScale::Number,
+                style.log_y && y_values.scale == AxisScale::Number,
+            ),
+            rows,
+            x: x_values,
+            y: y_values,
+            color,
+            by,
+            names: Vec::new(),
+            has_other: false,
+        };
+        let is_category = columns.color.as_ref().is_some_and(|color| color.scale == AxisScale::Category);
+        let kept = match (&mut columns.color, layer.aggregate.as_deref()) {
+            (None, None | Some("count" | "len")) => Kept::Counts,
+            (None, Some(function)) => {
+                let message =
+                    format!("`{function}` needs a column: say `.color(..)` before `.aggregate(\"{function}\")`");
+                return Err(plan_error("plot-aggregate", message));
+            }
+            (Some(color), None) if is_category => {
+                let all = color.keep_most(&columns.rows, SERIES - 1, self.task)?;
+                columns.names = color.categories();
+                if all > columns.names.len() {
+                    columns.has_other = true;
+                    columns.names.push("other".to_string());
+                }
+                Kept::Categories(columns.names.len())
+            }
+            (Some(color), Some(function)) if is_category => {
+                let message = format!("`{}` is text, which has no {function}", color.label);
+                return Err(plan_error("plot-aggregate", message)
+                    .help("leave `.aggregate(..)` out: the colours of the values are mixed by their counts"));
+            }
+            (Some(_), _) if layer.mark == Mark::RasterLines => {
+                let message = "lines are coloured by strings or not at all, and the colour is a number";
+                return Err(plan_error("plot-type", message).help("write `.cast(DataType::String)` after it"));
+            }
+            (Some(_), function) => {
+                let function = function.unwrap_or("mean");
+                match Combine::of(function) {
+                    Some(Combine::Count) => Kept::Counts,
+                    Some(Combine::Median) | None => {
+                        return Err(
+                            unknown_aggregate(function, layer).help("write `mean`, `sum`, `min`, `max` or `count`")
+                        );
+                    }
+                    Some(combine) => Kept::Numbers(combine),
+                }
+            }
+        };
+        Ok((columns, kept))
+    }
+
+    /// A first pass: the positions if they fit into memory, their range, and how many rows have no position.
+    fn positions(
+        &self,
+        columns: &Columns<'_>,
+        kept: Kept,
+        is_lines: bool,
+    ) -> Result<(Option<Positions>, Extent, usize), Diagnostic> {
+        let per_row = 16 + if kept == Kept::Counts { 0 } else { 4 };
+        let most = (self.engine.memory_limit() / HELD / per_row) as usize;
+        let (mut held, mut extent, mut missing) = (Positions::default(), Extent::new(), 0);
+        let mut fits = !is_lines;
+        columns.each(self.task, |at, color, _| {
+            let is_there = at.0.is_finite() && at.1.is_finite();
+            missing += usize::from(!is_there);
+            extent.add(at);
+            if fits && is_there {
+                held.x.push(at.0);
+                held.y.push(at.1);
+                if kept != Kept::Counts {
+                    held.colors.push(color as f32);
+                }
+                if held.x.len() > most {
+                    fits = false;
+                    held = Positions::default();
+                }
+            }
+        })?;
+        Ok((fits.then_some(held), extent, missing))
+    }
+}
+
+/// Where the line of each group is.
+#[derive(Default)]
+struct Lines {
+    /// The last position of each group, and whether the line has begun.
+    last: Vec<Option<((f64, f64), bool)>>,
+}
+
+impl Lines {
+    /// Draws a group's line on to its next position. A position that is not finite breaks it.
+    fn next(&mut self, canvas: &mut Canvas, at: (f64, f64), color: f64, group: f64) {
+        if group.is_nan() {
+            return;
+        }
+        let last = grown(&mut self.last, group as usize);
+        if !(at.0.is_finite() && at.1.is_finite()) {
+            *last = None;
+            return;
+        }
+        canvas.rows += u64::from(canvas.grid.cell(at).is_some());
+        let is_start = match *last {
+            Some((from, is_start)) => {
+                canvas.segment(from, at, color, is_start);
+                false
+            }
+            None => true,
+        };
+        *last = Some((at, is_start));
+    }
+}
