@@ -2,6 +2,7 @@
 
     .venv/bin/python tests/sql/expect.py [--check] [FILE ...]
     .venv/bin/python tests/sql/expect.py --tables FOLDER tests/tpch/scale-1.slt
+    .venv/bin/python tests/sql/expect.py --sql tests/tpcds/tables.sql tests/tpcds/queries.slt
 
 TPC-H's tables come from `onrush-oracle tpch --scale 1 --write FOLDER`.
 
@@ -238,10 +239,14 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--check", action="store_true")
     arguments.add_argument("--tables", type=Path)
+    arguments.add_argument("--sql", type=Path)
     arguments.add_argument("files", nargs="*", type=Path)
     arguments = arguments.parse_args()
     connection = duckdb.connect()
-    load(connection)
+    if arguments.sql:
+        connection.execute(arguments.sql.read_text(encoding="utf-8"))
+    else:
+        load(connection)
     for file in sorted(arguments.tables.glob("*.parquet")) if arguments.tables else []:
         connection.execute(f"create view {file.stem} as from read_parquet('{file}')")
     bad = []

@@ -20,6 +20,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "arithmetic.slt"
     "casts.slt"
     "dates.slt"
+    "duckdb.slt"
     "groups.slt"
     "joins.slt"
     "lists.slt"

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use onrush_engine::CALLS_STACK;
 use onrush_frame::TaskHandle;
 use onrush_oracle::engines::{Answers, ENGINES, Subject};
-use onrush_oracle::{cores, corpus, random, tpch};
+use onrush_oracle::{cores, corpus, queries, random, tpcds, tpch};
 use onrush_wire::plan::{Sink, SinkFormat};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
@@ -24,8 +24,11 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
   tpch     queries of TPC-H with DuckDB's answers
            --scale S [0.01], or 1    --time yes  at any scale, with the answers of --against NAME [cpu], or none
            --answers FOLDER  with --time, write them there    --write FOLDER  write the tables at any scale instead
+  tpcds    queries of TPC-DS over small tables with DuckDB's answers
   cores    the queries of tests/sql and random plans, bit by bit on 1, 2, 3 and 16 threads
            --only NAME    --plans N [1000]    --seed N [1]
+  queries  answers requests on standard input, one JSON object a line, with one JSON object a line: a table from an Arrow
+           file, or a query (`tests/sql/corpus.py` runs the files of other systems so)
   engines  what --engine can name [cpu]
 
   --cache FOLDER  keep compiled kernels there";
@@ -105,6 +108,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 &arguments.text("print", "no") == "yes",
             )
         }
+        "tpcds" => {
+            arguments.known(&["engine", "cache"])?;
+            tpcds_queries(&engine, cache)
+        }
         "tpch" => {
             arguments.known(&["engine", "cache", "scale", "write", "time", "against", "answers"])?;
             let scale = arguments.text("scale", "0.01");
@@ -130,6 +137,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             arguments.known(&["only", "plans", "seed"])?;
             let (plans, seed) = (arguments.number("plans")?.unwrap_or(1_000), arguments.number("seed")?.unwrap_or(1));
             println!("{}", cores::run(&arguments.text("only", ""), plans, seed)?);
+            Ok(true)
+        }
+        "queries" => {
+            arguments.known(&["engine", "cache"])?;
+            queries::serve(&mut Subject::open(&engine, cache)?, std::io::stdin().lock(), std::io::stdout().lock())?;
             Ok(true)
         }
         "engines" => {
@@ -192,6 +204,21 @@ fn compare(
     Ok(report.differences.is_empty() && report.same > 0)
 }
 
+fn tpcds_queries(engine: &str, cache: Option<PathBuf>) -> Result<bool, String> {
+    let mut subject = Subject::open(engine, cache)?;
+    let outcome = tpcds::run(&mut subject)?;
+    outcome.failures.iter().for_each(|failure| println!("{failure}\n"));
+    subject.reasons().iter().for_each(|(reason, count)| println!("{count:>6}  {reason}"));
+    println!(
+        "{engine}: {} passed, {} failed, {} given up on the device, in {:.1} s",
+        outcome.passed,
+        outcome.failures.len(),
+        subject.cpu_fallbacks(),
+        outcome.took.as_secs_f64()
+    );
+    Ok(outcome.failures.is_empty() && outcome.passed > 0)
+}
+
 fn tpch_queries(engine: &str, cache: Option<PathBuf>, scale: &str) -> Result<bool, String> {
     let mut subject = Subject::open(engine, cache)?;
     let outcome = tpch::run(&mut subject, scale)?;
@@ -218,7 +245,7 @@ fn write_tables(scale: &str, folder: &str) -> Result<bool, String> {
         let sink = Sink {
             path: format!("{name}.parquet"),
             folder: std::path::absolute(folder).map_err(|e| e.to_string())?.display().to_string(),
-            format: SinkFormat::Parquet { compression: "zstd".to_string() },
+            format: SinkFormat::Parquet { compression: "zstd".to_string(), row_group_rows: None },
         };
         let (path, rows, bytes) = subject.engine().write(id, &sink, &TaskHandle::new()).map_err(|d| d.to_string())?;
         println!("{path}: {rows} rows, {bytes} bytes");

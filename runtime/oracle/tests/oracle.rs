@@ -4,5 +4,6 @@ mod oracle {
     pub mod cores;
     pub mod random;
     pub mod sql;
+    pub mod tpcds;
     pub mod tpch;
 }

@@ -542,6 +542,12 @@ impl Grower<'_> {
                 fits.push((template, number(Type::Double, false), false));
             }
         }
+        // NaNs of both signs are at both ends of an order of floats, and engines make either.
+        if !nan && small && matches!(dtype, Type::Int(..) | Type::Double) {
+            for template in ["median({})", "quantile_cont({}, 0.2)", "quantile_cont({}, 1)"] {
+                fits.push((template, number(Type::Double, false), false));
+            }
+        }
         // Of NaN and others the largest depends on the order of the rows.
         if !nan && dtype != Type::Bool {
             fits.push(("min({})", represented(&arg.column), false));

@@ -78,6 +78,7 @@ emulated! {
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
+    duckdb at least 63, on the device 20;
     groups at least 36, on the device 31;
     joins at least 148, on the device 142;
     lists at least 108, on the device 105;
