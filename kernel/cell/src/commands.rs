@@ -7,6 +7,9 @@ mod rust;
 
 use onrush_wire::{Class, Diagnostic, Span};
 
+use crate::cuda::Target;
+use crate::reference;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     pub line: u32,
@@ -17,7 +20,8 @@ pub struct Command {
 pub enum CommandKind {
     Vars,
     Stale,
-    Help,
+    /// A command or a function; `None` lists the commands.
+    Help(Option<String>),
     Clear,
     RestartCells,
     Top,
@@ -74,7 +78,8 @@ Look
   :top             the session's tasks, and its memory by notebook
   :timing          say after each cell where its time went (again: stop)
   :test [NAME]     run the cells' `#[test]` functions, as `cargo test` does
-  :help            this text
+  :help [WORD]     this text; of a WORD the reference: `:help group_by`; also
+                   for names of pandas, Polars and SQL: `:help fillna`
 Change
   :dep NAME        a crate for this notebook, as cargo takes it: `:dep regex`,
                    `:dep rand = \"0.9\"`, features, git and paths; alone: the list
@@ -88,8 +93,9 @@ At the top of a cell
   %%time           say how long the cell takes, and of which processor time
   %%sql [NAME]     the rest is a query over frames by their variables' names;
                    its result is shown, and kept as NAME
-  %%cuda           the rest is CUDA C++: each `__global__` function becomes one
-                   of Rust, launched as name(blocks, threads, arguments)
+  %%cuda [check]   the rest is CUDA C++: each `__global__` function becomes one
+                   of Rust, launched as name(blocks, threads, arguments);
+                   `check` finds races and wrong accesses, also with a GPU
   %%html           the rest is shown as HTML
   %%markdown       the rest is shown as Markdown
 In the code
@@ -127,6 +133,34 @@ pub fn magics() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn help(name: &str) -> &'static str {
     let line = HELP.lines().find(|line| line.split_whitespace().next() == Some(name));
     line.and_then(|line| line.split_once("  ")).map_or("", |(_, text)| text.trim())
+}
+
+/// What `:help WORD` shows: the lines of a command or magic, and the entries of the reference.
+///
+/// # Errors
+/// If nothing has this name. The help names the nearest ones.
+pub fn about(word: &str) -> Result<String, Diagnostic> {
+    let is_meant = |name: &&&str| **name == word || name.trim_start_matches([':', '%']) == word;
+    let command = NAMES.iter().chain(&MAGICS).find(is_meant).map(|name| lines_of(name));
+    match (command, reference::help(word)) {
+        (Some(command), Ok(entries)) => Ok(format!("{command}\n{entries}")),
+        (Some(command), Err(_)) => Ok(command),
+        (None, Ok(entries)) => Ok(entries),
+        (None, Err(hint)) => {
+            let near = nearest(word, &NAMES).filter(|_| word.starts_with(':'));
+            let hint = near.map_or(hint, |near| format!("did you mean `{near}`?"));
+            let message = format!("neither a command nor a function is called `{word}`");
+            Err(Diagnostic::error(Class::Compile, "help", message).help(hint))
+        }
+    }
+}
+
+/// The lines of `:help` about a command.
+fn lines_of(name: &str) -> String {
+    let mut lines = HELP.lines().skip_while(|line| line.split_whitespace().next() != Some(name));
+    let first = lines.next().unwrap_or_default();
+    let more = lines.take_while(|line| line.starts_with("         "));
+    std::iter::once(first).chain(more).map(|line| format!("{line}\n")).collect()
 }
 
 fn error(file: &str, line: u32, length: usize, code: &str, message: String) -> Diagnostic {
@@ -247,12 +281,14 @@ fn magic_cell(
             };
             Ok(Separated { code, query: Some(line), ..Separated::default() })
         }
-        "%%cuda" if argument.is_empty() => {
-            Ok(Separated { code: crate::cuda::generate(text, line, file)?, ..Separated::default() })
-        }
         "%%cuda" => {
-            Err(fails("argument", format!("`%%cuda` takes no `{argument}`"))
-                .help("put the CUDA C++ into the lines below"))
+            let Some(target) = Target::named(argument) else {
+                let error = fails("argument", format!("`%%cuda` takes `check` or nothing, not `{argument}`"));
+                let check =
+                    "`%%cuda check` runs the CUDA kernels with memcheck and racecheck, also on a machine with a GPU";
+                return Err(error.help("put the CUDA C++ into the lines below").help(check));
+            };
+            Ok(Separated { code: crate::cuda::generate(text, line, target, file)?, ..Separated::default() })
         }
         // A blank that is too many: `%% cuda`.
         "%%" if !argument.is_empty() => {
@@ -290,7 +326,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
         ":vars" | ":v" => Ok(CommandKind::Vars),
         ":stale" => Ok(CommandKind::Stale),
         ":top" => Ok(CommandKind::Top),
-        ":help" | ":h" | ":?" => Ok(CommandKind::Help),
+        ":help" | ":h" | ":?" => Ok(CommandKind::Help(Some(argument.to_string()).filter(|a| !a.is_empty()))),
         ":clear" => Ok(CommandKind::Clear),
         ":restart-cells" | ":restart_cells" => Ok(CommandKind::RestartCells),
         ":timing" => Ok(CommandKind::Timing),
@@ -369,6 +405,17 @@ mod tests {
         assert!(help("%timeit f()").contains("%%time"));
         assert!(help("let x = 1;\n%%sql\nselect 1").contains("first line"));
         assert!(help("%%time\n%%sql\nselect 1").contains("sql("));
+    }
+
+    #[test]
+    fn help_takes_a_word() {
+        assert_eq!(cell(":help group_by").before[0].kind, CommandKind::Help(Some("group_by".into())));
+        assert_eq!(cell(":help").before[0].kind, CommandKind::Help(None));
+        assert!(about(":dep").unwrap().starts_with("  :dep NAME ") && about("dep").unwrap().contains(":dep rand"));
+        assert!(about("%%sql").unwrap().contains("kept as NAME"));
+        assert!(about("groupby").unwrap().contains("Frame.group_by"));
+        let error = about("gruopby").unwrap_err();
+        assert!(error.help[0].contains("`groupby`") && error.message.contains("gruopby"), "{error}");
     }
 
     #[test]

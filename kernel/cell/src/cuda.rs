@@ -42,8 +42,31 @@ enum Kind {
     Scalar(&'static str),
 }
 
+/// Where the CUDA kernels of a cell run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// On the GPU, or on the emulated device if there is none.
+    Device,
+    /// On the emulated device, which checks each access.
+    Checked,
+}
+
+impl Target {
+    /// What follows `%%cuda` in the first line of a cell.
+    pub fn named(argument: &str) -> Option<Target> {
+        match argument {
+            "" => Some(Target::Device),
+            CHECK => Some(Target::Checked),
+            _ => None,
+        }
+    }
+}
+
+/// The word after `%%cuda` for [`Target::Checked`].
+pub const CHECK: &str = "check";
+
 /// The Rust code of a cell whose magic is on line `line`.
-pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic> {
+pub fn generate(text: &str, line: u32, target: Target, file: &str) -> Result<String, Diagnostic> {
     let start: usize = text.split_inclusive('\n').take(line as usize).map(str::len).sum();
     // The source for the compiler: blank lines stand for the lines above, including the magic.
     let mut source = "\n".repeat(line as usize) + &text[start..];
@@ -82,7 +105,7 @@ pub fn generate(text: &str, line: u32, file: &str) -> Result<String, Diagnostic>
             .help("a function for `x!` takes and gives numbers: `__device__ float twice(float x) { return 2 * x; }`"));
     }
     let device = if functions.is_empty() { String::new() } else { functions::without_kernels(&source_, &masked) };
-    Ok(write_rust(&Cell { source: &source_, device, kernels, functions, left }, line, file))
+    Ok(write_rust(&Cell { source: &source_, target, device, kernels, functions, left }, line, file))
 }
 
 /// Whether the source has variables that stay on the device between launches.
@@ -438,6 +461,7 @@ fn parameter_name(name: &str) -> String {
 /// A parsed cell.
 struct Cell<'a> {
     source: &'a str,
+    target: Target,
     /// The source that expressions send with calls of its functions.
     device: String,
     kernels: Vec<Kernel>,
@@ -448,7 +472,7 @@ struct Cell<'a> {
 fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     let source = cell.source;
     let mut hasher = DefaultHasher::new();
-    (source, file).hash(&mut hasher);
+    (source, file, cell.target).hash(&mut hasher);
     let number = hasher.finish();
     let program = format!("__CUDA_{number:016X}");
     let mut lines: Vec<String> = vec![String::new(); source.lines().count().max(line as usize)];
@@ -489,8 +513,9 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
         functions.iter().map(|(name, parameters, result)| format!("({name:?}, &{parameters:?}, {result:?})"));
     let head = format!(
         "pub static {program}: ::onrush::cuda::Program = ::onrush::cuda::Program {{ number: {number}, line: {line}, file: {file:?}, \
-         text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?}, \
+         target: ::onrush::cuda::Target::{:?}, text: {source:?}, declarations: {declarations:?}, kernels: &{names:?}, signatures: &{signatures:?}, \
          device: {:?}, functions: &[{}], refusals: &{refusals:?} }};",
+        cell.target,
         cell.device,
         functions.collect::<Vec<_>>().join(", "),
     );
@@ -554,13 +579,13 @@ mod tests {
     use super::*;
 
     fn rust(text: &str) -> String {
-        generate(text, 1, "cell_1.rs").unwrap()
+        generate(text, 1, Target::Device, "cell_1.rs").unwrap()
     }
 
     #[track_caller]
     fn refused(text: &str, message: &str, underlined: &str) {
         let text = format!("%%cuda\n{text}");
-        let error = generate(&text, 1, "cell_1.rs").unwrap_err();
+        let error = generate(&text, 1, Target::Device, "cell_1.rs").unwrap_err();
         assert!(error.message.contains(message), "{}", error.message);
         assert!(!error.help.is_empty(), "{}", error.message);
         let span = &error.labels[0].span;
@@ -610,6 +635,19 @@ mod tests {
     }
 
     #[test]
+    fn a_checked_cell_is_another_program() {
+        let text = "%%cuda check\n__global__ void k() {}\n";
+        let [device, checked] =
+            [Target::Device, Target::Checked].map(|target| generate(text, 1, target, "cell_1.rs").unwrap());
+        assert!(device.contains("target: ::onrush::cuda::Target::Device,"), "{device}");
+        assert!(checked.contains("target: ::onrush::cuda::Target::Checked,"), "{checked}");
+        // A worker knows a program by its number.
+        let number =
+            |rust: &str| rust.split("number: ").nth(1).and_then(|rest| rest.split(',').next()).map(str::to_string);
+        assert_ne!(number(&device), number(&checked));
+    }
+
+    #[test]
     fn types_are_those_of_rust() {
         let one = |text: &str| parameter(text, "k", 0, &Fails { text, file: "c" }).unwrap().kind;
         assert_eq!(one("const float* __restrict__ in"), Kind::Buffer("f32", false));
@@ -638,7 +676,7 @@ mod tests {
     fn each_header_that_is_not_there_has_its_own_advice() {
         let help = |header: &str| {
             let text = format!("%%cuda\n#include <{header}>\n__global__ void k() {{}}");
-            generate(&text, 1, "cell_1.rs").unwrap_err().help[0].clone()
+            generate(&text, 1, Target::Device, "cell_1.rs").unwrap_err().help[0].clone()
         };
         for (header, said) in [
             ("cuda_fp16.h", "`float`"),

@@ -2,6 +2,7 @@
 
 mod cuda;
 mod prelude;
+mod words;
 
 use onrush_wire::{Diagnostic, Span};
 
@@ -114,6 +115,10 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             set("methods of frames raise by themselves: leave out the `?`".to_string(), diagnostic);
             diagnostic.notes.clear();
         }
+        // `pd::read_csv`, `pl::col`: as in Python, but without the module.
+        "E0432" | "E0433" if ["pd", "pl", "np", "pandas", "polars"].contains(&text.as_str()) => {
+            set(elsewhere("pd").unwrap_or_default().to_string(), diagnostic);
+        }
         "E0432" | "E0433" if diagnostic.labels.iter().any(|l| l.text.contains("unlinked crate")) => {
             let name = diagnostic.labels.iter().find_map(|l| l.text.split('`').nth(1)).unwrap_or("NAME").to_string();
             set(format!("`:dep {name}` adds the crate of this name"), diagnostic);
@@ -176,11 +181,15 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
 
 /// Adds hints to an error of a running cell.
 pub fn advise_run(diagnostic: &mut Diagnostic) {
-    let name = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
+    let mut parts = diagnostic.message.split('`');
+    // Messages of this code about files, models and `concat` begin with another name.
+    let is_column =
+        diagnostic.code == "unknown-column" && parts.next().is_some_and(|text| text.ends_with("no column "));
+    let name = parts.next().unwrap_or_default();
     let is_expression = name.contains(['>', '<', '=', '+', '*', '/', '(']) || name.contains(" and ");
-    if diagnostic.code == "unknown-column" && is_expression && diagnostic.message.starts_with("there is no column") {
+    if is_column && is_expression {
         let expression = name.replace(" and ", " && ");
-        diagnostic.help = vec![format!("a text is the name of a column; an expression is written `x!({expression})`")];
+        diagnostic.help = vec![format!("a string names a column; an expression is written `x!({expression})`")];
     }
 }
 
@@ -262,6 +271,9 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         }
         "sorted" => "`v.sort()` sorts a `Vec` in place",
         "type" => "`:type NAME` says the type of a variable",
+        "read_sql" | "read_sql_query" | "read_sql_table" | "read_database_uri" | "create_engine" | "dbConnect" => {
+            "a query of a database gives a frame: `read_database(\"sqlite:///a.db\", \"select * from t\")`"
+        }
         "pd" | "pl" | "np" => "cells are Rust: `read_csv(\"…\")` and similar functions need no module",
         _ => return None,
     })
@@ -330,6 +342,31 @@ fn code_end(code: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_as_the_name_of_a_column_is_written_in_a_macro() {
+        let help = |message: &str| {
+            let mut diagnostic = Diagnostic::error(onrush_wire::Class::Plan, "unknown-column", message).help("other");
+            advise_run(&mut diagnostic);
+            diagnostic.help.concat()
+        };
+        let hint = "a string names a column; an expression is written `x!(a > 1 && b < 2)`";
+        // Messages of the session and of `kernel/onrush/src/graph.rs`.
+        for message in ["there is no column `a > 1 and b < 2`", "no column `a > 1 and b < 2`"] {
+            assert_eq!(help(message), hint, "{message}");
+        }
+        for message in [
+            "there is no column `club`",
+            "`/data/a.csv` has no column `b`",
+            "`a/b` is missing: the model was trained on a/b, c",
+            "frame 1 has the column `a/b`, frame 2 has not",
+        ] {
+            assert_eq!(help(message), "other", "{message}");
+        }
+        let mut other = Diagnostic::error(onrush_wire::Class::Plan, "another-code", "no column `a > 1`");
+        advise_run(&mut other);
+        assert!(other.help.is_empty());
+    }
 
     #[test]
     fn a_missing_semicolon_is_shown_where_it_belongs() {

@@ -150,6 +150,11 @@ impl Index {
         Item { kind: next(), path: next(), signature: next(), docs: next(), body }
     }
 
+    /// All items, in the order of their sources.
+    pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        (0..self.items.len()).map(|number| self.item(number))
+    }
+
     /// The items of a path, or of the path that a re-export stands for.
     pub fn at(&self, path: &str) -> Vec<Item<'_>> {
         let mut target = path;

@@ -27,6 +27,7 @@ mod probe;
 mod process;
 mod procfs;
 mod reemit;
+pub mod reference;
 mod rustc;
 mod scan;
 mod shell;

@@ -21,7 +21,7 @@ use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
 use onrush_wire::session::CellEnd;
-use onrush_wire::visual::{GraphPlot, GraphPlotRequest};
+use onrush_wire::visual::{Drawing, VisualSpec};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
@@ -104,8 +104,8 @@ pub trait Front {
     }
     /// An output that comes next shows a frame of the session.
     fn shows(&mut self, _frame: FrameId, _preview: &TablePreview) {}
-    /// An output that comes next shows a picture in which nodes can be selected.
-    fn shows_graph(&mut self, _id: &str, _request: &GraphPlotRequest, _plot: &GraphPlot) {}
+    /// An output that comes next shows a live picture. A raster is drawn again for each window.
+    fn shows_visual(&mut self, _id: &str, _what: &VisualSpec, _is_raster: bool) {}
     /// What the cell reads, before it runs, and what it has made, after that.
     fn flow(&mut self, _flow: Flow) {}
     /// The cell process has changed a control that is on the screen.
@@ -532,7 +532,11 @@ impl Run<'_> {
                     self.front.shows(*frame, preview);
                 }
                 if let Content::GraphView { id, request, plot } = &display.content {
-                    self.front.shows_graph(id, request, plot);
+                    let is_raster = matches!(plot.drawing, Drawing::Raster(_));
+                    self.front.shows_visual(id, &VisualSpec::Graph(request.clone()), is_raster);
+                }
+                if let Content::Raster { id, request, .. } = &display.content {
+                    self.front.shows_visual(id, &VisualSpec::Raster(request.clone()), true);
                 }
                 let output = match display.content {
                     Content::Panel(panel) => {

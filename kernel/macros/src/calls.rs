@@ -8,7 +8,7 @@ use quote::quote_spanned;
 use crate::cursor::{Cursor, Failure, Result, place, plain_name};
 use crate::literal::{self, Parsed};
 use crate::syntax::{LIST, NAMED_COLUMN, Node, Parser, SLOT, expect_comma, slot_number};
-use crate::words::{ACCEPTED, is_function, is_namespace};
+use crate::words::{ACCEPTED, is_function, is_namespace, is_only_namespace};
 
 impl Parser {
     pub fn method(&mut self, receiver: Node, input: &mut Cursor) -> Result<Node> {
@@ -22,7 +22,7 @@ impl Parser {
         if called && matches!(input.peek_second(), Some(TokenTree::Punct(p)) if p.as_char() == '.') {
             input.advance();
         }
-        if is_namespace(&function) && input.is_operator(".") {
+        if is_namespace(&function) && input.is_operator(".") && (is_only_namespace(&function) || is_called(input)) {
             input.take_operator();
             let Some(method) = input.take_ident() else {
                 return Err(Failure::new(input.span(), format!("a method's name is missing after `.{function}.`")));
@@ -43,10 +43,15 @@ impl Parser {
         }
         let Some(group) = input.take_group(Delimiter::Parenthesis) else {
             let shown = function.trim_start_matches("r#");
-            let message = if is_namespace(shown) {
+            let message = if is_only_namespace(shown) {
                 format!("`.{shown}` is the start of a method's name\nhelp: write `.{shown}.method()`")
+            } else if is_function(shown) || function.contains('.') || generic.is_some() {
+                let method = shown.rsplit('.').next().unwrap_or(shown);
+                format!(
+                    "a method needs parentheses\nhelp: write `.{shown}()`; a field of a struct is `.field(\"{method}\")`"
+                )
             } else {
-                format!("a method needs parentheses\nhelp: write `.{shown}()`")
+                return Ok(field(receiver, &name));
             };
             return Err(Failure::new(name.span(), message));
         };
@@ -117,7 +122,7 @@ impl Parser {
                     _ => Err(Failure::new(name.span(), "`.is_between(low, high)` takes two values, both included")),
                 }
             }
-            "exclude" if matches!(value.kind, ExprKind::All { .. }) => {
+            "exclude" if is_selector(&value.kind) => {
                 let mut except = Vec::new();
                 for (_, key) in self.arguments(&group)? {
                     let (start, end) = (key.start, key.end);
@@ -128,7 +133,21 @@ impl Parser {
                         }
                     }
                 }
-                node(ExprKind::All { except })
+                let (kind, span) = value.into_parts();
+                // The columns that other selectors leave out are their arguments.
+                let kind = match kind {
+                    ExprKind::Call { function, mut args } => {
+                        let names = except.into_iter().map(|name| Arg { name: None, value: Expr::column(name) });
+                        args.extend(names);
+                        ExprKind::Call { function, args }
+                    }
+                    ExprKind::All { except: mut before } => {
+                        before.append(&mut except);
+                        ExprKind::All { except: before }
+                    }
+                    kind => kind,
+                };
+                Ok(Node { expr: Expr { kind, span }, start, end, closed: true })
             }
             _ if generic.is_some() => {
                 Err(Failure::new(name.span(), format!("`.{function}` takes no type in `::<>`: only `.cast` does")))
@@ -369,6 +388,32 @@ fn in_place(tokens: TokenStream, start: Span, end: Span) -> TokenStream {
         last.set_span(end);
     }
     tokens.into_iter().collect()
+}
+
+/// `user.name`: a field of a struct.
+fn field(receiver: Node, name: &Ident) -> Node {
+    let (start, end) = (receiver.start, name.span());
+    let args = [receiver.expr, Expr::literal(plain_name(name))].map(|value| Arg { name: None, value }).into();
+    let kind = ExprKind::Call { function: "struct.field".to_string(), args };
+    Node { expr: Expr { kind, span: Some(place(end, end)) }, start, end, closed: true }
+}
+
+/// Whether a method's name and its arguments follow after a dot, and not a field: `.list.sum()`.
+fn is_called(input: &Cursor) -> bool {
+    let name = match input.peek_second() {
+        Some(TokenTree::Ident(ident)) => plain_name(ident),
+        _ => return false,
+    };
+    !is_namespace(&name) && input.is_group_third()
+}
+
+fn is_selector(kind: &ExprKind) -> bool {
+    let names = ["numeric", "strings", "temporal", "booleans", "matching", "by_dtype"];
+    match kind {
+        ExprKind::All { .. } => true,
+        ExprKind::Call { function, .. } => names.contains(&function.as_str()),
+        _ => false,
+    }
 }
 
 /// The keys in one argument: the elements of a list, or a string as a column name.

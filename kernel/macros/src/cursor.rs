@@ -69,6 +69,11 @@ impl Cursor {
         self.tokens.get(self.at + 1)
     }
 
+    /// Whether the token after the next two is a pair of parentheses.
+    pub fn is_group_third(&self) -> bool {
+        matches!(self.tokens.get(self.at + 2), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis)
+    }
+
     pub fn advance(&mut self) -> Option<TokenTree> {
         let token = self.tokens.get(self.at).cloned();
         self.at += usize::from(token.is_some());

@@ -8,6 +8,11 @@ pub fn is_namespace(name: &str) -> bool {
     ["str", "dt", "list", "arr", "cat", "struct", "bin", "name"].contains(&name)
 }
 
+/// Whether a namespace is never the name of a struct's field, so that something must follow it.
+pub fn is_only_namespace(name: &str) -> bool {
+    ["str", "dt"].contains(&name)
+}
+
 /// The end of every message about unexpected syntax.
 pub const ACCEPTED: &str = "help: x! reads columns, {rust_value}, literals, + - * / %, comparisons, && || !, `x in [..]`, \
                             `as f64`, if/else, match, and methods such as .mean() or .str.contains(\"a\")";

@@ -53,6 +53,37 @@ pub fn all() -> Expr {
     Expr(onrush_wire::Expr::new(ExprKind::All { except: Vec::new() }))
 }
 
+/// All columns of strings, for `select`, `with_columns` and `agg`: `strings().str().strip_chars()`.
+pub fn strings() -> Expr {
+    function("strings", Vec::new())
+}
+
+/// All columns of dates, times and durations.
+pub fn temporal() -> Expr {
+    function("temporal", Vec::new())
+}
+
+/// All columns of booleans.
+pub fn booleans() -> Expr {
+    function("booleans", Vec::new())
+}
+
+/// All columns whose names match a regular expression: `matching("^x_").mean()`.
+#[track_caller]
+pub fn matching(pattern: &str) -> Expr {
+    Expr(onrush_wire::Expr::call("matching", [onrush_wire::Expr::literal(pattern)]).at(crate::raise::here("matching")))
+}
+
+/// A number between 0 and 1 for each row, the same ones for the same seed.
+pub fn random(seed: i64) -> Expr {
+    function("random", vec![onrush_wire::Expr::literal(seed)])
+}
+
+/// A struct of several columns, under their names: `struct_of(["x", "y"])`; in `x!` also `struct(x, y)`.
+pub fn struct_of(values: impl IntoExprs) -> Expr {
+    function("struct", values.into_exprs())
+}
+
 /// The first of its arguments that is not null, row by row.
 pub fn coalesce(values: impl IntoExprs) -> Expr {
     function("coalesce", values.into_exprs())
@@ -214,14 +245,38 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
     }
 
-    /// Leaves columns out of [`all`] or `numeric()`.
+    /// Adds to the end of the name that the result has: `all().sum().name_suffix("_sum")`; in `x!`, `.name.suffix("_sum")`.
+    #[must_use]
+    #[track_caller]
+    pub fn name_suffix(&self, suffix: &str) -> Expr {
+        self.method("name.suffix", vec![onrush_wire::Expr::literal(suffix)], crate::raise::here("name_suffix"))
+    }
+
+    /// Adds to the start of the name that the result has: `numeric().mean().name_prefix("mean_")`.
+    #[must_use]
+    #[track_caller]
+    pub fn name_prefix(&self, prefix: &str) -> Expr {
+        self.method("name.prefix", vec![onrush_wire::Expr::literal(prefix)], crate::raise::here("name_prefix"))
+    }
+
+    /// Spearman's rank correlation with another column.
+    #[must_use]
+    #[track_caller]
+    pub fn spearman(&self, other: impl ToExpr) -> Expr {
+        let method = onrush_wire::Expr::literal("spearman");
+        self.method("corr", vec![other.into_expr().0, method], crate::raise::here("spearman"))
+    }
+
+    /// Leaves columns out of [`all`], `numeric()`, [`strings`] and the like.
     #[must_use]
     pub fn exclude(&self, names: impl IntoColumns) -> Expr {
         let mut expr = self.0.clone();
         match &mut expr.kind {
             ExprKind::All { except } => except.extend(names.into_columns()),
-            // The arguments of `numeric` are the columns that it leaves out.
-            ExprKind::Call { function, args } if function == "numeric" => {
+            // The columns that these leave out are their arguments.
+            ExprKind::Call { function, args }
+                if ["numeric", "strings", "temporal", "booleans", "matching"].contains(&function.as_str()) =>
+            {
                 let names = names.into_columns().into_iter().map(onrush_wire::Expr::column);
                 args.extend(names.map(|value| Arg { name: None, value }));
             }

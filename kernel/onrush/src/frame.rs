@@ -5,22 +5,35 @@
 
 mod arguments;
 mod collect;
+mod database;
 mod group;
 mod join;
+mod pick;
 mod read;
 mod reshape;
 mod rows;
+mod sql;
+mod tables;
+mod text;
+mod time;
 mod write;
 
 pub use arguments::{IntoFrames, IntoPairs, IntoSampleSize};
 pub use collect::FromValue;
+pub use database::{DatabaseWriter, read_database};
 pub use group::GroupBy;
 pub use join::{Asof, IntoAsof, IntoJoin, On, asof, on, using};
 pub(crate) use read::send;
-pub use read::{CsvReader, csv, from_batch, read_csv, read_json, read_ndjson, read_parquet};
+pub use read::{
+    ExcelReader, ParquetReader, excel, from_batch, parquet, read, read_arrow, read_avro, read_csv, read_excel,
+    read_feather, read_ipc, read_json, read_ndjson, read_orc, read_parquet, sheets,
+};
 pub use reshape::{concat, concat_diagonal, concat_horizontal};
 pub(crate) use rows::iso;
-pub use write::{CsvWriter, ParquetWriter};
+pub use sql::sql;
+pub use text::{CsvReader, JsonReader, csv, json};
+pub use time::{Resample, date_range, int_range};
+pub use write::{CsvWriter, ExcelWriter, IpcWriter, JsonWriter, ParquetWriter};
 
 use std::any::Any;
 use std::path::Path;
@@ -144,7 +157,7 @@ impl Frame {
         self.count_rows(here("len"))
     }
 
-    /// Whether there are no rows.
+    /// Whether the frame has no rows.
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.count_rows(here("is_empty")) == 0
@@ -333,22 +346,6 @@ pub fn get(name: &str) -> Frame {
         ),
         other => session::unexpected(&other, at),
     }
-}
-
-/// The result of a query in DuckDB's dialect. Its tables are the notebook's frames, by their variables' names, and published
-/// frames: `sql("select origin, count(*) n from flights group by origin")`.
-#[track_caller]
-pub fn sql(query: &str) -> Frame {
-    let at = here("sql");
-    let mut tables = crate::bindings::current();
-    if let Reply::Names { own, published, .. } = session::expect(&Request::Names, at.clone()) {
-        for known in own.into_iter().chain(published) {
-            if !tables.iter().any(|(name, _)| *name == known.name) {
-                tables.push((known.name, known.frame));
-            }
-        }
-    }
-    Frame::step(Op::Sql { query: query.to_string(), tables }, at)
 }
 
 /// The working directory, to which relative paths refer wherever the session runs.

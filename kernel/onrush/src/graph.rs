@@ -3,7 +3,7 @@
 mod calls;
 mod files;
 mod parts;
-mod plot;
+pub(crate) mod plot;
 
 use std::fmt;
 

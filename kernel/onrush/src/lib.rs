@@ -49,12 +49,15 @@ pub use display::show;
 pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{
     Expr, ExprDt, ExprList, ExprStr, Exprs, IntoColumns, IntoDataType, IntoExprs, IntoSortKeys, SortKey, Then, ToExpr,
-    When, all, asc, coalesce, col, concat_str, desc, len, lit, max_horizontal, min_horizontal, sum_horizontal, when,
+    When, all, asc, booleans, coalesce, col, concat_str, desc, len, lit, matching, max_horizontal, min_horizontal,
+    random, strings, struct_of, sum_horizontal, temporal, when,
 };
 pub use frame::{
-    Asof, CsvReader, CsvWriter, Explanation, Frame, FromValue, GroupBy, IntoAsof, IntoFrames, IntoJoin, IntoPairs,
-    IntoSampleSize, On, ParquetWriter, asof, concat, concat_diagonal, concat_horizontal, csv, from_batch, get, on,
-    publish, read_csv, read_json, read_ndjson, read_parquet, sql, using,
+    Asof, CsvReader, CsvWriter, DatabaseWriter, ExcelReader, ExcelWriter, Explanation, Frame, FromValue, GroupBy,
+    IntoAsof, IntoFrames, IntoJoin, IntoPairs, IntoSampleSize, IpcWriter, JsonReader, JsonWriter, On, ParquetReader,
+    ParquetWriter, Resample, asof, concat, concat_diagonal, concat_horizontal, csv, date_range, excel, from_batch, get,
+    int_range, json, on, parquet, publish, read, read_arrow, read_avro, read_csv, read_database, read_excel,
+    read_feather, read_ipc, read_json, read_ndjson, read_orc, read_parquet, sheets, sql, using,
 };
 pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
 pub use matrix::{Matrix, Number};

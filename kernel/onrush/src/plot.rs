@@ -7,13 +7,14 @@ pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatte
 use std::fmt;
 
 use onrush_wire::display::{Content, Picture};
-use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Theme};
+use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Shading, Theme};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
 
 use crate::display::Show;
 use crate::expr::IntoExprs;
 use crate::frame::Frame;
+use crate::graph::plot::new_id;
 use crate::raise::{here, raise};
 use crate::{host, session};
 
@@ -27,8 +28,8 @@ pub struct Plot {
     /// The column or expression of a panel for each value; `None` without panels.
     facet: Option<Expr>,
     at: Span,
-    /// The values that [`hist`] counted, to count them again with other bins.
-    raw: Option<Vec<f64>>,
+    /// The values that [`hist`] counted, to count them again with other bins, and the number of bins that the user set.
+    raw: Option<(Vec<f64>, Option<u32>)>,
     /// Notes of plots of Rust values on values that were left out or combined.
     notes: Vec<String>,
 }
@@ -113,6 +114,8 @@ fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
     let all = [
         ("log_x", a.log_x != b.log_x),
         ("log_y", a.log_y != b.log_y),
+        ("x_limits", a.x_limits != b.x_limits),
+        ("y_limits", a.y_limits != b.y_limits),
         ("x_format", a.x_format != b.x_format),
         ("y_format", a.y_format != b.y_format),
         ("stacked", a.stacked != b.stacked),
@@ -143,12 +146,28 @@ impl Frame {
 
 /// The marks that take an option; other marks do not use it.
 const OPTIONS: &[(&str, &[Mark])] = &[
-    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap]),
+    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap, Mark::Raster]),
     ("every", &[Mark::Bar, Mark::Line, Mark::Area]),
     ("bins", &[Mark::Histogram, Mark::HeatMap]),
     ("size_by", &[Mark::Scatter]),
     ("bandwidth", &[Mark::Density]),
-    ("color", &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter, Mark::Histogram, Mark::Density, Mark::HeatMap]),
+    (
+        "color",
+        &[
+            Mark::Bar,
+            Mark::Line,
+            Mark::Area,
+            Mark::Scatter,
+            Mark::Histogram,
+            Mark::Density,
+            Mark::HeatMap,
+            Mark::Raster,
+            Mark::RasterLines,
+        ],
+    ),
+    ("by", &[Mark::RasterLines]),
+    ("how", &[Mark::Raster, Mark::RasterLines]),
+    ("spread", &[Mark::Raster, Mark::RasterLines]),
 ];
 
 fn check_option(option: &str, mark: Mark, at: Span) {
@@ -207,7 +226,24 @@ fn method(mark: Mark) -> &'static str {
         Mark::HeatMap => "heatmap",
         Mark::Density => "density",
         Mark::Correlation => "correlation",
+        Mark::Raster => "raster",
+        Mark::RasterLines => "raster_lines",
     }
+}
+
+/// The marks that draw several columns for `y`.
+const SEVERAL: &[Mark] = &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter];
+
+/// The only one of a list of columns.
+fn one(exprs: Vec<Expr>, what: &str, at: &Span) -> Option<Expr> {
+    if exprs.len() > 1 {
+        raise(
+            Diagnostic::error(Class::Plan, "plot", format!("`{what}` takes one column, and there are {}", exprs.len()))
+                .at(at.clone(), "")
+                .help("draw a plot for each column, or make one column of them: `f.unpivot(...)`"),
+        );
+    }
+    exprs.into_iter().next()
 }
 
 /// A call without values counts rows, because a bar for each row cannot be meant.
@@ -218,15 +254,21 @@ fn is_count(expr: &Expr) -> bool {
 impl Plot {
     #[inline(never)]
     fn layer_of(mut self, mark: Mark, x: Vec<Expr>, y: Vec<Expr>, at: Span) -> Self {
-        let mut y = y.into_iter().next();
-        let count = y.as_ref().is_some_and(is_count);
+        let mut more_y = y;
+        let mut y = if SEVERAL.contains(&mark) {
+            (!more_y.is_empty()).then(|| more_y.remove(0))
+        } else {
+            one(std::mem::take(&mut more_y), "y", &at)
+        };
+        let count = more_y.is_empty() && y.as_ref().is_some_and(is_count);
         if count {
             y = None;
         }
         let layer = LayerRequest {
             mark,
-            x: x.into_iter().next(),
+            x: one(x, "x", &at),
             y,
+            more_y,
             aggregate: count.then(|| "count".to_string()),
             ..LayerRequest::default()
         };
@@ -267,8 +309,9 @@ impl Plot {
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color(mut self, by: impl IntoExprs) -> Self {
-        let color = by.into_exprs().into_iter().next();
-        self.last("color", here("color")).color = color;
+        let at = here("color");
+        let color = one(by.into_exprs(), "color", &at);
+        self.last("color", at).color = color;
         self
     }
 
@@ -305,8 +348,49 @@ impl Plot {
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn size_by(mut self, by: impl IntoExprs) -> Self {
-        let size = by.into_exprs().into_iter().next();
-        self.last("size_by", here("size_by")).size = size;
+        let at = here("size_by");
+        let size = one(by.into_exprs(), "size_by", &at);
+        self.last("size_by", at).size = size;
+        self
+    }
+
+    /// The group of each row of [`Plot::raster_lines`]: a line connects the rows of one group, in their order.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn by(mut self, group: impl IntoExprs) -> Self {
+        let at = here("by");
+        let by = one(group.into_exprs(), "by", &at);
+        self.last("by", at).by = by;
+        self
+    }
+
+    /// How the values of a raster's pixels become colours: `"eq_hist"` (by rank; the default of counts), `"linear"` (the default of
+    /// other aggregates), `"log"` or `"cbrt"`, as in datashader.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn how(mut self, name: &str) -> Self {
+        let at = here("how");
+        let how = match name {
+            "linear" => Shading::Linear,
+            "log" => Shading::Log,
+            "cbrt" => Shading::Cbrt,
+            "eq_hist" => Shading::EqHist,
+            other => raise(
+                Diagnostic::error(Class::Plan, "how", format!("no shading `{other}`"))
+                    .at(at, "")
+                    .help("they are \"eq_hist\", \"linear\", \"log\" and \"cbrt\""),
+            ),
+        };
+        self.last("how", at).how = Some(how);
+        self
+    }
+
+    /// Widens each pixel of a raster by this many pixels, at most 16, so that single points can be seen. Default: up to 3, as long as
+    /// fewer than half of the pixels have a neighbor.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn spread(mut self, pixels: u32) -> Self {
+        self.last("spread", here("spread")).spread = Some(pixels.min(16));
         self
     }
 
@@ -322,8 +406,9 @@ impl Plot {
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn facet(mut self, by: impl IntoExprs) -> Self {
-        self.facet = by.into_exprs().into_iter().next();
-        self.last("facet", here("facet"));
+        let at = here("facet");
+        self.facet = one(by.into_exprs(), "facet", &at);
+        self.last("facet", at);
         self
     }
 
@@ -420,18 +505,23 @@ impl Plot {
                 facet_label: String::new(),
             },
             Source::Values(layers) => {
-                onrush_wire::plot::Plot {
+                let style = self.style.clone();
+                let mut plot = onrush_wire::plot::Plot {
                     layers: layers.clone(),
-                    style: self.style.clone(),
                     notes: self.notes.clone(),
                     facets: Vec::new(),
                     facet_label: String::new(),
+                    style,
+                };
+                if if plot.style.is_horizontal { plot.style.log_y } else { plot.style.log_x } {
+                    values::with_log_bins(&mut plot, self.raw.as_ref());
                 }
+                plot
             }
             Source::Frame { layers, .. } if layers.is_empty() => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
                     .at(self.at.clone(), "")
-                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`\nor `.correlation()`"),
+                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`,\n`.raster(x, y)` or `.correlation()`"),
             ),
             Source::Frame { frame, layers } => {
                 let request = PlotRequest {
@@ -494,6 +584,10 @@ looks! {
     legend_title(text: impl Into<String>) |style| style.legend_title = Some(text.into());
     /// Width and height in pixels.
     size(width: u32, height: u32) |style| (style.width, style.height) = (Some(width), Some(height));
+    /// Where the horizontal axis begins and ends: `.x_limits(0.0, 100.0)`. What lies outside is not drawn.
+    x_limits(low: impl Into<f64>, high: impl Into<f64>) |style| style.x_limits = Some((low.into(), high.into()));
+    /// Where the vertical axis begins and ends, as [`Plot::x_limits`].
+    y_limits(low: impl Into<f64>, high: impl Into<f64>) |style| style.y_limits = Some((low.into(), high.into()));
     /// A logarithmic horizontal axis.
     log_x() |style| style.log_x = true;
     /// A logarithmic vertical axis.
@@ -520,7 +614,7 @@ marks! {
     /// A bar for each value of `x`, as high as `y`; with several rows for a value, see [`Plot::aggregate`].
     /// `f.plot().bar("origin", len())` counts.
     bar Bar,
-    /// A line through the points, in the order of `x`.
+    /// A line through the points, in the order of `x`; a list of columns for `y` gives a line for each.
     line Line,
     /// A point for each row.
     scatter Scatter,
@@ -529,7 +623,13 @@ marks! {
     /// Quartiles, whiskers and outliers of `y` for each value of `x`.
     box_plot Box,
     /// A coloured cell for each pair of values of `x` and `y`: number of rows, or [`Plot::color`] with [`Plot::aggregate`].
-    heatmap HeatMap
+    heatmap HeatMap,
+    /// All rows as a picture, however many there are: pixels are coloured by the number of rows, or by [`Plot::color`]: the mean of a
+    /// numeric column ([`Plot::aggregate`] chooses another one), or a mix of the colours of a string column's values.
+    /// `f.plot().raster("lon", "lat")`; see [`Plot::how`] and [`Plot::spread`].
+    raster Raster,
+    /// Lines through all rows of each group of [`Plot::by`], in the order of the rows, coloured by the number of lines at a pixel.
+    raster_lines RasterLines
 }
 
 impl Plot {
@@ -555,15 +655,33 @@ impl Plot {
     }
 }
 
+impl Plot {
+    /// A plot of one raster is live: the session draws it again for other windows.
+    fn shown(&self) -> Content {
+        let plot = self.drawn();
+        match &self.source {
+            Source::Frame { frame, layers } if self.facet.is_none() => match layers.as_slice() {
+                [layer] if matches!(layer.mark, Mark::Raster | Mark::RasterLines) => {
+                    let (layers, style) = (layers.clone(), self.style.clone());
+                    let request = Box::new(PlotRequest { frame: frame.id(), layers, style, facet: None });
+                    Content::Raster { id: new_id("raster"), request, plot }
+                }
+                _ => Content::Plot(plot),
+            },
+            _ => Content::Plot(plot),
+        }
+    }
+}
+
 impl Show for Plot {
     fn content(&self) -> Option<Content> {
-        Some(Content::Plot(self.drawn()))
+        Some(self.shown())
     }
 }
 
 impl fmt::Debug for Plot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if crate::display::offer(self, || Content::Plot(self.drawn())) {
+        if crate::display::offer(self, || self.shown()) {
             return Ok(());
         }
         let layers = match &self.source {

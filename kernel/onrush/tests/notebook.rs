@@ -11,11 +11,12 @@ mod models;
 use std::collections::HashMap;
 
 use fake::{last, last_place, session};
+use onrush::CsvReader;
 use onrush::display::Show as _;
 use onrush::prelude::*;
 use onrush_wire::display::Content;
 use onrush_wire::expr::ExprKind;
-use onrush_wire::plan::{AsofStrategy, Format, JoinKind, Op};
+use onrush_wire::plan::{AsofStrategy, ExcelOptions, Format, JoinKind, OnError, Op, ParquetOptions, Sheet, Source};
 use onrush_wire::{BinaryOp, Diagnostic, Expr as Tree, FrameId};
 
 fn frame() -> Frame {
@@ -34,6 +35,89 @@ fn reading_takes_options() {
         (options.separator, options.nulls, options.dtypes),
         (';', vec!["-".to_string()], vec![("zip".to_string(), DataType::String)])
     );
+}
+
+#[test]
+fn options_have_the_names_of_polars_too() {
+    let _session = session();
+    let options = |of: CsvReader| {
+        of.read("x.csv");
+        let Op::Read(Source { format: Format::Csv(options), .. }) = last() else { panic!() };
+        options
+    };
+    let ours = csv().sep(';').quote('\'').header(false).comment('#').nulls(["-"]).limit(5).row_number("n");
+    let polars = csv().separator(';').quote_char('\'').has_header(false).comment_prefix('#').null_values(["-"]);
+    assert_eq!(options(ours), options(polars.n_rows(5).row_index_name("n")));
+    let ours = csv().dtypes([("a", "i64")]).parse_dates(false).decimal(',').pad_rows(true).cut_rows(true);
+    let polars = csv().schema_overrides([("a", "i64")]).try_parse_dates(false).decimal_comma(true);
+    assert_eq!(options(ours), options(polars.truncate_ragged_lines(true)));
+    let all = csv().escape('\\').thousands('.').dates("%d.%m.%Y").encoding("latin1").names(["a"]).trim(true);
+    let all = options(all.column_nulls("a", ["?"]).empty_is_null(false).file_name("f").union_by_name(true));
+    assert_eq!((all.escape, all.thousands, all.dates), (Some('\\'), Some('.'), vec!["%d.%m.%Y".to_string()]));
+    assert_eq!(all.column_nulls, [("a".to_string(), vec!["?".to_string()])]);
+    csv().on_error("null").rejects("x.csv");
+    let Op::Read(Source { format: Format::Csv(rejects), .. }) = last() else { panic!() };
+    assert!(rejects.rejects && rejects.on_error == OnError::Null);
+    let error = attempt(|| csv().on_error("ignore")).map(drop).unwrap_err();
+    assert_eq!((error.code.as_str(), error.help[0].as_str()), ("bad-option", "use fail, null or skip"));
+    json().at("data.records").read("x.json");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!(source.format, Format::JsonAt("data.records".to_string()));
+}
+
+#[test]
+fn readers_of_other_formats() {
+    let _session = session();
+    let format = || match last() {
+        Op::Read(source) => (source.path, source.format),
+        other => panic!("{other:?}"),
+    };
+    excel().sheet("2024").range("B3:F200").header(false).columns(["a"]).limit(5).read("x.xlsx");
+    let options = ExcelOptions {
+        sheet: Sheet::Name("2024".to_string()),
+        range: Some("B3:F200".to_string()),
+        has_header: false,
+        columns: vec!["a".to_string()],
+        limit: Some(5),
+    };
+    assert_eq!(format(), ("x.xlsx".to_string(), Format::Excel(options)));
+    excel().sheet(2).read("x.xlsx");
+    let options = ExcelOptions { sheet: Sheet::Position(2), ..ExcelOptions::default() };
+    assert_eq!(format().1, Format::Excel(options));
+    parquet().hive(false).union_by_name().columns(["a", "b"]).read("data/");
+    let options =
+        ParquetOptions { hive: Some(false), union_by_name: true, columns: vec!["a".to_string(), "b".to_string()] };
+    assert_eq!(format(), ("data/".to_string(), Format::Parquet(options)));
+    read("s3://bucket/a.avro");
+    assert_eq!(format(), ("s3://bucket/a.avro".to_string(), Format::Any));
+    let readers = [
+        (read_ipc as fn(&'static str) -> Frame, Format::Ipc),
+        (read_feather, Format::Ipc),
+        (read_arrow, Format::Ipc),
+        (read_avro, Format::Avro),
+        (read_orc, Format::Orc),
+        (sheets, Format::Sheets),
+        (read_excel, Format::Excel(ExcelOptions::default())),
+        (read_parquet, Format::Parquet(ParquetOptions::default())),
+    ];
+    for (reader, expected) in readers {
+        reader("x");
+        assert_eq!(format(), ("x".to_string(), expected));
+    }
+}
+
+#[test]
+fn databases_have_addresses_and_queries() {
+    let _session = session();
+    read_database("sqlite:///shop.db", "select * from orders");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!((source.path.as_str(), source.name().as_str()), ("sqlite:///shop.db", "shop.db"));
+    assert_eq!(source.format, Format::Database { query: "select * from orders".to_string() });
+    read_database(String::from("postgresql://ann:secret@host/db"), "select 1");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!(source.name(), "postgresql://ann@host/db");
+    let error = attempt(|| frame().database_writer().if_exists("drop").write("shop.db", "orders")).unwrap_err();
+    assert!(error.to_string().contains("`if_exists` cannot be `drop`"), "{error}");
 }
 
 #[test]
@@ -347,4 +431,70 @@ fn panels_keep_what_is_their_own() {
         panic!("no plot")
     };
     assert!(made.style.log_y);
+}
+
+#[test]
+fn maps_and_pairs_are_lists_of_values() {
+    let _session = session();
+    let f = frame();
+    let old_and_new = |expr: onrush::Expr| {
+        f.select(expr);
+        let Op::Select { mut exprs, .. } = last() else { panic!() };
+        let ExprKind::Call { mut args, .. } = exprs.remove(0).into_kind() else { panic!() };
+        let ExprKind::Literal(value) = args.remove(1).value.into_kind() else { panic!() };
+        value
+    };
+    let list = |values: Vec<Value>| Value::List(values);
+    let entries = |old: Value, new: Value| Value::Struct(vec![("old".to_string(), old), ("new".to_string(), new)]);
+    let map = HashMap::from([("b", 2), ("a", 1)]);
+    let expected = entries(list(vec!["a".into(), "b".into()]), list(vec![1.into(), 2.into()]));
+    assert_eq!(old_and_new(x!(code.replace({ map }))), expected);
+    let pairs = vec![("a", Some(1.5)), ("b", None)];
+    let expected = entries(list(vec!["a".into(), "b".into()]), list(vec![1.5.into(), Value::Null]));
+    assert_eq!(old_and_new(x!(code.replace({ pairs }))), expected);
+    let error = attempt(|| lit(HashMap::from([("a", x!(b))]))).unwrap_err();
+    assert_eq!(error.message, "a map holds fixed values, and this is an expression over columns");
+}
+
+#[test]
+fn selectors_leave_columns_out() {
+    let _session = session();
+    let f = frame();
+    let sent = |expr: onrush::Expr| {
+        f.select(expr);
+        let Op::Select { mut exprs, .. } = last() else { panic!() };
+        exprs.remove(0).into_kind()
+    };
+    let arguments = |kind| match kind {
+        ExprKind::Call { args, .. } => args.into_iter().map(|arg| arg.value.into_kind()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(arguments(sent(strings().exclude("a"))), [ExprKind::Column("a".to_string())]);
+    assert_eq!(arguments(sent(x!(matching("^x").exclude(a))))[1], ExprKind::Column("a".to_string()));
+    assert_eq!(sent(all().exclude(["a"])), ExprKind::All { except: vec!["a".to_string()] });
+}
+
+#[test]
+fn steps_made_of_others_are_sent_in_order() {
+    let _session = session();
+    let f = frame();
+    f.top_k(2, "a");
+    let Op::Slice { offset: 0, length: Some(2), .. } = last() else { panic!() };
+    assert_eq!(last_place().length, 5);
+    f.pivot(["a", "b"], "c", "d", "sum");
+    let Op::Pivot { on: columns, .. } = last() else { panic!() };
+    assert_eq!(columns, ["a", "b"]);
+    f.group_by_dynamic("time", "1h").and_by("shop").agg(x!(n = len()));
+    let Op::GroupBy { keys, .. } = last() else { panic!() };
+    assert_eq!(keys[0], Tree::column("shop"));
+    let ExprKind::Alias(_, name) = &keys[1].kind else { panic!() };
+    assert_eq!(name, "time");
+    f.rename_with(|name| name.to_uppercase());
+    let Op::Rename { names, .. } = last() else { panic!() };
+    assert!(names.iter().all(|(old, new)| *new == old.to_uppercase()));
+    assert_eq!(
+        attempt(|| on("a", "b").validate("1:2")).err().unwrap().message,
+        "`1:2` is none of `1:1`, `1:m`, `m:1`, `m:m`"
+    );
+    assert_eq!(attempt(|| f.sample(1_000_000)).unwrap_err().code, "sample-size");
 }

@@ -171,6 +171,16 @@ impl Density {
     }
 }
 
+/// Bins of equal width on a logarithmic axis, of a survey of logarithms to base 10.
+pub fn log_edges(logarithms: &Survey, wanted: Option<u32>) -> Vec<f64> {
+    let mut edges: Vec<f64> = logarithms.edges(wanted, false).into_iter().map(|edge| 10f64.powf(edge)).collect();
+    // The smallest and the largest value are inside, however the powers were rounded.
+    if let [first, .., last] = edges.as_mut_slice() {
+        (*first, *last) = (*first * (1.0 - 1e-12), *last * (1.0 + 1e-12));
+    }
+    edges
+}
+
 /// At most about `most` bins of a round width that hold all from `low` to `high`.
 pub fn round_edges(low: f64, high: f64, most: u32) -> Vec<f64> {
     let range = high - low;

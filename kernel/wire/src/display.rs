@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::FrameId;
 use crate::control::Panel;
 use crate::learn::Card;
-use crate::plot::Plot;
+use crate::plot::{Plot, PlotRequest};
 use crate::schema::DataType;
 use crate::value::Value;
 use crate::visual::{GraphCard, GraphPlot, GraphPlotRequest};
@@ -31,6 +31,12 @@ pub enum Content {
         preview: TablePreview,
     },
     Plot(Plot),
+    /// A plot of one raster, which the session draws again for other windows.
+    Raster {
+        id: String,
+        request: Box<PlotRequest>,
+        plot: Plot,
+    },
     Graph(GraphPlot),
     /// A picture of a graph in which nodes can be selected. The kernel process keeps the selection under this id.
     GraphView {

@@ -3,6 +3,8 @@
 //! A step is checked against its inputs' schemas when it is sent, and runs nothing until the frame is shown, collected,
 //! persisted or written.
 
+mod database;
+mod files;
 mod visit;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,9 @@ use crate::graph::{GraphCall, GraphSpec};
 use crate::learn::{Size, Splitter};
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
+
+pub use database::{IfExists, database_name};
+pub use files::{ExcelOptions, ParquetOptions, Sheet};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {
@@ -119,9 +124,10 @@ pub enum Op {
         input: FrameId,
         column: Expr,
     },
+    /// A column for each combination of the values of `on`.
     Pivot {
         input: FrameId,
-        on: String,
+        on: Vec<String>,
         index: Vec<String>,
         values: Vec<String>,
         aggregate: String,
@@ -244,6 +250,7 @@ pub enum ConcatHow {
 /// working folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
+    /// With its password, if it is the address of a database: [`database_name`] is for messages.
     pub path: String,
     pub folder: String,
     pub format: Format,
@@ -263,13 +270,30 @@ pub struct FileMark {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Format {
+    /// By the extension and the first bytes of the first file.
+    Any,
     Csv(CsvOptions),
-    Parquet,
+    Parquet(ParquetOptions),
+    /// JSON lines, one array of objects, or objects one after another.
     JsonLines,
+    /// As [`Format::JsonLines`], of the value under a path of keys with points between them: `data.records`.
+    JsonAt(String),
+    /// A sheet of a workbook: xlsx, xlsm, xlsb, xls, ods.
+    Excel(ExcelOptions),
+    /// The names of the sheets of a workbook.
+    Sheets,
+    /// Arrow IPC, file or stream; Feather 2.
+    Ipc,
+    Avro,
+    Orc,
     /// A file of a graph. `format` is the name of the format (`graphml`, `gexf`, ...) if the extension does not say it.
     Graph {
         format: Option<String>,
         part: GraphPart,
+    },
+    /// The rows of a query. The path is the address of a database.
+    Database {
+        query: String,
     },
 }
 
@@ -288,19 +312,80 @@ pub enum GraphPart {
 pub struct CsvOptions {
     pub separator: char,
     pub quote: Option<char>,
+    /// The character before a quote, a separator or itself that makes it a part of the value. Default: none.
+    pub escape: Option<char>,
     pub has_header: bool,
+    /// Names of the columns from the left, instead of those of the header. The others keep theirs.
+    pub names: Vec<String>,
+    pub duplicate_names: DuplicateNames,
     pub comment: Option<char>,
+    /// Blanks around fields, and before and after quotes, are not a part of the value. Default: false.
+    pub trim: bool,
     /// Strings that mean null, in addition to the empty field. Default: `NA`.
     pub nulls: Vec<String>,
+    /// Whether the strings mean null within quotes in a string column, too. Default: false.
+    pub quoted_nulls: bool,
+    /// Strings that mean null in one column, instead of `nulls`.
+    pub column_nulls: Vec<(String, Vec<String>)>,
+    /// Whether an empty field without quotes is null in a string column. Default: true.
+    pub empty_is_null: bool,
     /// Rows at the top to skip before the header.
     pub skip_rows: u64,
+    /// Rows to skip after the header.
+    pub skip_after_header: u64,
     /// Types for named columns; the others are inferred from the whole file.
     pub dtypes: Vec<(String, DataType)>,
-    /// Recognise ISO dates and timestamps. Default: true.
+    /// Recognise dates and timestamps. Default: true.
     pub parse_dates: bool,
+    /// Formats of dates and timestamps in the notation of `strftime`, in addition to those that are recognised.
+    pub dates: Vec<String>,
+    /// The decimal separator of numbers. Default: a point.
+    pub decimal: char,
+    /// The character between groups of digits. Default: none.
+    pub thousands: Option<char>,
+    /// The encoding of the file. `None`: UTF-8, or as a byte order mark says.
+    pub encoding: Option<String>,
     /// Keep only these columns, in this order, if not empty.
     pub columns: Vec<String>,
     pub limit: Option<u64>,
+    /// The name of a first column that numbers the rows from 0.
+    pub row_number: Option<String>,
+    /// The name of a last column with the path of the file of each row.
+    pub file_name: Option<String>,
+    /// Files of a pattern may lack columns of others, which are null then.
+    pub union_by_name: bool,
+    /// Missing fields at the end of a row are null. Default: false.
+    pub pad_rows: bool,
+    /// Surplus fields at the end of a row are left out. Default: false.
+    pub cut_rows: bool,
+    pub on_error: OnError,
+    /// Rows with an error after which the file is refused.
+    pub max_errors: Option<u64>,
+    /// The rows with an error are the frame, instead of the others: `file`, `line`, `column`, `text` and `reason` of the first 100,000.
+    pub rejects: bool,
+}
+
+/// The treatment of rows that do not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnError {
+    /// The first one is the error of the read.
+    #[default]
+    Fail,
+    /// Values of another type are null, missing fields are null, surplus fields are left out.
+    Null,
+    /// The row is left out.
+    Skip,
+}
+
+/// The treatment of a header that names a column more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DuplicateNames {
+    /// `a`, `a_duplicated_0`, ... but a header of nothing but numbers is refused.
+    #[default]
+    Auto,
+    /// `a`, `a_duplicated_0`, ...
+    Rename,
+    Error,
 }
 
 impl Default for CsvOptions {
@@ -308,14 +393,34 @@ impl Default for CsvOptions {
         CsvOptions {
             separator: ',',
             quote: Some('"'),
+            escape: None,
             has_header: true,
+            names: Vec::new(),
+            duplicate_names: DuplicateNames::Auto,
             comment: None,
+            trim: false,
             nulls: vec!["NA".to_string()],
+            quoted_nulls: false,
+            column_nulls: Vec::new(),
+            empty_is_null: true,
             skip_rows: 0,
+            skip_after_header: 0,
             dtypes: Vec::new(),
             parse_dates: true,
+            dates: Vec::new(),
+            decimal: '.',
+            thousands: None,
+            encoding: None,
             columns: Vec::new(),
             limit: None,
+            row_number: None,
+            file_name: None,
+            union_by_name: false,
+            pad_rows: false,
+            cut_rows: false,
+            on_error: OnError::Fail,
+            max_errors: None,
+            rejects: false,
         }
     }
 }
@@ -330,14 +435,45 @@ pub struct Sink {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SinkFormat {
+    /// By the extension.
+    Any,
     Csv {
         separator: char,
         header: bool,
         null: String,
     },
     /// `compression`: `zstd`, `snappy`, `lz4`, `gzip`, `brotli` or `none`.
+    /// `row_group_rows`: the most rows of a row group, 1,048,576 if not given.
     Parquet {
         compression: String,
+        row_group_rows: Option<u64>,
     },
     JsonLines,
+    /// The file format of Arrow IPC. `compression`: `none`, `lz4` or `zstd`.
+    Ipc {
+        compression: String,
+    },
+    /// `compression`: `snappy`, `deflate`, `zstd`, `bzip2` or `none`.
+    Avro {
+        compression: String,
+    },
+    /// `compression`: `zstd`, `zlib`, `snappy`, `lz4` or `none`.
+    Orc {
+        compression: String,
+    },
+    Excel {
+        sheet: String,
+    },
+    /// Files in folders `key=value`, one level for each column of `by`. The path is a folder.
+    Folders {
+        by: Vec<String>,
+        format: Box<SinkFormat>,
+    },
+    /// One array of objects.
+    JsonArray,
+    /// A table. The path is the address of a database.
+    Database {
+        table: String,
+        if_exists: IfExists,
+    },
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::expr::Expr;
+use crate::visual::Window;
 
 /// A chart over a frame. The session answers with a [`Plot`] whose `layers` are filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,8 +20,9 @@ pub struct PlotRequest {
 impl PlotRequest {
     /// All expressions of the request.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let of_layers = self.layers.iter().flat_map(|layer| [&layer.x, &layer.y, &layer.color, &layer.size]);
-        of_layers.chain([&self.facet]).flatten()
+        let of_layers = self.layers.iter().flat_map(|layer| [&layer.x, &layer.y, &layer.color, &layer.size, &layer.by]);
+        let more = self.layers.iter().flat_map(|layer| &layer.more_y);
+        of_layers.chain([&self.facet]).flatten().chain(more)
     }
 }
 
@@ -42,6 +44,24 @@ pub struct LayerRequest {
     pub bandwidth: Option<f64>,
     /// Length of the time buckets in which rows are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`. `None` if not given.
     pub every: Option<String>,
+    /// Further columns for `y`, each a separate series.
+    pub more_y: Vec<Expr>,
+    /// The group of each row: a raster's lines connect the rows of one group.
+    pub by: Option<Expr>,
+    /// How a raster's values become colours. Default: [`Shading::EqHist`] for counts, else [`Shading::Linear`].
+    pub how: Option<Shading>,
+    /// Pixels by which each pixel of a raster is widened. Default: as in datashader's `dynspread`.
+    pub spread: Option<u32>,
+}
+
+/// How the values of pixels become colours, by the names of datashader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Shading {
+    Linear,
+    Log,
+    Cbrt,
+    /// By rank: as many pixels have one part of the colours as another.
+    EqHist,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,6 +78,10 @@ pub enum Mark {
     Density,
     /// Pearson's coefficient of each pair of numeric columns; takes no columns.
     Correlation,
+    /// All rows, counted at each pixel.
+    Raster,
+    /// Lines through the rows of each group, counted at each pixel.
+    RasterLines,
 }
 
 /// What the user can set about a plot's looks. `None` means a default from the data.
@@ -73,6 +97,9 @@ pub struct PlotStyle {
     pub theme: Theme,
     pub log_x: bool,
     pub log_y: bool,
+    /// Where the axes begin and end, in values. Ignored on an axis of categories.
+    pub x_limits: Option<(f64, f64)>,
+    pub y_limits: Option<(f64, f64)>,
     /// Whether bars are stacked. If not, they are next to each other.
     pub stacked: bool,
     pub legend: Option<bool>,
@@ -189,6 +216,38 @@ pub enum Layer {
         values: Vec<Vec<Option<f64>>>,
         color_label: String,
         range: Option<(f64, f64)>,
+    },
+    Raster(Raster),
+}
+
+/// What was counted at each pixel of a window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Raster {
+    pub x: Axis,
+    pub y: Axis,
+    /// In drawn positions: the logarithm to base 10 on a logarithmic axis.
+    pub window: Window,
+    pub width: u32,
+    pub height: u32,
+    pub pixels: Pixels,
+    /// The column or the aggregate of the colours: `rows`, `mean(fare)`.
+    pub color_label: String,
+    pub how: Option<Shading>,
+    pub spread: Option<u32>,
+    /// Rows inside the window.
+    pub rows: u64,
+}
+
+/// Rows from the top, `width * height` entries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Pixels {
+    Counts(Vec<u32>),
+    /// An aggregate of a column. NaN without rows.
+    Numbers(Vec<f32>),
+    /// Counts for each category, in the order of `names`.
+    Categories {
+        names: Vec<String>,
+        counts: Vec<Vec<u32>>,
     },
 }
 

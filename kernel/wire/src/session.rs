@@ -259,6 +259,8 @@ pub struct Status {
     pub device_bytes: Option<u64>,
     pub memory_limit: u64,
     pub uptime_ms: u64,
+    /// Where the engine's time went since it began: phases (`read`, `upload`, ...), in microseconds.
+    pub spent: Vec<(String, u64)>,
 }
 
 /// What one notebook holds in the session, by its variables and by its outputs.

@@ -1,11 +1,11 @@
-//! Pictures of graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
+//! Pictures of graphs, and what live pictures of graphs and plots ask. Graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
 //! picture ([`VisualAsk`]). The session computes positions and rasters, the kernel process draws (`widgets/view`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::graph::{GraphCall, GraphSpec};
-use crate::plot::PlotStyle;
+use crate::plot::{Plot, PlotRequest, PlotStyle};
 
 /// Most nodes that a picture has as points. A larger graph is a [`GraphRaster`].
 pub const MAX_NODES: u32 = 5_000;
@@ -240,26 +240,34 @@ pub struct GraphRaster {
 /// A live picture. Each request names all of it, so that a session that was restarted computes it anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VisualSpec {
-    Graph(GraphPlotRequest),
+    Graph(Box<GraphPlotRequest>),
+    /// A plot of one raster.
+    Raster(Box<PlotRequest>),
 }
 
 impl VisualSpec {
     /// The frames that the picture reads.
     pub fn frames(&self) -> impl Iterator<Item = FrameId> {
-        let VisualSpec::Graph(request) = self;
-        request.frames()
+        let (graph, raster) = match self {
+            VisualSpec::Graph(request) => (Some(request), None),
+            VisualSpec::Raster(request) => (None, Some(request.frame)),
+        };
+        graph.into_iter().flat_map(|graph| graph.frames()).chain(raster)
     }
 
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
-        let VisualSpec::Graph(request) = self;
-        request.frames_mut()
+        let (graph, raster) = match self {
+            VisualSpec::Graph(request) => (Some(request), None),
+            VisualSpec::Raster(request) => (None, Some(&mut request.frame)),
+        };
+        graph.into_iter().flat_map(|graph| graph.frames_mut()).chain(raster)
     }
 }
 
 /// What a live picture asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VisualAsk {
-    /// A part of the picture. Answer: [`VisualHead::Raster`] with the sections `node_counts` and `edge_counts`: u32 in little
+    /// A part of the picture. Answer for a plot: [`VisualHead::Plot`]. Answer for a graph: [`VisualHead::Raster`] with the sections `node_counts` and `edge_counts`: u32 in little
     /// endian, as in [`GraphRaster`].
     Raster { window: Window, width: u32, height: u32 },
     /// The picture is closed: its positions need not be kept. Answer: [`VisualHead::Done`].
@@ -270,6 +278,8 @@ pub enum VisualAsk {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VisualHead {
     Done,
+    /// The plot of the window.
+    Plot(Box<Plot>),
     Raster {
         /// The nodes inside the window.
         nodes: u64,

@@ -22,6 +22,18 @@ const FUNCTIONS: &[&str] = &[
     "row_number",
     "rank",
     "dense_rank",
+    "rolling_corr",
+    "rolling_cov",
+    "random",
+    // Several columns at once.
+    "numeric",
+    "strings",
+    "temporal",
+    "booleans",
+    "matching",
+    "by_dtype",
+    // Of structs.
+    "struct",
     // Of a row.
     "coalesce",
     "min_horizontal",

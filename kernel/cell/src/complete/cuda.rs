@@ -41,7 +41,9 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
     offers.replace(place.text, start..place.at);
     WORDS.iter().for_each(|(word, help)| offers.add(0, word, "function", help));
     let typed = &place.text[start..place.at];
-    let own: BTreeSet<&str> = place.text.split(|c: char| !is_word(c)).collect();
+    let below =
+        place.text.split_once("%%cuda").and_then(|(_, rest)| rest.split_once('\n')).map_or("", |(_, below)| below);
+    let own: BTreeSet<&str> = below.split(|c: char| !is_word(c)).collect();
     let known = |word: &str| WORDS.iter().any(|(name, _)| *name == word);
     let long = |word: &&str| word.len() > 2 && *word != typed && word.starts_with(|c: char| !c.is_ascii_digit());
     own.into_iter().filter(long).filter(|word| !known(word)).for_each(|word| offers.add(1, word, "variable", ""));

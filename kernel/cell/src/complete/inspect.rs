@@ -13,10 +13,11 @@ use super::tokens::{End, Kind, word_end, word_start};
 use super::ty::Ty;
 use super::words::{in_expression, in_use, receiver, written_path};
 use super::world::Known;
-use crate::index::Item;
+use crate::index::{Item, last};
 use crate::interface::Inspection;
 use crate::names::{Frames, Names};
 use crate::probe::PROBE;
+use crate::reference;
 use crate::split::{ItemKind, PartKind, split};
 use crate::types::short;
 
@@ -93,6 +94,9 @@ fn code(text: &str) -> String {
 }
 
 fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
+    if place.text.trim_start().starts_with("%%sql") {
+        return reference::sql_function(place.word()).map(reference::markdown);
+    }
     if let End::Text { contents, .. } = place.end {
         return about_text(place, contents);
     }
@@ -104,7 +108,9 @@ fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
             let known = Known::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
             let ty = receiver(place, &known, &place.tokens)?;
             let members = known.world.members(&ty);
-            members.iter().find(|m| m.name == place.word()).map(|m| about_member(m, &ty))
+            let member = members.iter().find(|m| m.name == place.word()).map(|m| about_member(m, &ty));
+            // `x!` takes functions that the prelude has no method for.
+            member.or_else(|| about_function(&ty, place.word()))
         }
         Some(colons) if colons.is("::") => about_path(place),
         _ if in_use(&place.tokens).is_some_and(|path| !path.is_empty()) => about_path(place),
@@ -113,14 +119,22 @@ fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
 }
 
 fn about_member(member: &Found, ty: &Ty) -> String {
-    let head = match member.kind {
+    let first = match member.kind {
         'f' => format!("{}.{}: {}", member.owner, member.name, member.signature),
         _ => member.signature.clone(),
     };
-    let mut text = code(&head);
+    let mut text = code(&first);
     let of = if member.kind == 'f' { String::new() } else { format!("\n*{}, of `{ty}`*\n", member.owner) };
     let _ = write!(text, "\n{}\n{of}", member.docs);
+    if let Some(entry) = reference::method(last(&head(ty)), &member.name) {
+        text.push_str(&reference::footer(entry));
+    }
     text
+}
+
+/// A function of `x!` behind a dot, by the type of its namespace.
+fn about_function(ty: &Ty, name: &str) -> Option<String> {
+    reference::method(last(&head(ty)), name).map(reference::markdown)
 }
 
 fn about_item(item: &Item<'_>) -> String {
@@ -178,10 +192,14 @@ fn about_path(place: &Place<'_>) -> Option<String> {
 fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
     let word = place.word();
     let known = Known::at(place, place.before(), PROBE);
-    if in_expression(&place.tokens)
-        && let Some(column) = column_named(place, word)
-    {
-        return Some(about_column(place, &column));
+    if in_expression(&place.tokens) {
+        if let Some(column) = column_named(place, word) {
+            return Some(about_column(place, &column));
+        }
+        let is_call = place.text[place.at..].trim_start().starts_with('(');
+        if let Some(entry) = reference::function(word).filter(|_| is_call) {
+            return Some(reference::markdown(entry));
+        }
     }
     if known.scope.locals.iter().any(|l| l == word) || is_bound_here(place) {
         let ty = type_of_local(place)?;
@@ -214,7 +232,9 @@ fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
     let standard = crate::index::standard();
     if let Some(item) = known.full_path(&[word]).and_then(|path| {
         let found = known.items(&path);
-        found.iter().find(|i| (i.kind == "macro") == is_macro).or(found.first()).map(about_item)
+        let item = found.iter().find(|i| (i.kind == "macro") == is_macro).or(found.first())?;
+        let entry = reference::function(word).filter(|_| item.kind == "fn" && path.starts_with("onrush::"));
+        Some(about_item(item) + &entry.map(reference::footer).unwrap_or_default())
     }) {
         return Some(item);
     }
@@ -338,9 +358,19 @@ fn column_named(place: &Place<'_>, name: &str) -> Option<Column> {
 fn about_text(place: &Place<'_>, contents: usize) -> Option<String> {
     let end = place.text[place.at..].find('"').map_or(place.text.len(), |n| place.at + n);
     let name = place.text.get(contents..end)?;
+    if let Some(entry) = sql_function(place) {
+        return Some(reference::markdown(entry));
+    }
     let call = enclosing(&place.tokens).into_iter().find(|c| place.tokens[c.open].kind == Kind::Open('('))?;
     let column = column_named(place, name).filter(|_| !call.name.is_empty())?;
     Some(about_column(place, &column))
+}
+
+/// A function of SQL that is called in a query: `sql("select list_sort(…)")`.
+fn sql_function(place: &Place<'_>) -> Option<&'static reference::FunctionEntry> {
+    let is_query = enclosing(&place.tokens).first().is_some_and(|call| call.name == "sql");
+    let is_call = place.text[place.at..].trim_start().starts_with('(');
+    reference::sql_function(place.word()).filter(|_| is_query && is_call)
 }
 
 fn about_column(place: &Place<'_>, column: &Column) -> String {

@@ -3,6 +3,8 @@
 use super::tokens::word_start;
 use super::{Offers, Place, cuda, files, sql};
 use crate::commands;
+use crate::cuda::CHECK;
+use crate::reference;
 
 /// Whether the cursor is in such a line; what can stand there is offered then.
 pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
@@ -18,6 +20,9 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
         } else if first.starts_with("%%sql") {
             let query = place.text[head..].find([' ', '\n']).map_or(place.at, |n| head + n);
             sql::complete(place, &place.text[query.min(place.at)..place.at], &place.text[place.at..], offers);
+        } else if first.starts_with("%%cuda") && !before[head..].contains('\n') {
+            offers.replace(place.text, word_start(place.text, place.at)..place.at);
+            offers.add(0, CHECK, "magic", "run the CUDA kernels with memcheck and racecheck, also with a GPU");
         } else if first.starts_with("%%cuda") {
             cuda::complete(place, offers);
         }
@@ -94,6 +99,14 @@ fn arguments<'a>(command: &str, place: &Place<'a>, offers: &mut Offers<'a>) {
         }
         ":opt" => ["0", "1", "2", "3"].iter().for_each(|level| offers.add(0, level, "argument", "")),
         ":dep" => crates(place, offers),
+        ":help" => {
+            // Names with a namespace, `str.contains`, are one word.
+            let typed = place.text[..place.at].rsplit(char::is_whitespace).next().unwrap_or("");
+            offers.replace(place.text, place.at - typed.len()..place.at);
+            for entry in reference::entries().iter().filter(|entry| entry.kind != reference::FunctionKind::Object) {
+                offers.add(0, &entry.name, "function", &entry.sentence);
+            }
+        }
         ":sh" => {
             let typed = place.text[..place.at].rsplit(' ').next().unwrap_or("");
             files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);

@@ -168,6 +168,8 @@ fn queries_name_frames_and_columns() {
 fn kernels_have_words_of_their_own() {
     has("%%cuda\n__global__ void k(float* data) { data[thr|", &["threadIdx"]);
     has("%%cuda\n__global__ void k(float* data) { da|", &["data"]);
+    has("%%cuda |", &["check"]);
+    has_not("%%cuda check\n__global__ void k(float* data) { ch|", &["check"]);
     has_not("%%cuda\n__global__ void k(float* flat) { fl|", &["flights"]);
 }
 
@@ -219,4 +221,26 @@ fn names_are_explained() {
         assert!(found.found && found.markdown.contains(wanted), "{place}: {}", found.markdown);
     }
     assert!(!about("nothing_known|").found);
+}
+
+#[test]
+fn functions_are_explained_with_examples_and_other_names() {
+    for (place, wanted) in [
+        ("flights.group_|by(\"dest\")", "pandas `groupby`"),
+        ("flights.group_by(|", "f.group_by(\"city\").agg("),
+        ("flights.filter(x!(dep_delay.fill_nu|ll(0) > 1))", "pandas `fillna`"),
+        ("flights.filter(x!(dest.str.conta|ins(\"a\")))", "SQL `regexp_matches`, `contains`"),
+        // Functions without a method in the prelude.
+        ("flights.select(x!(dest.str.strip_chars_sta|rt()))", "at the start"),
+        ("flights.select(x!(dep_delay.cb|rt()))", "Cube root."),
+        ("flights.select(x!(row_num|ber()))", "Number of the row"),
+        ("read_pa|rquet(\"x\")", "`pd.read_parquet`"),
+        ("sql(\"select list_so|rt(l) from flights\")", "ascending order"),
+        ("%%sql\nselect strf|time(day, '%d') from flights", "by a format"),
+    ] {
+        let found = about(place);
+        assert!(found.found && found.markdown.contains(wanted), "{place}: {}", found.markdown);
+    }
+    has(":help group|", &["group_by", "group_by_dynamic"]);
+    has(":help str.conta|", &["str.contains"]);
 }

@@ -122,13 +122,18 @@ pub fn receiver(place: &Place<'_>, known: &Known, tokens: &[Token<'_>]) -> Optio
     known.asked(place).or_else(|| guess(tokens, &place.frames.frames()))
 }
 
+/// The formats whose readers give frames: `read_csv`.
+const READERS: [&str; 11] =
+    ["csv", "parquet", "json", "ndjson", "excel", "ipc", "arrow", "feather", "avro", "orc", "database"];
+
 /// A chain that begins with a frame goes on as one.
 fn guess(tokens: &[Token<'_>], known: &[NamedFrame]) -> Option<Ty> {
     let (root, _) = chain(tokens, tokens.len() - 1)?;
     let is_frame = match root {
         super::calls::Root::Variable(name) => known.iter().any(|f| f.name == name),
         super::calls::Root::Call(name, _) => {
-            matches!(name, "read_csv" | "read_parquet" | "sql" | "frame" | "read_json")
+            matches!(name, "sql" | "frame")
+                || name.strip_prefix("read_").is_some_and(|format| READERS.contains(&format))
         }
     };
     is_frame.then(|| Ty::path(FRAME))

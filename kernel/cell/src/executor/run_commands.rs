@@ -71,7 +71,8 @@ impl Executor {
                     false => cells.iter().map(line).collect(),
                 });
             }
-            CommandKind::Help => say(commands::HELP.to_string()),
+            CommandKind::Help(None) => say(commands::HELP.to_string()),
+            CommandKind::Help(Some(word)) => say(commands::about(word)?),
             CommandKind::Clear => {
                 self.forget_variables(Vec::new(), events)?;
                 let _ = events.send(Event::Lost);

@@ -2,7 +2,7 @@
 
 use onrush_wire::Diagnostic;
 
-use super::{primary, text_at};
+use super::{primary, text_at, words};
 use crate::index::{Entry, entries};
 
 pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
@@ -92,6 +92,11 @@ fn count(diagnostic: &mut Diagnostic, code: &str) {
     };
     diagnostic.message = format!("`{name}` takes {takes}, and was given {given}");
     diagnostic.notes = vec![format!("`{}`", entry.signature)];
+    const LISTS: [&str; 8] =
+        ["select", "with_columns", "group_by", "drop", "sort", "unique_by", "drop_nulls_in", "explode"];
+    if is_method && LISTS.contains(&name.as_str()) && given.parse::<u32>().is_ok_and(|n| n > 1) {
+        diagnostic.help = vec![format!("several columns are one list: `{name}([\"a\", \"b\"])` or `{name}(x!(a, b))`")];
+    }
     // The argument is represented by a placeholder.
     diagnostic.help.retain(|help| !help.contains("/* "));
 }
@@ -141,6 +146,7 @@ fn method(diagnostic: &mut Diagnostic) {
         ("Frame", name) if AGGREGATES.contains(&name) => {
             format!("`f.select(x!(a.{name}()))` gives a frame with it, and `let v: f64 = f.value(x!(a.{name}()));` the number")
         }
+        ("Frame", name) if words::of_frame(name).is_some() => words::of_frame(name).unwrap_or_default(),
         (_, "groupby") => "did you mean `group_by`?".to_string(),
         (_, name) if diagnostic.help.is_empty() => {
             let distance = |other: &&str| strsim::damerau_levenshtein(name, other);

@@ -148,7 +148,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                 Content::GraphCard(card) => {
                     lines.push(format!("//= a graph of {} nodes and {} edges", card.nodes, card.edges));
                 }
-                Content::Plot(_) => lines.push("//= a plot".to_string()),
+                Content::Plot(_) | Content::Raster { .. } => lines.push("//= a plot".to_string()),
                 Content::Graph(plot) | Content::GraphView { plot, .. } => {
                     lines.push(format!("//= a picture of {} nodes and {} edges", plot.nodes, plot.edges));
                 }

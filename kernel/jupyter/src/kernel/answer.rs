@@ -1,7 +1,8 @@
 //! Answers to the requests of renderers, with JSON-RPC's fields: `id` and `result` or `error`, and binary buffers.
 
 use bytes::Bytes;
-use onrush_wire::Diagnostic;
+use onrush_wire::{Class, Diagnostic};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::comms::{Attached, Message, Sender};
@@ -48,4 +49,21 @@ impl CommAnswer {
         let data = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.sender.message(&self.header, &self.comm, &data, Attached::default());
     }
+}
+
+/// Reads the parameters of a request. `code`: see [`invalid`].
+pub fn parse<T: DeserializeOwned>(code: &str, params: &Value) -> Result<T, Diagnostic> {
+    serde_json::from_value(params.clone())
+        .map_err(|e| invalid(code, format!("the request's parameters are wrong: {e}")))
+}
+
+/// A request that has no answer because of its method or its parameters. `code` says which kind of object refuses it:
+/// `explore` for tables, `visual` for pictures.
+pub fn invalid(code: &str, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(Class::Plan, code, message)
+}
+
+/// The answer to a request that a newer one has replaced.
+pub fn superseded() -> Diagnostic {
+    Diagnostic::error(Class::Interrupted, "superseded", "something newer was asked for")
 }

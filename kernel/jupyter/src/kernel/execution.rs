@@ -13,7 +13,7 @@ use onrush_wire::FrameId;
 use onrush_wire::control::{Control, Setting};
 use onrush_wire::display::TablePreview;
 use onrush_wire::host::Stream;
-use onrush_wire::visual::{GraphPlot, GraphPlotRequest};
+use onrush_wire::visual::VisualSpec;
 use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -456,8 +456,8 @@ impl Front for JupyterFront<'_> {
         self.kernel.explorer.show(self.origin.id.as_deref(), frame, preview);
     }
 
-    fn shows_graph(&mut self, id: &str, request: &GraphPlotRequest, plot: &GraphPlot) {
-        self.kernel.visuals.show(self.origin.id.as_deref(), id, request, plot);
+    fn shows_visual(&mut self, id: &str, what: &VisualSpec, is_raster: bool) {
+        self.kernel.visuals.show(self.origin.id.as_deref(), id, what, is_raster);
     }
 
     fn flow(&mut self, flow: Flow) {

@@ -17,10 +17,9 @@ use onrush_wire::expr::{Expr, SortKey};
 use onrush_wire::schema::Field;
 use onrush_wire::{Diagnostic, FrameId, NotebookId};
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::answer::CommAnswer;
+use super::answer::{CommAnswer, invalid, parse, superseded};
 use super::comms::{Attached, Message, Sender, Target};
 use super::lane::Lane;
 use crate::notebook::TABLES;
@@ -29,6 +28,9 @@ use contract::{ColumnFilter, ConvertToCode, SortColumns};
 
 /// By which front ends open a comm, with the frame's number in `data.frame`.
 pub const NAME: &str = "onrush.data_explorer";
+
+/// The code of errors.
+const CODE: &str = "explore";
 
 /// What Positron opens and listens for.
 pub const POSITRON: &str = "positron.dataExplorer";
@@ -197,62 +199,63 @@ impl Explorer {
         let params = &message.data["params"];
         let now = match method {
             "get_schema" => {
-                parse(params).map(|asked| replies::schema(&table.columns, &table.state.lock().left, &asked))
+                parse(CODE, params).map(|asked| replies::schema(&table.columns, &table.state.lock().left, &asked))
             }
-            "search_schema" => parse(params).and_then(|asked| columns::search(&table.columns, &asked)),
+            "search_schema" => parse(CODE, params).and_then(|asked| columns::search(&table.columns, &asked)),
             "get_state" => Ok(table.backend_state()),
-            "set_column_filters" => parse(params).and_then(|asked| table.filter_columns(asked)),
+            "set_column_filters" => parse(CODE, params).and_then(|asked| table.filter_columns(asked)),
             "open_data_explorer" => Ok(self.open_another(table, message)),
             "open_dataset" | "set_dataset_import_options" => {
                 Ok(json!({ "error_message": "a frame is read by a cell: read_csv(path).has_header(false), for one" }))
             }
             "suggest_code_syntax" => Ok(json!({ "code_syntax_name": "rust" })),
-            "convert_to_code" => parse(params).and_then(|asked| self.code(table, &asked)),
-            "get_data_values" => match parse(params) {
+            "convert_to_code" => parse(CODE, params).and_then(|asked| self.code(table, &asked)),
+            "get_data_values" => match parse(CODE, params) {
                 Ok(asked) => return replies::values(table, asked, answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "get_row_labels" => match parse(params) {
+            "get_row_labels" => match parse(CODE, params) {
                 Ok(asked) => return replies::labels(table, asked, answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "get_value" => match parse(params) {
+            "get_value" => match parse(CODE, params) {
                 Ok(asked) => return replies::value(table, asked, answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "get_column_profiles" => match parse(params) {
+            "get_column_profiles" => match parse(CODE, params) {
                 Ok(asked) => return replies::profiles(table, asked, answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "export_data_selection" => match parse(params) {
+            "export_data_selection" => match parse(CODE, params) {
                 Ok(asked) => return replies::export(table, asked, answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "export_file" => match parse(params) {
+            "export_file" => match parse(CODE, params) {
                 Ok(asked) => return replies::export_file(table, asked, self.folder.clone(), answer),
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "set_row_filters" => match parse::<contract::RowFilters>(params) {
+            "set_row_filters" => match parse::<contract::RowFilters>(CODE, params) {
                 Ok(asked) => {
                     let sort = table.state.lock().sort.clone();
                     return table.arrange(asked.filters, sort, answer);
                 }
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            "set_sort_columns" => match parse::<SortColumns>(params) {
+            "set_sort_columns" => match parse::<SortColumns>(CODE, params) {
                 Ok(asked) => {
                     let filters = table.state.lock().filters.clone();
                     return table.arrange(filters, asked.sort_keys, answer);
                 }
-                Err(wrong) => Err(wrong),
+                Err(error) => Err(error),
             },
-            other => Err(wrong(format!("the data explorer has no method `{other}`"))),
+            other => Err(invalid(CODE, format!("the data explorer has no method `{other}`"))),
         };
         answer.give(now);
     }
 
     fn code(&self, table: &Table, asked: &ConvertToCode) -> Result<Value, Diagnostic> {
-        let predicate = filters::predicate(&asked.row_filters, &table.columns).map_err(|(_, why)| wrong(why))?;
+        let predicate =
+            filters::predicate(&asked.row_filters, &table.columns).map_err(|(_, why)| invalid(CODE, why))?;
         let named = self.session.own_frames();
         let name = named.iter().find(|named| named.frame == table.frame).map_or("frame", |named| &named.name);
         let predicate = predicate.as_ref().map(|(_, text)| text.as_str());
@@ -282,14 +285,14 @@ impl Table {
     fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<contract::SortKey>, answer: CommAnswer) {
         let predicate = match filters::predicate(&filters, &self.columns) {
             Ok(predicate) => predicate.map(|(expr, _)| expr),
-            Err((_, why)) => return answer.give(Err(wrong(why))),
+            Err((_, why)) => return answer.give(Err(invalid(CODE, why))),
         };
         let key = |key: &contract::SortKey| {
             let name = &self.columns.get(key.column_index)?.name;
             Some(SortKey { expr: Expr::column(name), descending: !key.ascending, nulls_last: Some(true) })
         };
         let Some(keys) = sort.iter().map(key).collect::<Option<Vec<_>>>() else {
-            return answer.give(Err(wrong("there is no such column to sort by".to_string())));
+            return answer.give(Err(invalid(CODE, "the column to sort by does not exist")));
         };
         let view = View { frame: self.frame, filter: predicate.clone(), sort: keys };
         let epoch = {
@@ -319,7 +322,7 @@ impl Table {
                     }
                     answer.give(Ok(json!({ "selected_num_rows": rows, "had_errors": false })));
                 }
-                Ok(_) => answer.give(Err(wrong("the session gave no count".to_string()))),
+                Ok(_) => answer.give(Err(invalid(CODE, "the session gave no count"))),
                 Err(diagnostic) => answer.give(Err(diagnostic)),
             }
         });
@@ -386,16 +389,4 @@ impl Explorer {
             (0..count).for_each(|_| self.hide(frame, cell));
         }
     }
-}
-
-fn parse<T: DeserializeOwned>(params: &Value) -> Result<T, Diagnostic> {
-    serde_json::from_value(params.clone()).map_err(|e| wrong(format!("the request's parameters are wrong: {e}")))
-}
-
-fn wrong(message: String) -> Diagnostic {
-    Diagnostic::error(onrush_wire::Class::Plan, "explore", message)
-}
-
-fn superseded() -> Diagnostic {
-    Diagnostic::error(onrush_wire::Class::Interrupted, "superseded", "something newer was asked for")
 }

@@ -63,7 +63,7 @@ impl Asker {
     pub fn ask(&mut self, view: &View, what: Explore) -> Result<Explored, Diagnostic> {
         match self.request(&Request::Explore { view: view.clone(), what })? {
             (Reply::Explored(explored), _) => Ok(explored),
-            (other, _) => Err(unexpected(&other)),
+            (other, _) => Err(unexpected("explore", &other)),
         }
     }
 
@@ -82,7 +82,7 @@ impl Asker {
                 })?;
                 Ok((head, sections, memory))
             }
-            (other, _) => Err(unexpected(&other)),
+            (other, _) => Err(unexpected("visual", &other)),
         }
     }
 
@@ -125,8 +125,8 @@ impl Asker {
     }
 }
 
-fn unexpected(reply: &Reply) -> Diagnostic {
-    Diagnostic::error(Class::Internal, "explore", format!("the session answered with {reply:?}"))
+fn unexpected(code: &str, reply: &Reply) -> Diagnostic {
+    Diagnostic::error(Class::Internal, code, format!("the session answered with {reply:?}"))
 }
 
 /// Most bytes that a picture has.
@@ -145,4 +145,58 @@ fn read(memory: OwnedFd) -> std::io::Result<Vec<u8>> {
 
 fn stopped() -> Diagnostic {
     Diagnostic::error(Class::Interrupted, "stopped", "stopped: something else was asked for")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use onrush_wire::FrameId;
+    use onrush_wire::codec;
+    use onrush_wire::graph::GraphSpec;
+    use onrush_wire::plot::PlotStyle;
+    use onrush_wire::session::{Hello, Welcome};
+    use onrush_wire::visual::{GraphPlotRequest, Positions};
+
+    use super::*;
+
+    /// A session that answers every request with `Done`.
+    fn serve(listener: &UnixListener) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _: Hello = codec::read_message(&mut stream).unwrap();
+        let (protocol, pid) = (onrush_wire::PROTOCOL, std::process::id());
+        codec::write_message(&mut stream, &Welcome::Accepted { protocol, pid, engine: "test".to_string() }).unwrap();
+        while codec::read_message::<Request>(&mut stream).is_ok() {
+            codec::write_message(&mut stream, &Reply::Done).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_unexpected_reply_has_the_code_of_its_request() {
+        let socket = std::env::temp_dir().join(format!("onrush-lane-{}.sock", std::process::id()));
+        let listener = UnixListener::bind(&socket).unwrap();
+        let server = std::thread::spawn(move || serve(&listener));
+        let notebook = NotebookId("test".to_string());
+        let mut asker = Asker { socket: socket.clone(), notebook, connection: None, stream: Arc::default() };
+        let view = View { frame: FrameId(1), filter: None, sort: Vec::new() };
+        let error = asker.ask(&view, Explore::Arrange).unwrap_err();
+        assert_eq!((error.code.as_str(), error.class), ("explore", Class::Internal), "{error:?}");
+        let [source, target] = ["a", "b"].map(|name| vec![name.to_string()]);
+        let request = GraphPlotRequest {
+            edges: FrameId(1),
+            graph: GraphSpec { source, target, directed: false, weight: None, nodes: Vec::new() },
+            nodes: None,
+            positions: Positions::Columns { x: "x".to_string(), y: "y".to_string() },
+            color: None,
+            size: None,
+            label: None,
+            max_nodes: 1,
+            style: PlotStyle::default(),
+        };
+        let error = asker.ask_visual(VisualSpec::Graph(Box::new(request)), VisualAsk::Forget).unwrap_err();
+        assert_eq!((error.code.as_str(), error.class), ("visual", Class::Internal), "{error:?}");
+        drop(asker);
+        server.join().unwrap();
+        std::fs::remove_file(socket).unwrap();
+    }
 }

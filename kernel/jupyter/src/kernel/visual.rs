@@ -1,4 +1,4 @@
-//! Live pictures of graphs: the selection of nodes, and rasters of large graphs. A comm for each output on the screen.
+//! Live pictures: the selection of nodes of graphs, and rasters of graphs and plots. A comm for each output on the screen.
 //!
 //! Requests are `{"id", "method", "params"}`, as those of tables. The kernel process keeps the selection, as it keeps the values of
 //! controls. The session makes rasters, which are shaded here. It keeps the frames of a raster until its cell runs again.
@@ -9,22 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use onrush_wire::control::Setting;
-use onrush_wire::visual::{
-    Drawing, GraphPlot, GraphPlotRequest, MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window,
-};
+use onrush_wire::visual::{MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window};
 use onrush_wire::{Class, Diagnostic, FrameId, NotebookId};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::CommAnswer;
+use super::answer::{CommAnswer, invalid, parse, superseded};
 use super::comms::{Attached, Message, Sender, Target};
-use super::lane::Lane;
+use super::lane::{Asker, Lane};
 use crate::notebook::TABLES;
 use crate::session::Session;
 
 /// By which front ends open a comm, with the picture's id in `data.view`.
 pub const NAME: &str = "onrush.visual";
+
+/// The code of errors.
+const CODE: &str = "visual";
 
 /// Pictures without a cell's id that are remembered: nobody says when they are gone.
 const NAMELESS: usize = 20;
@@ -53,17 +54,17 @@ struct State {
 
 /// A picture that outputs show.
 struct Picture {
-    request: GraphPlotRequest,
+    what: VisualSpec,
     /// A raster that the session can draw anew.
     is_raster: bool,
-    outputs: Vec<Shown>,
+    outputs: Vec<ShownOutput>,
     lane: Option<Arc<Lane>>,
     /// Counts the rasters that were asked for.
     newest: Arc<AtomicU64>,
 }
 
 /// One output.
-struct Shown {
+struct ShownOutput {
     /// Empty if it has no id.
     cell: String,
     /// The frames that the session keeps for it.
@@ -83,18 +84,29 @@ struct SelectParams {
     nodes: Vec<String>,
 }
 
+impl Picture {
+    /// Nobody looks at the picture: stops the session's work for it.
+    fn stop(&mut self) {
+        self.newest.fetch_add(1, Ordering::Relaxed);
+        if let Some(lane) = self.lane.take() {
+            let spec = self.what.clone();
+            lane.stop();
+            lane.push(move |asker| drop(asker.ask_visual(spec, VisualAsk::Forget)));
+        }
+    }
+}
+
 impl Visuals {
     pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
         Visuals { session, sender, state: Mutex::default() }
     }
 
     /// An output shows a picture. `cell`: the front end's id of the cell.
-    pub fn show(&self, cell: Option<&str>, id: &str, request: &GraphPlotRequest, plot: &GraphPlot) {
-        let is_raster = matches!(plot.drawing, Drawing::Raster(_));
+    pub fn show(&self, cell: Option<&str>, id: &str, what: &VisualSpec, is_raster: bool) {
         let mut held = Vec::new();
         if is_raster {
-            held = request.frames().filter(|frame| self.session.show(*frame)).collect();
-            if held.len() < request.frames().count() {
+            held = what.frames().filter(|frame| self.session.show(*frame)).collect();
+            if held.len() < what.frames().count() {
                 return self.hide(&held);
             }
         }
@@ -105,15 +117,15 @@ impl Visuals {
             oldest = if state.nameless.len() > NAMELESS { state.nameless.pop_front() } else { None };
         }
         let picture = state.pictures.entry(id.to_string()).or_insert_with(|| Picture {
-            request: request.clone(),
+            what: what.clone(),
             is_raster,
             outputs: Vec::new(),
             lane: None,
             newest: Arc::default(),
         });
         // A view may have other settings than when it was shown first.
-        (picture.request, picture.is_raster) = (request.clone(), is_raster);
-        picture.outputs.push(Shown { cell: cell.unwrap_or("").to_string(), frames: held });
+        (picture.what, picture.is_raster) = (what.clone(), is_raster);
+        picture.outputs.push(ShownOutput { cell: cell.unwrap_or("").to_string(), frames: held });
         drop(state);
         if let Some(oldest) = oldest {
             self.forget(&oldest, "");
@@ -124,16 +136,22 @@ impl Visuals {
         frames.iter().for_each(|frame| self.session.hide(*frame));
     }
 
-    /// One output of `cell` less shows the picture.
+    /// Removes one output of `cell`. With its last output a picture is gone, and its comms are closed.
     fn forget(&self, id: &str, cell: &str) {
         let mut state = self.state.lock();
         let Some(picture) = state.pictures.get_mut(id) else { return };
         let Some(at) = picture.outputs.iter().position(|output| output.cell == cell) else { return };
         let gone = picture.outputs.swap_remove(at);
-        if picture.outputs.is_empty() {
-            state.pictures.remove(id);
+        let mut comms = Vec::new();
+        if picture.outputs.is_empty()
+            && let Some(mut picture) = state.pictures.remove(id)
+        {
+            let of_picture = state.open.extract_if(.., |_, open| *open == id);
+            comms = of_picture.map(|(comm, _)| comm).collect();
+            picture.stop();
         }
         drop(state);
+        comms.iter().for_each(|comm| self.sender.close(&Value::Null, comm, &json!({})));
         self.hide(&gone.frames);
     }
 
@@ -149,7 +167,7 @@ impl Visuals {
 
     fn select(&self, id: &str, message: &Message<'_>, nodes: Vec<String>) -> Result<Value, Diagnostic> {
         if nodes.len() > MAX_NODES as usize {
-            return Err(wrong(format!("{} nodes are selected, at most {MAX_NODES} can be", nodes.len())));
+            return Err(invalid(CODE, format!("{} nodes are selected, at most {MAX_NODES} can be", nodes.len())));
         }
         let count = nodes.len();
         let mut state = self.state.lock();
@@ -173,22 +191,22 @@ impl Visuals {
     fn raster(&self, id: &str, asked: &RasterParams, answer: CommAnswer) {
         let [x0, y0, x1, y1] = asked.window;
         if ![x0, y0, x1, y1].iter().all(|edge| edge.is_finite()) || x1 <= x0 || y1 <= y0 {
-            return answer.give(Err(wrong(format!("the window {:?} has no area", asked.window))));
+            return answer.give(Err(invalid(CODE, format!("the window {:?} has no area", asked.window))));
         }
         let window = Window { x0, y0, x1, y1 };
         let [width, height] = [asked.width, asked.height].map(|side| side.clamp(SIDE.0, SIDE.1));
         let mut state = self.state.lock();
         let Some(picture) = state.pictures.get_mut(id).filter(|picture| picture.is_raster) else {
-            return answer.give(Err(wrong("this picture has all of its nodes".to_string())));
+            return answer.give(Err(invalid(CODE, "this picture is not a raster")));
         };
         if picture.lane.is_none() {
             let (socket, notebook) = self.session.address();
-            picture.lane = Lane::start("graph rasters", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
+            picture.lane = Lane::start("rasters", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
         }
         let Some(lane) = picture.lane.clone() else {
-            return answer.give(Err(wrong("no thread could be started".to_string())));
+            return answer.give(Err(invalid(CODE, "no thread could be started")));
         };
-        let (spec, newest) = (VisualSpec::Graph(picture.request.clone()), Arc::clone(&picture.newest));
+        let (spec, newest) = (picture.what.clone(), Arc::clone(&picture.newest));
         let turn = newest.fetch_add(1, Ordering::Relaxed) + 1;
         drop(state);
         // Nobody waits for an older window.
@@ -197,9 +215,12 @@ impl Visuals {
             if newest.load(Ordering::Relaxed) != turn {
                 return answer.give(Err(superseded()));
             }
-            let VisualSpec::Graph(request) = &spec;
-            let map = request.style.color_map.unwrap_or_default();
             let asked = VisualAsk::Raster { window, width, height };
+            let request = match &spec {
+                VisualSpec::Graph(request) => request,
+                VisualSpec::Raster(_) => return answer.give(plotted(asker, spec, asked)),
+            };
+            let map = request.style.color_map.unwrap_or_default();
             let drawn = asker.ask_visual(spec.clone(), asked).and_then(|(head, sections, memory)| {
                 let counts = |name: &str| counts(&sections, &memory, name).ok_or_else(|| incomplete(name));
                 let png =
@@ -211,10 +232,18 @@ impl Visuals {
                     let result = json!({ "window": [x0, y0, x1, y1], "nodes": nodes, "notes": notes });
                     answer.give_with(Ok(result), &[Bytes::from(png)]);
                 }
-                Ok((VisualHead::Done, _)) => answer.give(Err(incomplete("head"))),
+                Ok((VisualHead::Done | VisualHead::Plot(_), _)) => answer.give(Err(incomplete("head"))),
                 Err(diagnostic) => answer.give(Err(diagnostic)),
             }
         });
+    }
+}
+
+/// The plot of a window, drawn.
+fn plotted(asker: &mut Asker, what: VisualSpec, ask: VisualAsk) -> Result<Value, Diagnostic> {
+    match asker.ask_visual(what, ask)?.0 {
+        VisualHead::Plot(plot) => Ok(onrush_view::raster_state(&plot)),
+        _ => Err(incomplete("head")),
     }
 }
 
@@ -229,13 +258,11 @@ impl Target for Visuals {
     fn open(&self, message: &Message<'_>) -> bool {
         let Some(id) = message.data["view"].as_str() else { return false };
         let mut state = self.state.lock();
-        let Some(picture) = state.pictures.get(id) else { return false };
-        let cell = picture.outputs.first().map(|output| output.cell.clone()).unwrap_or_default();
-        state.open.insert(message.comm.to_string(), id.to_string());
-        drop(state);
-        if !cell.is_empty() {
-            self.sender.belongs(message.comm, &cell);
+        if !state.pictures.contains_key(id) {
+            return false;
         }
+        // Several cells may show the picture, so that the comm belongs to none of them.
+        state.open.insert(message.comm.to_string(), id.to_string());
         true
     }
 
@@ -252,14 +279,14 @@ impl Target for Visuals {
                 answer.give(Ok(json!({ "nodes": nodes, "raster": is_raster })));
             }
             "select" => {
-                let done = parse::<SelectParams>(params).and_then(|asked| self.select(&id, message, asked.nodes));
+                let done = parse::<SelectParams>(CODE, params).and_then(|asked| self.select(&id, message, asked.nodes));
                 answer.give(done);
             }
-            "raster" => match parse::<RasterParams>(params) {
+            "raster" => match parse::<RasterParams>(CODE, params) {
                 Ok(asked) => self.raster(&id, &asked, answer),
-                Err(wrong) => answer.give(Err(wrong)),
+                Err(error) => answer.give(Err(error)),
             },
-            other => answer.give(Err(wrong(format!("a picture has no method `{other}`")))),
+            other => answer.give(Err(invalid(CODE, format!("a picture has no method `{other}`")))),
         }
     }
 
@@ -269,13 +296,8 @@ impl Target for Visuals {
         if state.open.values().any(|open| *open == id) {
             return;
         }
-        let Some(picture) = state.pictures.get_mut(&id) else { return };
-        let (lane, spec) = (picture.lane.take(), VisualSpec::Graph(picture.request.clone()));
-        picture.newest.fetch_add(1, Ordering::Relaxed);
-        drop(state);
-        if let Some(lane) = lane {
-            lane.stop();
-            lane.push(move |asker| drop(asker.ask_visual(spec, VisualAsk::Forget)));
+        if let Some(picture) = state.pictures.get_mut(&id) {
+            picture.stop();
         }
     }
 
@@ -291,18 +313,6 @@ impl Target for Visuals {
     }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(params: &Value) -> Result<T, Diagnostic> {
-    serde_json::from_value(params.clone()).map_err(|e| wrong(format!("the request's parameters are wrong: {e}")))
-}
-
-fn wrong(message: String) -> Diagnostic {
-    Diagnostic::error(Class::Plan, "visual", message)
-}
-
-fn superseded() -> Diagnostic {
-    Diagnostic::error(Class::Interrupted, "superseded", "something newer was asked for")
-}
-
 fn incomplete(part: &str) -> Diagnostic {
-    Diagnostic::error(Class::Internal, "visual", format!("the session's picture has no usable `{part}`"))
+    Diagnostic::error(Class::Internal, CODE, format!("the session's picture has no usable `{part}`"))
 }

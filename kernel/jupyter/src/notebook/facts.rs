@@ -95,6 +95,12 @@ pub fn top(own: &NotebookId) -> Result<String, Diagnostic> {
     if let Some(used) = status.device_bytes {
         text.insert_str(text.find('\n').unwrap_or(0), &format!(", {} on its device ({})", size(used), status.engine));
     }
+    let spent = status.spent.iter().filter(|(_, time)| *time >= 1000);
+    let spent: Vec<String> = spent.map(|(phase, time)| format!("{phase} {:.1} ms", *time as f64 / 1e3)).collect();
+    if !spent.is_empty() {
+        let at = text.find('\n').unwrap_or(0);
+        text.insert_str(at, &format!("\ntime      {}", spent.join(", ")));
+    }
     for one in held {
         let _ = writeln!(text, "{:<width$} {:>7} {:>11}", name(&one.notebook), one.frames, size(one.bytes));
     }

@@ -92,6 +92,15 @@ fn methods_calls_and_windows() {
     assert_eq!(tree("x.cast(f32, strict = false)"), "cast(x, f32, false)");
     assert_eq!(tree("x.cast::<i32>()"), "cast(x, i32, true)");
     assert_eq!(tree("all().exclude(\"a\")"), "all except [\"a\"]");
+    assert_eq!(tree("numeric().exclude(a).sum()"), "sum(numeric(a))");
+    assert_eq!(tree("user.name"), "struct.field(user, \"name\")");
+    assert_eq!(
+        tree("user.list.len() + user.name.str.len()"),
+        "(list.len(user) + str.len(struct.field(user, \"name\")))"
+    );
+    assert_eq!(tree("a.b.c > 1"), "(struct.field(struct.field(a, \"b\"), \"c\") > 1)");
+    assert_eq!(tree("all().sum().name.suffix(\"_x\")"), "name.suffix(sum(all except []), \"_x\")");
+    assert_eq!(tree("p = struct(a, y = b)"), "p: struct(a, y=b)");
     assert_eq!(tree("day >= date(1970, 3, 1)"), "(day >= Date(59))");
 }
 

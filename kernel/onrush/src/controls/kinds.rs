@@ -357,6 +357,7 @@ impl<T: Scale> RangeSlider<T> {
         T::both(&setting).or_else(|| self.0.read_kind(T::ends)).expect("a slider of numbers has numbers")
     }
 
+    /// Sets both values; each to the nearer end if it is out of range.
     pub fn set(&self, low: T, high: T) {
         let (low, high) = if low <= high { (low, high) } else { (high, low) };
         let (min, max) = self.0.read_kind(T::ends).unwrap_or((low, high));
@@ -426,50 +427,60 @@ impl<T: Clone + Display + PartialEq> Choices<T> {
 }
 
 impl Checkbox {
+    /// Whether it is checked.
     pub fn value(&self) -> bool {
         self.0.read() == Setting::Bool(true)
     }
 
+    /// Checks or unchecks it.
     pub fn set(&self, on: bool) {
         self.0.write(Setting::Bool(on));
     }
 }
 
 impl TextField {
+    /// The text.
     pub fn value(&self) -> String {
         if let Setting::Text(text) = self.0.read() { text } else { String::new() }
     }
 
+    /// Sets the text.
     pub fn set(&self, text: impl AsRef<str>) {
         self.0.write(Setting::Text(text.as_ref().to_string()));
     }
 }
 
 impl<T: Scale> NumberField<T> {
+    /// The number.
     pub fn value(&self) -> T {
         T::of(&self.0.read()).expect("a field of numbers has a number")
     }
 
+    /// Sets the number.
     pub fn set(&self, value: T) {
         self.0.write(value.setting());
     }
 }
 
 impl TextLabel {
+    /// The text.
     pub fn value(&self) -> String {
         if let Setting::Text(text) = self.0.read() { text } else { String::new() }
     }
 
+    /// Sets the text.
     pub fn set(&self, text: impl AsRef<str>) {
         self.0.write(Setting::Text(text.as_ref().to_string()));
     }
 }
 
 impl ProgressBar {
+    /// The value, from 0 to the total.
     pub fn value(&self) -> f64 {
         f64::of(&self.0.read()).unwrap_or(0.0)
     }
 
+    /// Sets the value, from 0 to the total.
     pub fn set(&self, value: f64) {
         self.0.write(Setting::Float(value));
     }

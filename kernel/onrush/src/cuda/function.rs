@@ -43,6 +43,7 @@ mod tests {
         number: 1,
         line: 1,
         file: "cell_1.rs",
+        target: crate::cuda::Target::Device,
         text: "the cell",
         declarations: "",
         kernels: &[],

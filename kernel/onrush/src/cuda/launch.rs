@@ -9,7 +9,7 @@ use onrush_wire::{Class, Diagnostic, Label, Span};
 use super::buffer::{AnyBuffer, Buffer, Element};
 use super::extent::{Blocks, Threads};
 use super::function::Function;
-use super::worker;
+use super::worker::{self, Target};
 use crate::raise::{here, raise};
 
 const MAX_THREADS: i128 = 1024;
@@ -18,9 +18,10 @@ const MAX_SHARED: u64 = 48 << 10;
 /// A `%%cuda` cell in its generated code.
 pub struct Program {
     pub number: u64,
-    /// The options of the magic.
+    /// The line of the magic.
     pub line: u32,
     pub file: &'static str,
+    pub target: Target,
     pub text: &'static str,
     pub declarations: &'static str,
     pub kernels: &'static [&'static str],
@@ -57,7 +58,7 @@ impl Debug for Defined {
 /// Compiles the CUDA kernels of a cell.
 #[inline(never)]
 pub fn define(program: &'static Program) -> Defined {
-    if let Err(mut diagnostic) = worker::with(|worker| worker.load(program)) {
+    if let Err(mut diagnostic) = worker::with(program.target, |worker| worker.load(program)) {
         if diagnostic.labels.is_empty() {
             let span = Span { file: program.file.to_string(), line: program.line, column: 1, length: 6 };
             diagnostic = diagnostic.at(span, "");

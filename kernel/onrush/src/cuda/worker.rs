@@ -1,5 +1,6 @@
-//! The connection to the notebook's worker process, which starts when a cell first needs it. A fault of a kernel, an interrupt and the
-//! end of the cell process end it. The next launch starts another worker, and sends it the cells and buffers again.
+//! The connections to the notebook's worker processes: one for the device, one for `%%cuda check`. Each starts when a cell first needs
+//! it. A fault of a kernel, an interrupt and the end of the cell process end it. The next launch starts another worker, and sends it the
+//! cells and buffers again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::worker::{FromWorker, Launch, PIECE, Printed, ROLE, ToWorker};
-use onrush_wire::{Class, Diagnostic, Generation, stream};
+use onrush_wire::{Class, Diagnostic, Generation, paths, stream};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::buffer::AnyBuffer;
@@ -20,7 +21,18 @@ use super::launch::{Given, Program};
 use crate::host;
 use crate::session::start::program;
 
+/// Where CUDA kernels run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// On the GPU, or on the emulated device if there is none.
+    Device,
+    /// On the emulated device, which checks each access. Its results always come to the host: the other worker may have a GPU, which
+    /// cannot map its memory.
+    Checked,
+}
+
 pub struct Worker {
+    target: Target,
     child: Child,
     socket: UnixStream,
     memory: File,
@@ -34,35 +46,56 @@ pub struct Worker {
     buffers: HashMap<u64, u64>,
 }
 
-static WORKER: Mutex<Option<Worker>> = Mutex::new(None);
-/// Buffers that were dropped since the last message to the worker.
-static FREED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+struct Slot {
+    worker: Mutex<Option<Worker>>,
+    /// Buffers that were dropped since the last message to the worker; `None` before the first worker.
+    freed: Mutex<Option<Vec<u64>>>,
+}
+
+impl Slot {
+    const fn new() -> Slot {
+        Slot { worker: Mutex::new(None), freed: Mutex::new(None) }
+    }
+}
+
+/// With the lock of `CHECKED`, the lock of `DEVICE` may be taken: contents that only the device has come from there. Not the reverse.
+static DEVICE: Slot = Slot::new();
+static CHECKED: Slot = Slot::new();
+
+fn slot(target: Target) -> &'static Slot {
+    match target {
+        Target::Device => &DEVICE,
+        Target::Checked => &CHECKED,
+    }
+}
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 pub fn freed(number: u64) {
-    lock(&FREED).push(number);
+    for slot in [&DEVICE, &CHECKED] {
+        lock(&slot.freed).iter_mut().for_each(|freed| freed.push(number));
+    }
 }
 
 /// The error, and the output of the kernels up to it.
 type Failure = (Diagnostic, Printed);
 
-/// Runs a closure with the worker, which is started if there is none.
-pub fn with<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Diagnostic> {
-    with_printed(work).map_err(|(diagnostic, _)| diagnostic)
+/// Runs a closure with a worker, which is started if there is none.
+pub fn with<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Diagnostic> {
+    with_printed(target, work).map_err(|(diagnostic, _)| diagnostic)
 }
 
-fn with_printed<T>(work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Failure> {
-    let mut guard = lock(&WORKER);
+fn with_printed<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Failure> {
+    let mut guard = lock(&slot(target).worker);
     let owner = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
     if guard.as_mut().is_some_and(|worker| worker.owner != owner || worker.has_ended()) {
         *guard = None;
     }
     let worker = match &mut *guard {
         Some(worker) => worker,
-        empty => empty.insert(Worker::start(owner).map_err(|diagnostic| (diagnostic, Printed::default()))?),
+        empty => empty.insert(Worker::start(target, owner).map_err(|diagnostic| (diagnostic, Printed::default()))?),
     };
     let outcome = work(worker);
     if worker.device.is_empty() {
@@ -77,7 +110,7 @@ pub fn launch(
     launch: &Launch,
     arguments: &mut [(&'static str, Given<'_>)],
 ) -> (Result<(u64, String), Diagnostic>, Printed) {
-    let outcome = with_printed(|worker| {
+    let outcome = with_printed(program.target, |worker| {
         worker.load(program)?;
         worker.forget_freed()?;
         for (_, given) in arguments.iter() {
@@ -94,7 +127,10 @@ pub fn launch(
                 worker.buffers.remove(&buffer.number());
             }
         }
-        let lent = launched.lent.iter().copied().zip(descriptors).collect();
+        let lent = match worker.target {
+            Target::Device => launched.lent.iter().copied().zip(descriptors).collect(),
+            Target::Checked => HashMap::new(),
+        };
         let brought = worker.bring(arguments, lent);
         let device = match worker.emulated {
             true => format!("{}, each access checked", worker.device),
@@ -119,9 +155,9 @@ fn no_worker(what: impl std::fmt::Display) -> Diagnostic {
     .help("`onrush doctor` says what is wrong with the installation")
 }
 
-/// The device of the worker: its name, and whether it is emulated. `None` if no worker can be started.
+/// The device of `%%cuda` cells: its name, and whether it is emulated. `None` if no worker can be started.
 pub(crate) fn device() -> Option<(String, bool)> {
-    with(|worker| Ok((worker.device.clone(), worker.emulated))).ok()
+    with(Target::Device, |worker| Ok((worker.device.clone(), worker.emulated))).ok()
 }
 
 /// Sends a buffer's contents before a kernel needs them, and returns whether the worker has them.
@@ -131,13 +167,13 @@ pub fn has(buffer: &dyn AnyBuffer) -> bool {
         worker.forget_freed()?;
         worker.send(buffer)
     };
-    with(give).is_ok()
+    with(Target::Device, give).is_ok()
 }
 
 /// Fills memory with the contents of a buffer from this byte on, if only the device has the newest contents.
 pub fn fetch(buffer: &dyn AnyBuffer, offset: u64, bytes: &mut [u8]) -> Result<(), Diagnostic> {
     let mut attempt = || {
-        with(|worker| {
+        with(Target::Device, |worker| {
             worker.send(buffer)?;
             let mut offset = offset;
             for piece in bytes.chunks_mut(PIECE) {
@@ -160,7 +196,7 @@ fn pieces(buffer: &dyn AnyBuffer) -> impl Iterator<Item = (usize, usize)> + use<
 }
 
 impl Worker {
-    fn start(owner: (u32, Generation)) -> Result<Self, Diagnostic> {
+    fn start(target: Target, owner: (u32, Generation)) -> Result<Self, Diagnostic> {
         let (program, _) = program().filter(|(path, _)| path.ends_with("onrush-session")).ok_or_else(|| {
             no_worker("`onrush-session` was not found")
                 .help("put the folder with `onrush` and `onrush-session` on PATH")
@@ -170,13 +206,16 @@ impl Worker {
         let shared = memory.try_clone().map_err(no_worker)?;
         let mut command = Command::new(program);
         command.arg(ROLE).stdin(OwnedFd::from(other)).stdout(shared).stderr(Stdio::null());
+        if target == Target::Checked {
+            command.env(paths::ENGINE, "emulated");
+        }
         let child = command.spawn().map_err(no_worker)?;
         // The new worker does not have the buffers that were dropped before.
-        lock(&FREED).clear();
+        *lock(&slot(target).freed) = Some(Vec::new());
         host::keep_to_runner(socket.as_raw_fd());
         let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
         let device = "?".to_string();
-        let mut worker = Worker { child, socket, memory, device, emulated: false, owner, loaded, buffers };
+        let mut worker = Worker { target, child, socket, memory, device, emulated: false, owner, loaded, buffers };
         match worker.ask(&ToWorker::Hello, None, None) {
             Ok((FromWorker::Ready { device, emulated }, _)) => {
                 (worker.device, worker.emulated) = (device, emulated);
@@ -203,7 +242,7 @@ impl Worker {
     }
 
     fn forget_freed(&mut self) -> Result<(), Failure> {
-        let mut buffers = std::mem::take(&mut *lock(&FREED));
+        let mut buffers = lock(&slot(self.target).freed).as_mut().map(std::mem::take).unwrap_or_default();
         buffers.retain(|number| self.buffers.remove(number).is_some());
         if buffers.is_empty() {
             return Ok(());
@@ -219,7 +258,8 @@ impl Worker {
         }
         let element = u64::from(buffer.element());
         let bytes = buffer.length() * element;
-        if let Some(memory) = buffer.lent() {
+        // The checked device may be another one than that of the memory.
+        if let Some(memory) = buffer.lent().filter(|_| self.target == Target::Device) {
             self.done(&ToWorker::Import { buffer: number, bytes }, Some(memory))?;
             self.buffers.insert(number, stamp);
             return Ok(());

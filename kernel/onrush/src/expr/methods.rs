@@ -67,6 +67,14 @@ methods! { Expr, |this| this, "":
     cov(other);
     /// The group's values as a list.
     implode();
+    /// Skewness (Fisher-Pearson, biased as in Polars and SciPy). Option in `x!`: `bias = false`.
+    skew();
+    /// Kurtosis (Fisher: 0 for a normal distribution; biased). Options in `x!`: `fisher = false`, `bias = false`.
+    kurtosis();
+    /// Number of the row with the greatest value, from 0 in each group.
+    arg_max();
+    /// Number of the row with the smallest value, from 0 in each group.
+    arg_min();
 
     /// Whether the value is null.
     is_null();
@@ -88,6 +96,15 @@ methods! { Expr, |this| this, "":
     backward_fill();
     /// Bins numbers into intervals between `breaks` (an array of numbers); gives the name of the interval.
     cut(breaks);
+    /// Bins numbers into intervals between quantiles: so many intervals, or a list of shares such as `[0.25, 0.75]`. Raises if two
+    /// quantiles are equal. Options in `x!`: `labels = [..]`, `left_closed = true`, `allow_duplicates = true`.
+    qcut(quantiles);
+    /// Other values for some values, by a `HashMap`, or by pairs `[("a", "b")]`; the rest stays. The type stays, too.
+    replace(map);
+    /// Other values for all values, which may have another type. Raises for a value that is not in the map. Option in `x!`: `default = value`.
+    replace_strict(map);
+    /// A field of a struct; in `x!` also `user.name`.
+    field(name);
 
     /// Absolute value.
     abs();
@@ -152,6 +169,29 @@ methods! { Expr, |this| this, "":
     rolling_std(window_size);
     /// Median of the last `window_size` rows.
     rolling_median(window_size);
+    /// Quantile `q` (0 to 1) of the last `window_size` rows. Option in `x!`: `interpolation = "linear"`.
+    rolling_quantile(q, window_size);
+    /// Correlation with another column over the last `window_size` rows.
+    rolling_corr(other, window_size);
+    /// Covariance with another column over the last `window_size` rows.
+    rolling_cov(other, window_size);
+    /// Mean of the rows whose `by` (a time) is at most `window_size` (such as `"2h"`) before this row's.
+    rolling_mean_by(by, window_size);
+    /// Sum of the rows whose `by` (a time) is at most `window_size` before this row's.
+    rolling_sum_by(by, window_size);
+    /// Minimum of the rows whose `by` (a time) is at most `window_size` before this row's.
+    rolling_min_by(by, window_size);
+    /// Maximum of the rows whose `by` (a time) is at most `window_size` before this row's.
+    rolling_max_by(by, window_size);
+    /// Standard deviation of the rows whose `by` (a time) is at most `window_size` before this row's.
+    rolling_std_by(by, window_size);
+    /// Median of the rows whose `by` (a time) is at most `window_size` before this row's.
+    rolling_median_by(by, window_size);
+    /// Linear interpolation of nulls between two values.
+    interpolate();
+    /// Exponentially weighted mean with the weight `alpha` of the newest value. In `x!` also `span = 10`, `com = 2`, `half_life = 5`;
+    /// options: `adjust = false`, `min_samples = 3`, `ignore_nulls = true`.
+    ewm_mean(alpha);
     /// Whether no other row has this value.
     is_unique();
     /// Whether another row has this value too.
@@ -213,6 +253,8 @@ methods! { ExprStr, |this| this.0, "str.":
     to_date(format);
     /// A timestamp, by a format such as `"%Y-%m-%d %H:%M"`.
     to_datetime(format);
+    /// The value at a path such as `"$.user.tags[0]"` in a string of JSON, as a string; null without one.
+    json_path(path);
     /// An integer parsed from the string.
     to_integer();
     /// The strings of a group joined by `delimiter` into one.
@@ -254,6 +296,11 @@ methods! { ExprDt, |this| this.0, "dt.":
     strftime(format);
     /// The time since 1970 as an integer: `unit` is `"s"`, `"ms"`, `"us"` or `"ns"`.
     epoch(unit);
+    /// The same moment in another time zone.
+    convert_time_zone(time_zone);
+    /// The same wall clock in a time zone. Raises for a time that occurs twice or never. Options in `x!`: `ambiguous = "earliest"`,
+    /// `"latest"` or `"null"`, and `non_existent = "null"`.
+    replace_time_zone(time_zone);
     /// A duration in whole days.
     total_days();
     /// A duration in whole hours.
@@ -271,6 +318,36 @@ methods! { ExprList, |this| this.0, "list.":
     len();
     /// The element at `index`, from 0; a negative index counts from the end. Null beyond the ends.
     get(index);
+    /// The first element.
+    first();
+    /// The last element.
+    last();
+    /// Sum of the elements; nulls are left out.
+    sum();
+    /// Mean of the elements; nulls are left out.
+    mean();
+    /// Median of the elements; nulls are left out.
+    median();
+    /// Sample standard deviation of the elements.
+    std();
+    /// Smallest element.
+    min();
+    /// Largest element.
+    max();
+    /// Elements in ascending order, nulls first. Options in `x!`: `descending = true`, `nulls_last = true`.
+    sort();
+    /// Each element once, in the order of the first ones.
+    unique();
+    /// Number of different elements.
+    n_unique();
+    /// Elements in reverse order.
+    reverse();
+    /// The first `n` elements.
+    head(n);
+    /// The last `n` elements.
+    tail(n);
+    /// `length` elements from `offset`; a negative offset counts from the end.
+    slice(offset, length);
     /// Strings joined by `separator`.
     join(separator);
     /// Whether `item` is an element.

@@ -1,7 +1,7 @@
 //! Rust values as expressions, by reference.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
-use onrush_wire::{Arg, ExprKind, TimeUnit, Value};
+use onrush_wire::{Arg, Class, Diagnostic, ExprKind, TimeUnit, Value};
 
 use super::{Expr, Then};
 
@@ -192,5 +192,59 @@ sets!(BTreeSet);
 impl<T: ToExpr, S> ToExpr for std::collections::HashSet<T, S> {
     fn to_expr(&self) -> Expr {
         list(self.iter().map(|v| v.to_expr().0).collect())
+    }
+}
+
+/// The fields of maps and pairs that `replace` reads.
+const OLD: &str = "old";
+const NEW: &str = "new";
+
+/// Raises for an expression that is not a fixed value.
+fn constant(expr: Expr) -> Value {
+    match expr.0.into_parts() {
+        (ExprKind::Literal(value), _) => value,
+        (_, span) => {
+            let message = "a map holds fixed values, and this is an expression over columns";
+            let error = Diagnostic::error(Class::Plan, "argument", message).help("write `if` or `match` in x!");
+            crate::raise::raise(match span {
+                Some(span) => error.at(span, ""),
+                None => error,
+            })
+        }
+    }
+}
+
+/// A map as two lists, in the order of the keys as strings, so that equal maps are equal expressions.
+fn map<'a, K: ToExpr + 'a, V: ToExpr + 'a>(entries: impl Iterator<Item = (&'a K, &'a V)>) -> Expr {
+    let pair = |(old, new): (&K, &V)| (constant(old.to_expr()), constant(new.to_expr()));
+    let mut pairs: Vec<(Value, Value)> = entries.map(pair).collect();
+    pairs.sort_by_cached_key(|(old, _)| format!("{old:?}"));
+    let (old, new) = pairs.into_iter().unzip();
+    literal(Value::Struct(vec![(OLD.to_string(), Value::List(old)), (NEW.to_string(), Value::List(new))]))
+}
+
+/// For `replace` and `replace_strict`: fixed values and what they become.
+impl<K: ToExpr, V: ToExpr, S> ToExpr for std::collections::HashMap<K, V, S> {
+    fn to_expr(&self) -> Expr {
+        map(self.iter())
+    }
+}
+
+impl<K: ToExpr, V: ToExpr> ToExpr for std::collections::BTreeMap<K, V> {
+    fn to_expr(&self) -> Expr {
+        map(self.iter())
+    }
+}
+
+/// Pairs for `replace`, as a map.
+impl<K: ToExpr, V: ToExpr, const N: usize> ToExpr for [(K, V); N] {
+    fn to_expr(&self) -> Expr {
+        map(self.iter().map(|(old, new)| (old, new)))
+    }
+}
+
+impl<K: ToExpr, V: ToExpr> ToExpr for Vec<(K, V)> {
+    fn to_expr(&self) -> Expr {
+        map(self.iter().map(|(old, new)| (old, new)))
     }
 }

@@ -13,17 +13,19 @@ pub struct On {
     left: Vec<Expr>,
     right: Vec<Expr>,
     suffix: String,
+    /// Whether a key occurs at most once on the left, and on the right.
+    once: (bool, bool),
 }
 
 /// Matches columns of different names: `on("dest", "faa")`, `on(["a", "b"], ["c", "d"])`.
 pub fn on(left: impl IntoExprs, right: impl IntoExprs) -> On {
-    On { left: left.into_exprs(), right: right.into_exprs(), suffix: "_right".to_string() }
+    On { left: left.into_exprs(), right: right.into_exprs(), suffix: "_right".to_string(), once: (false, false) }
 }
 
 /// Matches columns of the same name in both frames: `using("carrier")`, `using(["origin", "time_hour"])`.
 pub fn using(columns: impl IntoExprs) -> On {
     let columns = columns.into_exprs();
-    On { left: columns.clone(), right: columns, suffix: "_right".to_string() }
+    On { left: columns.clone(), right: columns, suffix: "_right".to_string(), once: (false, false) }
 }
 
 impl On {
@@ -31,6 +33,24 @@ impl On {
     #[must_use]
     pub fn suffix(mut self, suffix: impl Into<String>) -> Self {
         self.suffix = suffix.into();
+        self
+    }
+
+    /// Checks the keys when the join is made: `"1:1"`, `"1:m"` (each key once on the left), `"m:1"` (once on the right) or `"m:m"`.
+    /// Raises an error that names a key that occurs more than once. Runs the plans of the sides that it checks.
+    #[must_use]
+    #[track_caller]
+    pub fn validate(mut self, relation: &str) -> Self {
+        self.once = match relation {
+            "1:1" | "one_to_one" => (true, true),
+            "1:m" | "one_to_many" => (true, false),
+            "m:1" | "many_to_one" => (false, true),
+            "m:m" | "many_to_many" => (false, false),
+            other => {
+                let message = format!("`{other}` is none of `1:1`, `1:m`, `m:1`, `m:m`");
+                raise(Diagnostic::error(Class::Plan, "argument", message).at(here("validate"), ""))
+            }
+        };
         self
     }
 }
@@ -229,6 +249,14 @@ impl Frame {
                 .at(at, "")
                 .help("name as many on both sides: on([\"a\", \"b\"], [\"c\", \"d\"])"),
             );
+        }
+        let sides = [(on.once.0, self, &on.left, "left"), (on.once.1, right, &on.right, "right")];
+        for (_, frame, keys, side) in sides.into_iter().filter(|(once, ..)| *once) {
+            if let Some((key, count)) = frame.repeated_key(keys, &at) {
+                let message = format!("the key {key} occurs {count} times in the {side} frame, and once is allowed");
+                let help = "remove the others with `unique_by`, or allow them: `validate(\"m:m\")`";
+                raise(Diagnostic::error(Class::Data, "repeated-key", message).at(at, "").help(help));
+            }
         }
         let op = Op::Join {
             left: self.id(),

@@ -1,7 +1,7 @@
 //! Less common steps: sampling, nulls, duplicates, counts, and reshaping.
 
 use arrow::array::{Array, RecordBatch};
-use onrush_wire::plan::{ConcatHow, Keep, Op};
+use onrush_wire::plan::{ConcatHow, Keep, Op, SampleSize};
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
 use super::{Frame, IntoFrames, IntoPairs, IntoSampleSize};
@@ -11,7 +11,8 @@ use crate::raise::{here, raise};
 
 impl Frame {
     /// A random sample without replacement, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them. One
-    /// line of a cell takes equal rows every time; [`Frame::sample_seed`] takes others.
+    /// line of a cell takes equal rows every time; [`Frame::sample_seed`] takes others, and [`Frame::shuffle`] changes the order.
+    /// Raises for more rows than there are. [`GroupBy::sample`](super::GroupBy::sample) takes rows of each group.
     #[track_caller]
     pub fn sample(&self, amount: impl IntoSampleSize) -> Frame {
         let at = here("sample");
@@ -39,6 +40,14 @@ impl Frame {
         with_replacement: bool,
         at: Span,
     ) -> Frame {
+        if let (Ok(SampleSize::Rows(wanted)), false) = (&amount, with_replacement) {
+            let rows = self.count_rows(at.clone());
+            if *wanted > rows as u64 {
+                let message = format!("a sample of {wanted} rows is larger than the frame, which has {rows}");
+                let help = "take at most as many, or draw with `sample_with_replacement`; `shuffle` gives all of them";
+                raise(Diagnostic::error(Class::Plan, "sample-size", message).at(at, "").help(help));
+            }
+        }
         match amount {
             Ok(amount) => Frame::step(Op::Sample { input: self.id(), amount, seed, with_replacement }, at),
             Err(message) => raise(Diagnostic::error(Class::Plan, "sample-size", message).at(at, "")),
@@ -120,13 +129,19 @@ impl Frame {
         Frame::step(Op::Select { input: self.id(), exprs: self.columns().into_iter().map(count).collect() }, at)
     }
 
-    /// A column for each value of `on`: rows are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`,
-    /// `min`, `max`, `len`, `first`, `last`, `median`).
+    /// A column for each value of `on`, or for each combination of values of several columns (named `{"x","y"}`, as in Polars): rows
+    /// are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`, `min`, `max`, `len`, `first`, `last`, `median`).
     #[track_caller]
-    pub fn pivot(&self, on: &str, index: impl IntoColumns, values: impl IntoColumns, aggregate: &str) -> Frame {
+    pub fn pivot(
+        &self,
+        on: impl IntoColumns,
+        index: impl IntoColumns,
+        values: impl IntoColumns,
+        aggregate: &str,
+    ) -> Frame {
         let op = Op::Pivot {
             input: self.id(),
-            on: on.to_string(),
+            on: on.into_columns(),
             index: index.into_columns(),
             values: values.into_columns(),
             aggregate: aggregate.to_string(),

@@ -39,14 +39,14 @@ impl Graph {
     }
 
     /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
-    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges stays one.
+    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges stays in the graph.
     #[track_caller]
     pub fn filter_nodes(&self, condition: impl IntoExprs) -> Graph {
         self.induced_subgraph(&self.nodes().filter(condition).select(self.id_names("node")))
     }
 
     /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`, with the ids in
-    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`. Ids that are no nodes of this graph are left out.
+    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`. Ids that are not in the graph are ignored.
     #[track_caller]
     pub fn subgraph(&self, nodes: impl NodeSet) -> Graph {
         let ids = self.id_names("node");

@@ -65,16 +65,16 @@ impl Graph {
     #[must_use = "a view is shown at the end of a cell, or by `show(&view)`"]
     pub fn view(&self) -> GraphView {
         let plot = self.plot();
-        GraphView { plot: GraphPlot { at: here("view"), ..plot }, id: new_id() }
+        GraphView { plot: GraphPlot { at: here("view"), ..plot }, id: new_id("graph") }
     }
 }
 
 /// A unique id, also after a snapshot has taken over, whose counter goes back.
-fn new_id() -> String {
+pub(crate) fn new_id(kind: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("graph-{:x}-{:x}-{count:x}", std::process::id(), now.as_nanos())
+    format!("{kind}-{:x}-{:x}-{count:x}", std::process::id(), now.as_nanos())
 }
 
 fn layout(algorithm: &str) -> Positions {
@@ -91,7 +91,7 @@ impl GraphPlot {
     /// The same picture, in which nodes can be selected.
     #[must_use = "a view is shown at the end of a cell, or by `show(&view)`"]
     pub fn view(self) -> GraphView {
-        GraphView { plot: self, id: new_id() }
+        GraphView { plot: self, id: new_id("graph") }
     }
 
     /// Also puts a PNG into the notebook, for viewers that show no SVG.

@@ -106,7 +106,7 @@ pub fn display(display: Display) {
                 println!("{}", row.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join("\t"));
             }
         }
-        Content::Plot(_) => println!("[plot]"),
+        Content::Plot(_) | Content::Raster { .. } => println!("[plot]"),
         Content::Graph(plot) | Content::GraphView { plot, .. } => {
             println!("[graph of {} nodes and {} edges]", plot.nodes, plot.edges);
         }

@@ -113,7 +113,7 @@ impl Folds for i32 {
 macro_rules! splitters {
     ($(
         $(#[$doc:meta])*
-        $name:ident { $($field:ident: $t:ty = $default:expr),* };
+        $name:ident { $($(#[$about:meta])* $field:ident: $t:ty = $default:expr),* };
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug)]
@@ -135,7 +135,7 @@ macro_rules! splitters {
 
         impl $name {
             $(
-                #[doc = concat!("Sets `", stringify!($field), "`.")]
+                $(#[$about])*
                 pub fn $field(mut self, value: $t) -> Self {
                     self.$field = value;
                     self
@@ -147,15 +147,46 @@ macro_rules! splitters {
 
 splitters! {
     /// Consecutive folds, or shuffled ones.
-    KFold { n_splits: usize = 5, shuffle: bool = false, random_state: u32 = 0 };
+    KFold {
+        /// Number of folds.
+        n_splits: usize = 5,
+        /// Whether the rows are shuffled before they are divided.
+        shuffle: bool = false,
+        /// The seed of the shuffling. The folds are those of scikit-learn for the same seed.
+        random_state: u32 = 0
+    };
     /// Folds with the same shares of classes.
-    StratifiedKFold { n_splits: usize = 5, shuffle: bool = false, random_state: u32 = 0 };
+    StratifiedKFold {
+        /// Number of folds.
+        n_splits: usize = 5,
+        /// Whether the rows are shuffled before they are divided.
+        shuffle: bool = false,
+        /// The seed of the shuffling. The folds are those of scikit-learn for the same seed.
+        random_state: u32 = 0
+    };
     /// Folds in which the rows of a group stay together.
-    GroupKFold { n_splits: usize = 5 };
+    GroupKFold {
+        /// Number of folds.
+        n_splits: usize = 5
+    };
     /// Several times [`KFold`], each shuffled anew.
-    RepeatedKFold { n_splits: usize = 5, n_repeats: usize = 10, random_state: u32 = 0 };
+    RepeatedKFold {
+        /// Number of folds.
+        n_splits: usize = 5,
+        /// Number of repetitions.
+        n_repeats: usize = 10,
+        /// The seed of the shuffling. The folds are those of scikit-learn for the same seed.
+        random_state: u32 = 0
+    };
     /// Several times [`StratifiedKFold`], each shuffled anew.
-    RepeatedStratifiedKFold { n_splits: usize = 5, n_repeats: usize = 10, random_state: u32 = 0 };
+    RepeatedStratifiedKFold {
+        /// Number of folds.
+        n_splits: usize = 5,
+        /// Number of repetitions.
+        n_repeats: usize = 10,
+        /// The seed of the shuffling. The folds are those of scikit-learn for the same seed.
+        random_state: u32 = 0
+    };
 }
 
 macro_rules! counted {

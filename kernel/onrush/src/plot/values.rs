@@ -118,9 +118,9 @@ pub fn hist(values: impl IntoColumn) -> Plot {
     let at = here("hist");
     let (values, scale) = numbers(&values.to_array(), "values", &at);
     let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
-    let bins = counted(&values, None);
+    let bins = counted(&values, None, false);
     let mut plot = finished(Layer::Histogram { x: axis(scale), series: vec![bins] }, at);
-    plot.raw = Some(values);
+    plot.raw = Some((values, None));
     plot
 }
 
@@ -196,7 +196,7 @@ pub fn rename(layer: &mut Layer, name: &str) {
         Layer::Xy { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
         Layer::Histogram { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
         Layer::Points { name: own, .. } => *own = name.to_string(),
-        Layer::Box { .. } | Layer::HeatMap { .. } => {}
+        Layer::Box { .. } | Layer::HeatMap { .. } | Layer::Raster(_) => {}
     }
 }
 
@@ -252,20 +252,46 @@ fn numbers(array: &ArrayRef, what: &str, at: &Span) -> (Vec<f64>, AxisScale) {
 }
 
 /// Edges of bins that hold all values. If `bins` is `None`, the number of bins is chosen from the values.
-fn counted(values: &[f64], bins: Option<u32>) -> Bins {
-    let edges = statistics::edges(values, bins, values.iter().all(|v| v.fract() == 0.0));
+fn counted(values: &[f64], bins: Option<u32>, is_log: bool) -> Bins {
+    let edges = if is_log {
+        let mut survey = Survey::default();
+        let logarithms = || values.iter().filter(|v| **v > 0.0).map(|v| v.log10());
+        logarithms().for_each(|v| survey.add(v));
+        survey.sample = logarithms().collect();
+        statistics::log_edges(&survey, bins)
+    } else {
+        statistics::edges(values, bins, values.iter().all(|v| v.fract() == 0.0))
+    };
     let counts = statistics::counts(values.iter().copied(), &edges);
     Bins { name: String::new(), edges, counts }
 }
 
 /// Counts the values of [`hist`] again with other bins. Returns `false` if the plot is not a histogram of values.
 pub fn rebin(plot: &mut Plot, bins: u32) -> bool {
-    let (Some(values), Source::Values(layers)) = (&plot.raw, &mut plot.source) else { return false };
-    if let Some(Layer::Histogram { series, .. }) = layers.first_mut() {
-        let name = series.first().map_or(String::new(), |s| s.name.clone());
-        *series = vec![Bins { name, ..counted(values, Some(bins.max(1))) }];
+    let Some((values, wanted)) = &mut plot.raw else { return false };
+    *wanted = Some(bins.max(1));
+    let counted = counted(values, *wanted, false);
+    if let Source::Values(layers) = &mut plot.source {
+        recount(layers, counted);
     }
     true
+}
+
+/// Counts the values of [`hist`] in bins of equal width on a logarithmic axis.
+pub fn with_log_bins(plot: &mut onrush_wire::plot::Plot, raw: Option<&(Vec<f64>, Option<u32>)>) {
+    let Some((values, wanted)) = raw else { return };
+    recount(&mut plot.layers, counted(values, *wanted, true));
+    match values.iter().filter(|v| **v <= 0.0).count() {
+        0 => {}
+        count => plot.notes.push(format!("{count} not positive, left out of the logarithmic axis")),
+    }
+}
+
+fn recount(layers: &mut [Layer], bins: Bins) {
+    if let Some(Layer::Histogram { series, .. }) = layers.first_mut() {
+        let name = series.first().map_or(String::new(), |s| s.name.clone());
+        *series = vec![Bins { name, ..bins }];
+    }
 }
 
 #[cfg(test)]
@@ -290,10 +316,12 @@ mod tests {
     #[test]
     fn bins_cover_all_values() {
         // By hand: edges 0, 2.5, 5, 7.5, 10.
-        let bins = counted(&[0.0, 1.0, 2.5, 4.9, 5.0, 10.0, 10.0], Some(4));
+        let bins = counted(&[0.0, 1.0, 2.5, 4.9, 5.0, 10.0, 10.0], Some(4), false);
         assert_eq!(bins.edges, [0.0, 2.5, 5.0, 7.5, 10.0]);
         assert_eq!(bins.counts, [2, 2, 1, 2]);
-        assert_eq!(counted(&[3.0, 3.0], Some(5)).counts.iter().sum::<u64>(), 2);
-        assert_eq!(counted(&[], Some(5)).counts, [0]);
+        assert_eq!(counted(&[3.0, 3.0], Some(5), false).counts.iter().sum::<u64>(), 2);
+        assert_eq!(counted(&[], Some(5), false).counts, [0]);
+        // Three decades.
+        assert_eq!(counted(&[-1.0, 0.0, 1.0, 20.0, 300.0, 400.0, 1000.0], Some(3), true).counts, [1, 1, 3]);
     }
 }

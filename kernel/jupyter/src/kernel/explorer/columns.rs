@@ -5,15 +5,16 @@ use onrush_wire::schema::Field;
 use onrush_wire::{Diagnostic, Value as Cell};
 use serde_json::{Value, json};
 
+use super::super::answer::invalid;
+use super::CODE;
 use super::contract::{ColumnFilter, SearchSchema};
-use super::wrong;
 
 /// Kinds of column filters.
 pub const FILTERS: [&str; 2] = ["text_search", "match_data_types"];
 
 /// The columns that all filters leave, in the frame's order.
 pub fn left(columns: &[Field], filters: &[ColumnFilter]) -> Result<Vec<usize>, Diagnostic> {
-    let tests = filters.iter().map(test).collect::<Result<Vec<_>, String>>().map_err(wrong)?;
+    let tests = filters.iter().map(test).collect::<Result<Vec<_>, String>>().map_err(|why| invalid(CODE, why))?;
     Ok((0..columns.len()).filter(|index| tests.iter().all(|test| test(*index, &columns[*index]))).collect())
 }
 

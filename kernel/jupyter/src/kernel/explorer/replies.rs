@@ -9,12 +9,13 @@ use onrush_wire::schema::Field;
 use onrush_wire::{DataType, Diagnostic, Value as Cell};
 use serde_json::{Map, Value, json};
 
+use super::super::answer::{CommAnswer, invalid, superseded};
 use super::columns;
 use super::contract::{
     ArraySelection, ColumnProfiles, DataValues, ExportFile, ExportSelection, GetValue, Indices, ProfileRequest,
     RowLabels,
 };
-use super::{CommAnswer, State, Table, superseded, wrong};
+use super::{CODE, State, Table};
 
 /// Characters of a cell, if the front end names no number.
 const CELL: usize = 200;
@@ -96,7 +97,7 @@ pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
         let end = extents.map(|(first, count)| first + count).max().unwrap_or(0);
         let wide = end - first > PAGE;
         if wide {
-            return answer.give(Err(wrong(format!("a page has {PAGE} rows at most"))));
+            return answer.give(Err(invalid(CODE, format!("a page has {PAGE} rows at most"))));
         }
         let columns = asked.columns.iter().map(|column| column.column_index as u32).collect();
         let what = Explore::Rows { offset: first, count: (end - first) as u32, columns };
@@ -128,7 +129,7 @@ pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: CommAnswer) {
     lane.pages.push(move |asker| {
         let (first, count) = asked.selection.extent();
         let Some(rows) = asked.selection.positions(PAGE).filter(|_| count <= PAGE) else {
-            return answer.give(Err(wrong(format!("a page has {PAGE} rows at most"))));
+            return answer.give(Err(invalid(CODE, format!("a page has {PAGE} rows at most"))));
         };
         let what = Explore::Rows { offset: first, count: count as u32, columns: Vec::new() };
         answer.give(asker.ask(&table.view(), what).and_then(|explored| {
@@ -361,7 +362,7 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
     let lane = Arc::clone(&table);
     let (rows, columns) = match selected(&table, &asked) {
         Ok(selection) => selection,
-        Err(why) => return answer.give(Err(wrong(why))),
+        Err(why) => return answer.give(Err(invalid(CODE, why))),
     };
     lane.work.push(move |asker| {
         let view = table.view();
@@ -517,8 +518,10 @@ fn line(out: &mut String, cells: impl Iterator<Item = String>, separator: char) 
 pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answer: CommAnswer) {
     let (extension, format) = match asked.format.as_str() {
         "csv" => ("csv", SinkFormat::Csv { separator: ',', header: true, null: String::new() }),
-        "parquet" => ("parquet", SinkFormat::Parquet { compression: "zstd".to_string() }),
-        other => return answer.give(Err(wrong(format!("the format `{other}` is not known: csv and parquet are")))),
+        "parquet" => ("parquet", SinkFormat::Parquet { compression: "zstd".to_string(), row_group_rows: None }),
+        other => {
+            return answer.give(Err(invalid(CODE, format!("the format `{other}` is not known: csv and parquet are"))));
+        }
     };
     let stem: String = asked.name.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).take(80).collect();
     let stem = if stem.trim().is_empty() { "table".to_string() } else { stem.trim().to_string() };
@@ -542,7 +545,7 @@ fn free(folder: &Path, stem: &str, extension: &str) -> String {
 }
 
 fn no_rows() -> Diagnostic {
-    wrong("the session gave no rows".to_string())
+    invalid(CODE, "the session gave no rows")
 }
 
 #[cfg(test)]
