@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan, ModelAnswer};
-use onrush_explore::{Explorer, Pictures};
+use onrush_explore::{Explorer, Pictures, Rasters};
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
 use onrush_wire::learn::{ModelId, ModelInfo};
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::visual::{Section, SectionKind};
+use onrush_wire::visual::{Section, SectionKind, VisualSpec};
 use onrush_wire::{Class, DataType, Diagnostic, FrameId, ObjectId, Value, limits, paths};
 use parking_lot::Mutex;
 use rustix::process::Signal;
@@ -44,6 +44,7 @@ struct Process {
     engine: Arc<Engine>,
     explorer: Explorer,
     pictures: Pictures,
+    rasters: Rasters,
     out: Mutex<Out>,
     threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
@@ -103,6 +104,8 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let broken = |e: &dyn std::fmt::Display| {
         Diagnostic::error(Class::Internal, "engine-socket", format!("the engine's socket failed: {e}"))
     };
+    // The program of this process has the role of a driver process, too.
+    onrush_databases::set_program("/proc/self/exe".into());
     let (mut sender, mut receiver) = split(stream).map_err(|e| broken(&e))?;
     sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
     let out = Mutex::new(Out { sender, told: None });
@@ -110,7 +113,8 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let explorer = Explorer::new(Arc::clone(&engine));
     let (threads, running) = (Threads::new(CALLS_STACK), Mutex::default());
     let pictures = Pictures::default();
-    let process = Arc::new(Process { engine, explorer, pictures, out, threads, running });
+    let rasters = Rasters::default();
+    let process = Arc::new(Process { engine, explorer, pictures, rasters, out, threads, running });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
@@ -217,8 +221,10 @@ impl Process {
         let mut out = self.out.lock();
         self.hold(&mut out, device);
         let out = &mut out.sender;
-        let sent =
-            out.send(&FromEngine::Answer { call, reply: Box::new(reply) }, descriptor.as_ref().map(|d| d.as_fd()));
+        let spent: Vec<(String, u64)> =
+            self.engine.spent().named().map(|(phase, time)| (phase.to_string(), time.as_micros() as u64)).collect();
+        let answer = |reply, spent| FromEngine::Answer { call, reply: Box::new(reply), spent };
+        let sent = out.send(&answer(reply, spent.clone()), descriptor.as_ref().map(|d| d.as_fd()));
         if let Err(CodecError::TooLong(bytes)) = sent {
             let error = Diagnostic::error(
                 Class::Resources,
@@ -226,7 +232,7 @@ impl Process {
                 format!("the answer has {bytes} bytes, too many for a message"),
             );
             let reply = Reply::Failed(error.help("ask for fewer rows or shorter strings"));
-            let _ = out.send(&FromEngine::Answer { call, reply: Box::new(reply) }, None);
+            let _ = out.send(&answer(reply, spent), None);
         }
     }
 
@@ -367,7 +373,10 @@ impl Process {
             Ask::GraphPlot(request) => Reply::GraphPlot(self.pictures.plot(engine, &request, task)?),
             Ask::GraphCard(request) => Reply::GraphCard(onrush_explore::graph_card(engine, &request, task)?),
             Ask::Visual { what, ask } => {
-                let (head, parts) = self.pictures.answer(engine, &what, &ask, task)?;
+                let (head, parts) = match &what {
+                    VisualSpec::Graph(request) => self.pictures.answer(engine, request, &ask, task)?,
+                    VisualSpec::Raster(request) => (self.rasters.answer(engine, request, &ask, task)?, Vec::new()),
+                };
                 let parts: Vec<_> =
                     parts.iter().map(|(name, bytes)| (*name, SectionKind::U32, bytes.as_slice())).collect();
                 let (sections, memory) = Section::lay_out(&parts);

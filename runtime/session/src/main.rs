@@ -1,5 +1,6 @@
 //! `onrush-session`: the session's executable. `serve` is the supervisor (in the background unless `--foreground`),
 //! `engine` the child process that it starts for itself, `worker` what a cell process starts for the kernels of `%%cuda` cells,
+//! `driver` what the engine starts for a query of a database,
 //! `probe` says which devices there are.
 
 use std::os::fd::AsFd;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     match arguments.peek().map(String::as_str) {
         Some("engine") => return engine_role(),
         Some(onrush_wire::worker::ROLE) => return worker_role(),
+        Some(onrush_databases::ROLE) => return onrush_databases::serve(),
         // For `onrush doctor`, which links no CUDA.
         Some("probe") => {
             onrush_gpu::probe().iter().for_each(|line| println!("{line}"));

@@ -118,18 +118,15 @@ pub enum Ask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FromEngine {
     /// First message.
-    Ready {
-        engine: String,
-    },
+    Ready { engine: String },
     Answer {
         call: u64,
         reply: Box<Reply>,
+        /// Where the engine's time went since it began: phases, in microseconds.
+        spent: Vec<(String, u64)>,
     },
     /// The files of a frame that was just read: comes before the answer.
-    Read {
-        id: FrameId,
-        files: Vec<FileMark>,
-    },
+    Read { id: FrameId, files: Vec<FileMark> },
     /// A few times a second for every call under way.
     Progress(Vec<CallProgress>),
     /// What the engine holds: comes before the answer to what changed it.

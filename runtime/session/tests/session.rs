@@ -3,6 +3,7 @@
 mod session {
     pub mod adverse;
     pub mod beside;
+    pub mod databases;
     pub mod requests;
     pub mod support;
 }

@@ -68,6 +68,7 @@ struct Shared {
     reason: Mutex<String>,
     resident: AtomicU64,
     device: Mutex<Option<u64>>,
+    spent: Mutex<Vec<(String, u64)>>,
     held: Mutex<HashMap<ObjectId, Held>>,
     /// The files of frames whose answers have not been looked at yet.
     read: Mutex<HashMap<FrameId, Vec<FileMark>>>,
@@ -113,6 +114,7 @@ impl Link {
             reason: Mutex::default(),
             resident: AtomicU64::new(0),
             device: Mutex::default(),
+            spent: Mutex::default(),
             held: Mutex::default(),
             read: Mutex::default(),
             engine: OnceLock::new(),
@@ -164,6 +166,11 @@ impl Link {
 
     pub fn device_bytes(&self) -> Option<u64> {
         if self.is_dead() { None } else { *self.shared.device.lock() }
+    }
+
+    /// Where the engine's time went since it began: phases, in microseconds.
+    pub fn spent(&self) -> Vec<(String, u64)> {
+        if self.is_dead() { Vec::new() } else { self.shared.spent.lock().clone() }
     }
 
     /// The objects whose data the engine holds.
@@ -316,7 +323,8 @@ impl Shared {
         loop {
             match receiver.receive::<FromEngine>() {
                 Ok((FromEngine::Ready { engine }, _)) => _ = self.engine.set(engine),
-                Ok((FromEngine::Answer { call, reply }, descriptor)) => {
+                Ok((FromEngine::Answer { call, reply, spent }, descriptor)) => {
+                    *self.spent.lock() = spent;
                     // A caller that gave up is gone from the map; its answer's memory is freed here.
                     if let Some(answer) = self.waiting.lock().remove(&call) {
                         let _ = answer.send((*reply, descriptor));

@@ -78,7 +78,7 @@ impl Supervisor {
         Ok((Reply::Done, None))
     }
 
-    /// A request about a graph: its title, its frame of edges, all frames that it needs, and what is asked of the engine.
+    /// A request about a graph or a live picture: its title, its first frame, all objects that it needs, and what is asked of the engine.
     fn graph_ask(&self, request: Request) -> Result<(String, FrameId, Vec<ObjectId>, Ask), Diagnostic> {
         Ok(match request {
             Request::WriteGraph(mut request) => {
@@ -94,8 +94,15 @@ impl Supervisor {
                 ("show".to_string(), frame, needed, Ask::GraphCard(request))
             }
             Request::Visual { mut what, ask } => {
-                let VisualSpec::Graph(request) = &mut what;
-                let (frame, needed) = self.targets(request.edges, request.frames_mut())?;
+                let (first, models) = match &what {
+                    VisualSpec::Graph(request) => (request.edges, Vec::new()),
+                    VisualSpec::Raster(request) => {
+                        chains::check(request.exprs(), None)?;
+                        (request.frame, models_in(request.exprs(), &self.state.lock())?)
+                    }
+                };
+                let (frame, mut needed) = self.targets(first, what.frames_mut())?;
+                needed.extend(models);
                 ("plot".to_string(), frame, needed, Ask::Visual { what, ask })
             }
             _ => {
@@ -159,7 +166,7 @@ impl Supervisor {
                 work("explain", frame, true, Ask::Explain { frame: target(frame), analyze })
             }
             Request::Write { frame, sink } => {
-                let title = format!("write {}", file_name(&sink.path));
+                let title = format!("write {}", file_name(&sink.name()));
                 work(&title, frame, false, Ask::Write { frame: target(frame), sink })
             }
             Request::Plot(mut plot) => {
@@ -183,7 +190,7 @@ impl Supervisor {
                 let frame = view.frame;
                 view.frame = target(frame);
                 let (title, pure) = match &what {
-                    Explore::Write { sink, .. } => (format!("write {}", file_name(&sink.path)), false),
+                    Explore::Write { sink, .. } => (format!("write {}", file_name(&sink.name())), false),
                     _ => ("explore".to_string(), true),
                 };
                 work_with(&title, frame, models, pure, Ask::Explore { view, what })
@@ -277,7 +284,8 @@ impl Supervisor {
             let device = alive.and_then(|l| l.device_bytes());
             (alive.map(|l| l.pid), slot.starts, alive.map_or(0, |l| l.resident_bytes()), device, engine)
         };
-        let held = self.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
+        let link = self.slot.lock().link.as_ref().map(|link| (link.held(), link.spent()));
+        let (held, spent) = link.unwrap_or_default();
         let state = self.state.lock();
         let mut notebooks: Vec<NotebookUse> = state
             .notebooks
@@ -307,6 +315,7 @@ impl Supervisor {
             resident_bytes,
             device_bytes,
             memory_limit: onrush_wire::limits::session_memory(),
+            spent,
             uptime_ms: self.started.elapsed().as_millis() as u64,
         }
     }
@@ -668,7 +677,7 @@ fn file_name(path: &str) -> &str {
 /// A few words for progress: the last steps of the plan.
 fn titled(input: Option<String>, op: &Op) -> String {
     let step = match op {
-        Op::Read(source) => format!("read {}", file_name(&source.path)),
+        Op::Read(source) => format!("read {}", file_name(&source.name())),
         Op::FromArrow { .. } => "values".to_string(),
         Op::Sql { .. } => return "sql".to_string(),
         other => other.name().to_string(),

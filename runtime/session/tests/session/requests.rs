@@ -41,7 +41,7 @@ fn a_file_is_read_filtered_shown_and_collected() {
     let sink = Sink {
         path: "out.parquet".to_string(),
         folder: session.dir.path().to_str().unwrap().to_string(),
-        format: SinkFormat::Parquet { compression: "zstd".to_string() },
+        format: SinkFormat::Parquet { compression: "zstd".to_string(), row_group_rows: None },
     };
     match cell.ask(Request::Write { frame: filtered, sink }) {
         Reply::Written { rows, path, .. } => assert!(rows == 2 && Path::new(&path).is_file()),
