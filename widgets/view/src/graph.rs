@@ -19,6 +19,7 @@ use onrush_wire::visual::{Drawing, GraphPlot, NodeColor};
 
 use crate::plot::{complete, raster::png, save_drawn};
 use crate::{Bundle, GRAPH};
+use raster::ShadedRaster;
 
 /// Largest PNG that is added to an SVG without a request.
 const PNG_LIMIT: usize = 100_000;
@@ -28,12 +29,12 @@ const SVG_LIMIT: usize = 300_000;
 /// The bundle of a picture. `view` is the id of the kernel process's selection.
 pub fn bundle(plot: &GraphPlot, view: Option<&str>) -> Bundle {
     let mut bundle = Bundle::new();
-    bundle.insert(GRAPH.into(), json::json(plot, view));
-    let made = noted(plot, None);
-    if let Ok(svg) = made {
-        let image = draw::image(plot);
-        let drawn = complete(&|note| noted(plot, note)).map_err(|e| e.message);
-        if let Ok(png) = drawn.and_then(|svg| png(&svg, 1.5, image.as_ref()))
+    let shaded = ShadedRaster::of(plot);
+    let shaded = shaded.as_ref();
+    bundle.insert(GRAPH.into(), json::json(plot, view, shaded));
+    if let Ok(svg) = noted(plot, shaded, None) {
+        let drawn = complete(&svg, &|note| noted(plot, shaded, note)).map_err(|e| e.message);
+        if let Ok(png) = drawn.and_then(|svg| png(&svg, 1.5))
             && (plot.style.png || png.len() <= PNG_LIMIT || svg.len() > SVG_LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
@@ -48,15 +49,17 @@ pub fn bundle(plot: &GraphPlot, view: Option<&str>) -> Bundle {
 
 /// Draws into a file; see [`crate::save_plot`].
 pub fn save(plot: &GraphPlot, path: &Path) -> Result<(), Diagnostic> {
-    save_drawn(path, &|note| noted(plot, note), draw::image(plot).as_ref())
+    let shaded = ShadedRaster::of(plot);
+    let shaded = shaded.as_ref();
+    save_drawn(path, &|note| noted(plot, shaded, note))
 }
 
 /// The picture as SVG, with one more note.
-fn noted(plot: &GraphPlot, note: Option<String>) -> Result<String, Diagnostic> {
+fn noted(plot: &GraphPlot, shaded: Option<&ShadedRaster>, note: Option<String>) -> Result<String, Diagnostic> {
     let notes: Vec<String> = plot.notes.iter().cloned().chain(note).collect();
     let label = alt(plot);
     let title = plot.style.title.clone().unwrap_or_else(|| label.lines().next().unwrap_or("graph").to_string());
-    draw::svg(plot, &notes, &title, &label)
+    draw::svg(plot, shaded, &notes, (&title, &label))
 }
 
 /// The text alternative of the picture.
@@ -76,7 +79,7 @@ fn describe(plot: &GraphPlot) -> String {
             match &points.color {
                 Some(NodeColor::Numbers { column, .. }) => parts.push(format!("colour = {column}")),
                 Some(NodeColor::Categories { column, names, .. }) => {
-                    let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+                    let shown: Vec<String> = names.iter().take(10).map(|name| scene::short(name)).collect();
                     let more = if names.len() > 10 { ", …" } else { "" };
                     parts.push(format!("colour = {column} ({}{more})", shown.join(", ")));
                 }
@@ -85,7 +88,7 @@ fn describe(plot: &GraphPlot) -> String {
             parts.extend(points.size.as_ref().map(|size| format!("size = {}", size.column)));
             let mut order: Vec<usize> = (0..points.ids.len()).collect();
             order.sort_by_key(|i| std::cmp::Reverse(points.degrees.get(*i).copied().unwrap_or(0)));
-            let names: Vec<&str> = order.iter().take(3).map(|i| scene::label(points, *i)).collect();
+            let names: Vec<String> = order.iter().take(3).map(|i| scene::label(points, *i)).collect();
             if points.ids.len() > 3 {
                 largest = Some(format!("most edges: {}", names.join(", ")));
             }

@@ -6,7 +6,7 @@ use onrush_wire::number::thousands;
 use onrush_wire::visual::GraphCard;
 
 use crate::Bundle;
-use crate::html::escape;
+use crate::html::{bytes, escape};
 
 /// Pixels of the highest bar of the degrees.
 const HIGH: f64 = 36.0;
@@ -69,21 +69,6 @@ fn figures(card: &GraphCard) -> Vec<(&'static str, String)> {
     }
     all.push(("index", format!("{} in {}", bytes(card.bytes), card.location)));
     all
-}
-
-fn bytes(count: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{count} B"),
-        _ if value < 9.95 => format!("{value:.1} {}", units[unit]),
-        _ => format!("{value:.0} {}", units[unit]),
-    }
 }
 
 fn text(card: &GraphCard) -> String {
@@ -190,7 +175,7 @@ mod tests {
             "w, -1.500 to 2\u{202f}000",
             "100.0 % of the nodes",
             "1 row with a null",
-            "1.2 MB",
+            "1.23 MB",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }

@@ -34,6 +34,7 @@ const TAIL: usize = 5;
 
 pub use graph::raster::png as graph_raster;
 pub use html::escape;
+pub use plot::raster_state;
 pub use table::text::plain;
 pub use table::{Formats, column_schema};
 
@@ -55,6 +56,7 @@ pub fn bundle(content: &Content) -> Bundle {
             bundle.insert("text/plain".into(), text.as_str().into());
         }
         Content::Plot(plot) => return plot::bundle(plot),
+        Content::Raster { id, plot, .. } => return plot::raster_bundle(id, plot),
         Content::Graph(plot) => return graph::bundle(plot, None),
         Content::GraphView { id, plot, .. } => return graph::bundle(plot, Some(id)),
         Content::Model(card) => return model::card(card),

@@ -14,16 +14,19 @@ mod matrix;
 mod paper;
 pub mod raster;
 pub mod scale;
+pub mod shade;
 mod shapes;
 pub mod theme;
 mod vega;
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::Path;
 
 use base64::Engine as _;
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{Axis, Facet, Layer, Mark, Plot};
+use onrush_wire::plot::{Axis, Facet, Layer, Mark, Pixels, Plot, PlotStyle};
+use onrush_wire::visual::Window;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::Bundle;
@@ -48,8 +51,10 @@ pub fn bundle(plot: &Plot) -> Bundle {
     let plot = noted.as_ref().unwrap_or(plot);
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
-        let complete = complete(&|note| svg_with(plot, note));
-        if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| raster::png(&svg, 1.5, None))
+        let complete = complete(&svg, &|note| svg_with(plot, note));
+        // Pixels of a raster gain nothing from more pixels.
+        let scale = if svg.contains(raster::IMAGE) { 1.0 } else { 1.5 };
+        if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| raster::png(&svg, scale))
             && (plot.style.png || png.len() <= PNG_LIMIT || svg.len() > vega::LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
@@ -66,6 +71,43 @@ pub fn bundle(plot: &Plot) -> Bundle {
     bundle
 }
 
+/// The MIME type of a live raster.
+const RASTER: &str = "application/vnd.onrush.raster.v1+json";
+
+/// The bundle of a plot of one raster, which a live session draws again for other windows. The SVG is part of the live form, and the
+/// PNG is for everybody else.
+pub fn raster_bundle(id: &str, plot: &Plot) -> Bundle {
+    let styled = PlotStyle { png: true, ..plot.style.clone() };
+    let mut bundle = bundle(&Plot { style: styled, ..plot.clone() });
+    let svg = match bundle.remove("image/svg+xml") {
+        Some(serde_json::Value::String(svg)) => svg,
+        _ => svg(&of_the_data(plot)).unwrap_or_default(),
+    };
+    let mut state = state_of(plot, svg);
+    state["view"] = id.into();
+    bundle.insert(RASTER.into(), state);
+    bundle
+}
+
+/// What a live raster shows: its SVG, whose `image` fills the data area, the window in drawn positions, and its size in pixels.
+pub fn raster_state(plot: &Plot) -> serde_json::Value {
+    let plot = &of_the_data(plot);
+    state_of(plot, svg(plot).unwrap_or_default())
+}
+
+fn state_of(plot: &Plot, svg: String) -> serde_json::Value {
+    let window = plot.layers.iter().find_map(|layer| match layer {
+        Layer::Raster(raster) => Some(raster),
+        _ => None,
+    });
+    let (window, size) = window.map_or(([0.0, 0.0, 1.0, 1.0], [1, 1]), |raster| {
+        let Window { x0, y0, x1, y1 } = raster.window;
+        ([x0, y0, x1, y1], [raster.width, raster.height])
+    });
+    let frame = raster::place(&svg).unwrap_or_default();
+    serde_json::json!({ "svg": svg, "window": window, "frame": frame, "size": size, "alt": alt(plot) })
+}
+
 /// Maps the user's options of drawn axes to the axes of the data: in a horizontal plot they are swapped. Matrices have
 /// no more cells than are drawn.
 fn of_the_data(plot: &Plot) -> Plot {
@@ -75,6 +117,7 @@ fn of_the_data(plot: &Plot) -> Plot {
         std::mem::swap(&mut style.x_label, &mut style.y_label);
         std::mem::swap(&mut style.x_format, &mut style.y_format);
         std::mem::swap(&mut style.log_x, &mut style.log_y);
+        std::mem::swap(&mut style.x_limits, &mut style.y_limits);
         std::mem::swap(&mut style.free_x, &mut style.free_y);
         style.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
         for facet in &mut plot.facets {
@@ -92,17 +135,20 @@ fn svg(plot: &Plot) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
 }
 
-/// For a picture with rasterised letters: names the letters that the fonts lack in a note with which it is drawn anew.
-pub fn complete(draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>) -> Result<String, Diagnostic> {
+/// For a picture with rasterised letters. If the fonts lack letters of the SVG, it is drawn again with a note that names
+/// them.
+pub fn complete<'s>(
+    svg: &'s str,
+    draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>,
+) -> Result<Cow<'s, str>, Diagnostic> {
     const NAMED: usize = 3;
-    let drawn = draw(None)?;
-    let letters = raster::undrawn(&drawn);
+    let letters = raster::undrawn(svg);
     if letters.is_empty() {
-        return Ok(drawn);
+        return Ok(Cow::Borrowed(svg));
     }
     let names: Vec<String> = letters.iter().take(NAMED).map(|c| format!("U+{:04X}", *c as u32)).collect();
     let more = if letters.len() > NAMED { format!(" and {} more", letters.len() - NAMED) } else { String::new() };
-    draw(Some(format!("no font here can draw {}{more}", names.join(", "))))
+    draw(Some(format!("no font here can draw {}{more}", names.join(", ")))).map(Cow::Owned)
 }
 
 /// The plot as SVG, with one more note.
@@ -125,25 +171,24 @@ fn alt(plot: &Plot) -> String {
 /// Draws into a file; see [`crate::save_plot`].
 pub fn save(plot: &Plot, path: &Path) -> Result<(), Diagnostic> {
     let plot = &of_the_data(plot);
-    save_drawn(path, &|note| svg_with(plot, note), None)
+    save_drawn(path, &|note| svg_with(plot, note))
 }
 
-/// Writes what `draw` gives with a note in the format of the path's extension. An image is drawn over a PNG.
-pub fn save_drawn(
-    path: &Path,
-    draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>,
-    image: Option<&raster::Image>,
-) -> Result<(), Diagnostic> {
+/// Writes what `draw` gives with a note in the format of the path's extension.
+pub fn save_drawn(path: &Path, draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>) -> Result<(), Diagnostic> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
     let failed = |e: String| Diagnostic::error(Class::Internal, "plot", e);
-    let bytes = match (extension.as_str(), image) {
-        ("svg", _) => draw(None)?.into_bytes(),
-        ("png", _) => raster::png(&complete(draw)?, 2.0, image).map_err(failed)?,
-        ("pdf", None) => paper::pdf(&complete(draw)?).map_err(failed)?,
-        ("pdf", Some(_)) => {
-            let message = "a graph that is shaded as a raster is saved as `.svg` or `.png`, not as `.pdf`";
-            return Err(Diagnostic::error(Class::Plan, "plot-format", message)
-                .help(format!("write `{}`", path.with_extension("png").display())));
+    let bytes = match extension.as_str() {
+        "svg" => draw(None)?.into_bytes(),
+        "png" => raster::png(&complete(&draw(None)?, draw)?, 2.0).map_err(failed)?,
+        "pdf" => {
+            let svg = draw(None)?;
+            if svg.contains(raster::IMAGE) {
+                let message = "a raster is saved as `.svg` or `.png`, not as `.pdf`";
+                return Err(Diagnostic::error(Class::Plan, "plot-format", message)
+                    .help(format!("write `{}`", path.with_extension("png").display())));
+            }
+            paper::pdf(&complete(&svg, draw)?).map_err(failed)?
         }
         _ => {
             let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };
@@ -284,6 +329,15 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
                 parts.push(format!("colour = {color_label}"));
             }
             ("heat map", Some(x), Some(y))
+        }
+        Layer::Raster(raster) => {
+            parts.push(format!("{} × {} pixels", raster.width, raster.height));
+            parts.push(many(raster.rows as usize, "row", "rows"));
+            parts.push(format!("colour = {}", raster.color_label));
+            if let Pixels::Categories { names, .. } = &raster.pixels {
+                parts.push(many(names.len(), "value", "values") + &named(names.iter().map(String::as_str).collect()));
+            }
+            ("raster", Some(&raster.x), Some(&raster.y))
         }
     };
     let label = |whole: &Option<String>, own: Option<&String>, axis: Option<&Axis>| {

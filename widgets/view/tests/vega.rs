@@ -457,3 +457,24 @@ fn long_names_that_differ_at_their_ends_lose_their_middles() {
         assert!(!bars(names).to_string().contains("labelExpr"));
     }
 }
+
+#[test]
+fn limits_are_the_ends_of_both_forms() {
+    let line = |y: &[f64]| Layer::Xy {
+        mark: Mark::Line,
+        x: axis("a", &[]),
+        y: axis("b", &[]),
+        series: vec![series("", &[0.0, 1.0, 9.0], y)],
+    };
+    let style = PlotStyle { x_limits: Some((0.0, 2.0)), y_limits: Some((5.0, 1.0)), ..PlotStyle::default() };
+    let layers = vec![line(&[1.0, 2.0, 3.0]), line(&[3.0, 2.0, 1.0])];
+    let plot = Plot { layers, style, notes: vec![], facets: vec![], facet_label: String::new() };
+    let made = bundle(&Content::Plot(plot));
+    let x = &made[MIME]["layer"][0]["encoding"]["x"]["scale"]["domain"];
+    assert_eq!(x, &json!([0, 2]));
+    let svg = made["image/svg+xml"].as_str().unwrap();
+    assert!(svg.contains("<clipPath") && svg.contains("an axis cannot go from 5 to 1"), "{svg}");
+    // Layers without names have different colours in Vega, too.
+    let color = |layer: usize| &made[MIME]["layer"][layer]["mark"]["color"];
+    assert!(color(0).is_string() && color(0) != color(1), "{}", made[MIME]["layer"]);
+}

@@ -139,3 +139,11 @@ test("an answer brings its buffers", async () => {
     assert.deepEqual(result, { nodes: 5 });
     assert.deepEqual([buffers[0]?.byteLength, buffers[0]?.getUint8(0), buffers[1]?.getUint8(0)], [3, 1, 9]);
 });
+
+test("a request without a kernel is refused", async () => {
+    const session = new FakeSession();
+    session.kernel.connectionStatus = "disconnected";
+    const connection = new Connection(session, "onrush.test", () => ({}), {});
+    await Promise.resolve();
+    await assert.rejects(connection.request("get_state"), (why: Failure) => why.message === "no kernel");
+});

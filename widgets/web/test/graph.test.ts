@@ -1,13 +1,16 @@
 // The parts of the graph view that need no browser. Expected values are counted or computed by hand.
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
+import type { Connection } from "../ts/connection.ts";
 import { between, Camera, type Rect } from "../ts/graph/camera.ts";
 import { Graph, integers, type SavedPoints, search } from "../ts/graph/data.ts";
+import { Texts } from "../ts/graph/draw.ts";
 import { hit, inBox } from "../ts/graph/hit.ts";
 import { type Candidate, overlap, place } from "../ts/graph/labels.ts";
 import { Layout } from "../ts/graph/layout.ts";
-import { covers, flipped } from "../ts/graph/raster.ts";
+import { covers, flipped, Raster } from "../ts/graph/raster.ts";
+import type { Stage } from "../ts/graph/stage.ts";
 
 const base64 = (bytes: ArrayLike<number>) => btoa(String.fromCharCode(...Array.from(bytes)));
 const shorts = (values: number[]) => base64(values.flatMap(value => [value & 255, value >> 8]));
@@ -111,12 +114,16 @@ test("the camera goes to the plane and back, and zooms at a pixel", () => {
     assert.ok(Math.abs(camera.zoom - 3) < 1e-12);
     camera.zoomAt(0, 0, 1e9);
     assert.ok(camera.zoom <= 4000);
+    // The plane follows the pointer: what was at a pixel is 10 pixels to the right of it, and 20 above it.
+    const held = camera.toPlane(300, 200);
     camera.pan(10, -20);
+    const panned = camera.toScreen(...held);
+    assert.ok(Math.hypot(panned[0] - 310, panned[1] - 180) < 1e-6, String(panned));
     // One place has no extent.
     const one = camera.around([0.2, 0.2, 0.2, 0.2], 40);
     assert.deepEqual(one, { x: 0.2, y: 0.2, scale: 1 });
-    const look = between({ x: 0, y: 0, scale: 1 }, { x: 2, y: 4, scale: 100 }, 0.5);
-    assert.deepEqual([look.x, look.y, Math.round(look.scale)], [1, 2, 10]);
+    const middle = between({ x: 0, y: 0, scale: 1 }, { x: 2, y: 4, scale: 100 }, 0.5);
+    assert.deepEqual([middle.x, middle.y, Math.round(middle.scale)], [1, 2, 10]);
 });
 
 test("the node at a pixel, and nodes in a box", () => {
@@ -231,4 +238,112 @@ test("rasters have y upwards, and the plane downwards", () => {
     assert.deepEqual(flipped([0, 1, 4, 3]), [0, -3, 4, -1]);
     assert.deepEqual(flipped(flipped([0, 1, 4, 3])), [0, 1, 4, 3]);
     assert.ok(covers([0, 0, 4, 4], [1, 1, 4, 4]) && !covers([0, 0, 4, 4], [1, 1, 5, 4]));
+});
+
+test("long ids are shown in 80 characters, and a graph without ids has its labels", () => {
+    const long = "é".repeat(2000);
+    const graph = graphOf([{ id: long, x: 0, y: 0 }], []);
+    assert.equal(graph.label(0), `${"é".repeat(79)}…`);
+    assert.deepEqual(graph.facts(0)[0], ["degree", "0"]);
+    assert.equal(graph.saved.ids[0], long);
+    const exact = graphOf([{ id: "🦀".repeat(80), x: 0, y: 0, label: "crabs" }], []);
+    assert.deepEqual(exact.facts(0)[0], ["node", "🦀".repeat(80)]);
+    const unnamed = new Graph({ ...square().saved, ids: [], labels: ["a", "b", "c", "d"] });
+    assert.deepEqual([unnamed.count, unnamed.label(3), unnamed.facts(3)[0]?.[0]], [4, "d", "degree"]);
+});
+
+test("a text is cut once, by a binary search", () => {
+    const measured: string[] = [];
+    // Letters of 7 pixels.
+    const context = {
+        measureText: (text: string) => {
+            measured.push(text);
+            return { width: 7 * text.length } as TextMetrics;
+        },
+    };
+    const texts = new Texts();
+    // 140 pixels are 19 letters and the ellipsis.
+    const name = "abcdefghijklmnopqrstuvwxyz".repeat(40);
+    assert.deepEqual(texts.cut(context, name), { cut: "abcdefghijklmnopqrs…", width: 140 });
+    // The whole text, the cut text, and the 8 steps of a search among 140 prefixes.
+    assert.ok(measured.length <= 10, `${measured.length} measurements`);
+    const before = measured.length;
+    texts.cut(context, name);
+    assert.equal(measured.length, before);
+    // Prefixes are not kept: one that was measured for the search is a text as any other.
+    const prefix = measured.find(text => text.endsWith("…"))!;
+    texts.cut(context, prefix);
+    assert.ok(measured.length > before);
+    assert.deepEqual(texts.cut(context, " short\n"), { cut: "short", width: 35 });
+    // A letter that is wider than a label stays.
+    const wide = { measureText: (text: string) => ({ width: 200 * text.length }) as TextMetrics };
+    assert.equal(new Texts().cut(wide, "wide").cut, "w…");
+});
+
+/** A raster with pictures that count how many of them are open; PNGs are not decoded. */
+function rasterOf(t: TestContext, png: string) {
+    const counts = { open: 0, asked: 0, redrawn: 0 };
+    const answers: ((buffers: DataView[]) => void)[] = [];
+    const page = globalThis as { createImageBitmap?: unknown; devicePixelRatio?: number };
+    page.devicePixelRatio = 1;
+    page.createImageBitmap = async (blob: Blob) => {
+        if (blob.size === 0) throw new Error("no picture");
+        counts.open++;
+        return { close: () => counts.open-- };
+    };
+    t.after(() => {
+        delete page.createImageBitmap;
+        delete page.devicePixelRatio;
+    });
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const stage = { camera: new Camera({ width: 10, height: 10 }), redraw: () => counts.redrawn++ };
+    const raster = new Raster({ window: [0, 0, 1, 1], width: 1, height: 1, png }, stage as unknown as Stage);
+    const connection = {
+        request: () => {
+            counts.asked++;
+            return new Promise(resolve => answers.push(buffers => resolve({ result: {}, buffers })));
+        },
+    };
+    return { raster, counts, answers, connection: connection as unknown as Connection };
+}
+
+const settled = () => new Promise(resolve => setImmediate(resolve));
+
+test("a disposed raster asks nothing and holds no picture", async t => {
+    const { raster, counts, answers, connection } = rasterOf(t, "AA==");
+    await settled();
+    assert.deepEqual(counts, { open: 1, asked: 0, redrawn: 1 });
+    raster.connect(connection);
+    t.mock.timers.tick(100);
+    answers[0]!([new DataView(new ArrayBuffer(1))]);
+    await settled();
+    assert.deepEqual(counts, { open: 2, asked: 1, redrawn: 2 });
+    // One part is on its way, and another one is waited for.
+    raster.moved();
+    t.mock.timers.tick(100);
+    raster.moved();
+    raster.dispose();
+    assert.equal(counts.open, 0);
+    answers[1]!([new DataView(new ArrayBuffer(1))]);
+    t.mock.timers.tick(100);
+    raster.connect(connection);
+    raster.moved();
+    t.mock.timers.tick(100);
+    await settled();
+    assert.deepEqual(counts, { open: 0, asked: 2, redrawn: 2 });
+});
+
+test("a picture that is decoded after its raster was disposed is closed", async t => {
+    const { raster, counts } = rasterOf(t, "AA==");
+    raster.dispose();
+    await settled();
+    assert.deepEqual(counts, { open: 0, asked: 0, redrawn: 0 });
+});
+
+test("an empty PNG shows nothing, and no promise is rejected unhandled", async t => {
+    // The runner fails a test with an unhandled rejection.
+    const { raster, counts } = rasterOf(t, "");
+    await settled();
+    assert.deepEqual(counts, { open: 0, asked: 0, redrawn: 0 });
+    raster.draw({} as CanvasRenderingContext2D);
 });

@@ -58,7 +58,7 @@ export class Connection {
     /** The answer. Rejected with a `Failure` if the kernel refuses, or if it is gone. */
     request(method: string, params: object = {}): Promise<Reply> {
         const comm = this.comm;
-        if (!comm) return Promise.reject(new Failure("there is no kernel"));
+        if (!comm) return Promise.reject(new Failure("no kernel"));
         const id = ++this.last;
         return new Promise((resolve, reject) => {
             this.waiting.set(id, { resolve, reject });

@@ -144,7 +144,7 @@ export function drawProgress(node: HTMLElement, data: unknown): Drawn {
     node.append(above, middle, below);
 
     const stop = (task: number | null) =>
-        connection?.request("stop", { task }) ?? Promise.reject(new Error("there is no kernel"));
+        connection?.request("stop", { task }) ?? Promise.reject(new Error("no kernel"));
     const draw = () => {
         above.replaceChildren(...(progress.ended === null ? [] : [note(progress.ended)]));
         below.replaceChildren(...(progress.more === null ? [] : [note(progress.more)]));

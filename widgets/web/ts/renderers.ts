@@ -2,6 +2,7 @@
 
 import { GRAPH, graph } from "./graph/view.ts";
 import { drawProgress, PROGRESS } from "./progress.ts";
+import { RASTER, raster } from "./raster/view.ts";
 import type { Go, SessionContext } from "./session.ts";
 import { TABLE, table } from "./table/view.ts";
 
@@ -20,5 +21,6 @@ export type Draw = (node: HTMLElement, data: unknown) => Drawn;
 export const RENDERERS: Readonly<Record<string, Draw>> = {
     [TABLE]: table,
     [GRAPH]: graph,
+    [RASTER]: raster,
     [PROGRESS]: drawProgress,
 };

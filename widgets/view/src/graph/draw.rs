@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-use base64::Engine as _;
 use onrush_wire::plot::Theme;
-use onrush_wire::visual::{Drawing, GraphPlot, GraphRaster, NodeColor, NodeLink};
+use onrush_wire::visual::{Drawing, GraphPlot, NodeColor, NodeLink};
 use onrush_wire::{Class, Diagnostic};
 use plotters::coord::Shift;
 use plotters::drawing::DrawingAreaErrorKind;
@@ -14,12 +13,11 @@ use plotters::prelude::DrawingArea;
 use plotters::style::RGBColor;
 
 use super::labels::{Candidate, place};
-use super::raster::shade;
-use super::scene::{importance, label, looks, positions};
+use super::raster::ShadedRaster;
+use super::scene::{importance, label, looks, positions, short};
 use crate::plot::canvas::{Anchor, Canvas, TextLook};
 use crate::plot::data::Key;
 use crate::plot::legend::{ColorScale, color_bar, draw_legend, draw_title_and_notes};
-use crate::plot::raster::Image;
 use crate::plot::theme::{Colors, colors, fit_text, series_color, text_width};
 
 const WIDTH: u32 = 640;
@@ -40,17 +38,24 @@ pub fn size(plot: &GraphPlot) -> (u32, u32) {
     (style.width.unwrap_or(WIDTH).clamp(120, 4000), style.height.unwrap_or(HEIGHT).clamp(90, 4000))
 }
 
-/// The whole picture.
-pub fn svg(plot: &GraphPlot, notes: &[String], title: &str, label: &str) -> Result<String, Diagnostic> {
-    draw(plot, notes, title, label)
+/// The whole picture, with the title and the text alternative of its document.
+pub fn svg(
+    plot: &GraphPlot,
+    shaded: Option<&ShadedRaster>,
+    notes: &[String],
+    names: (&str, &str),
+) -> Result<String, Diagnostic> {
+    #[cfg(test)]
+    super::tests::DRAWN.set(super::tests::DRAWN.get() + 1);
+    draw(plot, shaded, notes, names)
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the graph could not be drawn: {e}")))
 }
 
 fn draw(
     plot: &GraphPlot,
+    shaded: Option<&ShadedRaster>,
     notes: &[String],
-    title: &str,
-    label: &str,
+    (title, label): (&str, &str),
 ) -> Result<String, DrawingAreaErrorKind<Infallible>> {
     let (width, height) = size(plot);
     let canvas = Rc::new(RefCell::new(Canvas::new(width, height)));
@@ -72,12 +77,10 @@ fn draw(
             draw_points(&mut canvas.borrow_mut(), &colors, (plot, points), [10.0, top, right, bottom]);
         }
         Drawing::Raster(raster) => {
-            if let Some(Image { pixels, left, top, scale }) = fitted(plot, raster, [10.0, top, w - 10.0, bottom])
-                && let Ok(png) = pixels.encode_png()
-            {
-                let size = (f64::from(raster.width) * scale, f64::from(raster.height) * scale);
-                let png = base64::engine::general_purpose::STANDARD.encode(png);
-                canvas.borrow_mut().image(&png, (left, top), size);
+            if let Some(shaded) = shaded {
+                let room = [10.0, top, w - 10.0, bottom];
+                let [left, top, width, height] = fitted((raster.width, raster.height), room);
+                canvas.borrow_mut().image(&shaded.png, (left, top), (width, height));
             }
         }
     }
@@ -85,7 +88,7 @@ fn draw(
     Ok(made)
 }
 
-/// What the column of the sizes is stands with the notes, as in plots.
+/// The notes, with the column of the sizes first, as in plots.
 fn all_notes(plot: &GraphPlot, notes: &[String]) -> Vec<String> {
     let size = match &plot.drawing {
         Drawing::Points(points) => points.size.as_ref().map(|size| format!("area of nodes: {}", size.column)),
@@ -94,26 +97,12 @@ fn all_notes(plot: &GraphPlot, notes: &[String]) -> Vec<String> {
     size.into_iter().chain(notes.iter().cloned()).collect()
 }
 
-/// The pixels of a raster, which the fonts' renderer does not draw.
-pub fn image(plot: &GraphPlot) -> Option<Image> {
-    let Drawing::Raster(raster) = &plot.drawing else { return None };
-    let (width, height) = size(plot);
-    let (w, h) = (f64::from(width), f64::from(height));
-    // The same rows of text as in the SVG.
-    let canvas = RefCell::new(Canvas::new(width, height));
-    let notes = all_notes(plot, &plot.notes);
-    let colors = colors(plot.style.theme);
-    let (top, bottom) = draw_title_and_notes(&canvas, &colors, plot.style.title.as_deref(), &notes, (w, h));
-    fitted(plot, raster, [10.0, top, w - 10.0, bottom])
-}
-
-fn fitted(plot: &GraphPlot, raster: &GraphRaster, [left, top, right, bottom]: [f64; 4]) -> Option<Image> {
-    let map = plot.style.color_map.unwrap_or_default();
-    let pixels = shade(raster.width, raster.height, &raster.node_counts, &raster.edge_counts, map)?;
-    let (width, height) = (f64::from(raster.width), f64::from(raster.height));
+/// Where a raster is drawn, in its proportions: left, top, width and height.
+fn fitted((width, height): (u32, u32), [left, top, right, bottom]: [f64; 4]) -> [f64; 4] {
+    let (width, height) = (f64::from(width), f64::from(height));
     let scale = ((right - left) / width).min((bottom - top) / height).max(0.0);
-    let (left, top) = ((left + right - width * scale) / 2.0, (top + bottom - height * scale) / 2.0);
-    Some(Image { pixels, left, top, scale })
+    let (width, height) = (width * scale, height * scale);
+    [(left + right - width) / 2.0, (top + bottom - height) / 2.0, width, height]
 }
 
 /// The legend or the colour bar; returns the right end of the remaining space.
@@ -133,7 +122,8 @@ fn draw_keys(
         Some(NodeColor::Numbers { column, .. }) => {
             let (low, high) = looks(plot, points).range.unwrap_or((0.0, 1.0));
             let label = title(column);
-            let scale = ColorScale { low, high, label: &label, map: plot.style.color_map.unwrap_or_default() };
+            let map = plot.style.color_map.unwrap_or_default();
+            let scale = ColorScale { low, high, label: &label, map, ticks: None, part: (0.0, 1.0) };
             color_bar(root, canvas, colors, &scale, (right, top + 4.0, bottom - 4.0))
         }
         Some(NodeColor::Categories { column, names, codes }) => {
@@ -217,7 +207,7 @@ fn draw_points(canvas: &mut Canvas, colors: &Colors, (plot, points): (&GraphPlot
     canvas.close();
 
     canvas.open("labels");
-    let texts: Vec<String> = (0..count).map(|i| fit_text(label(points, i), LABEL, LABEL_WIDTH)).collect();
+    let texts: Vec<String> = (0..count).map(|i| fit_text(&label(points, i), LABEL, LABEL_WIDTH)).collect();
     let candidate = |i: usize| Candidate {
         x: at[i].0,
         y: at[i].1,
@@ -245,12 +235,12 @@ fn shaded(color: u8) -> u8 {
     (f64::from(color) * 0.7) as u8
 }
 
-/// What is said of a node where the pointer rests.
+/// The tooltip of a node: its label, its id, its degree and columns.
 fn hover(points: &NodeLink, node: usize) -> String {
-    let id = points.ids.get(node).map_or("", String::as_str);
-    let mut lines = vec![label(points, node).to_string()];
+    let id = points.ids.get(node).map(|id| short(id)).unwrap_or_default();
+    let mut lines = vec![label(points, node)];
     if lines[0] != id {
-        lines.push(id.to_string());
+        lines.push(id);
     }
     if points.columns.iter().all(|column| column.name != "degree") {
         lines.extend(points.degrees.get(node).map(|degree| format!("degree: {degree}")));

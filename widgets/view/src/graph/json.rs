@@ -1,24 +1,37 @@
-//! A graph for the renderer of the extension: positions, looks and strings, so that it works without a kernel. Bounded, because it
-//! is saved with the notebook.
+//! A graph for the renderer of the extension: positions, looks and strings, so that it works without a kernel. Ids, labels and
+//! columns have limits in bytes, because the data is saved with the notebook.
 
 use base64::Engine as _;
+use onrush_wire::number::thousands;
 use onrush_wire::visual::{Drawing, GraphPlot, MAX_LINKS, MAX_NODES, NodeColor, NodeLink};
 use plotters::style::RGBColor;
 use serde_json::{Value as Json, json};
 
-use super::raster::shade;
-use super::scene::looks;
+use super::raster::ShadedRaster;
+use super::scene::{label, looks, short};
 use super::{alt, draw};
 use crate::plot::scale::number_ticks;
 use crate::plot::theme::series_color;
 
 /// Bytes of the further columns together. Columns beyond that are left out.
 const COLUMNS: usize = 400_000;
+/// Bytes of the ids together. Longer ids are left out, and the nodes cannot be selected.
+const IDS: usize = 1_000_000;
 /// Quarters of a pixel in a byte of a radius, and tenths in that of a width.
 const RADIUS: f64 = 4.0;
 const WIDTH: f64 = 10.0;
 
-pub fn json(plot: &GraphPlot, view: Option<&str>) -> Json {
+pub fn json(plot: &GraphPlot, view: Option<&str>, shaded: Option<&ShadedRaster>) -> Json {
+    let mut notes = plot.notes.clone();
+    let ids = match &plot.drawing {
+        Drawing::Points(points) => id_bytes(points),
+        Drawing::Raster(_) => 0,
+    };
+    let has_ids = ids <= IDS;
+    if !has_ids && view.is_some() {
+        let (found, limit) = (thousands(ids as u64), thousands(IDS as u64));
+        notes.push(format!("nodes cannot be selected for later cells: their ids have {found} bytes (limit {limit})"));
+    }
     let (width, height) = draw::size(plot);
     let mut made = json!({
         "nodes": plot.nodes,
@@ -30,30 +43,37 @@ pub fn json(plot: &GraphPlot, view: Option<&str>) -> Json {
         "width": width,
         "height": height,
         "alt": alt(plot),
-        "notes": plot.notes,
-        "view": view,
+        "notes": notes,
+        "view": view.filter(|_| has_ids),
     });
     match &plot.drawing {
-        Drawing::Points(points) => made["points"] = of_points(plot, points),
+        Drawing::Points(points) => made["points"] = of_points(plot, points, has_ids),
         Drawing::Raster(raster) => {
-            let map = plot.style.color_map.unwrap_or_default();
-            let pixels = shade(raster.width, raster.height, &raster.node_counts, &raster.edge_counts, map);
-            let png = pixels.and_then(|pixels| pixels.encode_png().ok()).unwrap_or_default();
             let window = &raster.window;
             made["raster"] = json!({
                 "window": [window.x0, window.y0, window.x1, window.y1],
                 "width": raster.width,
                 "height": raster.height,
-                "png": base64::engine::general_purpose::STANDARD.encode(png),
+                "png": shaded.map_or("", |shaded| shaded.png.as_str()),
             });
         }
     }
     made
 }
 
-fn of_points(plot: &GraphPlot, points: &NodeLink) -> Json {
+/// The number of nodes in the data.
+fn count(points: &NodeLink) -> usize {
+    points.ids.len().min(MAX_NODES as usize)
+}
+
+fn id_bytes(points: &NodeLink) -> usize {
+    points.ids.iter().take(count(points)).map(String::len).sum()
+}
+
+/// `has_ids`: without ids every node has a label.
+fn of_points(plot: &GraphPlot, points: &NodeLink, has_ids: bool) -> Json {
     let looks = looks(plot, points);
-    let count = points.ids.len().min(MAX_NODES as usize);
+    let count = count(points);
     let node_count = count as u32;
     let texts = |values: &[String]| -> Vec<String> { values.iter().take(count).cloned().collect() };
     let links: Vec<_> = looks.links.iter().filter(|(a, b, _)| *a < node_count && *b < node_count).collect();
@@ -62,18 +82,20 @@ fn of_points(plot: &GraphPlot, points: &NodeLink) -> Json {
         let value = values.get(i).copied().filter(|v| v.is_finite()).unwrap_or(0.0);
         (f64::from(value).clamp(0.0, 1.0) * f64::from(u16::MAX)).round() as u16
     };
-    let mut bytes = 0;
+    let mut size = 0;
     let mut columns: Vec<Json> = Vec::new();
     for column in &points.columns {
-        bytes += column.values.iter().map(|value| value.len() + 3).sum::<usize>();
-        if bytes > COLUMNS {
+        size += column.values.iter().map(|value| value.len() + 3).sum::<usize>();
+        if size > COLUMNS {
             break;
         }
         columns.push(json!({ "name": column.name, "values": texts(&column.values) }));
     }
+    let is_labelled = !has_ids || !points.labels.is_empty();
+    let labels: Vec<String> = (0..count).filter(|_| is_labelled).map(|i| label(points, i)).collect();
     json!({
-        "ids": texts(&points.ids),
-        "labels": texts(&points.labels),
+        "ids": if has_ids { texts(&points.ids) } else { Vec::new() },
+        "labels": labels,
         "x": of_u16((0..count).map(|i| position(&points.x, i))),
         "y": of_u16((0..count).map(|i| position(&points.y, i))),
         "degrees": of_u32((0..count).map(|i| points.degrees.get(i).copied().unwrap_or(0))),
@@ -95,7 +117,7 @@ fn key(plot: &GraphPlot, points: &NodeLink, range: Option<(f64, f64)>) -> Json {
         None => Json::Null,
         Some(NodeColor::Categories { column, names, codes }) => {
             let mut entries: Vec<Json> =
-                names.iter().enumerate().map(|(i, name)| json!([name, hex(series_color(i, name))])).collect();
+                names.iter().enumerate().map(|(i, name)| json!([short(name), hex(series_color(i, name))])).collect();
             if codes.iter().any(Option::is_none) {
                 entries.push(json!(["null", hex(series_color(0, "null"))]));
             }

@@ -1,10 +1,13 @@
 //! Counts of nodes and edges at pixels as a shaded picture: edges grey, nodes in the colours of a map, both on a logarithmic
 //! scale as in datashader. Pixels without either are transparent.
 
+use base64::Engine as _;
 use onrush_wire::plot::ColorMap;
+use onrush_wire::visual::{Drawing, GraphPlot};
 use plotters::style::RGBColor;
 use resvg::tiny_skia::{ColorU8, Pixmap};
 
+use crate::plot::shade::neighbored;
 use crate::plot::theme::scale_color;
 
 /// The opacity of pixels with one edge, and with the most edges.
@@ -16,26 +19,36 @@ const MAP: (f64, f64) = (0.15, 0.9);
 /// Nodes are widened by a pixel if fewer of them have a neighbor: the threshold of datashader's `dynspread`.
 const CROWDED: f64 = 0.5;
 
+/// The shaded raster of a picture, which its SVG, its PNG and its data share.
+pub struct ShadedRaster {
+    /// The pixels as PNG, in base64.
+    pub png: String,
+}
+
+impl ShadedRaster {
+    /// `None` for a picture with points, and for a raster whose counts do not fit its size.
+    pub fn of(plot: &GraphPlot) -> Option<ShadedRaster> {
+        let Drawing::Raster(raster) = &plot.drawing else { return None };
+        let map = plot.style.color_map.unwrap_or_default();
+        let pixels = shade(raster.width, raster.height, &raster.node_counts, &raster.edge_counts, map)?;
+        let png = base64::engine::general_purpose::STANDARD.encode(pixels.encode_png().ok()?);
+        Some(ShadedRaster { png })
+    }
+}
+
 /// The shaded picture. `None` if the counts do not fit the size, or if it has no pixels.
-pub fn shade(width: u32, height: u32, nodes: &[u32], edges: &[u32], map: ColorMap) -> Option<Pixmap> {
+fn shade(width: u32, height: u32, nodes: &[u32], edges: &[u32], map: ColorMap) -> Option<Pixmap> {
+    #[cfg(test)]
+    tests::SHADED.set(tests::SHADED.get() + 1);
     let size = (width as usize).checked_mul(height as usize)?;
     if nodes.len() != size || edges.len() != size {
         return None;
     }
-    if size == 0 || has_neighbors(nodes, width as usize) > CROWDED {
+    let has_neighbors = || neighbored(nodes.len(), width as usize, 1, |at| nodes[at] > 0);
+    if size == 0 || has_neighbors() > CROWDED {
         return paint(width, height, nodes, edges, map);
     }
     paint(width, height, &widened(nodes, width as usize), edges, map)
-}
-
-/// The share of the pixels with nodes that have another one next to them.
-fn has_neighbors(counts: &[u32], width: usize) -> f64 {
-    let (mut all, mut with) = (0u32, 0u32);
-    for at in (0..counts.len()).filter(|at| counts[*at] > 0) {
-        all += 1;
-        with += u32::from(around(at, counts.len(), width).any(|near| near != at && counts[near] > 0));
-    }
-    if all == 0 { 1.0 } else { f64::from(with) / f64::from(all) }
 }
 
 /// Each pixel with the largest count of itself and its neighbors.
@@ -96,8 +109,13 @@ fn over(RGBColor(r, g, b): RGBColor, alpha: f64, [r0, g0, b0, a0]: [f64; 4]) -> 
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    thread_local! {
+        /// Calls of [`shade`] on this thread.
+        pub static SHADED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
 
     #[test]
     fn empty_pixels_are_transparent_and_more_is_stronger() {
@@ -113,16 +131,18 @@ mod tests {
         assert!(shade(0, 0, &[], &[], ColorMap::Viridis).is_none());
         assert!(png(2, 2, &[0; 4], &[0; 4], ColorMap::Magma).unwrap().starts_with(b"\x89PNG"));
     }
+
     #[test]
     fn single_nodes_become_larger_and_crowds_do_not() {
         // A corner, and the middle of five rows of five.
         let mut counts = [0; 25];
         (counts[0], counts[12]) = (3, 1);
-        assert_eq!(has_neighbors(&counts, 5), 0.0);
+        let has_neighbors = |counts: &[u32]| neighbored(counts.len(), 5, 1, |at| counts[at] > 0);
+        assert_eq!(has_neighbors(&counts), 0.0);
         let wide = widened(&counts, 5);
         let rows: Vec<&[u32]> = wide.chunks(5).collect();
         assert_eq!(rows, [[3, 3, 0, 0, 0], [3, 3, 1, 1, 0], [0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0; 5]]);
-        assert_eq!(has_neighbors(&wide, 5), 1.0);
-        assert_eq!(has_neighbors(&[0; 25], 5), 1.0);
+        assert_eq!(has_neighbors(&wide), 1.0);
+        assert_eq!(has_neighbors(&[0; 25]), 1.0);
     }
 }

@@ -30,9 +30,20 @@ pub struct Looks {
     pub links: Vec<(u32, u32, f64)>,
 }
 
+/// Characters of a shown id or label, as in `widgets/web/ts/graph/data.ts`.
+const SHOWN: usize = 80;
+
+/// The beginning of a long text, with an ellipsis.
+pub fn short(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_string(),
+        Some(_) => text.chars().take(SHOWN - 1).chain(['…']).collect(),
+    }
+}
+
 /// The text at a node.
-pub fn label(points: &NodeLink, node: usize) -> &str {
-    points.labels.get(node).or(points.ids.get(node)).map_or("", String::as_str)
+pub fn label(points: &NodeLink, node: usize) -> String {
+    points.labels.get(node).or(points.ids.get(node)).map(|text| short(text)).unwrap_or_default()
 }
 
 /// Nodes are compared by this: the size, else the number of edges.

@@ -5,8 +5,14 @@ use onrush_wire::plot::{PlotStyle, Theme};
 use onrush_wire::visual::{Drawing, GraphPlot, GraphRaster, NodeColor, NodeColumn, NodeLink, NodeSize, Window};
 use serde_json::Value;
 
+use super::raster::tests::SHADED;
 use super::{bundle, describe, save};
 use crate::GRAPH;
+
+thread_local! {
+    /// Drawn SVGs on this thread.
+    pub static DRAWN: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
 
 fn plot(drawing: Drawing, directed: bool) -> GraphPlot {
     let (nodes, edges) = match &drawing {
@@ -34,6 +40,18 @@ fn square() -> NodeLink {
         links: vec![(0, 1), (1, 2), (2, 3), (3, 0)],
         widths: vec![1.0; 4],
         ..NodeLink::default()
+    }
+}
+
+/// 200 × 100 pixels: a node in the middle, and an edge at the top.
+fn raster() -> GraphRaster {
+    let counts = |at: usize| (0..200 * 100).map(|i| u32::from(i == at)).collect::<Vec<u32>>();
+    GraphRaster {
+        window: Window { x0: 0.0, y0: 0.0, x1: 2.0, y1: 1.0 },
+        width: 200,
+        height: 100,
+        node_counts: counts(50 * 200 + 100),
+        edge_counts: counts(7),
     }
 }
 
@@ -167,15 +185,7 @@ fn the_data_for_the_extension() {
 
 #[test]
 fn a_raster_is_a_picture_inside_of_the_picture() {
-    let counts = |at: usize| (0..200 * 100).map(|i| u32::from(i == at)).collect::<Vec<u32>>();
-    let raster = GraphRaster {
-        window: Window { x0: 0.0, y0: 0.0, x1: 2.0, y1: 1.0 },
-        width: 200,
-        height: 100,
-        node_counts: counts(50 * 200 + 100),
-        edge_counts: counts(7),
-    };
-    let plot = plot(Drawing::Raster(raster), false);
+    let plot = plot(Drawing::Raster(raster()), false);
     let drawn = svg(&plot);
     assert!(drawn.contains("<image ") && drawn.contains("data:image/png;base64,"));
     let data = bundle(&plot, None);
@@ -191,4 +201,61 @@ fn a_raster_is_a_picture_inside_of_the_picture() {
     assert!(!drawn.is_empty() && drawn.iter().all(|i| (i % 1280).abs_diff(640) < 26 && (i / 1280).abs_diff(480) < 26));
     let error = save(&plot, &folder.path().join("graph.pdf")).unwrap_err();
     assert_eq!((error.code.as_str(), error.message.contains("`.svg` or `.png`")), ("plot-format", true));
+}
+
+#[test]
+fn a_picture_is_drawn_and_shaded_once() {
+    let counts = || (DRAWN.replace(0), SHADED.replace(0));
+    counts();
+    bundle(&plot(Drawing::Points(square()), false), None);
+    assert_eq!(counts(), (1, 0));
+    let raster = plot(Drawing::Raster(raster()), false);
+    let made = bundle(&raster, Some("view-1"));
+    assert_eq!(counts(), (1, 1));
+    // One PNG in the data and in the SVG.
+    let png = made[GRAPH]["raster"]["png"].as_str().unwrap();
+    assert!(made["image/svg+xml"].as_str().unwrap().contains(&format!("base64,{png}\"")));
+    let folder = tempfile::tempdir().unwrap();
+    save(&raster, &folder.path().join("graph.png")).unwrap();
+    assert_eq!(counts(), (1, 1));
+    // Letters that no font has are named in a note, with which the SVG of the PNG is drawn.
+    let mut unknown = square();
+    unknown.ids[0] = "\u{e1234}".to_string();
+    bundle(&plot(Drawing::Points(unknown), false), None);
+    assert_eq!(counts(), (2, 0));
+}
+
+#[test]
+fn long_ids_are_shown_in_80_characters_and_saved_up_to_a_limit() {
+    let long = |letter: &str, bytes: usize| letter.repeat(bytes);
+    let mut points = square();
+    points.ids[0] = long("a", 1000);
+    let made = bundle(&plot(Drawing::Points(points.clone()), false), Some("view-1"));
+    let shown = format!("{}…", long("a", 79));
+    let (svg, text) = (made["image/svg+xml"].as_str().unwrap(), made["text/plain"].as_str().unwrap());
+    assert!(svg.contains(&format!("<title>{shown}\n")) && !svg.contains(&long("a", 80)), "{svg}");
+    assert!(text.contains(&format!("most edges: {shown}, b, c")) && !text.contains(&long("a", 80)), "{text}");
+    // A selection needs the whole id.
+    assert_eq!(made[GRAPH]["points"]["ids"][0], long("a", 1000));
+    assert_eq!((&made[GRAPH]["points"]["labels"], &made[GRAPH]["view"]), (&serde_json::json!([]), &"view-1".into()));
+
+    // 80 characters stay, whatever their bytes.
+    points.labels = vec![long("é", 80), long("é", 81), String::new(), "d".to_string()];
+    let made = bundle(&plot(Drawing::Points(points.clone()), false), None);
+    let labels = serde_json::json!([long("é", 80), format!("{}…", long("é", 79)), "", "d"]);
+    assert_eq!(made[GRAPH]["points"]["labels"], labels);
+
+    // 999,997 bytes and three ids of one byte are at the limit.
+    points.labels.clear();
+    points.ids[0] = long("a", 999_997);
+    let made = bundle(&plot(Drawing::Points(points.clone()), false), Some("view-1"));
+    assert_eq!((made[GRAPH]["view"].as_str(), made[GRAPH]["notes"].as_array().unwrap().len()), (Some("view-1"), 0));
+    points.ids[0].push('a');
+    let made = bundle(&plot(Drawing::Points(points), false), Some("view-1"));
+    let data = &made[GRAPH];
+    assert_eq!((&data["view"], &data["points"]["ids"]), (&Value::Null, &serde_json::json!([])));
+    assert_eq!(data["points"]["labels"], serde_json::json!([shown, "b", "c", "d"]));
+    let note = "nodes cannot be selected for later cells: their ids have 1 000 001 bytes (limit 1 000 000)";
+    assert_eq!(data["notes"], serde_json::json!([note.replace("0 0", "0\u{202f}0").replace("1 0", "1\u{202f}0")]));
+    assert!(data.to_string().len() < 5_000);
 }

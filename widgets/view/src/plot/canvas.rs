@@ -71,6 +71,20 @@ impl Canvas {
         let _ = writeln!(self.out, "<g class=\"{}\">", escape(class));
     }
 
+    /// Elements drawn until [`Canvas::close`] form a group of which only the part in a rectangle is shown: left, top, right, bottom.
+    pub fn open_clipped(&mut self, class: &str, [left, top, right, bottom]: [f64; 4]) {
+        self.flush();
+        let [x, y, width, height] = [left, top, right - left, bottom - top].map(round);
+        // The same id in another picture of a page is the same rectangle.
+        let id = format!("clip-{x}-{y}-{width}-{height}").replace('.', "_");
+        let _ = writeln!(
+            self.out,
+            "<clipPath id=\"{id}\"><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/></clipPath>\n\
+             <g class=\"{}\" clip-path=\"url(#{id})\">",
+            escape(class)
+        );
+    }
+
     pub fn close(&mut self) {
         self.flush();
         self.out.push_str("</g>\n");
@@ -146,7 +160,7 @@ impl Canvas {
         let [x, y, width, height] = [x, y, width, height].map(round);
         let _ = writeln!(
             self.out,
-            "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" href=\"data:image/png;base64,{png}\"/>"
+            "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" href=\"data:image/png;base64,{png}\"/>"
         );
     }
 

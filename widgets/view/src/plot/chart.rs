@@ -16,6 +16,7 @@ use super::data::{self, Data, Key, Panel};
 use super::legend::{ColorScale, LABEL, LINE, TICK, color_bar, draw_legend, draw_title_and_notes};
 use super::marks;
 use super::scale::{Scale, Tick};
+use super::shade::MAP;
 use super::theme::{Colors, colors, fit_names, fit_text};
 use layout::Layout;
 
@@ -94,7 +95,12 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let legend = legend_entries(plot, data);
     if data.color_range.is_some() {
         let (low, high, label) = data.color_range.as_ref().map_or((0.0, 1.0, ""), |(a, b, l)| (*a, *b, l.as_str()));
-        let scale = ColorScale { low, high, label, map: data.color_map };
+        let scale = ColorScale { low, high, label, map: data.color_map, ticks: None, part: (0.0, 1.0) };
+        right = color_bar(&root, &canvas, &colors, &scale, (right, top, bottom - 24.0))?;
+    } else if let Some(levels) = data.levels.as_ref().filter(|_| plot.style.legend != Some(false)) {
+        let label = plot.style.legend_title.as_deref().unwrap_or(&levels.label);
+        let (ticks, map) = (Some(levels.ticks()), data.color_map);
+        let scale = ColorScale { low: 0.0, high: 1.0, label, map, ticks, part: MAP };
         right = color_bar(&root, &canvas, &colors, &scale, (right, top, bottom - 24.0))?;
     } else if !legend.is_empty() {
         right =

@@ -2,14 +2,16 @@
 //! range of each axis. Draws nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Plot, Rule, Series};
+use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Pixels, Plot, Raster, Rule, Series};
 use plotters::style::RGBColor;
 
 use super::format;
 use super::matrix;
 use super::scale::Scale;
+use super::shade::{self, Levels};
 use super::shapes::{Point, Shape};
 use super::theme::{scale_color, series_color, series_dashes};
 
@@ -37,10 +39,14 @@ pub struct Data {
     pub notes: Vec<String>,
     /// Whether all layers are histograms: the y axis counts.
     pub histogram: bool,
+    /// Whether the user has set the limits of an axis: what lies outside is not drawn.
+    pub is_cut: bool,
     /// Whether marks begin at a base line.
     pub from_zero: bool,
     /// Range and label of the colour bar.
     pub color_range: Option<(f64, f64, String)>,
+    /// The colours of rasters, which have a colour bar if they have no categories.
+    pub levels: Option<Rc<Levels>>,
     pub color_map: ColorMap,
     /// The column of the area of points.
     pub size_label: String,
@@ -67,6 +73,11 @@ impl Data {
         let (free_x, free_y) = free(plot);
         let mut panels: Vec<Panel> = Vec::new();
         let mut builder = Builder::of(plot, &all);
+        let rasters = all.iter().filter_map(|layer| match layer {
+            Layer::Raster(raster) => Some(raster),
+            _ => None,
+        });
+        builder.levels = Levels::of(rasters).map(Rc::new);
         for part in parts {
             let mut own = builder.next();
             let layers: Vec<&Layer> = part.layers.iter().collect();
@@ -158,6 +169,7 @@ fn axes(layer: &Layer) -> (&Axis, Option<&Axis>) {
         Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
             (x, Some(y))
         }
+        Layer::Raster(Raster { x, y, .. }) => (x, Some(y)),
         Layer::Histogram { x, .. } => (x, None),
     }
 }
@@ -199,6 +211,8 @@ impl Builder {
             not_positive: 0,
             from_zero: false,
             tight: true,
+            is_filled: false,
+            levels: None,
             color_range: color_range.or(label.as_ref().map(|_| (0.0, 1.0))).zip(label).map(|((a, b), l)| (a, b, l)),
             color_map: plot.style.color_map.unwrap_or(default),
             size_label: size_label.unwrap_or_default(),
@@ -219,6 +233,7 @@ impl Builder {
             keys: self.keys.clone(),
             colors: self.colors.clone(),
             color_range: self.color_range.clone(),
+            levels: self.levels.clone(),
             size_label: self.size_label.clone(),
             ..*self
         }
@@ -244,7 +259,8 @@ impl Data {
                 | Shape::Area { .. }
                 | Shape::Points { .. }
                 | Shape::ColoredPoints { .. }
-                | Shape::Cell { .. } => {}
+                | Shape::Cell { .. }
+                | Shape::Image { .. } => {}
             }
         }
         self
@@ -292,6 +308,9 @@ struct Builder {
     from_zero: bool,
     /// The x axis ends where the data does.
     tight: bool,
+    /// The y axis ends where the data does, too.
+    is_filled: bool,
+    levels: Option<Rc<Levels>>,
     color_range: Option<(f64, f64, String)>,
     color_map: ColorMap,
     size_label: String,
@@ -312,6 +331,7 @@ impl Builder {
             Layer::Histogram { series, .. } => self.histogram(series),
             Layer::Box { x, boxes, .. } => self.boxes(x, boxes),
             Layer::HeatMap { x, y, values, .. } => self.heat_map(x, y, values),
+            Layer::Raster(raster) => self.raster(raster),
         }
     }
 
@@ -619,6 +639,19 @@ impl Builder {
         }
     }
 
+    fn raster(&mut self, raster: &Raster) {
+        self.is_filled = true;
+        let Some(levels) = self.levels.clone() else { return };
+        let colors: Vec<RGBColor> = match &raster.pixels {
+            Pixels::Categories { names, .. } => names.iter().map(|name| self.key(name, false).color).collect(),
+            _ => Vec::new(),
+        };
+        let window = raster.window;
+        if let Some(png) = shade::shade(raster, &levels, self.color_map, &colors) {
+            self.shapes.push(Shape::Image { png, x: (window.x0, window.x1), y: (window.y0, window.y1) });
+        }
+    }
+
     fn finish(mut self, plot: &Plot, part: &Facet) -> Data {
         let mut notes = Vec::new();
         if !self.size_label.is_empty() {
@@ -662,12 +695,25 @@ impl Builder {
             Some((low, high)) if self.from_zero => {
                 set_range(&mut self.y, Some(((low - 0.05).floor(), high)), (0.0, 0.05))
             }
-            other => set_range(&mut self.y, other, (0.05, 0.05)),
+            other => set_range(&mut self.y, other, if self.is_filled { (0.0, 0.0) } else { (0.05, 0.05) }),
+        }
+        let mut is_cut = false;
+        for (limits, scale) in [(plot.style.x_limits, &mut self.x), (plot.style.y_limits, &mut self.y)] {
+            let Some(limits) = limits.filter(|_| scale.kind != AxisScale::Category) else { continue };
+            match (scale.position(limits.0), scale.position(limits.1)) {
+                (Some(low), Some(high)) if low < high => {
+                    (scale.low, scale.high) = (low, high);
+                    is_cut = true;
+                }
+                _ => notes.push(format!("an axis cannot go from {} to {}", limits.0, limits.1)),
+            }
         }
         Data {
+            is_cut,
             x: self.x,
             y: self.y,
             shapes: self.shapes,
+            levels: self.levels.filter(|_| self.keys.is_empty()),
             keys: self.keys,
             notes,
             histogram,

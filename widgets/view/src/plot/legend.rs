@@ -10,7 +10,7 @@ use plotters::style::RGBColor;
 use super::canvas::{Anchor, Canvas, TextLook, UNIT};
 use super::chart::{DrawError, units};
 use super::data::Key;
-use super::scale::number_ticks;
+use super::scale::{Tick, number_ticks};
 use super::theme::{Colors, fit_names, fit_text, scale_color, text_width, wrap_text};
 
 /// Sizes of text in pixels.
@@ -29,6 +29,10 @@ pub struct ColorScale<'a> {
     pub high: f64,
     pub label: &'a str,
     pub map: ColorMap,
+    /// Values at parts of the bar, from 0 to 1, instead of round numbers at equal distances.
+    pub ticks: Option<Vec<Tick>>,
+    /// The part of the map that is used.
+    pub part: (f64, f64),
 }
 
 /// Draws the title at the top and the notes at the bottom; returns the ends of the space between them.
@@ -123,10 +127,11 @@ pub fn color_bar(
     scale: &ColorScale<'_>,
     (right, top, bottom): (f64, f64, f64),
 ) -> Result<f64, DrawError> {
-    let ColorScale { low, high, label, map } = *scale;
+    let ColorScale { low, high, label, map, ref ticks, part } = *scale;
     const SLICES: usize = 48;
     const BAR: f64 = 12.0;
-    let mut ticks = number_ticks(low, high, (((bottom - top) / 40.0) as usize).clamp(2, 8));
+    let mut ticks =
+        ticks.clone().unwrap_or_else(|| number_ticks(low, high, (((bottom - top) / 40.0) as usize).clamp(2, 8)));
     ticks.retain(|t| t.at >= low - (high - low) * 1e-9 && t.at <= high + (high - low) * 1e-9);
     let tick_width = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(0.0, f64::max);
     let label_width = if label.is_empty() { 0.0 } else { LABEL * LINE };
@@ -137,7 +142,7 @@ pub fn color_bar(
         let from = bottom - height * i as f64 / SLICES as f64;
         // Half a pixel more, so that no seam shows between slices.
         let to = (bottom - height * (i + 1) as f64 / SLICES as f64 - 0.5).max(top);
-        let color: RGBColor = scale_color(map, (i as f64 + 0.5) / SLICES as f64);
+        let color: RGBColor = scale_color(map, part.0 + (part.1 - part.0) * (i as f64 + 0.5) / SLICES as f64);
         root.draw(&Rectangle::new([(units(left), units(to)), (units(left + BAR), units(from))], color.filled()))?;
     }
     let look = TextLook { size: TICK, color: colors.text, anchor: Anchor::Start, angle: 0.0, bold: false };

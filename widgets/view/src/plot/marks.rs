@@ -67,7 +67,10 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
     let radius = (radius * UNIT) as u32;
     let width = (right - left) / (data.x.high - data.x.low);
     let mut labels = cell_labels(data, width, (bottom - top) / (data.y.high - data.y.low)).map(Vec::into_iter);
-    chart.canvas.borrow_mut().open("marks");
+    match data.is_cut {
+        true => chart.canvas.borrow_mut().open_clipped("marks", chart.frame),
+        false => chart.canvas.borrow_mut().open("marks"),
+    }
     for shape in &data.shapes {
         match shape {
             Shape::Bar { x, y, color, opacity, .. } => {
@@ -142,6 +145,10 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
             }
             Shape::Box { x, is_lying, stats, outliers, color } => {
                 draw_box(area, (*x, *is_lying), *stats, outliers, *color)?
+            }
+            Shape::Image { png, x, y } => {
+                let ((left, top), (right, bottom)) = (pixel(area, (x.0, y.1)), pixel(area, (x.1, y.0)));
+                chart.canvas.borrow_mut().image(png, (left, top), (right - left, bottom - top));
             }
             Shape::Cell { column, row, color, .. } => {
                 let (c, r) = (*column as f64, *row as f64);

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use base64::Engine as _;
 use resvg::{tiny_skia, usvg};
 
 /// The fonts of all pictures. Loading those of the machine takes time, so that it happens only if a text needs them.
@@ -70,31 +71,49 @@ fn tree(svg: &str) -> Result<usvg::Tree, String> {
     usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))
 }
 
-/// Pixels in a document: where they are drawn, in pixels of the document.
-pub struct Image {
-    pub pixels: tiny_skia::Pixmap,
-    pub left: f64,
-    pub top: f64,
-    /// Pixels of the document for each pixel of the image.
-    pub scale: f64,
-}
-
-/// A PNG of `scale` pixels for each pixel of the document. The image is drawn over it.
-pub fn png(svg: &str, scale: f32, image: Option<&Image>) -> Result<Vec<u8>, String> {
+/// A PNG of `scale` pixels for each pixel of the document. Embedded PNGs, which the renderer leaves out, are drawn over it.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     let tree = tree(svg)?;
     let size = tree.size();
     let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
     let mut pixels = tiny_skia::Pixmap::new(width, height)
         .ok_or_else(|| format!("a picture of {width} × {height} pixels is too large"))?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    if let Some(image) = image {
-        let place = tiny_skia::Transform::from_scale(image.scale as f32, image.scale as f32)
-            .post_translate(image.left as f32, image.top as f32)
-            .post_scale(scale, scale);
-        let paint = tiny_skia::PixmapPaint { quality: tiny_skia::FilterQuality::Bilinear, ..Default::default() };
-        pixels.draw_pixmap(0, 0, image.pixels.as_ref(), &paint, place, None);
+    for image in svg.split(IMAGE).skip(1) {
+        draw(image, scale, &mut pixels).ok_or("a raster of the plot could not be drawn")?;
     }
     pixels.encode_png().map_err(|e| format!("the PNG could not be written: {e}"))
+}
+
+/// How an embedded PNG begins in a document ([`super::canvas::Canvas::image`]).
+pub const IMAGE: &str = "<image ";
+
+/// Where the first embedded PNG of a document is: left, top, width and height.
+pub fn place(svg: &str) -> Option<[f32; 4]> {
+    placed(svg.split_once(IMAGE)?.1)
+}
+
+fn placed(image: &str) -> Option<[f32; 4]> {
+    let number = |name: &str| attribute(image, name)?.parse::<f32>().ok();
+    Some([number("x=")?, number("y=")?, number("width=")?, number("height=")?])
+}
+
+fn attribute<'i>(image: &'i str, name: &str) -> Option<&'i str> {
+    image.split_once(name)?.1.split('"').nth(1)
+}
+
+/// Draws an embedded PNG. `None` if it is none.
+fn draw(image: &str, scale: f32, pixels: &mut tiny_skia::Pixmap) -> Option<()> {
+    let [x, y, width, height] = placed(image)?;
+    let png = attribute(image, "href=")?.strip_prefix("data:image/png;base64,")?;
+    let png = base64::engine::general_purpose::STANDARD.decode(png).ok()?;
+    let own = tiny_skia::Pixmap::decode_png(&png).ok()?;
+    let place = tiny_skia::Transform::from_scale(width / own.width() as f32, height / own.height() as f32)
+        .post_translate(x, y)
+        .post_scale(scale, scale);
+    let paint = tiny_skia::PixmapPaint { quality: tiny_skia::FilterQuality::Bilinear, ..Default::default() };
+    pixels.draw_pixmap(0, 0, own.as_ref(), &paint, place, None);
+    Some(())
 }
 
 #[cfg(test)]

@@ -59,6 +59,12 @@ pub enum Shape {
         value: f64,
         color: RGBColor,
     },
+    /// A PNG in base64, from its lower left to its upper right corner.
+    Image {
+        png: String,
+        x: (f64, f64),
+        y: (f64, f64),
+    },
 }
 
 #[derive(Clone, Copy)]
@@ -73,11 +79,22 @@ pub struct Point {
 }
 
 impl Shape {
+    /// The colour of a series that no legend names.
+    pub fn unnamed_color(&self) -> Option<RGBColor> {
+        match self {
+            Shape::Bar { series, color, .. }
+            | Shape::Line { series, color, .. }
+            | Shape::Area { series, color, .. }
+            | Shape::Points { series, color, .. } => Some(*color).filter(|_| series.is_empty()),
+            _ => None,
+        }
+    }
+
     /// The positions that must lie within an axis.
     pub fn extent(&self, is_x: bool) -> Vec<f64> {
         let pick = |p: &(f64, f64)| if is_x { p.0 } else { p.1 };
         match self {
-            Shape::Bar { x, y, .. } => {
+            Shape::Bar { x, y, .. } | Shape::Image { x, y, .. } => {
                 let (a, b) = if is_x { *x } else { *y };
                 vec![a, b]
             }

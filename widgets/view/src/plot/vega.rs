@@ -9,7 +9,7 @@ mod units;
 use std::collections::HashSet;
 
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{AxisScale, Plot, Theme};
+use onrush_wire::plot::{AxisScale, Layer, Plot, Theme};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 
@@ -52,10 +52,16 @@ pub enum Absent {
     Empty,
     /// It would be larger than [`LIMIT`].
     TooLarge,
+    /// It has a raster, which is a picture of pixels.
+    Raster,
 }
 
 /// The specification. `alt` is the text for screen readers.
 pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
+    let layers = plot.layers.iter().chain(plot.facets.iter().flat_map(|facet| &facet.layers));
+    if layers.into_iter().any(|layer| matches!(layer, Layer::Raster(_))) {
+        return Err(Absent::Raster);
+    }
     let mut panels = Data::panels(plot);
     if panels.iter().all(|p| p.data.is_empty()) {
         return Err(Absent::Empty);
@@ -125,7 +131,7 @@ fn thin(panels: &mut [Panel]) {
         Shape::Area { upper, .. } => upper.len(),
         Shape::ColoredPoints { points, .. } => points.len(),
         Shape::Box { outliers, .. } => outliers.len(),
-        Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } => 1,
+        Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } | Shape::Image { .. } => 1,
     };
     let all: usize = panels.iter().flat_map(|p| &p.data.shapes).map(count).sum();
     if all <= POINTS {
@@ -143,7 +149,7 @@ fn thin(panels: &mut [Panel]) {
                 *lower = lower.iter().copied().step_by(every).collect();
             }
             Shape::Box { outliers, .. } => *outliers = outliers.iter().copied().step_by(every).collect(),
-            Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } => {}
+            Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } | Shape::Image { .. } => {}
         }
         drawn += count(shape);
     }
@@ -315,7 +321,10 @@ impl Spec<'_> {
         let mut rest = self.data.shapes.as_slice();
         while let Some(first) = rest.first() {
             let kind = std::mem::discriminant(first);
-            let length = rest.iter().take_while(|s| std::mem::discriminant(*s) == kind).count();
+            // Series without a name have the colour of their mark.
+            let own = first.unnamed_color();
+            let is_same = |s: &&Shape| std::mem::discriminant(*s) == kind && s.unnamed_color() == own;
+            let length = rest.iter().take_while(is_same).count();
             let (these, others) = rest.split_at(length);
             rest = others;
             match first {
@@ -327,6 +336,7 @@ impl Spec<'_> {
                 Shape::Box { .. } => all.extend(self.boxes(these)),
                 Shape::Cell { .. } => all.extend(self.cells(these)),
                 Shape::Rule { .. } => all.extend(self.rules(these)),
+                Shape::Image { .. } => {}
             }
         }
         all

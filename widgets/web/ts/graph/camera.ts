@@ -7,8 +7,8 @@ export interface Size {
 
 export type Rect = [left: number, top: number, right: number, bottom: number];
 
-/** The part of the plane in the middle of the canvas, and pixels for each unit. */
-export interface Look {
+/** The point of the plane in the middle of the canvas, and pixels for each unit. */
+export interface Viewport {
     x: number;
     y: number;
     scale: number;
@@ -39,8 +39,8 @@ export class Camera {
         return this.scale / this.whole;
     }
 
-    /** The look that has a rectangle of the plane in view. `margin` is in pixels. */
-    around([x0, y0, x1, y1]: Rect, margin: number): Look {
+    /** The viewport that has a rectangle of the plane in view. `margin` is in pixels. */
+    around([x0, y0, x1, y1]: Rect, margin: number): Viewport {
         const share = (pixels: number, extent: number) =>
             extent > 0 ? Math.max(pixels - 2 * margin, 1) / extent : Number.POSITIVE_INFINITY;
         const scale = Math.min(share(this.size.width, x1 - x0), share(this.size.height, y1 - y0));
@@ -52,13 +52,13 @@ export class Camera {
         this.whole = this.scale;
     }
 
-    set({ x, y, scale }: Look): void {
+    set({ x, y, scale }: Viewport): void {
         this.x = x;
         this.y = y;
         this.scale = scale;
     }
 
-    get look(): Look {
+    get viewport(): Viewport {
         return { x: this.x, y: this.y, scale: this.scale };
     }
 
@@ -84,8 +84,8 @@ export class Camera {
     }
 }
 
-/** Between two looks: `part` from 0 to 1, slow at both ends. The scale changes by factors. */
-export function between(from: Look, to: Look, part: number): Look {
+/** Between two viewports: `part` from 0 to 1, slow at both ends. The scale changes by factors. */
+export function between(from: Viewport, to: Viewport, part: number): Viewport {
     const eased = part * part * (3 - 2 * part);
     const mix = (a: number, b: number) => a + (b - a) * eased;
     return { x: mix(from.x, to.x), y: mix(from.y, to.y), scale: from.scale * (to.scale / from.scale) ** eased };

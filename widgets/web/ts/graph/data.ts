@@ -1,6 +1,7 @@
 // The saved form of a graph, and the typed arrays that it becomes. `widgets/view/src/graph/json.rs` writes it.
 
 export interface SavedPoints {
+    /** Empty: the ids are too long to be saved, and there are labels. */
     ids: string[];
     /** Empty: ids are the labels. */
     labels: string[];
@@ -59,6 +60,15 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
     return bytes;
 }
 
+/** Characters of a shown id or label, as in `widgets/view/src/graph/scene.rs`. */
+const SHOWN = 80;
+
+function short(text: string): string {
+    if (text.length <= SHOWN) return text;
+    const characters = [...text.slice(0, 2 * SHOWN + 2)];
+    return characters.length > SHOWN ? `${characters.slice(0, SHOWN - 1).join("")}…` : text;
+}
+
 /** Little-endian integers of two or four bytes, on any machine. */
 export function integers(base64: string, size: 2 | 4): Uint32Array {
     const view = new DataView(bytesOf(base64).buffer);
@@ -86,7 +96,7 @@ export class Graph {
     private readonly near: Uint32Array;
 
     constructor(readonly saved: SavedPoints) {
-        const count = saved.ids.length;
+        const count = saved.ids.length || saved.labels.length;
         this.count = count;
         this.x = new Float32Array(count);
         this.y = new Float32Array(count);
@@ -120,17 +130,23 @@ export class Graph {
         }
     }
 
+    /** The shown label. */
     label(node: number): string {
-        return this.saved.labels[node] ?? this.saved.ids[node] ?? "";
+        return short(this.saved.labels[node] ?? this.saved.ids[node] ?? "");
+    }
+
+    /** The shown id; the label if ids are not saved. */
+    id(node: number): string {
+        return short(this.saved.ids[node] ?? this.saved.labels[node] ?? "");
     }
 
     neighbors(node: number): Uint32Array {
         return this.near.subarray(this.first[node], this.first[node + 1]);
     }
 
-    /** What is said of a node: its label, its id, its degree and columns. */
+    /** Names and values of the tooltip: the id if it is not the label, the degree, the columns. */
     facts(node: number): [name: string, value: string][] {
-        const id = this.saved.ids[node] ?? "";
+        const id = this.id(node);
         const facts: [string, string][] = id === this.label(node) ? [] : [["node", id]];
         const has = this.saved.columns.some(column => column.name === "degree");
         if (!has) facts.push(["degree", String(this.degrees[node] ?? 0)]);

@@ -25,27 +25,40 @@ export interface Marked {
     box: Rect | null;
 }
 
-/** Widths of texts at the font of labels. */
+/** A label as it is drawn. */
+interface Cut {
+    cut: string;
+    /** In pixels. */
+    width: number;
+}
+
+/** Labels of one scene, cut at the widest label. Each text is cut once. */
 export class Texts {
-    private readonly widths = new Map<string, number>();
+    private readonly cuts = new Map<string, Cut>();
 
-    width(context: CanvasRenderingContext2D, text: string): number {
-        let width = this.widths.get(text);
-        if (width === undefined) {
-            width = context.measureText(text).width;
-            this.widths.set(text, width);
+    cut(context: Pick<CanvasRenderingContext2D, "measureText">, text: string): Cut {
+        let made = this.cuts.get(text);
+        if (!made) {
+            made = fitted(text, part => context.measureText(part).width);
+            this.cuts.set(text, made);
         }
-        return width;
+        return made;
     }
+}
 
-    /** The text, cut at the widest label. */
-    cut(context: CanvasRenderingContext2D, text: string): string {
-        const line = text.replaceAll(/\p{Cc}/gu, " ").trim();
-        if (this.width(context, line) <= WIDEST) return line;
-        let end = Math.min(line.length, WIDEST);
-        while (end > 1 && this.width(context, `${line.slice(0, end)}…`) > WIDEST) end--;
-        return `${line.slice(0, end).trimEnd()}…`;
+function fitted(text: string, measure: (part: string) => number): Cut {
+    const line = text.replaceAll(/\p{Cc}/gu, " ").trim();
+    const width = measure(line);
+    if (width <= WIDEST) return { cut: line, width };
+    // Binary search for the longest prefix that fits. At least one character stays.
+    let [low, high] = [1, Math.min(line.length, WIDEST)];
+    while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (measure(`${line.slice(0, middle)}…`) <= WIDEST) low = middle;
+        else high = middle - 1;
     }
+    const cut = `${line.slice(0, low).trimEnd()}…`;
+    return { cut, width: measure(cut) };
 }
 
 export function font(page: CSSStyleDeclaration): string {
@@ -209,13 +222,12 @@ function labels(
     const candidates: Candidate[] = [];
     const names = new Map<number, string>();
     const add = (node: number) => {
-        const name = texts.cut(context, graph.label(node));
-        names.set(node, name);
-        const radius = graph.radii[node]! * grown;
-        candidates.push({ node, x: x[node]!, y: y[node]!, radius, width: texts.width(context, name) });
+        const { cut, width } = texts.cut(context, graph.label(node));
+        names.set(node, cut);
+        candidates.push({ node, x: x[node]!, y: y[node]!, radius: graph.radii[node]! * grown, width });
     };
     const inView = (node: number) => x[node]! >= 0 && y[node]! >= 0 && x[node]! <= area[2] && y[node]! <= area[3];
-    // What the user looks at comes first.
+    // The marked node comes first.
     if (marked.node >= 0) add(marked.node);
     for (const node of graph.order) {
         if (node === marked.node || !inView(node)) continue;

@@ -19,7 +19,7 @@ export function hit(graph: Graph, camera: Camera, px: number, py: number): numbe
     for (let i = 0; i < graph.count; i++) {
         const [x, y] = camera.toScreen(graph.x[i]!, graph.y[i]!);
         const away = Math.hypot(px - x, py - y) - graph.radii[i]! * grown;
-        // Of nodes over each other the smaller one, which is drawn last.
+        // The smallest of nodes over each other, which is drawn last.
         const inside = away < 0 ? -1 / graph.radii[i]! : away;
         if (inside < nearest) [found, nearest] = [i, inside];
     }

@@ -25,17 +25,34 @@ export class Raster {
     private failed: (why: unknown) => void = () => {};
     private timer = 0;
     private turn = 0;
+    private disposed = false;
 
     constructor(
         saved: SavedRaster,
         private readonly stage: Stage,
     ) {
         this.bounds = flipped(saved.window);
-        void this.load(new Blob([bytesOf(saved.png)], { type: "image/png" }), this.bounds, true);
+        // A saved PNG that is empty or broken shows nothing until the kernel has drawn the part in view.
+        this.load(new Blob([bytesOf(saved.png)], { type: "image/png" }), this.bounds, true).catch(() => {});
+    }
+
+    /** Ends the requests and frees the pictures. */
+    dispose(): void {
+        this.disposed = true;
+        this.connect(null);
+        clearTimeout(this.timer);
+        this.whole?.image.close();
+        this.part?.image.close();
+        this.whole = null;
+        this.part = null;
     }
 
     private async load(png: Blob, rect: Rect, isWhole: boolean): Promise<void> {
         const drawn = { rect, image: await createImageBitmap(png) };
+        if (this.disposed) {
+            drawn.image.close();
+            return;
+        }
         const before = isWhole ? this.whole : this.part;
         if (isWhole) this.whole = drawn;
         else this.part = drawn;
@@ -44,9 +61,9 @@ export class Raster {
     }
 
     connect(connection: Connection | null, failed: (why: unknown) => void = () => {}): void {
-        this.connection = connection;
+        this.connection = this.disposed ? null : connection;
         this.failed = failed;
-        if (connection) this.moved();
+        if (this.connection) this.moved();
     }
 
     draw(context: CanvasRenderingContext2D): void {
@@ -80,13 +97,13 @@ export class Raster {
         try {
             const { buffers } = await connection.request("raster", { window: flipped(rect), width, height });
             const png = buffers[0];
-            if (turn !== this.turn || !png) return;
+            if (turn !== this.turn || !png || this.disposed) return;
             const bytes = new Uint8Array(png.byteLength);
             bytes.set(new Uint8Array(png.buffer, png.byteOffset, png.byteLength));
             await this.load(new Blob([bytes], { type: "image/png" }), rect, false);
             this.failed("");
         } catch (why) {
-            // Of an older part nobody wants to hear.
+            // An error of an older part is not shown.
             if (turn === this.turn && this.connection) this.failed(why);
         }
     }

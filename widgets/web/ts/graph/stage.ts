@@ -1,7 +1,7 @@
 // A canvas with a camera: its size and resolution, panning, zooming, keys. What is on it is drawn and pressed by others.
 
 import { el } from "../table/dom.ts";
-import { between, Camera, type Look } from "./camera.ts";
+import { between, Camera, type Viewport } from "./camera.ts";
 
 /** A pointer that is held. */
 export interface Held {
@@ -38,7 +38,7 @@ export class Stage {
     /** The user has moved the camera. */
     touched = false;
     private frame = 0;
-    private flight: { from: Look; to: Look; begun: number } | null = null;
+    private flight: { from: Viewport; to: Viewport; begun: number } | null = null;
     private readonly still = matchMedia("(prefers-reduced-motion: reduce)");
     private sized = false;
 
@@ -109,14 +109,14 @@ export class Stage {
         this.redraw();
     }
 
-    /** Moves to another look, at once if the user wants no motion. */
-    go(to: Look): void {
+    /** Moves to another viewport, at once if the user wants no motion. */
+    go(to: Viewport): void {
         if (this.isStill) {
             this.camera.set(to);
             this.moved();
             return;
         }
-        this.flight = { from: this.camera.look, to, begun: performance.now() };
+        this.flight = { from: this.camera.viewport, to, begun: performance.now() };
         this.redraw();
     }
 

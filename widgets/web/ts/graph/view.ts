@@ -5,7 +5,8 @@ import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
 import { button, el } from "../table/dom.ts";
-import type { Look, Rect } from "./camera.ts";
+import tools from "../tools.css";
+import type { Rect, Viewport } from "./camera.ts";
 import { Graph, type Key, type Saved, search } from "./data.ts";
 import { draw, font, Texts, type Theme } from "./draw.ts";
 import { growth, hit, inBox } from "./hit.ts";
@@ -44,7 +45,7 @@ class GraphView implements Drawn, Scene {
     private saved: Saved;
     private graph: Graph | null = null;
     private raster: Raster | null = null;
-    private readonly texts = new Texts();
+    private texts = new Texts();
     private selected = new Set<number>();
     private node = -1;
     private box: Rect | null = null;
@@ -73,7 +74,7 @@ class GraphView implements Drawn, Scene {
         host.dataset.lmSuppressShortcuts = "true";
         const shadow = host.attachShadow({ mode: "open" });
         const sheet = new CSSStyleSheet();
-        sheet.replaceSync(style);
+        sheet.replaceSync(tools + style);
         shadow.adoptedStyleSheets = [sheet];
         shadow.append(this.root);
         this.saved = data as Saved;
@@ -89,6 +90,7 @@ class GraphView implements Drawn, Scene {
     update(data: unknown): void {
         if (JSON.stringify(data) === JSON.stringify(this.saved)) return;
         this.disconnect();
+        this.raster?.dispose();
         this.stage.dispose();
         this.pause();
         this.saved = data as Saved;
@@ -96,7 +98,7 @@ class GraphView implements Drawn, Scene {
         this.node = -1;
         this.layout = null;
         this.stage = this.build();
-        if (this.session) this.connect(this.session);
+        if (this.session && this.saved.view) this.connect(this.session);
     }
 
     attached(session: SessionContext | null): void {
@@ -113,6 +115,7 @@ class GraphView implements Drawn, Scene {
     dispose(): void {
         this.pause();
         this.page.disconnect();
+        this.raster?.dispose();
         this.stage.dispose();
         this.disconnect();
     }
@@ -122,6 +125,7 @@ class GraphView implements Drawn, Scene {
     private build(): Stage {
         const { saved, root } = this;
         this.graph = saved.points ? new Graph(saved.points) : null;
+        this.texts = new Texts();
         const stage = new Stage(this, saved.height);
         this.raster = saved.raster ? new Raster(saved.raster, stage) : null;
         root.className = saved.theme === "auto" ? "root" : `root ${saved.theme}`;
@@ -199,7 +203,7 @@ class GraphView implements Drawn, Scene {
         results.replaceChildren(
             ...this.found.map(node => {
                 const item = el("li", "", graph.label(node));
-                const id = graph.saved.ids[node] ?? "";
+                const id = graph.id(node);
                 if (id !== graph.label(node)) item.append(el("span", "quiet", id));
                 item.setAttribute("role", "option");
                 // Before the field loses the focus.
@@ -280,11 +284,11 @@ class GraphView implements Drawn, Scene {
         return this.raster ? this.raster.bounds : (this.graph?.bounds() ?? [0, 0, 1, 1]);
     }
 
-    /** The look that has everything in view. Nodes have their plain size in it. */
-    private whole(): Look {
-        const look = this.stage.camera.around(this.bounds, this.margin);
-        this.stage.camera.whole = look.scale;
-        return look;
+    /** The viewport that has everything in view. Nodes have their plain size in it. */
+    private whole(): Viewport {
+        const viewport = this.stage.camera.around(this.bounds, this.margin);
+        this.stage.camera.whole = viewport.scale;
+        return viewport;
     }
 
     private get margin(): number {
@@ -455,7 +459,7 @@ class GraphView implements Drawn, Scene {
         const [x, y] = stage.camera.toScreen(graph.x[node]!, graph.y[node]!);
         const { width, height } = stage.camera.size;
         if (x < 0 || y < 0 || x > width || y > height)
-            stage.go({ ...stage.camera.look, x: graph.x[node]!, y: graph.y[node]! });
+            stage.go({ ...stage.camera.viewport, x: graph.x[node]!, y: graph.y[node]! });
         return true;
     }
 
@@ -600,6 +604,7 @@ class GraphView implements Drawn, Scene {
         clearTimeout(this.sending);
         clearTimeout(this.hinting);
         this.live = false;
+        this.host.classList.remove("live");
         this.connection?.dispose();
         this.connection = null;
     }

@@ -281,7 +281,7 @@ export class Model {
     }
 
     private async ask(method: string, params: object): Promise<unknown> {
-        if (!this.connection) throw new Failure("there is no kernel");
+        if (!this.connection) throw new Failure("no kernel");
         return (await this.connection.request(method, params)).result;
     }
 
