@@ -50,6 +50,26 @@ def test_bad_utf8(kernel, check):
     check(f'read_csv("{name}")', r"latin1\.csv", "UTF-8")
 
 
+def test_help_for_another_encoding_works_when_followed(kernel):
+    (kernel.folder / "data").mkdir(exist_ok=True)
+    write(kernel, "data/latin.csv", "name,n\nJosé,1\n".encode("latin-1"))
+    ran = kernel.fails('read_csv("data/latin.csv")')
+    pasted = 'csv().encoding("windows-1252").read("data/latin.csv")'
+    assert pasted in ran.error_text
+    assert kernel.value(f"{pasted}.shape()") == "(1, 2)"
+
+
+def test_rows_that_do_not_fit_are_left_out(kernel):
+    name = write(kernel, "skipped.csv", "a,b\n1,2\n3\n4,5,6\n7,8\n")
+    assert kernel.value(f'csv().on_error("skip").read("{name}").shape()') == "(2, 2)"
+    assert kernel.value(f'csv().on_error("skip").rejects("{name}").shape()') == "(2, 5)"
+
+
+def test_other_kinds_of_files_are_named(kernel, check):
+    name = write(kernel, "book.csv", b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml")
+    check(f'read_csv("{name}")', r"book\.csv", "Excel")
+
+
 def test_wrong_delimiter(kernel):
     name = write(kernel, "semicolon.csv", "a;b;c\n1;2;3\n4;5;6\n")
     ran = kernel.run(f'let f = read_csv("{name}"); f.select(["a", "b"])')

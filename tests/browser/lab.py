@@ -1,5 +1,18 @@
 """What tests do in JupyterLab, through the page's own application."""
 
+import json
+
+
+def write_notebook(folder, name: str, sources: list[str]) -> str:
+    """Writes a notebook of code cells that have not run, and returns its name."""
+    cell = lambda i, source: {
+        "cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": source, "outputs": [], "execution_count": None,
+    }  # fmt: skip
+    kernelspec = {"name": "onrush", "display_name": "Rust (Onrush)", "language": "rust"}
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernelspec}, "cells": [cell(i, c) for i, c in enumerate(sources)]}
+    (folder / name).write_text(json.dumps(content))
+    return name
+
 
 def open_notebook(page, lab, name: str):
     address, token = lab

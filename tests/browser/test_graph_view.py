@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab import cells, open_notebook
+from lab import cells, open_notebook, write_notebook
 
 HOSTILE = '<img src=x onerror="window.hacked = 1">'
 KARATE = (
@@ -29,14 +29,34 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def notebook(notebooks_copy) -> str:
-    name = "graph-view.ipynb"
-    cell = lambda i, source: {
-        "cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": source, "outputs": [], "execution_count": None,
-    }  # fmt: skip
-    kernelspec = {"name": "onrush", "display_name": "Rust (Onrush)", "language": "rust"}
-    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernelspec}, "cells": [cell(i, c) for i, c in enumerate(CELLS)]}
-    (notebooks_copy / name).write_text(json.dumps(content))
-    return name
+    return write_notebook(notebooks_copy, "graph-view.ipynb", CELLS)
+
+
+def record_requests(page):
+    """Counts the requests of pictures by their method in `window.asked`: those without an answer, and those with one."""
+    page.evaluate(
+        """() => {
+            const one = () => ({ open: 0, answered: 0, read: 0, nodes: 0 });
+            window.asked = { select: one(), raster: one() };
+            const waiting = new Map();
+            const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+            kernel.anyMessage.connect((_, { msg, direction }) => {
+                const { comm_id, data } = msg.content;
+                const key = `${comm_id}:${data?.id}`;
+                if (msg.header.msg_type !== 'comm_msg') return;
+                if (direction === 'send' && window.asked[data.method]) {
+                    waiting.set(key, data);
+                    window.asked[data.method].open++;
+                } else if (direction === 'recv' && waiting.has(key)) {
+                    const { method, params } = waiting.get(key);
+                    waiting.delete(key);
+                    window.asked[method].open--;
+                    window.asked[method].answered++;
+                    window.asked[method].nodes = params.nodes?.length ?? 0;
+                }
+            });
+        }"""
+    )
 
 
 class View:
@@ -60,14 +80,42 @@ class View:
     def wait_status(self, text: str):
         self.wait("([root, text]) => root.querySelector('.status').textContent === text", text)
 
+    def pixels(self) -> str:
+        """The picture once it is still: the same in five frames of the screen, after the one that draws the last change."""
+        return self.canvas.evaluate(
+            """async canvas => {
+                const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
+                await frame();
+                let [last, same] = ['', 0];
+                while (same < 5) {
+                    await frame();
+                    const now = canvas.toDataURL();
+                    same = now === last ? same + 1 : 0;
+                    last = now;
+                }
+                return last;
+            }"""
+        )
+
+    def wait_pixels(self, test: str, other: str):
+        """Until the test holds for the picture and the other one."""
+        self.page.wait_for_function(
+            f"([canvas, other]) => ({test})(canvas.toDataURL(), other)", arg=[self.canvas.element_handle(), other]
+        )
+
     @property
     def spoken(self) -> str:
         return self.output.locator(".unseen").inner_text()
 
     def selection(self) -> list[int]:
-        """What the second cell reads."""
-        # A selection is sent after a short rest, and the kernel answers before it takes a cell.
-        self.page.wait_for_timeout(200)
+        """What the second cell reads, after the kernel has answered a new selection, which is the shown one."""
+        self.wait(
+            """([root]) => {
+                const { answered, read, open, nodes } = window.asked.select;
+                return open === 0 && answered > read && nodes === Number.parseInt(root.querySelector('.status').textContent || '0');
+            }"""
+        )
+        self.page.evaluate("window.asked.select.read = window.asked.select.answered")
         self.page.evaluate(
             """async () => {
                 const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -81,6 +129,7 @@ class View:
 
 def test_the_karate_club(page, lab, notebook, outputs_dir):
     open_notebook(page, lab, notebook)
+    record_requests(page)
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     view = View(page)
     view.wait_live()
@@ -103,7 +152,7 @@ def test_the_karate_club(page, lab, notebook, outputs_dir):
     view.output.locator(".search").fill("32")
     assert view.output.locator(".results li").all_inner_texts() == ["32"]
     page.keyboard.press("Enter")
-    page.wait_for_timeout(600)
+    view.pixels()
     assert view.selection() == [32]
 
     # The node flown to is in the middle: a click there selects it alone, with Shift it goes.
@@ -119,7 +168,7 @@ def test_the_karate_club(page, lab, notebook, outputs_dir):
     # All of them by a box over everything.
     view.canvas.focus()
     page.keyboard.press("0")
-    page.wait_for_timeout(600)
+    view.pixels()
     view.output.get_by_role("button", name="Select by a box").click()
     page.mouse.move(box["x"] + 2, box["y"] + 2)
     page.mouse.down()
@@ -138,44 +187,36 @@ def test_the_karate_club(page, lab, notebook, outputs_dir):
 def test_the_wheel_zooms_a_view_that_has_the_focus(page):
     view = View(page)
     view.canvas.evaluate("canvas => canvas.blur()")
-    pixels = "canvas => canvas.toDataURL()"
     view.canvas.hover(position={"x": 5, "y": 5})
-    page.wait_for_timeout(200)
-    before = view.canvas.evaluate(pixels)
+    before = view.pixels()
     page.mouse.wheel(0, 40)
-    page.wait_for_timeout(200)
-    assert view.canvas.evaluate(pixels) == before
+    # The page scrolls, and the picture says how it is zoomed.
+    view.output.locator(".hint").wait_for()
+    assert view.pixels() == before
     view.canvas.focus()
     page.mouse.wheel(0, -240)
-    page.wait_for_timeout(200)
-    assert view.canvas.evaluate(pixels) != before
+    view.wait_pixels("(now, before) => now !== before", before)
     page.keyboard.press("0")
-    page.wait_for_timeout(600)
-    assert view.canvas.evaluate(pixels) == before
+    view.wait_pixels("(now, before) => now === before", before)
 
 
 def test_the_layout_runs_and_goes_back(page, outputs_dir):
     view = View(page)
-    pixels = "canvas => canvas.toDataURL()"
-    before = view.canvas.evaluate(pixels)
+    before = view.pixels()
     view.output.get_by_role("button", name="Run the layout").click()
     view.wait("([root]) => root.querySelector('.unseen').textContent === 'the layout has finished'")
-    page.wait_for_timeout(600)
-    assert view.canvas.evaluate(pixels) != before
+    assert view.pixels() != before
     page.screenshot(path=outputs_dir / "graph-view-layout.png")
     view.output.get_by_role("button", name="Back to the first positions").click()
-    page.wait_for_timeout(600)
-    view.canvas.focus()
-    view.canvas.evaluate("canvas => canvas.blur()")
-    page.wait_for_timeout(200)
-    assert view.canvas.evaluate(pixels) == before
+    view.wait_pixels("(now, before) => now === before", before)
 
 
 def test_a_raster_is_drawn_anew_where_the_camera_rests(page, outputs_dir):
     view = View(page, 2)
     view.wait_live()
     assert "20000 nodes" in view.output.locator(".foot .shape").inner_text().replace("\u202f", "")
-    page.wait_for_timeout(1000)
+    page.wait_for_function("() => window.asked.raster.answered > 0 && window.asked.raster.open === 0")
+    view.pixels()
     view.canvas.focus()
     # The old picture is enlarged at once, and replaced by a sharp one.
     enlarged = view.canvas.evaluate(
@@ -185,21 +226,20 @@ def test_a_raster_is_drawn_anew_where_the_camera_rests(page, outputs_dir):
             return canvas.toDataURL();
         }"""
     )
-    page.wait_for_function(
-        "([canvas, enlarged]) => canvas.toDataURL() !== enlarged", arg=[view.canvas.element_handle(), enlarged]
-    )
-    page.wait_for_timeout(500)
+    view.wait_pixels("(now, enlarged) => now !== enlarged", enlarged)
+    page.wait_for_function("() => window.asked.raster.open === 0")
+    view.pixels()
     page.screenshot(path=outputs_dir / "graph-view-raster.png")
     assert view.output.locator(".foot .error").inner_text() == ""
 
 
 def test_a_dark_page_and_no_kernel(page, outputs_dir):
     view = View(page)
-    light = view.canvas.evaluate("canvas => canvas.toDataURL()")
+    light = view.pixels()
     page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
     page.wait_for_function("document.body.dataset.jpThemeName === 'JupyterLab Dark'")
-    page.wait_for_timeout(500)
-    assert view.canvas.evaluate("canvas => canvas.toDataURL()") != light
+    view.wait_pixels("(now, light) => now !== light", light)
+    view.pixels()
     page.screenshot(path=outputs_dir / "graph-view-dark.png")
     page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
     # The kernel ends: the picture stays, and can be searched.

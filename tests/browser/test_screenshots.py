@@ -108,7 +108,7 @@ def taken(notebooks_copy, page, lab) -> dict:
     for at, kind in enumerate(["", *KINDS, "progress-running"]):
         run(page, at, waits=kind != "progress-running")
         # Notebooks of earlier tests may be about to end.
-        while kind == "top" and len(text(page, at).splitlines()) > 6:
+        while kind == "top" and len(text(page, at).splitlines()) > 7:
             page.wait_for_timeout(300)
             run(page, at, waits=True)
     running = len(sources) - 1

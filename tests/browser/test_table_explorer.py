@@ -1,12 +1,10 @@
 """Tables in a browser, in JupyterLab and Notebook 7: a hundred million rows, filters, brushes, files; what is left when the kernel is
 gone; values that try to be markup."""
 
-import json
-
 import duckdb
 import pytest
 
-from lab import open_in_notebook_7, open_notebook
+from lab import open_in_notebook_7, open_notebook, write_notebook
 
 HOSTILE = '<img src=x onerror="window.hacked = 1">'
 CELLS = [
@@ -18,14 +16,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def notebook(notebooks_copy) -> str:
-    name = "tables.ipynb"
-    cell = lambda i, source: {
-        "cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": source, "outputs": [], "execution_count": None,
-    }  # fmt: skip
-    kernelspec = {"name": "onrush", "display_name": "Rust (Onrush)", "language": "rust"}
-    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernelspec}, "cells": [cell(i, c) for i, c in enumerate(CELLS)]}
-    (notebooks_copy / name).write_text(json.dumps(content))
-    return name
+    return write_notebook(notebooks_copy, "tables.ipynb", CELLS)
 
 
 def restart(page):

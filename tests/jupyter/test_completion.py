@@ -133,6 +133,18 @@ def test_names_are_explained(ready):
     assert inspect(ready, "no_such_name", 3) == ""
 
 
+def test_functions_are_explained_by_the_reference(frames):
+    for code, at, wanted in [
+        ('flights.group_by("origin")', 12, ["fn group_by(", 'f.group_by("city").agg(', "pandas `groupby`", "CPU and GPU"]),
+        ("flights.filter(x!(distance.fill_null(0) > 1))", 30, ["pandas `fillna`"]),
+        ("flights.select(x!(carrier.str.strip_chars_start()))", 36, ["at the start", "`str.lstrip`"]),
+        ('sql("select strftime(time_hour, \'%d\') from flights")', 16, ["by a format"]),
+    ]:
+        text = inspect(frames, code, at)
+        for part in wanted:
+            assert part in text, f"{code}: {text}"
+
+
 def test_questions_are_cells(ready):
     shown = ready.ok("numbers?").bundles[0]
     assert "let numbers: Vec<i32>" in shown["text/plain"] and "```rust" in shown["text/markdown"]

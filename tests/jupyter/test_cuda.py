@@ -7,6 +7,7 @@ import re
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from driver import PATIENCE, Kernel
@@ -231,6 +232,54 @@ total(1, 64, &x, &mut sums, 200_000);
 let y = long.buffer::<f64>("x");
 (lent(), sums.iter().sum::<f64>(), x == y)"""
         assert kernel.ok(cell).result == "(1, 19999900000.0, true)"
+
+
+CHECKED = """%%cuda check
+__global__ void add_two(float* data, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    data[i] += 2.0f;
+}
+"""
+
+
+def workers(of):
+    """The engines that the environments of a process's workers ask for."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = process.joinpath("stat").read_text().rsplit(")", 1)[1].split()[1]
+            if int(parent) == of and b"worker" in process.joinpath("cmdline").read_bytes().split(b"\0"):
+                environment = process.joinpath("environ").read_bytes().split(b"\0")
+                found += [entry.split(b"=")[1].decode() for entry in environment if entry.startswith(b"ONRUSH_ENGINE=")]
+        except OSError:
+            # It ended meanwhile, or is another user's.
+            continue
+    return sorted(found)
+
+
+def test_a_checked_cell_shares_buffers_with_the_others(kernelspecs, tmp_path):
+    with kernel_in(kernelspecs, tmp_path, "cpu", "1G") as kernel:
+        kernel.ok(KERNELS)
+        assert kernel.ok(CHECKED).result == "add_two(blocks, threads, data: &mut Buffer<f32>, n: i32)"
+        # A megabyte and more of results of the other cells stays on their device.
+        cell = """let n = 1 << 19;
+let mut large = Buffer::<f32>::zeros(n);
+add_one(n / 256, 256, &mut large, n as i32);
+let told = add_two(n / 256, 256, &mut large, n as i32);
+add_one(n / 256, 256, &mut large, n as i32);
+large.iter().map(|x| *x as f64).sum::<f64>() / n as f64"""
+        assert kernel.ok(cell).result == "4.0"
+        assert "each access checked" in kernel.ok("told").result
+        # Not that of the session: on a machine with a GPU the first one would have it.
+        assert workers(int(kernel.ok("println!(\"{}\", std::process::id());").stdout)) == ["cpu", "emulated"]
+        fault = kernel.fails("let mut few = Buffer::<f32>::zeros(1000);\nadd_two(4, 256, &mut few, 1000);").error_text
+        assert "reads `data[1000]`, and `data` has 1000 elements" in fault and "4 |" in fault, fault
+        assert kernel.ok("large[0]").result == "4.0"
+
+
+def test_other_words_after_the_magic_are_said(running):
+    error = running.fails(CHECKED.replace("check", "chekc")).error_text
+    assert "`%%cuda` takes `check` or nothing, not `chekc`" in error and "`%%cuda check` runs the CUDA kernels" in error, error
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_selection_is_a_frame_in_a_later_cell(karate):
     other.read(lambda kind, data: data if data.get("method") == "selected" and data["params"] == {"nodes": ["1"]} else None)
     assert "has no method" in view.fails("destroy")
     assert "parameters are wrong" in view.fails("select", nodes=[1])
-    assert "has all of its nodes" in view.fails("raster", window=[0, 0, 1, 1], width=10, height=10)
+    assert "is not a raster" in view.fails("raster", window=[0, 0, 1, 1], width=10, height=10)
 
 
 def test_a_view_that_nobody_shows_is_refused(karate):
@@ -102,6 +102,27 @@ def test_a_view_that_nobody_shows_is_refused(karate):
     assert karate.value("w.selection().height()") == "1"
     gone = View(karate, shown(ran)[GRAPH]["view"])
     gone.read(lambda kind, _: True if kind == "comm_close" else None)
+
+
+def test_a_comm_lives_as_long_as_an_output_of_its_picture(karate):
+    first = shown(run_as(karate, "first", "let shared = g.view(); shared.clone()"))[GRAPH]["view"]
+    assert shown(run_as(karate, "second", "shared.clone()"))[GRAPH]["view"] == first
+    # Opened by the renderers of both outputs.
+    views = [View(karate, first), View(karate, first)]
+    assert views[1].ask("select", nodes=["2"]) == {"count": 1}
+    # The first cell runs again and shows nothing: the second one still shows the picture.
+    run_as(karate, "first", "1 + 1")
+    for view in views:
+        assert view.ask("state") == {"nodes": ["2"], "raster": False}
+    assert View(karate, first).ask("state")["nodes"] == ["2"]
+    # The last output is gone.
+    late = View(karate, first)
+    assert late.ask("state")["nodes"] == ["2"]
+    open_comms = lambda: set(karate.client.comm_info("onrush.visual", reply=True, timeout=60)["content"]["comms"])
+    mine = {view.comm for view in [*views, late]}
+    assert mine <= open_comms()
+    run_as(karate, "second", "1 + 1")
+    assert not mine & open_comms()
 
 
 def test_a_large_graph_is_a_raster_that_zooms(karate):

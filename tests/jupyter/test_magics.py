@@ -32,6 +32,21 @@ def test_help_fits_a_terminal(running):
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_help_of_a_word_is_the_reference(running):
+    text = running.ok(":help group_by").stdout
+    assert text.startswith("Frame.group_by\n") and "pandas groupby; Polars group_by; SQL GROUP BY" in text
+    # Names of other libraries lead to those here.
+    assert "Frame.group_by" in running.ok(":help groupby").stdout
+    assert "Frame.fill_null" in running.ok(":help fillna").stdout
+    assert "Frame.left_join" in running.ok(":help left join").stdout
+    # An expression and a function of SQL.
+    text = running.ok(":help coalesce").stdout
+    assert "coalesce (expression)" in text and "coalesce (SQL)" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert ":dep rand" in running.ok(":help :dep").stdout
+    assert "did you mean `group_by`" in str(running.fails(":help grup_by").error)
+
+
 def test_the_rest_of_a_cell_is_shown(running):
     html = running.ok("// a title\n%%html\n<b>bold</b>").bundles[0]
     assert html == {"text/html": "<b>bold</b>", "text/plain": "<b>bold</b>"}

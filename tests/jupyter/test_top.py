@@ -90,3 +90,25 @@ def test_lines_say_what_is_held_on_the_device(named, tmp_path_factory):
     # Two columns of eight bytes are kept there; the buffers of the query are not.
     held = re.search(r", (\d+) MB on its device \(emulated\)$", kernel.ok(":top").stdout, re.MULTILINE)
     assert held and int(held[1]) >= millions * 16_000_000 >> 20, texts
+
+
+def test_the_engine_says_where_its_time_went(named, tmp_path, tmp_path_factory):
+    kernel = named("phases", ONRUSH_ENGINE="emulated", ONRUSH_RUNTIME_DIR=str(tmp_path_factory.mktemp("r")))
+
+    def spent() -> dict[str, float]:
+        line = re.search(r"^time +(.*)$", kernel.ok(":top").stdout, re.MULTILINE)
+        return {name: float(time) for name, time in re.findall(r"([a-z ]+?) ([\d.]+) ms", line[1].replace(", ", "\n"))}
+
+    rows = tmp_path / "rows.csv"
+    rows.write_text("key,n\n" + "".join(f"text {n % 700},{n}\n" for n in range(200_000)))
+    kernel.ok(f'let rows = read_csv("{rows}").persist();')
+    read = spent()
+    assert read["read"] >= 1 and not {"encode", "upload", "compile", "device"} & set(read), read
+    begun = time.perf_counter()
+    text = kernel.ok('rows.group_by("key").agg(x!(s = n.sum())).explain_analyze()').result
+    took = (time.perf_counter() - begun) * 1e3
+    assert re.search(r"^of this: .*encode [\d.]+ ms.*, upload .*, compile .*, device [\d.]+ ms", text, re.MULTILINE), text
+    query = {name: time - read.get(name, 0) for name, time in spent().items()}
+    assert query["encode"] >= 1 and query["read"] < 1, query
+    # On one thread each moment counts once.
+    assert sum(query.values()) <= took, (query, took)

@@ -101,6 +101,28 @@ PANDAS = {
         from (select month, day, count(*) as n from flights where starts_with(tailnum, 'N1') group by month, day)
         window w as (order by month, day) order by month, day limit 8
     """,
+    "idiom-21-code": "select carrier, flight, dep_delay from flights where dep_delay > 800",
+    "idiom-23-code": "select * from (values ('Ada', 36), ('Linus', 54)) t(name, age)",
+    "idiom-26-code": """
+        select carrier, count(*) filter (origin = 'EWR') as EWR, count(*) filter (origin = 'JFK') as JFK,
+               count(*) filter (origin = 'LGA') as LGA
+        from flights group by carrier order by carrier limit 4
+    """,
+    "idiom-31-code": """
+        select case carrier when 'UA' then 'United' when 'AA' then 'American' else carrier end as who, count(*) as count
+        from flights group by who order by count desc limit 3
+    """,
+    "idiom-34-code": "select origin, avg(dep_delay) as mean from flights group by origin order by origin",
+    "idiom-35-code": """
+        select month, count(*) filter (origin = 'EWR') as EWR, count(*) filter (origin = 'JFK') as JFK,
+               count(*) filter (origin = 'LGA') as LGA
+        from flights group by month order by month limit 3
+    """,
+    "idiom-38-code": """
+        select count(distinct carrier) as carrier, count(distinct origin) as origin, count(distinct dest) as dest,
+               count(distinct tailnum) + 1 as tailnum from flights
+    """,
+    "idiom-40-code": "select origin, count(*) as len from flights group by origin order by origin",
 }
 
 TABLES = {"01-tour.ipynb": TOUR, "02-for-pandas-users.ipynb": PANDAS}

@@ -20,6 +20,8 @@ PANDAS = "02-for-pandas-users.ipynb"
 LOOKING = "03-looking-at-data.ipynb"
 MODELS = "04-models.ipynb"
 GRAPHS = "05-graphs.ipynb"
+HOUSES = "06-house-prices.ipynb"
+LARGE = "07-large-plots.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
 PATIENCE = 300
 
@@ -99,7 +101,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, GRAPHS, CUDA])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, GRAPHS, HOUSES, LARGE, CUDA])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)
@@ -159,6 +161,14 @@ def test_graphs_have_the_results_of_networkx(executed):
         outputs = next(one.outputs for one in code_cells(notebook) if one.id == cell)
         assert any("image/svg+xml" in output.get("data", {}) for output in outputs), cell
     assert "no node `JFX`" in streams["unknown"]
+
+
+def test_large_plots_count_all_rows(executed):
+    notebook = executed(LARGE)
+    of = lambda cell: next(one.outputs for one in code_cells(notebook) if one.id == cell)
+    for cell, rows in {"large-04": "10\u202f000\u202f000 rows", "large-08": "327\u202f346 rows"}.items():
+        [data] = [o.data for o in of(cell) if "image/png" in o.get("data", {})]
+        assert rows in data["text/plain"] and "application/vnd.onrush.raster.v1+json" in data, cell
 
 
 def test_rich_outputs_have_static_forms(executed):

@@ -46,6 +46,7 @@ import duckdb  # noqa: E402
 import polars as pl  # noqa: E402
 import pytest  # noqa: E402
 from cells import onrush_specs  # noqa: E402
+from data import cache  # noqa: E402
 from driver import Kernel  # noqa: E402
 
 ENGINES = ("onrush", "polars", "duckdb")
@@ -138,13 +139,6 @@ def options(doc: str, **more) -> argparse.Namespace:
     for name, default in more.items():
         arguments.add_argument(f"--{name}", type=type(default), default=default)
     return arguments.parse_args()
-
-
-def cache() -> Path:
-    """Where data are made once, next to what else Onrush keeps."""
-    if given := os.environ.get("ONRUSH_CACHE_DIR"):
-        return Path(given) / "bench"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onrush/bench"
 
 
 def first_line(error: BaseException | str) -> str:

@@ -5,40 +5,10 @@ Onrush runs a query as `sql("...")`, Polars in a `SQLContext` over DataFrames; a
 cell with its message below the table. The tables are those of TPC's own generator, all columns included.
 `tpchgen-cli` of `xtask/requirements-tpch.txt` writes them once, as Parquet files."""
 
-import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import peers
 import polars as pl
+from data import TABLES, queries, tables
 from peers import Bench, Line
-
-TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
-QUERIES = Path(__file__).resolve().parent / "tpch.sql"
-
-
-def tables(folder: Path, scale: float) -> Path:
-    """The folder with the tables, which are made if they are not there."""
-    folder = folder / f"tpch-{scale:g}"
-    if not all((folder / f"{name}.parquet").is_file() for name in TABLES):
-        program = shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent)) or shutil.which("tpchgen-cli")
-        if program is None:
-            sys.exit(f"tpchgen-cli makes the tables: {sys.executable} -m pip install -r xtask/requirements-tpch.txt")
-        unfinished = folder.with_suffix(".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        subprocess.run([program, "parquet", "-s", f"{scale:g}", "-o", str(unfinished), "-q"], check=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        unfinished.rename(folder)
-    return folder
-
-
-def queries() -> list[tuple[str, str]]:
-    """Name and text of each query of the file."""
-    parts = re.split(r"^-- query (\d+)$", QUERIES.read_text(), flags=re.MULTILINE)[1:]
-    return [(f"query {name}", text.strip()) for name, text in zip(parts[::2], parts[1::2])]
 
 
 def main() -> None:

@@ -25,6 +25,8 @@ pub enum Suite {
     H2o,
     /// How long the 22 queries of TPC-H take, compared with Polars and DuckDB
     Tpch,
+    /// How long the cells of a notebook take, from files to the 22 queries of TPC-H, compared with DuckDB
+    Notebook,
     /// How long summaries, windows, strings, as-of joins and files take, compared with Polars and DuckDB
     Idioms,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
@@ -46,7 +48,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
     match suite {
         Suite::Learn => python::prepare(workspace, &[python::LEARN])?,
         Suite::Graph => python::prepare(workspace, &[python::GRAPH])?,
-        Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
+        Suite::Notebook | Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
         _ => {}
     }
     process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
@@ -59,6 +61,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Graph => "graph.py",
         Suite::H2o => "h2o.py",
         Suite::Tpch => "tpch.py",
+        Suite::Notebook => "notebook.py",
         Suite::Idioms => "idioms.py",
         Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };

@@ -170,7 +170,9 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
 pub const TOWERS: [&[&str]; 3] = [
     &[
         "onrush-frame",
+        "onrush-databases",
         "onrush-io",
+        "onrush-places",
         "onrush-dense",
         "onrush-learn",
         "onrush-graph",

@@ -23,7 +23,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-device", &[]),
     ("onrush-kernels", &["onrush-device"]),
     ("onrush-frame", &["onrush-wire"]),
-    ("onrush-io", &["onrush-frame", "onrush-graph-io", "onrush-wire"]),
+    ("onrush-databases", &["onrush-frame", "onrush-wire"]),
+    ("onrush-io", &["onrush-databases", "onrush-frame", "onrush-graph-io", "onrush-places", "onrush-wire"]),
+    ("onrush-places", &["onrush-frame", "onrush-wire"]),
     ("onrush-dense", &[]),
     ("onrush-learn", &["onrush-dense", "onrush-wire"]),
     ("onrush-graph", &["onrush-device", "onrush-kernels"]),
@@ -32,7 +34,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-ops", &["onrush-device", "onrush-kernels"]),
     ("onrush-expr", &["onrush-frame", "onrush-learn", "onrush-wire"]),
     ("onrush-logical", &["onrush-expr", "onrush-frame", "onrush-wire"]),
-    ("onrush-sql", &["onrush-expr", "onrush-logical", "onrush-wire"]),
+    ("onrush-sql", &["onrush-expr", "onrush-frame", "onrush-logical", "onrush-wire"]),
     ("onrush-optimizer", &["onrush-expr", "onrush-logical"]),
     ("onrush-parallel", &["onrush-expr", "onrush-logical"]),
     (
@@ -88,6 +90,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "onrush-session",
         &[
+            "onrush-databases",
             "onrush-engine",
             "onrush-explore",
             "onrush-expr",
@@ -112,11 +115,14 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("resvg", &["onrush-view"], "only widgets/view draws"),
     ("svg2pdf", &["onrush-view"], "only widgets/view draws"),
     ("quick-xml", &["onrush-graph-io"], "only runtime/graph-io reads XML"),
+    ("object_store", &["onrush-places"], "only runtime/places knows the network"),
+    ("reqwest", &["onrush-places"], "only runtime/places knows the network"),
     ("cudarc", &["onrush-device"], "only runtime/device knows CUDA"),
     (
         "arrow",
         &[
             "onrush",
+            "onrush-databases",
             "onrush-engine",
             "onrush-explore",
             "onrush-expr",

@@ -27,6 +27,7 @@ const LAYERS: &[Layers] = &[
             "scan",
             "source_map",
             "index",
+            "reference",
             "types",
             "toolchain",
             "linker",

@@ -18,6 +18,10 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/ops/src/launch.rs", "launches of generated kernels: parameters and arguments are declared side by side"),
     ("runtime/worker/src/launch.rs", "launches of users' kernels, in the process that is there for them"),
     ("runtime/learn/src/foreign/xgboost/ffi.rs", "the C interface of XGBoost's library"),
+    (
+        "runtime/databases/src/adbc",
+        "the C interfaces of ADBC and of Arrow's data, in the process that is there for a driver",
+    ),
     ("runtime/frame/src/disk.rs", "the mapping of tables on disk"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "the cell process's side of the prelude"),
