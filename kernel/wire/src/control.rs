@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dashboard::Filter;
+
 /// A control as the cell process made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
@@ -97,6 +99,8 @@ pub enum Setting {
     Text(String),
     /// The ids of the selected nodes of a graph, as in [`crate::visual::NodeLink::ids`].
     Nodes(Vec<String>),
+    /// The filters of a dashboard.
+    Filters(Vec<Filter>),
 }
 
 /// Controls as one output.

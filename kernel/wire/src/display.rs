@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::control::Panel;
+use crate::dashboard::{Dashboard, DashboardRequest, Filter};
 use crate::learn::Card;
 use crate::plot::{Plot, PlotRequest};
 use crate::schema::DataType;
 use crate::value::Value;
-use crate::visual::{GraphCard, GraphPlot, GraphPlotRequest};
+use crate::visual::{GraphCard, GraphPlot, GraphPlotRequest, Section};
 
 /// One output of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,13 @@ pub enum Content {
         request: Box<GraphPlotRequest>,
         plot: GraphPlot,
     },
+    /// Views that filter each other. The kernel process keeps the filters under this id.
+    Dashboard {
+        id: String,
+        request: Box<DashboardRequest>,
+        filters: Vec<Filter>,
+        data: Box<Dashboard>,
+    },
     Panel(Panel),
     /// A fitted model.
     Model(Card),
@@ -62,6 +70,23 @@ pub enum Content {
 pub enum Picture {
     Plot(Plot),
     Graph(GraphPlot),
+    Dashboard(Box<DashboardRequest>, Box<Dashboard>, DashboardFile),
+}
+
+/// A dashboard in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DashboardFile {
+    pub filters: Vec<Filter>,
+    /// Rows for a page that filters without a kernel: sections of [`crate::visual::VisualAsk::Export`] and their memory.
+    pub rows: Option<DashboardRows>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DashboardRows {
+    pub rows: u64,
+    pub total: u64,
+    pub sections: Vec<Section>,
+    pub memory: Vec<u8>,
 }
 
 /// The part of a frame that its table shows.

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Change, Control, Setting};
+use crate::dashboard::Filter;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::display::{Display, Picture};
 use crate::progress::Loop;
@@ -75,6 +76,11 @@ pub enum FromHost {
     Capture,
     /// A control that is on the screen has become this. Nothing happens if it is on no screen.
     Control(Control),
+    /// A dashboard has these filters now. Nothing happens if it is on no screen.
+    Filter {
+        id: String,
+        filters: Vec<Filter>,
+    },
     /// How far a loop is.
     Loop(Loop),
     /// What a user has set. Answer: [`ToHost::ControlSetting`].

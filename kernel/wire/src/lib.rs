@@ -5,6 +5,7 @@
 
 pub mod codec;
 pub mod control;
+pub mod dashboard;
 pub mod diagnostic;
 pub mod display;
 pub mod explore;
@@ -13,6 +14,7 @@ pub mod graph;
 pub mod host;
 pub mod learn;
 pub mod limits;
+pub mod map;
 pub mod number;
 pub mod paths;
 pub mod plan;
@@ -35,7 +37,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 18;
+pub const PROTOCOL: u32 = 19;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
 /// reused within the life of a supervisor.

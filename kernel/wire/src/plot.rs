@@ -1,10 +1,18 @@
 //! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins, boxes,
 //! group means); the kernel process draws (`widgets/view`); rows never travel.
 
+mod annotations;
+mod layers;
+mod packed;
+
+pub use annotations::{Annotations, PlotPosition, PlotText, ShadedSpan};
+pub use layers::{Candles, Hexagons, Interval, Violin};
+
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
 use crate::expr::Expr;
+use crate::map::{Choropleth, Projection, ShapeSet};
 use crate::visual::Window;
 
 /// A chart over a frame. The session answers with a [`Plot`] whose `layers` are filled.
@@ -52,6 +60,22 @@ pub struct LayerRequest {
     pub how: Option<Shading>,
     /// Pixels by which each pixel of a raster is widened. Default: as in datashader's `dynspread`.
     pub spread: Option<u32>,
+    /// Length of a point plot's error bars. Default: [`ErrorBar::Confidence`].
+    pub error: Option<ErrorBar>,
+    /// The regions of a choropleth. Default: those that the values name.
+    pub shapes: Option<ShapeSet>,
+}
+
+/// Length of the error bars of a mean, by the names of seaborn: `ci`, `sd`, `se`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ErrorBar {
+    /// The 95 % confidence interval of the mean, by Student's t distribution.
+    #[default]
+    Confidence,
+    /// One standard deviation of the values at each side.
+    Deviation,
+    /// One standard error of the mean at each side.
+    StandardError,
 }
 
 /// How the values of pixels become colours, by the names of datashader.
@@ -82,6 +106,34 @@ pub enum Mark {
     Raster,
     /// Lines through the rows of each group, counted at each pixel.
     RasterLines,
+    /// Empirical cumulative distribution function.
+    Ecdf,
+    /// A density estimate for each category, with quartiles inside.
+    Violin,
+    /// A point for each row, with jitter inside its category.
+    Strip,
+    /// The mean of each `x` with an error bar.
+    PointPlot,
+    /// Error bars from `y` to the only one of `more_y`.
+    ErrorBars,
+    /// An area from `y` to the only one of `more_y`.
+    Band,
+    /// A regression line by ordinary least squares, with the 95 % confidence band of the mean.
+    Regression,
+    /// Rows counted in a hexagonal grid.
+    Hexbin,
+    /// A scatter plot for each pair of the columns in `more_y`, histograms on the diagonal.
+    Pair,
+    /// `y` is the opening price; `more_y` has the high, low and closing price.
+    Candlestick,
+    /// Receiver operating characteristic of scores (`y`) for a truth (`x`).
+    Roc,
+    /// Precision-recall curve of scores (`y`) for a truth (`x`).
+    PrecisionRecall,
+    /// Rows of each pair of truth (`x`) and prediction (`y`).
+    ConfusionMatrix,
+    /// Regions of a map, coloured by a value of each: `x` names the region.
+    Choropleth,
 }
 
 /// What the user can set about a plot's looks. `None` means a default from the data.
@@ -120,6 +172,16 @@ pub struct PlotStyle {
     /// Whether each panel has a separate range.
     pub free_x: bool,
     pub free_y: bool,
+    /// Opacity of points, bars, bins and areas, from 0 to 1; from the data if `None`.
+    pub opacity: Option<f64>,
+    /// Categories that come first on an axis, in this order.
+    pub order: Vec<String>,
+    pub annotations: Annotations,
+    /// Panels form a grid: a column of panels has one x axis, a row one y axis.
+    pub is_grid: bool,
+    /// A base map under the data: x is the longitude and y the latitude in degrees, also of limits. Positions of rasters are
+    /// projected already. `None` without a map.
+    pub map: Option<Projection>,
 }
 
 /// A line at a value of an axis: `is_vertical` at one of the x axis.
@@ -173,6 +235,7 @@ pub struct Facet {
     pub y_label: Option<String>,
     /// Lines across this panel, in addition to the lines of the style.
     pub rules: Vec<Rule>,
+    pub annotations: Annotations,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -218,6 +281,21 @@ pub enum Layer {
         range: Option<(f64, f64)>,
     },
     Raster(Raster),
+    /// Error bars, or bands around lines.
+    Intervals {
+        x: Axis,
+        y: Axis,
+        series: Vec<Interval>,
+        is_band: bool,
+    },
+    Violins {
+        x: Axis,
+        y: Axis,
+        violins: Vec<Violin>,
+    },
+    Hexagons(Hexagons),
+    Candles(Candles),
+    Choropleth(Choropleth),
 }
 
 /// What was counted at each pixel of a window.
@@ -241,9 +319,9 @@ pub struct Raster {
 /// Rows from the top, `width * height` entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pixels {
-    Counts(Vec<u32>),
+    Counts(#[serde(with = "packed")] Vec<u32>),
     /// An aggregate of a column. NaN without rows.
-    Numbers(Vec<f32>),
+    Numbers(#[serde(with = "packed")] Vec<f32>),
     /// Counts for each category, in the order of `names`.
     Categories {
         names: Vec<String>,

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
+use crate::dashboard::{Dashboard, DashboardRequest, Filter, Kept, Wanted};
+use crate::expr::Expr;
 use crate::graph::{GraphCall, GraphSpec};
 use crate::plot::{Plot, PlotRequest, PlotStyle};
 
@@ -243,24 +245,27 @@ pub enum VisualSpec {
     Graph(Box<GraphPlotRequest>),
     /// A plot of one raster.
     Raster(Box<PlotRequest>),
+    Dashboard(Box<DashboardRequest>),
 }
 
 impl VisualSpec {
     /// The frames that the picture reads.
     pub fn frames(&self) -> impl Iterator<Item = FrameId> {
-        let (graph, raster) = match self {
+        let (graph, frame) = match self {
             VisualSpec::Graph(request) => (Some(request), None),
             VisualSpec::Raster(request) => (None, Some(request.frame)),
+            VisualSpec::Dashboard(request) => (None, Some(request.frame)),
         };
-        graph.into_iter().flat_map(|graph| graph.frames()).chain(raster)
+        graph.into_iter().flat_map(|graph| graph.frames()).chain(frame)
     }
 
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
-        let (graph, raster) = match self {
+        let (graph, frame) = match self {
             VisualSpec::Graph(request) => (Some(request), None),
             VisualSpec::Raster(request) => (None, Some(&mut request.frame)),
+            VisualSpec::Dashboard(request) => (None, Some(&mut request.frame)),
         };
-        graph.into_iter().flat_map(|graph| graph.frames_mut()).chain(raster)
+        graph.into_iter().flat_map(|graph| graph.frames_mut()).chain(frame)
     }
 }
 
@@ -270,6 +275,20 @@ pub enum VisualAsk {
     /// A part of the picture. Answer for a plot: [`VisualHead::Plot`]. Answer for a graph: [`VisualHead::Raster`] with the sections `node_counts` and `edge_counts`: u32 in little
     /// endian, as in [`GraphRaster`].
     Raster { window: Window, width: u32, height: u32 },
+    /// All views of a dashboard. `moving`: the user is still dragging, so that cards and tables can wait. Answer:
+    /// [`VisualHead::Dashboard`].
+    Dashboard { filters: Vec<Filter>, moving: bool },
+    /// For each slot of one view the counts of all other views, under the filters of the others: while the view is brushed, a front
+    /// end adds them up. Answer: [`VisualHead::Done`] with a section for each view of slots and for each measure, `counts_3` (u32)
+    /// and `sums_3` (f64): a row for each slot of the active view, as running sums with a row of zeros first.
+    Cubes { view: u32, filters: Vec<Filter> },
+    /// The condition of the filters. Answer: [`VisualHead::Condition`].
+    Condition { filters: Vec<Filter> },
+    /// The slots of a view, by its title or the name of its column, that have what is wanted. Answer: [`VisualHead::Slots`].
+    Slots { view: String, wanted: Wanted },
+    /// Slots and positions of rows, for a file that cross-filters without a kernel. At most `rows` of them, at equal distances.
+    /// Answer: [`VisualHead::Export`] with the sections `x_0`, `y_0`, ... (u16; positions f32) and `value_0` (f32).
+    Export { rows: u64 },
     /// The picture is closed: its positions need not be kept. Answer: [`VisualHead::Done`].
     Forget,
 }
@@ -280,6 +299,22 @@ pub enum VisualHead {
     Done,
     /// The plot of the window.
     Plot(Box<Plot>),
+    Dashboard(Box<Dashboard>),
+    Condition {
+        /// `None` without filters.
+        condition: Option<Expr>,
+        /// The condition as it is written in `x!(...)`.
+        code: String,
+    },
+    Slots {
+        view: u32,
+        kept: Kept,
+    },
+    Export {
+        /// The rows that are in the sections, of `total`.
+        rows: u64,
+        total: u64,
+    },
     Raster {
         /// The nodes inside the window.
         nodes: u64,
@@ -304,6 +339,7 @@ pub enum SectionKind {
     U16,
     U32,
     F32,
+    F64,
 }
 
 impl Section {
