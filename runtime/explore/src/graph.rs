@@ -122,6 +122,7 @@ impl Pictures {
                     vec![("node_counts", bytes(&raster.node_counts)), ("edge_counts", bytes(&raster.edge_counts))];
                 Ok((VisualHead::Raster { nodes, notes: sampled.into_iter().collect() }, parts))
             }
+            _ => Err(plan_error("argument", "this is a picture of a graph, which has no such request")),
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! Stands above the engine, which does not know it. Knows no DataFusion, no devices and no drawing (`widgets/view`).
 
+mod dashboard;
 mod explorer;
 mod graph;
 mod plot;
 
+pub use dashboard::Dashboards;
 pub use explorer::Explorer;
 pub use graph::{Pictures, graph_card};
 pub use plot::{Rasters, plot};

@@ -4,16 +4,26 @@
 
 mod bars;
 mod boxes;
+mod candles;
+mod choropleth;
 mod columns;
 mod correlation;
+mod ecdf;
 mod facets;
 mod heat;
 mod held;
+mod hexbin;
+mod intervals;
 mod lines;
+mod map;
+mod pair;
 mod raster;
+mod regression;
 mod rows;
+mod scores;
 mod several;
 mod time;
+mod violin;
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,12 +31,17 @@ use onrush_engine::{Engine, KEPT};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_stats::{self as statistics, Cell, Combine, Density, Survey};
+use onrush_wire::map::ShapeSet;
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
-use columns::{Column, Values, grown, label};
+use columns::{Column, Values, grown};
+pub(crate) use columns::{label, names, visible};
+pub(crate) use held::Held;
+pub(crate) use raster::{PositionedRows, positioned};
 pub use raster::{Rasters, clipped};
-use rows::Rows;
+pub(crate) use rows::Rows;
+pub(crate) use time::fitting;
 
 /// Points of a scatter plot that are drawn.
 const POINTS: usize = 5_000;
@@ -63,10 +78,14 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
     let request = &PlotRequest { frame: held.as_ref().map_or(request.frame, |held| held.id), ..request.clone() };
     let mut shared = Shared::default();
     match &request.facet {
+        _ if request.layers.iter().any(|layer| layer.mark == Mark::Pair) => {
+            pair::panels(engine, request, request.frame, task, &mut plot)?;
+        }
         None => plot.layers = layers(engine, request, request.frame, &mut shared, task, (1, &mut plot.notes))?,
         Some(by) => facets::panels(engine, request, by, &mut shared, task, &mut plot)?,
     }
     plot.notes.dedup();
+    map::choose_projection(&mut plot);
     Ok(plot)
 }
 
@@ -81,6 +100,8 @@ struct Shared {
     values: HashMap<usize, Vec<i64>>,
     /// Time buckets.
     grids: HashMap<usize, time::Grid>,
+    /// The regions of a choropleth.
+    shapes: HashMap<usize, ShapeSet>,
 }
 
 fn layers(
@@ -100,8 +121,14 @@ fn layers(
         let (shared, notes) = (&mut *shared, &mut *notes);
         let mut source = Source { engine, frame, index, points, line, has_log_bins, shared, task, notes };
         match layer.mark {
+            Mark::ErrorBars | Mark::Band => layers.push(source.intervals(layer)?),
+            Mark::Candlestick => layers.push(source.candles(layer)?),
+            Mark::Roc | Mark::PrecisionRecall => layers.push(source.curves(layer)?),
             _ if !layer.more_y.is_empty() => layers.extend(source.several(layer)?),
-            Mark::Scatter => source.scatter(layer, &mut layers)?,
+            Mark::Scatter | Mark::Strip => {
+                source.scatter(layer, &mut layers)?;
+                map::check_layers(&request.style, layer, &layers)?;
+            }
             Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
             Mark::Histogram => layers.push(source.histogram(layer)?),
             Mark::Density => layers.push(source.density(layer)?),
@@ -109,6 +136,15 @@ fn layers(
             Mark::HeatMap => layers.push(source.heat_map(layer)?),
             Mark::Correlation => layers.push(correlation::layer(engine, frame, task)?),
             Mark::Raster | Mark::RasterLines => layers.push(source.raster(layer, &request.style)?),
+            Mark::Ecdf => layers.push(source.ecdf(layer)?),
+            Mark::Violin => layers.push(source.violins(layer)?),
+            Mark::PointPlot => layers.push(source.means(layer)?),
+            Mark::Regression => layers.push(source.regression(layer)?),
+            Mark::Hexbin => layers.push(source.hexbin(layer, &request.style)?),
+            Mark::ConfusionMatrix => layers.push(source.confusion(layer)?),
+            // Its panels are made instead of layers.
+            Mark::Pair => {}
+            Mark::Choropleth => layers.push(source.choropleth(layer, request.style.map)?),
         }
     }
     several::counted(&mut layers);
@@ -295,7 +331,7 @@ impl<'a> Source<'a> {
             Mark::HeatMap => {
                 self.sides(layer)?;
             }
-            Mark::Box if layer.y.is_some() => {
+            Mark::Box | Mark::Violin if layer.y.is_some() => {
                 let rows = self.rows([layer.y.as_ref(), layer.x.as_ref(), None])?;
                 self.box_categories(layer, &rows)?;
             }
@@ -304,6 +340,7 @@ impl<'a> Source<'a> {
                 let rows = self.rows([Some(x), None, None])?;
                 self.grid(layer, (&rows, &Values::of(&rows, 0, x)?), x)?;
             }
+            Mark::Choropleth => self.share_shapes(layer)?,
             _ => {}
         }
         Ok(())
@@ -356,6 +393,11 @@ impl<'a> Source<'a> {
         exprs.extend(layer.size.clone().map(|c| c.alias("size")));
         let (table, total) = Rows::select(self.engine, self.frame, &exprs, 0)?.some(LOOKED_AT, self.task)?;
         let (mut x_column, mut y_column) = (Column::of(&table, 0, x)?, Column::of(&table, 1, y)?);
+        let is_strip = layer.mark == Mark::Strip;
+        if is_strip {
+            x_column = x_column.into_categories();
+            y_column = y_column.number("the y of a strip plot", y)?;
+        }
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
         let size_at = 2 + usize::from(layer.color.is_some());
         let size =
@@ -374,7 +416,7 @@ impl<'a> Source<'a> {
         self.fewer(&mut x_column, &mut rows, of);
         self.fewer(&mut y_column, &mut rows, of);
         let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
-        let is_numeric = color.as_ref().is_some_and(|c| c.scale != AxisScale::Category);
+        let is_numeric = color.as_ref().is_some_and(|c| c.scale != AxisScale::Category && !is_strip);
         let size_range = size.as_ref().map_or((0.0, 0.0), |s| {
             let sizes = || rows.iter().map(|i| s.positions[*i]);
             (sizes().fold(f64::INFINITY, f64::min), sizes().fold(f64::NEG_INFINITY, f64::max))
@@ -408,7 +450,7 @@ impl<'a> Source<'a> {
             });
         }
         if !series.is_empty() || (!is_numeric && size.is_none()) {
-            layers.push(Layer::Xy { mark: Mark::Scatter, x: x_column.axis(), y: y_column.axis(), series });
+            layers.push(Layer::Xy { mark: layer.mark, x: x_column.axis(), y: y_column.axis(), series });
         }
         self.shown(drawn, all);
         Ok(())
@@ -534,36 +576,6 @@ impl<'a> Source<'a> {
         };
         let y = Axis { label: "density".to_string(), scale: AxisScale::Number, categories: Vec::new() };
         Ok(Layer::Xy { mark: Mark::Density, x: values.axis(), y, series })
-    }
-
-    fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
-        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
-        let rows = self.rows([Some(y), layer.x.as_ref(), None])?;
-        let values = Values::of(&rows, 0, y)?.number("the y of a box plot", y)?;
-        let mut x = self.box_categories(layer, &rows)?;
-        if let Some(x) = &mut x {
-            let all = x.keep_most(&rows, CATEGORIES, self.task)?;
-            self.most_frequent(CATEGORIES, all, &x.label);
-        }
-        let axis = x.as_ref().map_or_else(
-            || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
-            Values::axis,
-        );
-        let (boxes, left_out) = boxes::boxes(&rows, &values, x.as_ref(), &axis.categories, (boxes::HELD, self.task))?;
-        let hidden = x.as_ref().map_or(0, |c| c.hidden);
-        self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
-        Ok(Layer::Box { x: axis, y: values.axis(), boxes })
-    }
-
-    /// The categories of a box plot, of the second column.
-    fn box_categories(&mut self, layer: &LayerRequest, rows: &Rows) -> Result<Option<Values>, Diagnostic> {
-        let Some(expr) = &layer.x else { return Ok(None) };
-        let known = self.shared.values.get(&self.index).map(Vec::as_slice);
-        let x = Values::of(rows, 1, expr)?.into_categories(rows, known, self.task)?;
-        if let (Some(keys), None) = (x.keys(), known) {
-            self.shared.values.insert(self.index, keys.to_vec());
-        }
-        Ok(Some(x))
     }
 
     fn heat_map(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
@@ -696,7 +708,7 @@ fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr
 }
 
 /// `mean` and `y` as an expression; `count` counts rows.
-fn aggregate(function: &str, layer: &LayerRequest) -> Result<Expr, Diagnostic> {
+pub(crate) fn aggregate(function: &str, layer: &LayerRequest) -> Result<Expr, Diagnostic> {
     match Combine::of(function).ok_or_else(|| unknown_aggregate(function, layer))? {
         Combine::Count => Ok(Expr::new(ExprKind::Alias(Box::new(Expr::call("len", [])), "rows".to_string()))),
         _ => {
@@ -728,6 +740,20 @@ fn name(mark: Mark) -> &'static str {
         Mark::Correlation => "correlation matrix",
         Mark::Raster => "raster",
         Mark::RasterLines => "raster of lines",
+        Mark::Ecdf => "cumulative distribution",
+        Mark::Violin => "violin plot",
+        Mark::Strip => "strip plot",
+        Mark::PointPlot => "point plot",
+        Mark::ErrorBars => "set of error bars",
+        Mark::Band => "band",
+        Mark::Regression => "regression line",
+        Mark::Hexbin => "hexbin plot",
+        Mark::Pair => "pair plot",
+        Mark::Candlestick => "candlestick chart",
+        Mark::Roc => "ROC curve",
+        Mark::PrecisionRecall => "precision-recall curve",
+        Mark::ConfusionMatrix => "confusion matrix",
+        Mark::Choropleth => "choropleth",
     }
 }
 

@@ -7,6 +7,7 @@ mod plan {
     pub mod asof;
     pub mod beside;
     pub mod coverage;
+    pub mod dashboards;
     pub mod device_models;
     pub mod diagnostics;
     pub mod disk;
@@ -22,11 +23,13 @@ mod plan {
     pub mod lending;
     pub mod lists;
     pub mod long;
+    pub mod maps;
     pub mod models;
     pub mod native;
     pub mod nested;
     pub mod orders;
     pub mod parts;
+    pub mod plot_kinds;
     pub mod plots;
     pub mod rasters;
     pub mod reference;

@@ -12,7 +12,7 @@ mod quasi;
 mod ridge;
 mod ridge_cv;
 mod squares;
-pub(crate) mod student;
+pub mod student;
 
 pub use logistic::Logistic;
 pub(crate) use logistic::fit as fit_logistic;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan, ModelAnswer};
-use onrush_explore::{Explorer, Pictures, Rasters};
+use onrush_explore::{Dashboards, Explorer, Pictures, Rasters};
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::codec::CodecError;
@@ -45,6 +45,7 @@ struct Process {
     explorer: Explorer,
     pictures: Pictures,
     rasters: Rasters,
+    dashboards: Dashboards,
     out: Mutex<Out>,
     threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
@@ -113,8 +114,8 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     let explorer = Explorer::new(Arc::clone(&engine));
     let (threads, running) = (Threads::new(CALLS_STACK), Mutex::default());
     let pictures = Pictures::default();
-    let rasters = Rasters::default();
-    let process = Arc::new(Process { engine, explorer, pictures, rasters, out, threads, running });
+    let (rasters, dashboards) = (Rasters::default(), Dashboards::default());
+    let process = Arc::new(Process { engine, explorer, pictures, rasters, dashboards, out, threads, running });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
@@ -374,11 +375,16 @@ impl Process {
             Ask::GraphCard(request) => Reply::GraphCard(onrush_explore::graph_card(engine, &request, task)?),
             Ask::Visual { what, ask } => {
                 let (head, parts) = match &what {
-                    VisualSpec::Graph(request) => self.pictures.answer(engine, request, &ask, task)?,
+                    VisualSpec::Graph(request) => {
+                        let (head, parts) = self.pictures.answer(engine, request, &ask, task)?;
+                        let named = parts.into_iter().map(|(name, bytes)| (name.to_string(), SectionKind::U32, bytes));
+                        (head, named.collect())
+                    }
                     VisualSpec::Raster(request) => (self.rasters.answer(engine, request, &ask, task)?, Vec::new()),
+                    VisualSpec::Dashboard(request) => self.dashboards.answer(engine, request, &ask, task)?,
                 };
                 let parts: Vec<_> =
-                    parts.iter().map(|(name, bytes)| (*name, SectionKind::U32, bytes.as_slice())).collect();
+                    parts.iter().map(|(name, kind, bytes)| (name.as_str(), *kind, bytes.as_slice())).collect();
                 let (sections, memory) = Section::lay_out(&parts);
                 let memory = match memory.is_empty() {
                     true => None,

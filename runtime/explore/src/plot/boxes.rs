@@ -6,10 +6,11 @@
 use onrush_frame::TaskHandle;
 use onrush_stats::{self as statistics, Extent};
 use onrush_wire::Diagnostic;
-use onrush_wire::plot::BoxStats;
+use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, LayerRequest};
 
 use super::columns::{Values, each_of, rank_of};
 use super::rows::Rows;
+use super::{CATEGORIES, Source, name, needed};
 
 /// Rows whose values are held, because that is faster.
 pub const HELD: usize = 2_000_000;
@@ -90,6 +91,47 @@ pub fn boxes(
         one.outliers = statistics::shown_outliers(outside.some());
     }
     Ok((boxes, left_out))
+}
+
+/// The rows, their values and categories, and the axis with a box for each category.
+pub(super) type BoxData<'a> = (Rows<'a>, Values, Option<Values>, (Axis, Vec<BoxStats>));
+
+impl<'a> Source<'a> {
+    pub(super) fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
+        let (_, values, _, (x, boxes)) = self.box_data(layer)?;
+        Ok(Layer::Box { x, y: values.axis(), boxes })
+    }
+
+    /// The rows, values and categories of a box plot, its axis, and a box for each category.
+    pub(super) fn box_data(&mut self, layer: &LayerRequest) -> Result<BoxData<'a>, Diagnostic> {
+        let y = needed(layer.y.as_ref(), layer.mark, "y")?;
+        let rows = self.rows([Some(y), layer.x.as_ref(), None])?;
+        let values = Values::of(&rows, 0, y)?.number(&format!("the y of a {}", name(layer.mark)), y)?;
+        let mut x = self.box_categories(layer, &rows)?;
+        if let Some(x) = &mut x {
+            let all = x.keep_most(&rows, CATEGORIES, self.task)?;
+            self.most_frequent(CATEGORIES, all, &x.label);
+        }
+        let axis = x.as_ref().map_or_else(
+            || Axis { label: String::new(), scale: AxisScale::Category, categories: vec![String::new()] },
+            Values::axis,
+        );
+        let (boxes, left_out) = boxes(&rows, &values, x.as_ref(), &axis.categories, (HELD, self.task))?;
+        let hidden = x.as_ref().map_or(0, |c| c.hidden);
+        self.left_out(usize::saturating_sub(left_out, hidden), "row", "no value");
+        Ok((rows, values, x, (axis, boxes)))
+    }
+
+    /// The categories of a box plot, of the second column.
+    pub(super) fn box_categories(&mut self, layer: &LayerRequest, rows: &Rows) -> Result<Option<Values>, Diagnostic> {
+        let Some(expr) = &layer.x else { return Ok(None) };
+        let known = self.shared.values.get(&self.index).map(Vec::as_slice);
+        let x = Values::of(rows, 1, expr)?.into_categories(rows, known, self.task)?;
+        if let (Some(keys), None) = (x.keys(), known) {
+            self.shared.values.insert(self.index, keys.to_vec());
+        }
+        Ok(Some(x))
+    }
 }
 
 /// A walk over the rows that have a group and a value.

@@ -220,6 +220,16 @@ impl Values {
         must_be_number(self.scale, what, &self.label, expr).map(|()| self)
     }
 
+    /// # Errors
+    /// If the column has neither numbers nor times.
+    pub fn on_line(self, what: &str, expr: &Expr) -> Result<Self, Diagnostic> {
+        if self.scale != AxisScale::Category {
+            return Ok(self);
+        }
+        let message = format!("{what} needs numbers or times, and `{}` is text", self.label);
+        Err(place(plan_error("plot-type", message), expr.span.as_ref(), None, "not a number"))
+    }
+
     /// Calls `each` with every value; NaN for null.
     pub fn each(&self, rows: &Rows, task: &TaskHandle, mut each: impl FnMut(f64)) -> Result<(), Diagnostic> {
         each_of(rows, [Some(self)], task, |[value]| each(value))
@@ -510,7 +520,7 @@ pub fn different(names: &mut [String]) {
 }
 
 /// Formats empty and blank strings as tables do, because a legend would show nothing for them.
-fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     if !text.trim().is_empty() {
         return text.to_string();
     }

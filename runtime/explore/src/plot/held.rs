@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onrush_engine::{Engine, KEPT};
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
-use onrush_wire::plot::PlotRequest;
+use onrush_wire::plot::{Mark, PlotRequest};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use super::rows::Rows;
@@ -37,16 +37,17 @@ impl<'a> Held<'a> {
     /// The columns that the plot uses, held. `None` if the frame is held already, if one walk is all that there is, if the columns take
     /// more than a part of the session's memory, or if a name is wrong: then what uses it says so.
     pub fn columns(engine: &'a Engine, request: &PlotRequest, task: &TaskHandle) -> Result<Option<Self>, Diagnostic> {
-        let walks = request.facet.is_some() || request.layers.len() > 1;
+        let is_pair = request.layers.iter().any(|layer| layer.mark == Mark::Pair);
+        let walks = request.facet.is_some() || request.layers.len() > 1 || is_pair;
         if !walks || engine.is_held(request.frame)? {
             return Ok(None);
         }
         let mut used = Some(BTreeMap::new());
         request.facet.iter().for_each(|by| uses(by, &mut used));
         for layer in &request.layers {
-            let own = [&layer.x, &layer.y, &layer.color, &layer.size];
-            own.into_iter().flatten().for_each(|expr| uses(expr, &mut used));
-            if layer.mark == onrush_wire::plot::Mark::Correlation {
+            let own = [&layer.x, &layer.y, &layer.color, &layer.size, &layer.by];
+            own.into_iter().flatten().chain(&layer.more_y).for_each(|expr| uses(expr, &mut used));
+            if layer.mark == Mark::Correlation {
                 used = None;
             }
         }

@@ -1,18 +1,22 @@
 //! Rasters: all rows counted at the pixels of a window, with the pixels of datashader: a value's pixel is
 //! `x * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
 
+mod positioned;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use onrush_engine::Engine;
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
+use onrush_map::Projector;
 use onrush_stats::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, PlotStyle, Raster};
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, codec};
 
 use super::columns::{Values, each_of, grown, label};
+use super::map;
 use super::rows::Rows;
 use super::{SERIES, Source, aggregate, grouped, name, needed, unknown_aggregate};
 
@@ -26,6 +30,8 @@ const HELD: u64 = 16;
 const CHUNK: usize = 1 << 18;
 /// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same bits.
 const PARTS: usize = 16;
+
+pub use positioned::{PositionedRows, positioned};
 
 pub type Point = (f64, f64);
 
@@ -42,22 +48,40 @@ impl PixelGrid {
         self.width as usize * self.height as usize
     }
 
-    /// The column and the row, from the bottom, of a position; `None` outside and for NaN.
-    fn cell(&self, (x, y): (f64, f64)) -> Option<(u32, u32)> {
+    fn scales(&self) -> Scales {
         let Window { x0, y0, x1, y1 } = self.window;
-        if !((x0..=x1).contains(&x) && (y0..=y1).contains(&y)) {
-            return None;
-        }
-        let along = |value: f64, low: f64, high: f64, count: u32| {
+        let of = |low: f64, high: f64, count: u32| {
             let scale = f64::from(count) / (high - low);
-            ((value * scale - low * scale) as u32).min(count - 1)
+            (scale, low * scale)
         };
-        Some((along(x, x0, x1, self.width), along(y, y0, y1, self.height)))
+        Scales { grid: *self, x: of(x0, x1, self.width), y: of(y0, y1, self.height) }
     }
 
     /// The index of a pixel, with rows from the top.
     fn index(&self, (column, row): (u32, u32)) -> usize {
         (self.height - 1 - row) as usize * self.width as usize + column as usize
+    }
+}
+
+/// A grid with the factor and the offset of each axis, which are the same for all rows.
+#[derive(Clone, Copy)]
+struct Scales {
+    grid: PixelGrid,
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Scales {
+    /// The column and the row, from the bottom, of a position; `None` outside and for NaN.
+    #[inline]
+    fn cell(&self, (x, y): (f64, f64)) -> Option<(u32, u32)> {
+        let Window { x0, y0, x1, y1 } = self.grid.window;
+        if !((x0..=x1).contains(&x) && (y0..=y1).contains(&y)) {
+            return None;
+        }
+        let along =
+            |value: f64, (scale, offset): (f64, f64), count: u32| ((value * scale - offset) as u32).min(count - 1);
+        Some((along(x, self.x, self.grid.width), along(y, self.y, self.grid.height)))
     }
 }
 
@@ -74,6 +98,7 @@ pub enum Kept {
 #[derive(Clone)]
 struct Canvas {
     grid: PixelGrid,
+    scales: Scales,
     kept: Kept,
     counts: Vec<u32>,
     /// Of each pixel, or empty.
@@ -92,12 +117,12 @@ impl Canvas {
             Kept::Numbers(Combine::Max) => (1, vec![f64::NEG_INFINITY; pixels]),
             Kept::Numbers(_) => (1, vec![0.0; pixels]),
         };
-        Canvas { grid, kept, counts: vec![0; layers * pixels], values, rows: 0 }
+        Canvas { grid, scales: grid.scales(), kept, counts: vec![0; layers * pixels], values, rows: 0 }
     }
 
     /// Counts a row. `color` is a value, or the index of a category; NaN for none.
     fn add(&mut self, at: (f64, f64), color: f64) {
-        let Some(cell) = self.grid.cell(at) else { return };
+        let Some(cell) = self.scales.cell(at) else { return };
         let pixel = self.grid.index(cell);
         match self.kept {
             Kept::Counts => self.counts[pixel] += 1,
@@ -131,7 +156,7 @@ impl Canvas {
     /// the ties of datashader), inside of the window (Liang and Barsky 1984).
     fn segment(&mut self, from: (f64, f64), to: (f64, f64), color: f64, is_start: bool) {
         let Some((a, b, cut)) = clipped(self.grid.window, from, to) else { return };
-        let (Some(a), Some(b)) = (self.grid.cell(a), self.grid.cell(b)) else { return };
+        let (Some(a), Some(b)) = (self.scales.cell(a), self.scales.cell(b)) else { return };
         let ((mut x, mut y), (x1, y1)) = ((i64::from(a.0), i64::from(a.1)), (i64::from(b.0), i64::from(b.1)));
         let (step_x, step_y) = ((x1 - x).signum(), (y1 - y).signum());
         let (dx, dy) = ((x1 - x).abs() * 2, (y1 - y).abs() * 2);
@@ -233,6 +258,17 @@ pub struct Positions {
 
 /// Counts positions on all cores.
 fn count(held: &Positions, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
+    count_where(held, grid, kept, |_| true, task)
+}
+
+/// Counts the positions of the rows that are wanted.
+fn count_where(
+    held: &Positions,
+    grid: PixelGrid,
+    kept: Kept,
+    is_wanted: impl Fn(usize) -> bool + Sync,
+    task: &TaskHandle,
+) -> Result<Canvas, Diagnostic> {
     let rows = held.x.len();
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
     let parts = match kept {
@@ -249,6 +285,9 @@ fn count(held: &Positions, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Re
             }
             let end = (start + CHUNK).min(begin + part).min(rows);
             for row in start..end {
+                if !is_wanted(row) {
+                    continue;
+                }
                 let color = held.colors.get(row).copied().map_or(f64::NAN, f64::from);
                 canvas.add((held.x[row], held.y[row]), color);
             }
@@ -294,6 +333,10 @@ impl Extent {
         }
     }
 
+    fn is_empty(self) -> bool {
+        self.x.0 > self.x.1
+    }
+
     /// A window around them. A range of one value gets a width.
     fn window(self) -> Window {
         let around = |(low, high): (f64, f64)| match high - low {
@@ -314,6 +357,8 @@ struct Columns<'a> {
     color: Option<Values>,
     by: Option<Values>,
     log: (bool, bool),
+    /// Of a map: positions are longitudes and latitudes in degrees.
+    projector: Option<Projector>,
     names: Vec<String>,
     has_other: bool,
 }
@@ -331,7 +376,11 @@ impl Columns<'_> {
         };
         each_of(&self.rows, columns, task, |[x, y, color, by]| {
             let color = if is_category && color.is_nan() { other } else { color };
-            each((drawn(x, self.log.0), drawn(y, self.log.1)), color, by);
+            let at = match &self.projector {
+                Some(projector) => projector.forward((x, y)).unwrap_or((f64::NAN, f64::NAN)),
+                None => (drawn(x, self.log.0), drawn(y, self.log.1)),
+            };
+            each(at, color, by);
         })
     }
 
@@ -429,6 +478,7 @@ impl Rasters {
             &layer.aggregate,
             style.log_x,
             style.log_y,
+            style.map,
         ));
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let VisualAsk::Raster { window, width, height } = ask else {
@@ -465,7 +515,8 @@ impl Rasters {
             }
         };
         let (width, height) = size(Some(*width), Some(*height));
-        let grid = PixelGrid { window: *window, width, height };
+        let window = if style.map.is_some() { window.with_aspect(width, height) } else { *window };
+        let grid = PixelGrid { window, width, height };
         let canvas = match &index.held {
             Some(held) => count(held, grid, index.kept, task)?,
             None => source.counted_again(layer, style, grid)?,
@@ -488,12 +539,17 @@ impl Source<'_> {
         let (columns, kept) = self.raster_columns(layer, style)?;
         let index = self.raster_index(layer, &columns, kept)?;
         let (width, height) = size(style.width, style.height);
-        let grid = PixelGrid { window: limited(index.window, style), width, height };
+        let window = match style.map {
+            Some(projection) => map::window(index.window, projection, style, (width, height))?,
+            None => limited(index.window, style),
+        };
+        let grid = PixelGrid { window, width, height };
         let canvas = match &index.held {
             Some(held) => count(held, grid, kept, self.task)?,
             None => columns.counted(layer.mark, grid, kept, self.task)?,
         };
-        self.left_out(index.missing, "row", "no finite position");
+        let lacking = if style.map.is_some() { "no position on the map" } else { "no finite position" };
+        self.left_out(index.missing, "row", lacking);
         if layer.mark == Mark::Raster {
             self.notes.push(format!("{} rows", grouped(canvas.rows as usize)));
         }
@@ -506,7 +562,19 @@ impl Source<'_> {
     }
 
     fn raster_index(&self, layer: &LayerRequest, columns: &Columns<'_>, kept: Kept) -> Result<RasterIndex, Diagnostic> {
-        let (held, extent, missing) = self.positions(columns, kept, layer.mark == Mark::RasterLines)?;
+        self.indexed(layer, columns, kept, false)
+    }
+
+    /// `has_every_row`: rows without a position have one that is not finite, so that row numbers are those of the frame.
+    fn indexed(
+        &self,
+        layer: &LayerRequest,
+        columns: &Columns<'_>,
+        kept: Kept,
+        has_every_row: bool,
+    ) -> Result<RasterIndex, Diagnostic> {
+        let (held, extent, missing) =
+            self.positions(columns, kept, (layer.mark == Mark::RasterLines, has_every_row))?;
         let color_label = match (&layer.color, kept) {
             (Some(color), Kept::Categories(_)) => label(color),
             (Some(_), Kept::Numbers(_)) => {
@@ -516,6 +584,9 @@ impl Source<'_> {
             _ if layer.mark == Mark::RasterLines => "lines".to_string(),
             _ => "rows".to_string(),
         };
+        if columns.projector.is_some() && extent.is_empty() && missing > 0 {
+            return Err(map::nothing_there((&columns.x.label, &columns.y.label), layer.x.as_ref()));
+        }
         Ok(RasterIndex {
             x: columns.x.axis(),
             y: columns.y.axis(),
@@ -542,6 +613,9 @@ impl Source<'_> {
             Ok(values)
         };
         let (x_values, y_values) = (axis(0, x)?, axis(1, y)?);
+        if style.map.is_some() {
+            map::check_degrees([(&x_values.axis(), x), (&y_values.axis(), y)])?;
+        }
         let color = layer.color.as_ref().map(|expr| Values::of(&rows, 2, expr)).transpose()?;
         let by_at = 2 + usize::from(color.is_some());
         let by = layer.by.as_ref().map(|expr| Values::of(&rows, by_at, expr)?.into_categories(&rows, None, self.task));
@@ -551,6 +625,7 @@ impl Source<'_> {
                 style.log_x && x_values.scale == AxisScale::Number,
                 style.log_y && y_values.scale == AxisScale::Number,
             ),
+            projector: style.map.map(Projector::new),
             rows,
             x: x_values,
             y: y_values,
@@ -606,7 +681,7 @@ impl Source<'_> {
         &self,
         columns: &Columns<'_>,
         kept: Kept,
-        is_lines: bool,
+        (is_lines, has_every_row): (bool, bool),
     ) -> Result<(Option<Positions>, Extent, usize), Diagnostic> {
         let per_row = 16 + if kept == Kept::Counts { 0 } else { 4 };
         let most = (self.engine.memory_limit() / HELD / per_row) as usize;
@@ -616,7 +691,7 @@ impl Source<'_> {
             let is_there = at.0.is_finite() && at.1.is_finite();
             missing += usize::from(!is_there);
             extent.add(at);
-            if fits && is_there {
+            if fits && (is_there || has_every_row) {
                 held.x.push(at.0);
                 held.y.push(at.1);
                 if kept != Kept::Counts {
@@ -650,7 +725,7 @@ impl Lines {
             *last = None;
             return;
         }
-        canvas.rows += u64::from(canvas.grid.cell(at).is_some());
+        canvas.rows += u64::from(canvas.scales.cell(at).is_some());
         let is_start = match *last {
             Some((from, is_start)) => {
                 canvas.segment(from, at, color, is_start);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use onrush_expr::check::{place, plan_error};
 use onrush_wire::Diagnostic;
-use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Series};
+use onrush_wire::plot::{Axis, AxisScale, Bins, Interval, Layer, LayerRequest, Mark, Series};
 
 use super::columns::{different, label};
 use super::{Source, name};
@@ -84,7 +84,7 @@ fn unnamed(layer: &mut Layer) -> Option<(&mut String, String, &'static str)> {
     match layer {
         Layer::Xy { mark, x, y, series } => match series.as_mut_slice() {
             [Series { name, .. }] if name.is_empty() => {
-                let label = if *mark == Mark::Density { &x.label } else { &y.label };
+                let label = if matches!(mark, Mark::Density | Mark::Ecdf) { &x.label } else { &y.label };
                 Some((name, label.clone(), super::name(*mark)))
             }
             _ => None,
@@ -92,6 +92,14 @@ fn unnamed(layer: &mut Layer) -> Option<(&mut String, String, &'static str)> {
         Layer::Points { name, y, .. } if name.is_empty() => Some((name, y.label.clone(), super::name(Mark::Scatter))),
         Layer::Histogram { x, series } => match series.as_mut_slice() {
             [Bins { name, .. }] if name.is_empty() => Some((name, x.label.clone(), super::name(Mark::Histogram))),
+            _ => None,
+        },
+        // Intervals without estimates have the colour of the layer before them.
+        Layer::Intervals { y, series, is_band, .. } => match series.as_mut_slice() {
+            [Interval { name, y: middle, .. }] if name.is_empty() && !middle.is_empty() => {
+                let mark = if *is_band { Mark::Regression } else { Mark::PointPlot };
+                Some((name, y.label.clone(), super::name(mark)))
+            }
             _ => None,
         },
         _ => None,

@@ -74,7 +74,7 @@ pub fn grid(
 }
 
 /// The shortest round interval of which at most `most` fill a span, in seconds.
-fn fitting(span: f64, most: f64) -> Every {
+pub fn fitting(span: f64, most: f64) -> Every {
     let round = [
         "1us", "10us", "100us", "1ms", "5ms", "10ms", "50ms", "100ms", "500ms", "1s", "5s", "15s", "30s", "1m", "5m",
         "15m", "30m", "1h", "3h", "6h", "12h", "1d", "1w", "1mo", "1q", "6mo", "1y", "2y", "5y", "10y", "50y", "100y",

@@ -100,6 +100,10 @@ impl Supervisor {
                         chains::check(request.exprs(), None)?;
                         (request.frame, models_in(request.exprs(), &self.state.lock())?)
                     }
+                    VisualSpec::Dashboard(request) => {
+                        chains::check(request.exprs(), None)?;
+                        (request.frame, models_in(request.exprs(), &self.state.lock())?)
+                    }
                 };
                 let (frame, mut needed) = self.targets(first, what.frames_mut())?;
                 needed.extend(models);
