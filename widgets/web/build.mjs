@@ -23,6 +23,18 @@ const result = await build({
     loader: { ".css": "text" },
     write: false,
 });
+// The script of a dashboard's page, which has no JupyterLab around it.
+const page = await build({
+    entryPoints: ["ts/standalone.ts"],
+    bundle: true,
+    minify: true,
+    charset: "utf8",
+    format: "iife",
+    platform: "browser",
+    target: "es2022",
+    loader: { ".css": "text" },
+    write: false,
+});
 const text = container(own.name, SHARED, result.outputFiles[0].text);
 const hash = createHash("sha256").update(text).digest("hex").slice(0, 20);
 const entry = `static/remoteEntry.${hash}.js`;
@@ -37,3 +49,4 @@ await rm(folder, { recursive: true, force: true });
 await mkdir(path.join(folder, "static"), { recursive: true });
 await writeFile(path.join(folder, "package.json"), JSON.stringify(description, null, 2) + "\n");
 await writeFile(path.join(folder, entry), text);
+await writeFile(path.join(folder, "static/standalone.js"), page.outputFiles[0].text);

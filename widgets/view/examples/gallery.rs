@@ -6,6 +6,7 @@ use std::path::Path;
 use onrush_stats::{Density, Survey};
 use onrush_view::progress::{Line, Work};
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
+use onrush_wire::map::{Choropleth, Projection, RegionValue, ShapeSet};
 use onrush_wire::plot::{Axis, AxisScale, Bins, BoxStats, Facet, Layer, Mark, Plot, PlotStyle, Rule, Series, Theme};
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::{Class, DataType, Diagnostic, Label, NotebookId, Span, TaskId, TimeUnit, Value};
@@ -220,6 +221,7 @@ fn plots() -> Vec<Plot> {
     all.push(boxes(&mut normal));
     all.push(heat_map());
     all.extend(unusual());
+    all.extend(maps(&mut normal));
     all
 }
 
@@ -467,5 +469,65 @@ fn unusual() -> Vec<Plot> {
             series: vec![series("", [(5.0, 1e9)].into_iter())],
         }],
     ));
+    all
+}
+
+/// Points and a raster on maps, and regions with values.
+fn maps(normal: &mut impl FnMut() -> f64) -> Vec<Plot> {
+    const CITIES: [(f64, f64); 12] = [
+        (-73.78, 40.64),
+        (-118.41, 33.94),
+        (-87.9, 41.98),
+        (-149.99, 61.17),
+        (-157.92, 21.32),
+        (-99.07, 19.43),
+        (2.55, 49.01),
+        (28.82, 40.98),
+        (55.36, 25.25),
+        (103.99, 1.36),
+        (139.78, 35.55),
+        (151.18, -33.95),
+    ];
+    let cities = || {
+        let (xs, ys): (Vec<f64>, Vec<f64>) = CITIES.into_iter().unzip();
+        let colors = (0..xs.len()).map(|i| i as f64).collect();
+        Layer::Points {
+            x: axis("lon"),
+            y: axis("lat"),
+            name: String::new(),
+            xs,
+            ys,
+            colors,
+            color_label: "delay".into(),
+            sizes: Vec::new(),
+            size_label: String::new(),
+            size_range: (0.0, 0.0),
+        }
+    };
+    let on = |title: &str, layer: Layer, projection: Projection| {
+        let mut made = plot(title, vec![layer]);
+        made.style.map = Some(projection);
+        made
+    };
+    let mut all: Vec<Plot> =
+        Projection::ALL.into_iter().map(|one| on(&format!("Airports, {}", one.name()), cities(), one)).collect();
+    for (shapes, projection) in
+        [(ShapeSet::States, Projection::AlbersUsa), (ShapeSet::Countries, Projection::NaturalEarth)]
+    {
+        let regions = onrush_map::regions(shapes).iter().enumerate().filter(|(index, _)| index % 7 != 3);
+        let regions = regions.map(|(_, region)| RegionValue {
+            code: region.short.clone(),
+            name: region.name().to_string(),
+            value: 12.0 + normal() * 4.0,
+        });
+        let regions = regions.collect();
+        let layer = Layer::Choropleth(Choropleth {
+            shapes,
+            regions,
+            label: "region".into(),
+            color_label: "mean(delay)".into(),
+        });
+        all.push(on("A value for each region", layer, projection));
+    }
     all
 }

@@ -3,6 +3,7 @@
 //! Pure: plain values in, a bundle out. Every bundle carries a static form that needs no script.
 
 mod controls;
+pub mod dashboard;
 mod diagnostic;
 mod graph;
 mod graph_card;
@@ -58,6 +59,7 @@ pub fn bundle(content: &Content) -> Bundle {
         Content::Plot(plot) => return plot::bundle(plot),
         Content::Raster { id, plot, .. } => return plot::raster_bundle(id, plot),
         Content::Graph(plot) => return graph::bundle(plot, None),
+        Content::Dashboard { id, request, filters, data } => return dashboard::bundle(id, request, filters, data),
         Content::GraphView { id, plot, .. } => return graph::bundle(plot, Some(id)),
         Content::Model(card) => return model::card(card),
         Content::GraphCard(card) => return graph_card::card(card),
@@ -105,11 +107,12 @@ pub fn save_plot(plot: &Plot, path: &std::path::Path) -> Result<(), Diagnostic> 
     plot::save(plot, path)
 }
 
-/// Draws a picture into a file, as [`save_plot`] does.
-pub fn save(picture: &Picture, path: &std::path::Path) -> Result<(), Diagnostic> {
+/// Draws a picture into a file, as [`save_plot`] does. A dashboard also becomes a page, whose `script` is that of the front end.
+pub fn save(picture: &Picture, path: &std::path::Path, script: &str) -> Result<(), Diagnostic> {
     match picture {
         Picture::Plot(plot) => plot::save(plot, path),
         Picture::Graph(plot) => graph::save(plot, path),
+        Picture::Dashboard(request, data, file) => dashboard::save(request, data, file, path, script),
     }
 }
 

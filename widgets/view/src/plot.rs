@@ -9,6 +9,7 @@ pub mod chart;
 pub mod data;
 mod format;
 pub mod legend;
+mod map;
 mod marks;
 mod matrix;
 mod paper;
@@ -25,7 +26,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{Axis, Facet, Layer, Mark, Pixels, Plot, PlotStyle};
+use onrush_wire::plot::{Annotations, Axis, Facet, Layer, Mark, Pixels, Plot, PlotStyle};
 use onrush_wire::visual::Window;
 use onrush_wire::{Class, Diagnostic};
 
@@ -52,10 +53,12 @@ pub fn bundle(plot: &Plot) -> Bundle {
     let text = describe(plot);
     if let Ok(svg) = svg(plot) {
         let complete = complete(&svg, &|note| svg_with(plot, note));
+        // A map has no other form for a notebook that is not trusted.
+        let limit = if plot.style.map.is_some() { 4 * PNG_LIMIT } else { PNG_LIMIT };
         // Pixels of a raster gain nothing from more pixels.
         let scale = if svg.contains(raster::IMAGE) { 1.0 } else { 1.5 };
         if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| raster::png(&svg, scale))
-            && (plot.style.png || png.len() <= PNG_LIMIT || svg.len() > vega::LIMIT)
+            && (plot.style.png || png.len() <= limit || svg.len() > vega::LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
         }
@@ -120,12 +123,20 @@ fn of_the_data(plot: &Plot) -> Plot {
         std::mem::swap(&mut style.x_limits, &mut style.y_limits);
         std::mem::swap(&mut style.free_x, &mut style.free_y);
         style.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
+        exchange(&mut style.annotations);
         for facet in &mut plot.facets {
             std::mem::swap(&mut facet.x_label, &mut facet.y_label);
             facet.rules.iter_mut().for_each(|rule| rule.is_vertical = !rule.is_vertical);
+            exchange(&mut facet.annotations);
         }
     }
     plot
+}
+
+/// Swaps the axes of annotations.
+fn exchange(annotations: &mut Annotations) {
+    annotations.spans.iter_mut().for_each(|span| span.is_vertical = !span.is_vertical);
+    annotations.texts.iter_mut().for_each(|text| std::mem::swap(&mut text.x, &mut text.y));
 }
 
 fn svg(plot: &Plot) -> Result<String, Diagnostic> {
@@ -197,7 +208,12 @@ pub fn save_drawn(path: &Path, draw: &dyn Fn(Option<String>) -> Result<String, D
                 .help(format!("write `{}`", path.with_extension("png").display())));
         }
     };
-    write(path, &bytes).map_err(|e| {
+    write_file(path, &bytes)
+}
+
+/// Writes a whole file, with an error that says what to do.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    write(path, bytes).map_err(|e| {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed =
             Diagnostic::error(Class::Environment, "write", format!("`{}` cannot be written: {e}", path.display()));
@@ -240,6 +256,7 @@ pub fn describe(plot: &Plot) -> String {
     }
     for layer in &plot.layers {
         lines.push(describe_layer(plot, None, layer));
+        lines.extend(map::ranking(layer));
     }
     if let Some(first) = plot.facets.first() {
         let names: Vec<&str> = plot.facets.iter().take(10).map(|f| f.name.as_str()).collect();
@@ -282,6 +299,10 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
                 Mark::Line => "line chart",
                 Mark::Area => "area chart",
                 Mark::Density => "density",
+                Mark::Ecdf => "cumulative distribution",
+                Mark::Strip => "strip plot",
+                Mark::Roc => "ROC curve",
+                Mark::PrecisionRecall => "precision-recall curve",
                 _ => "scatter plot",
             };
             let points: usize = series.iter().map(|s| s.x.len()).sum();
@@ -339,6 +360,42 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
             }
             ("raster", Some(&raster.x), Some(&raster.y))
         }
+        Layer::Intervals { x, y, series, is_band } => {
+            let count: usize = series.iter().map(|one| one.x.len()).sum();
+            let has_middle = series.iter().any(|one| !one.y.is_empty());
+            if series.len() > 1 || series.iter().any(|one| !one.name.is_empty()) {
+                let names = series.iter().map(|one| one.name.as_str()).collect();
+                parts.push(many(series.len(), "series", "series") + &named(names));
+            } else if !is_band {
+                parts.push(many(count, "interval", "intervals"));
+            }
+            let name = match (is_band, has_middle) {
+                (true, true) => "regression line with its 95 % confidence band",
+                (true, false) => "band",
+                (false, true) => "point plot",
+                (false, false) => "error bars",
+            };
+            (name, Some(x), Some(y))
+        }
+        Layer::Violins { x, y, violins } => {
+            let names = violins.iter().map(|violin| violin.stats.category.as_str()).collect();
+            parts.push(many(violins.len(), "violin", "violins") + &named(names));
+            ("violin plot", Some(x), Some(y))
+        }
+        Layer::Hexagons(hexagons) => {
+            parts.push(many(hexagons.counts.len(), "hexagon", "hexagons"));
+            parts.push(many(hexagons.counts.iter().sum::<u64>() as usize, "row", "rows"));
+            ("hexbin plot", Some(&hexagons.x), Some(&hexagons.y))
+        }
+        Layer::Candles(candles) => {
+            parts.push(many(candles.at.len(), "candle", "candles"));
+            ("candlestick chart", Some(&candles.x), Some(&candles.y))
+        }
+        Layer::Choropleth(choropleth) => {
+            parts.push(map::counted(choropleth));
+            parts.push(format!("colour = {}", choropleth.color_label));
+            ("choropleth", None, None)
+        }
     };
     let label = |whole: &Option<String>, own: Option<&String>, axis: Option<&Axis>| {
         let said = whole.clone().or_else(|| own.cloned());
@@ -352,5 +409,6 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
     for (side, label) in ["x", "y"].into_iter().zip(drawn) {
         parts.extend(label.map(|label| format!("{side} = {label}")));
     }
+    parts.extend(plot.style.map.map(|projection| format!("map = {}", projection.name())));
     format!("{name}: {}", parts.join(", "))
 }

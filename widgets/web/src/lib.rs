@@ -9,6 +9,12 @@ pub const MISSING: &str = include_str!(concat!(env!("OUT_DIR"), "/missing"));
 /// The extension's name, and its folder below `labextensions`.
 pub const NAME: &str = "@onrush/jupyterlab";
 
+/// The script of a dashboard's page; empty if there are no files.
+pub fn page_script() -> &'static str {
+    let file = FILES.iter().find(|(path, _)| *path == "static/standalone.js");
+    file.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ const RANK = 10;
 
 class Output extends Widget implements Renderer {
     private drawn: Drawn | null = null;
+    private model: MimeModel | null = null;
 
     constructor(
         private readonly mimeType: string,
@@ -24,11 +25,12 @@ class Output extends Widget implements Renderer {
 
     async renderModel(model: MimeModel): Promise<void> {
         const data = model.data[this.mimeType];
+        this.model = model;
         if (this.drawn) {
             this.drawn.update(data);
             return;
         }
-        this.drawn = this.draw(this.node, data);
+        this.drawn = this.draw(this.node, data, bundle => this.model?.setData({ data: bundle }));
         if (this.isAttached) this.drawn.attached?.(sessionOf(this), editorsOf(this));
     }
 

@@ -25,6 +25,7 @@ declare module "@jupyterlab/rendermime" {
         readonly trusted: boolean;
         readonly data: Readonly<Record<string, unknown>>;
         readonly metadata: Readonly<Record<string, unknown>>;
+        setData(options: { data?: Record<string, unknown> }): void;
     }
 
     export interface Renderer extends Widget {

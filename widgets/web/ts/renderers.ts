@@ -1,5 +1,6 @@
 // The renderer of each MIME type. A renderer is one entry here and one file.
 
+import { DASHBOARD, dashboard } from "./dashboard/view.ts";
 import { GRAPH, graph } from "./graph/view.ts";
 import { drawProgress, PROGRESS } from "./progress.ts";
 import { RASTER, raster } from "./raster/view.ts";
@@ -16,11 +17,15 @@ export interface Drawn {
     dispose(): void;
 }
 
-export type Draw = (node: HTMLElement, data: unknown) => Drawn;
+/** Replaces the output in the notebook that is saved. */
+export type Keep = (bundle: Record<string, unknown>) => void;
+
+export type Draw = (node: HTMLElement, data: unknown, keep: Keep) => Drawn;
 
 export const RENDERERS: Readonly<Record<string, Draw>> = {
     [TABLE]: table,
     [GRAPH]: graph,
     [RASTER]: raster,
+    [DASHBOARD]: dashboard,
     [PROGRESS]: drawProgress,
 };

@@ -122,6 +122,30 @@ impl Canvas {
         let _ = writeln!(self.out, "<path d=\"{path}\" fill={}/>", of_color(color, opacity, "fill-opacity"));
     }
 
+    /// Polygons as one path, with holes by the even-odd rule, and a text that browsers show when the pointer rests on it.
+    pub fn rings(&mut self, rings: &[Vec<(f64, f64)>], color: RGBColor, opacity: f64, title: Option<&str>) {
+        self.flush();
+        let path: String = rings.iter().map(|ring| outline(ring) + "z").collect();
+        let fill = of_color(color, opacity, "fill-opacity");
+        let _ = write!(self.out, "<path d=\"{path}\" fill={fill} fill-rule=\"evenodd\"");
+        let _ = match title {
+            Some(title) => writeln!(self.out, "><title>{}</title></path>", escape(title)),
+            None => writeln!(self.out, "/>"),
+        };
+    }
+
+    /// Lines as one path.
+    pub fn paths(&mut self, paths: &[Vec<(f64, f64)>], color: RGBColor, opacity: f64, width: f64) {
+        self.flush();
+        let path: String = paths.iter().map(|points| outline(points)).collect();
+        let stroke = of_color(color, opacity, "stroke-opacity");
+        let _ = writeln!(
+            self.out,
+            "<path d=\"{path}\" fill=\"none\" stroke={stroke} stroke-width=\"{}\" stroke-linejoin=\"round\"/>",
+            round(width)
+        );
+    }
+
     /// An empty circle.
     pub fn ring(&mut self, (x, y): (f64, f64), radius: f64, color: RGBColor, opacity: f64, width: f64) {
         self.flush();
@@ -249,6 +273,23 @@ fn path(points: impl IntoIterator<Item = BackendCoord>) -> String {
     let mut out = String::new();
     for (i, (x, y)) in points.into_iter().enumerate() {
         let _ = write!(out, "{}{} {}", if i == 0 { "M" } else { "L" }, pixels(x), pixels(y));
+    }
+    out
+}
+
+/// A path by differences of tenths of a pixel. Equal points are one.
+fn outline(points: &[(f64, f64)]) -> String {
+    let tenths = |(x, y): &(f64, f64)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64);
+    let text = |tenths: i64| round(tenths as f64 / 10.0);
+    let mut out = String::new();
+    let mut before = None;
+    for at in points.iter().map(tenths) {
+        let _ = match before {
+            Some(before) if before == at => Ok(()),
+            Some((x, y)) => write!(out, "l{} {}", text(at.0 - x), text(at.1 - y)),
+            None => write!(out, "M{} {}", text(at.0), text(at.1)),
+        };
+        before = Some(at);
     }
     out
 }

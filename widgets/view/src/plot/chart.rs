@@ -5,7 +5,7 @@ mod layout;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use onrush_wire::plot::{AxisScale, Plot};
+use onrush_wire::plot::{AxisScale, Plot, Theme};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{Cartesian2d, Color, DrawingArea, PathElement};
@@ -14,6 +14,7 @@ use plotters::style::RGBColor;
 use super::canvas::{Anchor, Canvas, TextLook, UNIT};
 use super::data::{self, Data, Key, Panel};
 use super::legend::{ColorScale, LABEL, LINE, TICK, color_bar, draw_legend, draw_title_and_notes};
+use super::map;
 use super::marks;
 use super::scale::{Scale, Tick};
 use super::shade::MAP;
@@ -38,6 +39,7 @@ pub struct Chart {
     /// The data area in pixels: left, top, right, bottom.
     pub frame: [f64; 4],
     pub text: RGBColor,
+    pub theme: Theme,
 }
 
 /// Width and height in pixels: those of the user, or as the panels need.
@@ -111,7 +113,8 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     draw_shared_labels(&canvas, &colors, &layout);
     for (i, panel) in panels.iter().enumerate() {
         draw_panel_labels(&canvas, &colors, &layout, (i, panel));
-        let chart = Chart { canvas: Rc::clone(&canvas), frame: layout.frame(i), text: colors.text };
+        let (canvas, theme) = (Rc::clone(&canvas), plot.style.theme);
+        let chart = Chart { canvas, frame: layout.frame(i), text: colors.text, theme };
         draw_panel(&root, &chart, &colors, &panel.data, &layout.sides(i))?;
     }
     Ok(canvas.borrow_mut().finish(title, label))
@@ -141,13 +144,13 @@ fn draw_panel_labels(canvas: &RefCell<Canvas>, colors: &Colors, layout: &Layout<
         canvas.borrow_mut().text(&text, (frame[0] + frame[2]) / 2.0, frame[1] - 5.0, look);
     }
     let look = label_look(colors);
-    if layout.has_own_x {
+    if layout.has_own_x && layout.has_x_label(i) {
         let text = fit_text(&layout.x_labels[i], LABEL, layout.panel_width() + layout.gap * 0.8);
         let under = if layout.has_x_ticks(i) { layout.tick_space + 5.0 } else { 0.0 };
         let at = ((frame[0] + frame[2]) / 2.0, frame[3] + under + layout.x_label_space);
         canvas.borrow_mut().text(&text, at.0, at.1, look);
     }
-    if layout.has_own_y {
+    if layout.has_own_y && layout.has_y_label(i) {
         let text = fit_text(&layout.y_labels[i], LABEL, frame[3] - frame[1] + 20.0);
         let beside = layout.y_label_width + 8.0 + if layout.has_y_ticks(i) { layout.y_tick_width } else { 0.0 };
         let look = TextLook { angle: -90.0, ..look };
@@ -176,6 +179,9 @@ fn draw_panel(
     data: &Data,
     sides: &Sides,
 ) -> Result<(), DrawError> {
+    if let Some(projection) = data.map {
+        return map::draw_panel(root, chart, data, projection);
+    }
     let canvas = &chart.canvas;
     let [left, top, right, bottom] = chart.frame;
     let area = root.clone().apply_coord_spec(Cartesian2d::<RangedCoordf64, RangedCoordf64>::new(

@@ -1,14 +1,24 @@
 //! A plot's layers as shapes in drawn positions: bars placed and stacked, lines broken at gaps, categories numbered, and the
 //! range of each axis. Draws nothing.
 
+mod annotations;
+mod areas;
+mod grid;
+mod intervals;
+
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use onrush_wire::map::Projection;
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{Axis, AxisScale, BoxStats, ColorMap, Facet, Layer, Mark, Pixels, Plot, Raster, Rule, Series};
+use onrush_wire::plot::{
+    Axis, AxisScale, BoxStats, Candles, ColorMap, Facet, Hexagons, Layer, Mark, Pixels, Plot, Raster, Series,
+};
 use plotters::style::RGBColor;
 
+use super::chart;
 use super::format;
+use super::map::{self, Placer};
 use super::matrix;
 use super::scale::Scale;
 use super::shade::{self, Levels};
@@ -52,6 +62,14 @@ pub struct Data {
     pub size_label: String,
     /// The labels of the axes.
     pub labels: (String, String),
+    /// Opacity of points; from their number if `None`.
+    pub opacity: Option<f64>,
+    /// Whether marks lie between the categories of x.
+    pub is_spread: bool,
+    /// Whether the bars of a histogram are scaled to the y axis of other panels.
+    pub is_scaled: bool,
+    /// The map under the data, in whose positions the shapes are.
+    pub map: Option<Projection>,
 }
 
 /// Radius of the largest point with a numeric size; areas are proportional.
@@ -96,6 +114,8 @@ impl Data {
             }
             own.rules(&plot.style.rules);
             own.rules(&part.rules);
+            own.annotations(&plot.style.annotations);
+            own.annotations(&part.annotations);
             builder.keys = own.keys.clone();
             builder.colors = own.colors.clone();
             panels.push(Panel { name: part.name.clone(), data: own.finish(plot, part) });
@@ -124,6 +144,9 @@ impl Data {
         if let Some(first) = panels.first_mut() {
             first.data.notes = notes;
         }
+        if plot.style.is_grid {
+            grid::share(&mut panels, chart::grid(plot).0);
+        }
         panels
     }
 }
@@ -144,7 +167,9 @@ pub fn free(plot: &Plot) -> (bool, bool) {
     // Counts are not values whose name is missing.
     let counts = plot.facets.iter().filter(|facet| all_histograms(&facet.layers)).count();
     let is_mixed = counts > 0 && counts < plot.facets.len() && plot.style.y_label.is_none();
-    (plot.style.free_x || differ(|s| s.0, |l| &l.0), plot.style.free_y || is_mixed || differ(|s| s.1, |l| &l.1))
+    let is_grid = plot.style.is_grid;
+    let (free_x, free_y) = (is_grid || plot.style.free_x, is_grid || plot.style.free_y || is_mixed);
+    (free_x || differ(|s| s.0, |l| &l.0), free_y || differ(|s| s.1, |l| &l.1))
 }
 
 /// The axis labels of a panel: those of the user, or the columns of the first layer.
@@ -169,8 +194,11 @@ fn axes(layer: &Layer) -> (&Axis, Option<&Axis>) {
         Layer::Xy { x, y, .. } | Layer::Points { x, y, .. } | Layer::Box { x, y, .. } | Layer::HeatMap { x, y, .. } => {
             (x, Some(y))
         }
+        Layer::Intervals { x, y, .. } | Layer::Violins { x, y, .. } => (x, Some(y)),
+        Layer::Hexagons(Hexagons { x, y, .. }) | Layer::Candles(Candles { x, y, .. }) => (x, Some(y)),
         Layer::Raster(Raster { x, y, .. }) => (x, Some(y)),
         Layer::Histogram { x, .. } => (x, None),
+        Layer::Choropleth(_) => (&map::NO_AXIS, Some(&map::NO_AXIS)),
     }
 }
 
@@ -186,11 +214,14 @@ impl Builder {
             Layer::HeatMap { range: Some((low, high)), .. } => Some((*low, *high)),
             Layer::HeatMap { values, .. } => range(values.iter().flatten().filter_map(|v| *v)),
             Layer::Points { colors, .. } => range(colors.iter().copied()),
-            _ => None,
+            Layer::Choropleth(choropleth) => range(choropleth.regions.iter().map(|region| region.value)),
+            other => intervals::counts(other),
         };
         let label = layers.iter().find_map(|layer| match layer {
             Layer::HeatMap { color_label, .. } => Some(color_label.clone()),
             Layer::Points { color_label, colors, .. } if !colors.is_empty() => Some(color_label.clone()),
+            Layer::Hexagons(_) => Some("rows".to_string()),
+            Layer::Choropleth(choropleth) => Some(choropleth.color_label.clone()),
             _ => None,
         });
         let color_range = range(layers.iter().filter_map(numbers).flat_map(|(a, b)| [a, b]));
@@ -201,8 +232,8 @@ impl Builder {
             _ => None,
         });
         let mut builder = Builder {
-            x: empty_scale(&x_axes, plot.style.log_x, heat.map(|h| h.0)),
-            y: empty_scale(&y_axes, plot.style.log_y, heat.map(|h| h.1)),
+            x: empty_scale(&x_axes, plot.style.log_x && plot.style.map.is_none(), heat.map(|h| h.0)),
+            y: empty_scale(&y_axes, plot.style.log_y && plot.style.map.is_none(), heat.map(|h| h.1)),
             stacked: plot.style.stacked,
             shapes: Vec::new(),
             keys: Vec::new(),
@@ -218,7 +249,15 @@ impl Builder {
             size_label: size_label.unwrap_or_default(),
             unnamed: 0,
             slot: 1.0,
+            opacity: plot.style.opacity.map(|opacity| opacity.clamp(0.0, 1.0)),
+            is_ordered: !plot.style.order.is_empty() && x_axes.iter().any(|axis| axis.scale == AxisScale::Category),
+            is_spread: false,
+            missing: Vec::new(),
+            placer: Placer::new(plot.style.map),
         };
+        for scale in [&mut builder.x, &mut builder.y] {
+            annotations::ordered(&mut scale.categories, &plot.style.order);
+        }
         builder.x.format.clone_from(&plot.style.x_format);
         builder.y.format.clone_from(&plot.style.y_format);
         builder
@@ -235,6 +274,8 @@ impl Builder {
             color_range: self.color_range.clone(),
             levels: self.levels.clone(),
             size_label: self.size_label.clone(),
+            missing: Vec::new(),
+            placer: self.placer.clone(),
             ..*self
         }
     }
@@ -254,20 +295,28 @@ impl Data {
                 Shape::Bar { x, y, .. } => (*x, *y) = (*y, pair(*x)),
                 Shape::Box { x, is_lying, .. } => (*x, *is_lying) = (turned(*x), true),
                 Shape::Rule { is_vertical, .. } => *is_vertical = !*is_vertical,
+                Shape::Span { is_vertical, .. } => *is_vertical = !*is_vertical,
+                Shape::Points { points, .. } => points.iter_mut().for_each(|p| *p = (p.1, turned(p.0))),
+                Shape::Area { upper, lower, .. } => {
+                    upper.iter_mut().chain(lower).for_each(|p| *p = (p.1, turned(p.0)));
+                }
+                Shape::Text { x, y, .. } => (*x, *y) = (*y, turned(*x)),
+                Shape::Interval { at, .. } => *at = turned(*at),
                 // Other shapes cannot be horizontal.
                 Shape::Line { .. }
-                | Shape::Area { .. }
-                | Shape::Points { .. }
                 | Shape::ColoredPoints { .. }
+                | Shape::Candle { .. }
+                | Shape::Hexagons { .. }
                 | Shape::Cell { .. }
-                | Shape::Image { .. } => {}
+                | Shape::Image { .. }
+                | Shape::Regions { .. } => {}
             }
         }
         self
     }
 
     pub fn is_empty(&self) -> bool {
-        self.shapes.iter().all(|shape| matches!(shape, Shape::Rule { .. }))
+        self.shapes.iter().all(|s| matches!(s, Shape::Rule { .. } | Shape::Span { .. } | Shape::Text { .. }))
     }
 }
 
@@ -318,6 +367,13 @@ struct Builder {
     unnamed: usize,
     /// The slot of each bar, or of grouped bars.
     slot: f64,
+    opacity: Option<f64>,
+    /// Whether the user has ordered the categories of x.
+    is_ordered: bool,
+    is_spread: bool,
+    /// Annotations that have no place.
+    missing: Vec<String>,
+    placer: Placer,
 }
 
 impl Builder {
@@ -326,12 +382,26 @@ impl Builder {
             Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, y, series } => self.bars(x, y, series),
             Layer::Xy { mark: Mark::Area | Mark::Density, x, y, series } => self.areas(x, y, series),
             Layer::Xy { mark: Mark::Line, x, y, series } => self.lines(x, y, series),
+            Layer::Xy { mark: Mark::Ecdf | Mark::Roc | Mark::PrecisionRecall, x, y, series } => {
+                self.from_zero = true;
+                self.lines(x, y, series);
+            }
+            Layer::Xy { mark: Mark::Strip, x, y, series } => self.strip(x, y, series),
             Layer::Xy { x, y, series, .. } => self.scatter(x, y, series),
             Layer::Points { x, y, .. } => self.colored(x, y, layer),
             Layer::Histogram { series, .. } => self.histogram(series),
             Layer::Box { x, boxes, .. } => self.boxes(x, boxes),
             Layer::HeatMap { x, y, values, .. } => self.heat_map(x, y, values),
             Layer::Raster(raster) => self.raster(raster),
+            Layer::Intervals { x, y, series, is_band } => self.intervals(x, y, series, *is_band),
+            Layer::Violins { x, violins, .. } => self.violins(x, violins),
+            Layer::Hexagons(hexagons) => self.hexagons(hexagons),
+            Layer::Candles(candles) => self.candles(candles),
+            Layer::Choropleth(choropleth) => {
+                self.is_filled = true;
+                let colors = (self.color_map, self.color_range.as_ref().map_or((0.0, 1.0), |c| (c.0, c.1)));
+                self.shapes.push(map::regions(choropleth, &self.placer, colors));
+            }
         }
     }
 
@@ -387,7 +457,7 @@ impl Builder {
         let mut points = Vec::with_capacity(series.x.len());
         for (x, y) in series.x.iter().zip(&series.y) {
             if let (Some(x), Some(y)) = (self.x(x_axis, *x), self.y(y_axis, *y)) {
-                points.push((x, y));
+                points.extend(self.placer.place((x, y)));
             }
         }
         points
@@ -409,7 +479,9 @@ impl Builder {
         self.tight = false;
         let mut points = Vec::with_capacity(xs.len());
         for (i, (px, py)) in xs.iter().zip(ys).enumerate() {
-            if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py)) {
+            if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py))
+                && let Some((px, py)) = self.placer.place((px, py))
+            {
                 let size = sizes.get(i).copied().unwrap_or(f64::NAN);
                 let share = if size_range.1 > 0.0 { (size / size_range.1).max(0.0) } else { 1.0 };
                 let radius = (!sizes.is_empty()).then(|| (share.sqrt() * LARGEST).max(1.2));
@@ -423,15 +495,6 @@ impl Builder {
         let color = colors.is_empty().then(|| self.key(name, false).color);
         if !points.is_empty() {
             self.shapes.push(Shape::ColoredPoints { series: name.clone(), color, points });
-        }
-    }
-
-    fn rules(&mut self, rules: &[Rule]) {
-        for rule in rules {
-            let scale = if rule.is_vertical { &self.x } else { &self.y };
-            if let Some(at) = scale.position(rule.at).filter(|_| scale.kind != AxisScale::Category) {
-                self.shapes.push(Shape::Rule { at, is_vertical: rule.is_vertical, label: rule.label.clone() });
-            }
         }
     }
 
@@ -452,7 +515,10 @@ impl Builder {
     fn lines(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
         for s in series {
             let key = self.key(&s.name, true);
-            for points in self.segments(x, y, s) {
+            for mut points in self.segments(x, y, s) {
+                if self.is_ordered {
+                    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                }
                 self.push_line(points, &key);
             }
         }
@@ -465,57 +531,6 @@ impl Builder {
         } else {
             Shape::Line { series, points, color: key.color, dashes: key.dashes }
         });
-    }
-
-    fn areas(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
-        self.from_zero = true;
-        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
-        if self.stacked && series.len() > 1 {
-            return self.stacked_areas(x, y, series);
-        }
-        let mut outlines = Vec::new();
-        for s in series {
-            let key = Key { is_line: false, ..self.key(&s.name, false) };
-            for upper in self.segments(x, y, s) {
-                let lower = upper.iter().map(|p| (p.0, base)).collect();
-                let series = s.name.clone();
-                self.shapes.push(Shape::Area { series, upper: upper.clone(), lower, color: key.color, opacity: 0.3 });
-                outlines.push((upper, key.clone()));
-            }
-        }
-        for (points, key) in outlines {
-            self.push_line(points, &key);
-        }
-    }
-
-    /// Stacks every series on the sum of those before it; a missing point counts as 0.
-    fn stacked_areas(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
-        let mut positions: Vec<f64> =
-            series.iter().flat_map(|s| s.x.iter().copied()).filter(|v| v.is_finite()).collect();
-        positions.sort_by(f64::total_cmp);
-        positions.dedup();
-        let mut sums = vec![0.0; positions.len()];
-        let base = if self.y.log { f64::NEG_INFINITY } else { 0.0 };
-        for s in series {
-            let color = self.key(&s.name, false).color;
-            let mut values: HashMap<u64, f64> = HashMap::new();
-            for (px, py) in s.x.iter().zip(&s.y).filter(|(_, py)| py.is_finite()) {
-                *values.entry((px + 0.0).to_bits()).or_default() += py;
-            }
-            let (mut upper, mut lower) = (Vec::new(), Vec::new());
-            for (at, sum) in positions.iter().zip(&mut sums) {
-                let before = *sum;
-                *sum += values.get(&(at + 0.0).to_bits()).copied().unwrap_or(0.0);
-                if let Some(px) = self.x(x, *at) {
-                    let position = |v: f64| self.y.position(Self::place(&self.y, y, v)).unwrap_or(base);
-                    lower.push((px, position(before)));
-                    upper.push((px, position(*sum)));
-                }
-            }
-            if !upper.is_empty() {
-                self.shapes.push(Shape::Area { series: s.name.clone(), upper, lower, color, opacity: 0.85 });
-            }
-        }
     }
 
     fn bars(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
@@ -547,7 +562,7 @@ impl Builder {
                     x: (left, right),
                     y: (bottom, top),
                     color,
-                    opacity: 1.0,
+                    opacity: self.opacity.unwrap_or(1.0),
                 });
             }
         }
@@ -594,7 +609,7 @@ impl Builder {
                 }
                 let at = |v: f64| self.y.position(v).unwrap_or(base);
                 let y = (if before > 0.0 { at(before) } else { base }, at(top));
-                let opacity = if overlaid { 0.5 } else { 1.0 };
+                let opacity = self.opacity.unwrap_or(if overlaid { 0.5 } else { 1.0 });
                 let series = bins.name.clone();
                 self.shapes.push(Shape::Bar { series, at: None, x: (left, right), y, color, opacity });
             }
@@ -678,6 +693,7 @@ impl Builder {
         if self.not_positive > 0 {
             notes.push(format!("{} not positive, left out of the logarithmic axis", thousands(self.not_positive)));
         }
+        notes.append(&mut self.missing);
         let histogram = all_histograms(&part.layers);
         let x_range = range(self.shapes.iter().flat_map(|s| s.extent(true)));
         let y_range = range(self.shapes.iter().flat_map(|s| s.extent(false)));
@@ -698,7 +714,12 @@ impl Builder {
             other => set_range(&mut self.y, other, if self.is_filled { (0.0, 0.0) } else { (0.05, 0.05) }),
         }
         let mut is_cut = false;
-        for (limits, scale) in [(plot.style.x_limits, &mut self.x), (plot.style.y_limits, &mut self.y)] {
+        notes.extend(self.placer.note());
+        if let Some(projection) = plot.style.map {
+            is_cut = map::limit(projection, &plot.style, (&mut self.x, &mut self.y), &mut notes);
+        }
+        let limited = if plot.style.map.is_some() { (None, None) } else { (plot.style.x_limits, plot.style.y_limits) };
+        for (limits, scale) in [(limited.0, &mut self.x), (limited.1, &mut self.y)] {
             let Some(limits) = limits.filter(|_| scale.kind != AxisScale::Category) else { continue };
             match (scale.position(limits.0), scale.position(limits.1)) {
                 (Some(low), Some(high)) if low < high => {
@@ -721,7 +742,11 @@ impl Builder {
             color_range: self.color_range,
             color_map: self.color_map,
             size_label: self.size_label,
-            labels: labels(plot, part),
+            opacity: self.opacity,
+            is_spread: self.is_spread,
+            is_scaled: false,
+            labels: if plot.style.map.is_some() { Default::default() } else { labels(plot, part) },
+            map: plot.style.map,
         }
     }
 }

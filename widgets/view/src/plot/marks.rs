@@ -1,12 +1,13 @@
 //! Draws the data's shapes into a chart's frame.
 
 use plotters::prelude::{Circle, Color, PathElement, Polygon, Rectangle};
-use plotters::style::RGBColor;
+use plotters::style::{RGBColor, ShapeStyle};
 use plotters_backend::DrawingBackend;
 
 use super::canvas::{Anchor, TextLook, UNIT};
 use super::chart::{Area, Chart, DrawError, pixel};
 use super::data::{Data, color_at};
+use super::map;
 use super::scale::number_label;
 use super::shapes::{Point, Shape};
 use super::theme::text_width;
@@ -49,6 +50,9 @@ pub fn cell_labels(data: &Data, width: f64, height: f64) -> Option<Vec<String>> 
     labels.iter().all(|label| width >= text_width(label, 10.0) + 4.0).then_some(labels)
 }
 
+/// Opacity of a shaded span.
+pub const SPAN: f64 = 0.18;
+
 pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(), DrawError> {
     let floor = |y: f64| if y == f64::NEG_INFINITY { data.y.low } else { y };
     let from_left = |x: f64| if x == f64::NEG_INFINITY { data.x.low } else { x };
@@ -64,6 +68,7 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
         })
         .sum();
     let (radius, opacity) = point_look(point_count);
+    let opacity = data.opacity.unwrap_or(opacity);
     let radius = (radius * UNIT) as u32;
     let width = (right - left) / (data.x.high - data.x.low);
     let mut labels = cell_labels(data, width, (bottom - top) / (data.y.high - data.y.low)).map(Vec::into_iter);
@@ -150,6 +155,42 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
                 let ((left, top), (right, bottom)) = (pixel(area, (x.0, y.1)), pixel(area, (x.1, y.0)));
                 chart.canvas.borrow_mut().image(png, (left, top), (right - left, bottom - top));
             }
+            Shape::Interval { at, ends, color, width, cap, .. } => {
+                draw_interval(area, (*at, is_lying), *ends, color.stroke_width((width * UNIT) as u32), *cap)?;
+            }
+            Shape::Candle { at, half, prices: [open, high, low, close], color, .. } => {
+                let line = color.stroke_width((1.2 * UNIT) as u32);
+                area.draw(&PathElement::new(vec![(*at, *low), (*at, *high)], line))?;
+                let corners = [(at - half, open.min(*close)), (at + half, open.max(*close))];
+                area.draw(&Rectangle::new(corners, color.filled()))?;
+                // A body without height is a line.
+                area.draw(&PathElement::new(vec![(at - half, *close), (at + half, *close)], line))?;
+            }
+            Shape::Hexagons { size, points } => {
+                let corners = [(0.0, -2.0), (1.0, -1.0), (1.0, 1.0), (0.0, 2.0), (-1.0, 1.0), (-1.0, -1.0)];
+                for (point, color) in points {
+                    let corner = |(x, y): (f64, f64)| (point.x + x * size.0 / 2.0, point.y + y * size.1 / 6.0);
+                    area.draw(&Polygon::new(corners.map(corner).to_vec(), color.mix(1.0)))?;
+                }
+            }
+            Shape::Span { ends, is_vertical, label } => {
+                let (from, to) = match is_vertical {
+                    true => ((ends.0, data.y.low), (ends.1, data.y.high)),
+                    false => ((data.x.low, ends.0), (data.x.high, ends.1)),
+                };
+                area.draw(&Rectangle::new([from, to], chart.text.mix(SPAN).filled()))?;
+                let (x, y) = pixel(area, (from.0, to.1));
+                let look = TextLook { size: 10.5, color: chart.text, anchor: Anchor::Start, angle: 0.0, bold: false };
+                chart.canvas.borrow_mut().text(label, x + 4.0, y + 12.0, look);
+            }
+            Shape::Text { x, y, text } => {
+                let is_left = shape.is_left_of(*x, (data.x.low, data.x.high));
+                let (anchor, moved) = if is_left { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
+                let look = TextLook { size: 11.0, color: chart.text, anchor, angle: 0.0, bold: false };
+                let (x, y) = pixel(area, (*x, *y));
+                chart.canvas.borrow_mut().text(text, x + moved, y + 4.0, look);
+            }
+            Shape::Regions { set, fills, .. } => map::draw_regions(area, chart, data, (*set, fills)),
             Shape::Cell { column, row, color, .. } => {
                 let (c, r) = (*column as f64, *row as f64);
                 area.draw(&Rectangle::new([(c - 0.5, r - 0.5), (c + 0.5, r + 0.5)], color.filled()))?;
@@ -163,6 +204,27 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
         }
     }
     chart.canvas.borrow_mut().close();
+    Ok(())
+}
+
+/// A line between two values, with caps of a length in pixels.
+fn draw_interval(
+    area: &Area,
+    (at, is_lying): (f64, bool),
+    (low, high): (f64, f64),
+    line: ShapeStyle,
+    cap: f64,
+) -> Result<(), DrawError> {
+    let place = |across: f64, value: f64| if is_lying { (value, across) } else { (across, value) };
+    area.draw(&PathElement::new(vec![place(at, low), place(at, high)], line))?;
+    if cap > 0.0 {
+        let (one, other) = (pixel(area, place(at, low)), pixel(area, place(at + 1.0, low)));
+        let unit = if is_lying { (other.1 - one.1).abs() } else { (other.0 - one.0).abs() };
+        let half = cap / 2.0 / unit.max(f64::MIN_POSITIVE);
+        for end in [low, high] {
+            area.draw(&PathElement::new(vec![place(at - half, end), place(at + half, end)], line))?;
+        }
+    }
     Ok(())
 }
 

@@ -88,6 +88,9 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
 /// How an embedded PNG begins in a document ([`super::canvas::Canvas::image`]).
 pub const IMAGE: &str = "<image ";
 
+/// By how many pixels the group of an embedded PNG is moved: `data-shift="10 20"`.
+pub const SHIFT: &str = "data-shift=";
+
 /// Where the first embedded PNG of a document is: left, top, width and height.
 pub fn place(svg: &str) -> Option<[f32; 4]> {
     placed(svg.split_once(IMAGE)?.1)
@@ -95,7 +98,10 @@ pub fn place(svg: &str) -> Option<[f32; 4]> {
 
 fn placed(image: &str) -> Option<[f32; 4]> {
     let number = |name: &str| attribute(image, name)?.parse::<f32>().ok();
-    Some([number("x=")?, number("y=")?, number("width=")?, number("height=")?])
+    // An image inside of a group that is moved ([`SHIFT`]).
+    let shift = attribute(image, SHIFT).and_then(|shift| shift.split_once(' '));
+    let (right, down) = shift.map_or((0.0, 0.0), |(x, y)| (x.parse().unwrap_or(0.0), y.parse().unwrap_or(0.0)));
+    Some([number("x=")? + right, number("y=")? + down, number("width=")?, number("height=")?])
 }
 
 fn attribute<'i>(image: &'i str, name: &str) -> Option<&'i str> {

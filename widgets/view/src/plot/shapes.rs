@@ -1,6 +1,7 @@
 //! The shapes of a plot: bars, lines, areas, points, boxes and cells in drawn positions. Placed by `data.rs`, drawn by
 //! `marks.rs`.
 
+use onrush_wire::map::ShapeSet;
 use plotters::style::RGBColor;
 
 /// In drawn positions; a y of negative infinity stands for the lower end of the axis.
@@ -59,9 +60,52 @@ pub enum Shape {
         value: f64,
         color: RGBColor,
     },
+    /// A line from one value to another, with short lines across its ends.
+    Interval {
+        series: String,
+        at: f64,
+        ends: (f64, f64),
+        color: RGBColor,
+        /// In pixels; without a cap 0.
+        width: f64,
+        cap: f64,
+    },
+    Candle {
+        series: String,
+        at: f64,
+        /// Half of the width of the body.
+        half: f64,
+        /// Opening, highest, lowest and closing price.
+        prices: [f64; 4],
+        color: RGBColor,
+    },
+    /// Hexagons of one size: twice the distance from the centre to the side along x, three times that to a corner along y.
+    Hexagons {
+        size: (f64, f64),
+        points: Vec<(Point, RGBColor)>,
+    },
+    /// A shaded part of an axis.
+    Span {
+        ends: (f64, f64),
+        is_vertical: bool,
+        label: String,
+    },
+    Text {
+        x: f64,
+        y: f64,
+        text: String,
+    },
     /// A PNG in base64, from its lower left to its upper right corner.
     Image {
         png: String,
+        x: (f64, f64),
+        y: (f64, f64),
+    },
+    /// The regions of a map, by their places in `onrush_map::regions`, with a text of each. Regions that are not in the list have no
+    /// value.
+    Regions {
+        set: ShapeSet,
+        fills: Vec<(usize, RGBColor, String)>,
         x: (f64, f64),
         y: (f64, f64),
     },
@@ -85,22 +129,59 @@ impl Shape {
             Shape::Bar { series, color, .. }
             | Shape::Line { series, color, .. }
             | Shape::Area { series, color, .. }
+            | Shape::Interval { series, color, .. }
             | Shape::Points { series, color, .. } => Some(*color).filter(|_| series.is_empty()),
             _ => None,
         }
+    }
+
+    /// The width of lines that all lines of a mark have in common.
+    pub fn line_width(&self) -> Option<f64> {
+        match self {
+            Shape::Interval { width, .. } => Some(*width),
+            _ => None,
+        }
+    }
+
+    /// Whether text at a position has no room at its right side.
+    pub fn is_left_of(&self, x: f64, (low, high): (f64, f64)) -> bool {
+        const RIGHT: f64 = 0.75;
+        matches!(self, Shape::Text { .. }) && (x - low) / (high - low) > RIGHT
     }
 
     /// The positions that must lie within an axis.
     pub fn extent(&self, is_x: bool) -> Vec<f64> {
         let pick = |p: &(f64, f64)| if is_x { p.0 } else { p.1 };
         match self {
-            Shape::Bar { x, y, .. } | Shape::Image { x, y, .. } => {
+            Shape::Bar { x, y, .. } | Shape::Image { x, y, .. } | Shape::Regions { x, y, .. } => {
                 let (a, b) = if is_x { *x } else { *y };
                 vec![a, b]
             }
             Shape::Line { points, .. } | Shape::Points { points, .. } => points.iter().map(pick).collect(),
             Shape::Area { upper, lower, .. } => upper.iter().chain(lower).map(pick).collect(),
             Shape::ColoredPoints { points, .. } => points.iter().map(|p| if is_x { p.x } else { p.y }).collect(),
+            Shape::Interval { at, ends, .. } => {
+                if is_x {
+                    vec![*at]
+                } else {
+                    vec![ends.0, ends.1]
+                }
+            }
+            Shape::Candle { at, half, .. } if is_x => vec![at - half, at + half],
+            Shape::Candle { prices, .. } => prices.to_vec(),
+            Shape::Hexagons { size, points } => {
+                let reach = if is_x { size.0 / 2.0 } else { size.1 / 3.0 };
+                let middle = |point: &Point| if is_x { point.x } else { point.y };
+                points.iter().flat_map(|(point, _)| [middle(point) - reach, middle(point) + reach]).collect()
+            }
+            Shape::Span { ends, is_vertical, .. } => {
+                if *is_vertical == is_x {
+                    vec![ends.0, ends.1]
+                } else {
+                    vec![]
+                }
+            }
+            Shape::Text { x, y, .. } => vec![if is_x { *x } else { *y }],
             Shape::Rule { at, is_vertical, .. } => {
                 if *is_vertical == is_x {
                     vec![*at]

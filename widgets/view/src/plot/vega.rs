@@ -4,6 +4,7 @@
 //! Columns never give their names to fields: Vega-Lite reads `a.b` and `a[0]` as paths. Names, titles and values are plain
 //! strings of the specification, which Vega does not read as markup or expressions.
 
+mod intervals;
 mod units;
 
 use std::collections::HashSet;
@@ -52,14 +53,14 @@ pub enum Absent {
     Empty,
     /// It would be larger than [`LIMIT`].
     TooLarge,
-    /// It has a raster, which is a picture of pixels.
+    /// It has a raster, which is a picture of pixels, or a map.
     Raster,
 }
 
 /// The specification. `alt` is the text for screen readers.
 pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     let layers = plot.layers.iter().chain(plot.facets.iter().flat_map(|facet| &facet.layers));
-    if layers.into_iter().any(|layer| matches!(layer, Layer::Raster(_))) {
+    if plot.style.map.is_some() || layers.into_iter().any(|layer| matches!(layer, Layer::Raster(_))) {
         return Err(Absent::Raster);
     }
     let mut panels = Data::panels(plot);
@@ -88,8 +89,8 @@ pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
         let place = Place {
             index,
             is_faceted,
-            has_x_title: own_x || index + columns >= panels.len(),
-            has_y_title: own_y || index % columns == 0,
+            has_x_title: (own_x && !plot.style.is_grid) || index + columns >= panels.len(),
+            has_y_title: (own_y && !plot.style.is_grid) || index % columns == 0,
         };
         views.push(Spec { plot, data: &panel.data, size, place }.view(&mut datasets, &panel.name));
     }
@@ -131,7 +132,8 @@ fn thin(panels: &mut [Panel]) {
         Shape::Area { upper, .. } => upper.len(),
         Shape::ColoredPoints { points, .. } => points.len(),
         Shape::Box { outliers, .. } => outliers.len(),
-        Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } | Shape::Image { .. } => 1,
+        Shape::Hexagons { points, .. } => points.len(),
+        _ => 1,
     };
     let all: usize = panels.iter().flat_map(|p| &p.data.shapes).map(count).sum();
     if all <= POINTS {
@@ -149,7 +151,8 @@ fn thin(panels: &mut [Panel]) {
                 *lower = lower.iter().copied().step_by(every).collect();
             }
             Shape::Box { outliers, .. } => *outliers = outliers.iter().copied().step_by(every).collect(),
-            Shape::Bar { .. } | Shape::Cell { .. } | Shape::Rule { .. } | Shape::Image { .. } => {}
+            // Everything else is kept.
+            _ => {}
         }
         drawn += count(shape);
     }
@@ -215,14 +218,18 @@ impl Spec<'_> {
             if !unit.transform.is_empty() {
                 layer.insert("transform".into(), unit.transform.into());
             }
+            let has_position = unit.encoding.contains_key("x") && unit.encoding.contains_key("y");
             let mut mark = unit.mark;
             if breaks_expressions(&unit.encoding) {
                 mark["aria"] = false.into();
             }
             layer.insert("mark".into(), mark);
             layer.insert("encoding".into(), self.as_drawn(unit.encoding).into());
-            let here: Vec<Value> =
-                parameters.extract_if(.., |(needs_key, _)| !*needs_key || unit.is_keyed).map(|p| p.1).collect();
+            let is_placed = has_position;
+            let here: Vec<Value> = parameters
+                .extract_if(.., |(needs_key, _)| if *needs_key { unit.is_keyed } else { is_placed })
+                .map(|p| p.1)
+                .collect();
             if !here.is_empty() {
                 layer.insert("params".into(), here.into());
             }
@@ -284,7 +291,9 @@ impl Spec<'_> {
     /// Zoom if an axis is continuous, and a clickable legend. The flag: only if there are series.
     fn parameters(&self) -> Vec<(bool, Value)> {
         let mut all = Vec::new();
-        let continuous = |scale: &Scale| scale.kind != AxisScale::Category;
+        // Hexagons have the size of a plot that is not zoomed.
+        let is_fixed = self.data.shapes.iter().any(|shape| matches!(shape, Shape::Hexagons { .. }));
+        let continuous = |scale: &Scale| scale.kind != AxisScale::Category && !is_fixed;
         let mut sides = Vec::new();
         let name = |side| if self.drawn(side) == Side::X { "x" } else { "y" };
         if continuous(&self.data.x) {
@@ -323,7 +332,9 @@ impl Spec<'_> {
             let kind = std::mem::discriminant(first);
             // Series without a name have the colour of their mark.
             let own = first.unnamed_color();
-            let is_same = |s: &&Shape| std::mem::discriminant(*s) == kind && s.unnamed_color() == own;
+            let width = first.line_width();
+            let is_same =
+                |s: &&Shape| std::mem::discriminant(*s) == kind && s.unnamed_color() == own && s.line_width() == width;
             let length = rest.iter().take_while(is_same).count();
             let (these, others) = rest.split_at(length);
             rest = others;
@@ -336,7 +347,12 @@ impl Spec<'_> {
                 Shape::Box { .. } => all.extend(self.boxes(these)),
                 Shape::Cell { .. } => all.extend(self.cells(these)),
                 Shape::Rule { .. } => all.extend(self.rules(these)),
-                Shape::Image { .. } => {}
+                Shape::Interval { .. } => all.extend(self.intervals(these)),
+                Shape::Candle { .. } => all.extend(self.candles(these)),
+                Shape::Hexagons { .. } => all.push(self.hexagons(these)),
+                Shape::Span { .. } => all.extend(self.spans(these)),
+                Shape::Text { .. } => all.extend(self.texts(these)),
+                Shape::Image { .. } | Shape::Regions { .. } => {}
             }
         }
         all
@@ -361,6 +377,7 @@ impl Spec<'_> {
         let scale = self.scale(side);
         let at = if at == f64::NEG_INFINITY { scale.low } else { at };
         match scale.kind {
+            AxisScale::Category if self.is_spread(side) => number(at),
             AxisScale::Category => {
                 scale.categories.get(at.round().max(0.0) as usize).map_or(Value::Null, |c| c.as_str().into())
             }
@@ -379,6 +396,7 @@ impl Spec<'_> {
         let title = if label.is_empty() || !is_titled { Value::Null } else { label.as_str().into() };
         let mut axis = Map::new();
         let mut channel = match scale.kind {
+            AxisScale::Category if self.is_spread(side) => self.spread_position(side, &mut axis),
             AxisScale::Category => {
                 let mut domain = scale.categories.clone();
                 if side == Side::Y {
@@ -442,6 +460,33 @@ impl Spec<'_> {
         channel
     }
 
+    /// Whether positions of an axis of categories are numbers, because marks lie between them.
+    fn is_spread(&self, side: Side) -> bool {
+        side == Side::X && self.data.is_spread && self.scale(side).kind == AxisScale::Category
+    }
+
+    /// The channel of an axis whose categories are numbers from 0: labels are looked up.
+    fn spread_position(&self, side: Side, axis: &mut Map<String, Value>) -> Value {
+        let scale = self.scale(side);
+        let drawn = self.drawn(side);
+        let names = &scale.categories;
+        let domain = [number(scale.low), number(scale.high)];
+        let mut own = json!({ "domain": domain, "nice": false, "zero": false });
+        axis.insert("grid".into(), false.into());
+        axis.insert("values".into(), (0..names.len()).collect::<Vec<_>>().into());
+        axis.insert("labelExpr".into(), format!("{}[datum.value]", Value::from(names.clone())).into());
+        if drawn == Side::Y {
+            // The first category is at the top.
+            own["reverse"] = true.into();
+        } else {
+            let slot = self.pixels(side) * 0.82 / names.len().max(1) as f64;
+            let widest = names.iter().map(|name| text_width(name, 11.0)).fold(0.0, f64::max);
+            let is_turned = widest + 6.0 > slot && !chart::are_numbers(names);
+            axis.insert("labelAngle".into(), if is_turned { -40 } else { 0 }.into());
+        }
+        json!({ "type": "quantitative", "scale": own })
+    }
+
     /// Number format of an axis: with a unit if the picture has one.
     fn format(&self, side: Side) -> Option<String> {
         let scale = self.scale(side);
@@ -470,6 +515,12 @@ impl Spec<'_> {
     fn told(&self, unit: &mut Unit, side: Side, field: &str, title: &str) -> Value {
         let title = tooltip_title(title);
         match self.scale(side).kind {
+            AxisScale::Category if self.is_spread(side) => {
+                let text = format!("{field}_text");
+                let names = Value::from(self.scale(side).categories.clone());
+                unit.transform.push(json!({ "calculate": format!("{names}[round(datum.{field})]"), "as": text }));
+                json!({ "field": text, "type": "nominal", "title": title })
+            }
             AxisScale::Category => json!({ "field": field, "type": "nominal", "title": title }),
             AxisScale::Number => {
                 let own = self.scale(side).format.as_deref().filter(|f| format::is_valid(f, AxisScale::Number));

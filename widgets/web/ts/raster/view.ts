@@ -159,9 +159,12 @@ class RasterView implements Drawn {
         if (!connection) return;
         const turn = ++this.turn;
         const [width, height] = this.saved.size;
+        const { window } = this;
         try {
-            const { result } = await connection.request("raster", { window: this.window, width, height });
+            const { result } = await connection.request("raster", { window, width, height });
             if (turn !== this.turn || this.connection !== connection) return;
+            // A map shows more than a box, so that its pixels stay squares.
+            if (this.window === window) this.window = (result as State).window;
             this.show(result as State);
             this.fail("");
             this.spoken.textContent = this.shown.alt.split("\n").at(-1) ?? "";

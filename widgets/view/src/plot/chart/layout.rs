@@ -3,7 +3,7 @@
 use onrush_wire::plot::{AxisScale, Plot};
 
 use super::super::data::{Data, Panel};
-use super::super::scale::{Scale, Tick};
+use super::super::scale::Tick;
 use super::super::theme::text_width;
 use super::{ANGLE, GAP, LABEL, LINE, Sides, TICK, TURNED, are_numbers, grid};
 
@@ -16,6 +16,8 @@ pub struct Layout<'a> {
     free_x: bool,
     free_y: bool,
     pub is_faceted: bool,
+    /// Whether only the outer panels have ticks and labels.
+    is_grid: bool,
     is_lying: bool,
     /// The space of the data areas.
     pub left: f64,
@@ -54,6 +56,9 @@ impl<'a> Layout<'a> {
         let (columns, rows) = grid(plot);
         let is_lying = plot.style.is_horizontal;
         let y_ticks_of = |data: &Data| {
+            if data.map.is_some() {
+                return (Vec::new(), None);
+            }
             let (mut ticks, shared) = data.y.ticks(((bottom - top) / rows as f64 / 45.0) as usize);
             ticks.retain(|t| (data.y.low..=data.y.high).contains(&t.at));
             (ticks, shared)
@@ -75,12 +80,13 @@ impl<'a> Layout<'a> {
         let left = 10.0 + y_label_width + y_tick_width + 8.0;
         let right = right.max(left + 40.0);
         // Between panels is space for the labels at the left of the right one.
-        let gap =
-            GAP + if free_y { y_tick_width } else { 0.0 } + if has_own_y { y_label_width + GAP * 0.5 } else { 0.0 };
+        let is_grid = plot.style.is_grid;
+        let beside = if has_own_y && !is_grid { y_label_width + GAP * 0.5 } else { 0.0 };
+        let gap = GAP + if free_y && !is_grid { y_tick_width } else { 0.0 } + beside;
         let panel_width = |left: f64| width_of_panel(right - left, gap, columns);
 
         // Labels under the x axis: as many as fit, or turned.
-        let x_axes: Vec<XAxis> = own(free_x).iter().map(|p| x_axis_ticks(&p.data.x, panel_width(left))).collect();
+        let x_axes: Vec<XAxis> = own(free_x).iter().map(|p| x_axis_ticks(&p.data, panel_width(left))).collect();
         let x_of = |panel: usize| &x_axes[panel.min(x_axes.len() - 1)];
         // Turned labels reach to the left of their ticks: the first one must not leave the picture.
         let left = panels.iter().zip(&x_axes).step_by(columns).filter(|(_, axis)| axis.is_turned).fold(
@@ -98,8 +104,8 @@ impl<'a> Layout<'a> {
         let has_own_x = !are_same(&x_labels);
         let x_label_space = if x_labels.iter().all(String::is_empty) { 0.0 } else { LABEL * LINE + 3.0 };
         let tick_space = height_of_ticks(&x_axes);
-        let between =
-            GAP * 0.5 + if free_x { tick_space } else { 0.0 } + if has_own_x { x_label_space + 5.0 } else { 0.0 };
+        let below = if has_own_x && !is_grid { x_label_space + 5.0 } else { 0.0 };
+        let between = GAP * 0.5 + if free_x && !is_grid { tick_space } else { 0.0 } + below;
         Layout {
             panels,
             columns,
@@ -107,6 +113,7 @@ impl<'a> Layout<'a> {
             free_x,
             free_y,
             is_faceted: !plot.facets.is_empty(),
+            is_grid,
             is_lying,
             left,
             top,
@@ -135,7 +142,7 @@ impl<'a> Layout<'a> {
     /// The data area of a panel: left, top, right, bottom.
     pub fn frame(&self, panel: usize) -> [f64; 4] {
         let (column, row) = (panel % self.columns, panel / self.columns);
-        let head = if self.is_faceted { TICK * LINE + 4.0 } else { 0.0 };
+        let head = if self.is_faceted && !self.is_grid { TICK * LINE + 4.0 } else { 0.0 };
         let panel_height = ((self.bottom - self.top) / self.rows as f64).max(20.0);
         let x0 = self.left + column as f64 * (self.panel_width() + self.gap);
         let y0 = self.top + row as f64 * panel_height + head;
@@ -146,11 +153,20 @@ impl<'a> Layout<'a> {
 
     /// Whether a panel has tick labels under it. Panels without a panel below have labels too.
     pub fn has_x_ticks(&self, panel: usize) -> bool {
-        panel + self.columns >= self.panels.len() || self.free_x
+        panel + self.columns >= self.panels.len() || (self.free_x && !self.is_grid)
     }
 
     pub fn has_y_ticks(&self, panel: usize) -> bool {
-        panel.is_multiple_of(self.columns) || self.free_y
+        panel.is_multiple_of(self.columns) || (self.free_y && !self.is_grid)
+    }
+
+    /// Whether a panel has separate labels of its axes.
+    pub fn has_x_label(&self, panel: usize) -> bool {
+        !self.is_grid || self.has_x_ticks(panel)
+    }
+
+    pub fn has_y_label(&self, panel: usize) -> bool {
+        !self.is_grid || self.has_y_ticks(panel)
     }
 
     fn x_axis(&self, panel: usize) -> &XAxis {
@@ -216,7 +232,11 @@ struct XAxis {
     is_turned: bool,
 }
 
-fn x_axis_ticks(scale: &Scale, width: f64) -> XAxis {
+fn x_axis_ticks(data: &Data, width: f64) -> XAxis {
+    let scale = &data.x;
+    if data.map.is_some() {
+        return XAxis { ticks: Vec::new(), shared: None, is_turned: false };
+    }
     if scale.kind == AxisScale::Category {
         let (ticks, shared) = scale.ticks(0);
         let slot = width / ticks.len().max(1) as f64;

@@ -13,7 +13,7 @@ use super::{Side, Spec, Unit, hex, number, tooltip_title};
 impl Spec<'_> {
     pub fn bars(&self, shapes: &[Shape]) -> Unit {
         let mut unit = Unit::default();
-        let is_category = self.data.x.kind == AxisScale::Category;
+        let is_category = self.data.x.kind == AxisScale::Category && !self.data.is_spread;
         let mut is_raised = self.data.y.log;
         for shape in shapes {
             if let Shape::Bar { y, .. } = shape {
@@ -77,7 +77,9 @@ impl Spec<'_> {
             vec![self.told(&mut unit, Side::X, if is_category { "x" } else { "at" }, &x_title)]
         };
         let value = if is_raised && !self.data.y.log { "v" } else { "y" };
-        tooltip.push(self.told(&mut unit, Side::Y, value, &self.title_of(Side::Y)));
+        if !self.data.is_scaled {
+            tooltip.push(self.told(&mut unit, Side::Y, value, &self.title_of(Side::Y)));
+        }
         if !names.is_empty() {
             tooltip.push(self.series_tooltip());
         }
@@ -88,7 +90,7 @@ impl Spec<'_> {
         unit
     }
 
-    fn point_tooltip(&self, unit: &mut Unit, is_keyed: bool) -> Vec<Value> {
+    pub(super) fn point_tooltip(&self, unit: &mut Unit, is_keyed: bool) -> Vec<Value> {
         let mut tooltip = vec![
             self.told(unit, Side::X, "x", &self.title_of(Side::X)),
             self.told(unit, Side::Y, "y", &self.title_of(Side::Y)),
@@ -156,6 +158,14 @@ impl Spec<'_> {
 
     pub fn areas(&self, shapes: &[Shape]) -> Unit {
         let mut unit = Unit::default();
+        let pairs = |shape: &Shape, differ: fn((f64, f64), (f64, f64)) -> bool| match shape {
+            Shape::Area { upper, lower, .. } => upper.iter().zip(lower).any(|(top, bottom)| differ(*top, *bottom)),
+            _ => false,
+        };
+        // A violin reaches to both sides of its category.
+        let is_sideways = shapes.iter().any(|shape| pairs(shape, |top, bottom| top.0 != bottom.0));
+        let is_raised = shapes.iter().any(|shape| pairs(shape, |_, bottom| bottom.1.is_finite() && bottom.1 != 0.0));
+        let is_band = is_raised && !is_sideways && !self.plot.style.stacked;
         let mut first = None;
         for (piece, shape) in shapes.iter().enumerate() {
             let Shape::Area { series, upper, lower, color, opacity } = shape else { continue };
@@ -164,8 +174,12 @@ impl Spec<'_> {
                 let mut row = Map::new();
                 row.insert("x".into(), self.value(Side::X, top.0));
                 row.insert("y".into(), self.value(Side::Y, top.1));
-                row.insert("y2".into(), self.value(Side::Y, bottom.1));
-                if !self.data.y.log && bottom.1.is_finite() {
+                if is_sideways {
+                    row.insert("x2".into(), self.value(Side::X, bottom.0));
+                } else {
+                    row.insert("y2".into(), self.value(Side::Y, bottom.1));
+                }
+                if !is_sideways && !is_band && !self.data.y.log && bottom.1.is_finite() {
                     row.insert("v".into(), number(top.1 - bottom.1));
                 }
                 if !series.is_empty() {
@@ -180,22 +194,39 @@ impl Spec<'_> {
         unit.mark = json!({ "type": "area", "clip": true });
         unit.encoding.insert("x".into(), self.position(Side::X, "x", false));
         let mut y = self.position(Side::Y, "y", false);
-        y["stack"] = Value::Null;
+        if is_sideways {
+            unit.mark["orient"] = if self.plot.style.is_horizontal { "vertical" } else { "horizontal" }.into();
+            unit.encoding.insert("x2".into(), json!({ "field": "x2" }));
+            unit.encoding["x"]["stack"] = Value::Null;
+        } else {
+            y["stack"] = Value::Null;
+            unit.encoding.insert("y2".into(), json!({ "field": "y2" }));
+        }
         unit.encoding.insert("y".into(), y);
-        unit.encoding.insert("y2".into(), json!({ "field": "y2" }));
         if shapes.len() > 1 {
             unit.encoding.insert("detail".into(), json!({ "field": "p", "type": "nominal" }));
         }
         let Some((series, color, opacity)) = first else { return unit };
         self.keyed(&mut unit, series, color, opacity);
-        let x = self.told(&mut unit, Side::X, "x", &self.title_of(Side::X));
-        let value = if self.data.y.log { "y" } else { "v" };
-        let mut tooltip = vec![x, self.told(&mut unit, Side::Y, value, &self.title_of(Side::Y))];
+        let mut tooltip = vec![self.told(&mut unit, Side::X, "x", &self.title_of(Side::X))];
+        if is_band {
+            tooltip.push(self.told(&mut unit, Side::Y, "y2", "from"));
+            tooltip.push(self.told(&mut unit, Side::Y, "y", "to"));
+        } else {
+            let value = if self.data.y.log || is_sideways { "y" } else { "v" };
+            tooltip.push(self.told(&mut unit, Side::Y, value, &self.title_of(Side::Y)));
+        }
         if !series.is_empty() {
             tooltip.push(self.series_tooltip());
         }
         unit.encoding.insert("tooltip".into(), tooltip.into());
         unit
+    }
+
+    /// Area of a point in pixels and its opacity, as in the picture.
+    fn point_look(&self, count: usize) -> (f64, f64) {
+        let (radius, opacity) = marks::point_look(count);
+        ((radius * radius * std::f64::consts::PI).round(), self.data.opacity.unwrap_or(opacity))
     }
 
     pub fn points(&self, shapes: &[Shape]) -> Unit {
@@ -214,7 +245,7 @@ impl Spec<'_> {
                 unit.rows.push(row.into());
             }
         }
-        let (size, opacity) = point_look(unit.rows.len());
+        let (size, opacity) = self.point_look(unit.rows.len());
         unit.mark = json!({ "type": "circle", "clip": true, "size": size });
         unit.encoding.insert("x".into(), self.position(Side::X, "x", false));
         unit.encoding.insert("y".into(), self.position(Side::Y, "y", false));
@@ -252,7 +283,7 @@ impl Spec<'_> {
                 unit.rows.push(row.into());
             }
         }
-        let (size, opacity) = point_look(unit.rows.len());
+        let (size, opacity) = self.point_look(unit.rows.len());
         unit.mark = json!({ "type": "circle", "clip": true, "size": size });
         unit.encoding.insert("x".into(), self.position(Side::X, "x", false));
         unit.encoding.insert("y".into(), self.position(Side::Y, "y", false));
@@ -424,12 +455,6 @@ impl Spec<'_> {
         }
         units
     }
-}
-
-/// Area of a point in pixels and its opacity, as in the picture.
-fn point_look(count: usize) -> (f64, f64) {
-    let (radius, opacity) = marks::point_look(count);
-    ((radius * radius * std::f64::consts::PI).round(), opacity)
 }
 
 fn numbers_of(dashes: Option<&str>) -> Vec<f64> {

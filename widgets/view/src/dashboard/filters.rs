@@ -1,0 +1,47 @@
+//! Filters as JSON: `{"view": 0, "slots": [[2, 5]]}`, `{"view": 1, "cells": [x0, x1, y0, y1]}`, `{"view": 2, "box": [x0, y0, x1, y1]}`,
+//! `{"view": 2, "lasso": [[x, y], ...]}`.
+
+use onrush_wire::dashboard::{Filter, Kept};
+use onrush_wire::visual::Window;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+pub fn filters_to_json(filters: &[Filter]) -> Json {
+    let one = |filter: &Filter| {
+        let view = filter.view;
+        match &filter.kept {
+            Kept::Slots(ranges) => json!({ "view": view, "slots": ranges }),
+            Kept::Cells(cells) => json!({ "view": view, "cells": cells }),
+            Kept::Box(Window { x0, y0, x1, y1 }) => json!({ "view": view, "box": [x0, y0, x1, y1] }),
+            Kept::Lasso(corners) => json!({ "view": view, "lasso": corners }),
+        }
+    };
+    filters.iter().map(one).collect()
+}
+
+#[derive(Deserialize)]
+struct One {
+    view: u32,
+    slots: Option<Vec<(u32, u32)>>,
+    cells: Option<[u32; 4]>,
+    #[serde(rename = "box")]
+    window: Option<[f64; 4]>,
+    lasso: Option<Vec<(f64, f64)>>,
+}
+
+/// `None` if this is not a list of filters.
+pub fn filters_from_json(json: &Json) -> Option<Vec<Filter>> {
+    let all: Vec<One> = serde_json::from_value(json.clone()).ok()?;
+    all.into_iter()
+        .map(|one| {
+            let kept = match (one.slots, one.cells, one.window, one.lasso) {
+                (Some(slots), None, None, None) => Kept::Slots(slots),
+                (None, Some(cells), None, None) => Kept::Cells(cells),
+                (None, None, Some([x0, y0, x1, y1]), None) => Kept::Box(Window { x0, y0, x1, y1 }),
+                (None, None, None, Some(corners)) => Kept::Lasso(corners),
+                _ => return None,
+            };
+            Some(Filter { view: one.view, kept })
+        })
+        .collect()
+}
