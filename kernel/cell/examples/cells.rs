@@ -69,7 +69,7 @@ fn main() {
                     Event::Frames { reply } => drop(reply.send(Vec::new())),
                     Event::ReadControl { reply, .. } => drop(reply.send(None)),
                     Event::Top { reply } => drop(reply.send(Ok(String::new()))),
-                    Event::Loop(_) | Event::Control(_) | Event::Capture | Event::Lost => {}
+                    Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture | Event::Lost => {}
                     Event::ClearOutput { .. } | Event::Working { .. } | Event::Flow(_) => {}
                 }
             }

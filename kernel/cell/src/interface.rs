@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use onrush_wire::control::{Control, Setting};
+use onrush_wire::dashboard::Filter;
 use onrush_wire::display::{Display, Picture};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::Loop;
@@ -45,6 +46,11 @@ pub enum Event {
     Capture,
     /// A control on the screen has become this.
     Control(Control),
+    /// A dashboard has these filters now.
+    Filter {
+        id: String,
+        filters: Vec<Filter>,
+    },
     /// How far a loop of the cell is.
     Loop(Loop),
     /// What a user has set; `None` if the control is on no screen.

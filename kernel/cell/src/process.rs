@@ -479,6 +479,7 @@ impl CellProcess {
                     let _ = self.send(&ToHost::Answer(answer.unwrap_or_else(|| Err(interrupted()))));
                 }
                 Ok(Some((FromHost::Control(control), _))) => drop(events.send(Event::Control(control))),
+                Ok(Some((FromHost::Filter { id, filters }, _))) => drop(events.send(Event::Filter { id, filters })),
                 Ok(Some((FromHost::Loop(told), _))) => drop(events.send(Event::Loop(told))),
                 Ok(Some((FromHost::ReadControl { id }, _))) => {
                     let setting = self.question(events, |reply| Event::ReadControl { id, reply }).flatten();

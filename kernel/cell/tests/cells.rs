@@ -57,7 +57,7 @@ fn collect(events: Receiver<Event>, input: &str) -> Run {
             Event::Frames { reply } => drop(reply.send(Vec::new())),
             Event::ReadControl { reply, .. } => drop(reply.send(None)),
             Event::Top { reply } => drop(reply.send(Ok(String::new()))),
-            Event::Loop(_) | Event::Control(_) | Event::Capture | Event::Lost => {}
+            Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture | Event::Lost => {}
             Event::ClearOutput { .. } | Event::Working { .. } | Event::Timed(_) | Event::Flow(_) => {}
         }
     }

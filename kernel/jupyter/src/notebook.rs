@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use onrush_cell::{Config, Event, Flow, Origin, Outcome};
 use onrush_view::Bundle;
 use onrush_wire::control::{Change, Control, Panel, Setting};
+use onrush_wire::dashboard::Filter;
 use onrush_wire::display::{Content, Display, TablePreview};
 use onrush_wire::host::Stream;
 use onrush_wire::progress::TaskState;
@@ -110,6 +111,8 @@ pub trait Front {
     fn flow(&mut self, _flow: Flow) {}
     /// The cell process has changed a control that is on the screen.
     fn control(&mut self, _control: Control) {}
+    /// The cell process has set the filters of a dashboard.
+    fn filter(&mut self, _id: &str, _filters: Vec<Filter>) {}
     /// What a user has set.
     fn setting(&mut self, _id: &str) -> Option<Setting> {
         None
@@ -538,6 +541,10 @@ impl Run<'_> {
                 if let Content::Raster { id, request, .. } = &display.content {
                     self.front.shows_visual(id, &VisualSpec::Raster(request.clone()), true);
                 }
+                if let Content::Dashboard { id, request, filters, .. } = &display.content {
+                    self.front.shows_visual(id, &VisualSpec::Dashboard(request.clone()), true);
+                    self.front.filter(id, filters.clone());
+                }
                 let output = match display.content {
                     Content::Panel(panel) => {
                         let outputs = if panel.captured { self.captures.pop().unwrap_or_default() } else { Vec::new() };
@@ -559,6 +566,7 @@ impl Run<'_> {
                 self.captures.push(Vec::new());
             }
             Event::Control(control) => self.front.control(control),
+            Event::Filter { id, filters } => self.front.filter(&id, filters),
             Event::Loop(one) => self.progress.looping(one),
             Event::ReadControl { id, reply } => drop(reply.send(self.front.setting(&id))),
             Event::Lost => self.front.lost(),
@@ -576,7 +584,8 @@ impl Run<'_> {
                 let _ = reply.send(line);
             }
             Event::SavePicture { picture, path, reply } => {
-                let _ = reply.send(onrush_view::save(&picture, &self.notebook.folder.join(path)));
+                let path = self.notebook.folder.join(path);
+                let _ = reply.send(onrush_view::save(&picture, &path, onrush_web::page_script()));
             }
             Event::NeedSession { reply } => {
                 // Starting one takes a moment; the interrupt button and the progress line work meanwhile.

@@ -11,6 +11,7 @@ pub mod bindings;
 mod column;
 pub mod controls;
 pub mod cuda;
+mod dashboard;
 #[doc(hidden)]
 pub mod display;
 mod elements;
@@ -45,6 +46,7 @@ pub use controls::{
     slider, text_area, text_field, vbox,
 };
 pub use cuda::Buffer;
+pub use dashboard::{Dashboard, IntoWanted, dashboard};
 pub use display::show;
 pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{
@@ -64,7 +66,7 @@ pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;
 pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
-pub use plot::{Plot, area, bar, box_plot, density, heatmap, hist, line, panels, plot, scatter};
+pub use plot::{Plot, PlotValue, area, bar, box_plot, density, heatmap, hist, line, panels, plot, scatter};
 pub use progress::{Progress, progress};
 pub use raise::{Error, attempt, raise};
 pub use session::use_session;

@@ -1,13 +1,19 @@
 //! Plots from frames and from Rust values: a builder of plot requests. The session aggregates, the kernel process draws.
 
+mod annotations;
+mod kinds;
+mod map;
 mod values;
 
+pub use annotations::PlotValue;
 pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatter};
 
 use std::fmt;
 
 use onrush_wire::display::{Content, Picture};
-use onrush_wire::plot::{ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Rule, Shading, Theme};
+use onrush_wire::plot::{
+    Annotations, ColorMap, Facet, Layer, LayerRequest, Mark, PlotRequest, PlotStyle, Shading, Theme,
+};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
 
@@ -63,7 +69,7 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
                     .help("give `panels` plots without `facet`"),
             );
         }
-        let PlotStyle { x_label, y_label, rules, .. } = drawn.style.clone();
+        let PlotStyle { x_label, y_label, rules, annotations, .. } = drawn.style.clone();
         let own = of_all_panels(drawn.style);
         if let Some(option) = looks.as_ref().and_then(|first| difference(first, &own)) {
             let other = facets.first().map_or("", |facet| facet.name.as_str());
@@ -79,7 +85,7 @@ pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Pl
         }
         looks.get_or_insert(own);
         notes.extend(drawn.notes.iter().map(|note| format!("{name}: {note}")));
-        facets.push(Facet { name, layers: drawn.layers, x_label, y_label, rules });
+        facets.push(Facet { name, layers: drawn.layers, x_label, y_label, rules, annotations });
     }
     Plot {
         source: Source::Panels(facets, notes),
@@ -103,6 +109,7 @@ fn of_all_panels(style: PlotStyle) -> PlotStyle {
         alt: None,
         facet_columns: None,
         rules: Vec::new(),
+        annotations: Annotations::default(),
         free_x: false,
         free_y: false,
         ..style
@@ -118,11 +125,14 @@ fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
         ("y_limits", a.y_limits != b.y_limits),
         ("x_format", a.x_format != b.x_format),
         ("y_format", a.y_format != b.y_format),
+        ("opacity", a.opacity != b.opacity),
+        ("order", a.order != b.order),
         ("stacked", a.stacked != b.stacked),
         ("horizontal", a.is_horizontal != b.is_horizontal),
         ("legend", a.legend != b.legend),
         ("legend_title", a.legend_title != b.legend_title),
         ("color_map", a.color_map != b.color_map),
+        ("projection", a.map != b.map),
         ("theme", a.theme != b.theme),
     ];
     all.into_iter().find(|look| look.1).map(|look| look.0)
@@ -146,11 +156,12 @@ impl Frame {
 
 /// The marks that take an option; other marks do not use it.
 const OPTIONS: &[(&str, &[Mark])] = &[
-    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap, Mark::Raster]),
+    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap, Mark::Raster, Mark::Choropleth]),
     ("every", &[Mark::Bar, Mark::Line, Mark::Area]),
-    ("bins", &[Mark::Histogram, Mark::HeatMap]),
+    ("bins", &[Mark::Histogram, Mark::HeatMap, Mark::Hexbin]),
     ("size_by", &[Mark::Scatter]),
-    ("bandwidth", &[Mark::Density]),
+    ("bandwidth", &[Mark::Density, Mark::Violin]),
+    ("error", &[Mark::PointPlot]),
     (
         "color",
         &[
@@ -163,11 +174,19 @@ const OPTIONS: &[(&str, &[Mark])] = &[
             Mark::HeatMap,
             Mark::Raster,
             Mark::RasterLines,
+            Mark::Ecdf,
+            Mark::Strip,
+            Mark::PointPlot,
+            Mark::ErrorBars,
+            Mark::Band,
+            Mark::Regression,
+            Mark::Pair,
         ],
     ),
-    ("by", &[Mark::RasterLines]),
+    ("by", &[Mark::RasterLines, Mark::Ecdf]),
     ("how", &[Mark::Raster, Mark::RasterLines]),
     ("spread", &[Mark::Raster, Mark::RasterLines]),
+    ("shapes", &[Mark::Choropleth]),
 ];
 
 fn check_option(option: &str, mark: Mark, at: Span) {
@@ -200,6 +219,21 @@ pub(crate) fn color_map(name: &str, at: Span) -> ColorMap {
     }
 }
 
+/// The shading of this name.
+pub(crate) fn shading(name: &str, at: Span) -> Shading {
+    match name {
+        "linear" => Shading::Linear,
+        "log" => Shading::Log,
+        "cbrt" => Shading::Cbrt,
+        "eq_hist" => Shading::EqHist,
+        other => raise(
+            Diagnostic::error(Class::Plan, "how", format!("no shading `{other}`"))
+                .at(at, "")
+                .help("they are \"eq_hist\", \"linear\", \"log\" and \"cbrt\""),
+        ),
+    }
+}
+
 /// The theme of this name.
 pub(crate) fn theme(name: &str, at: Span) -> Theme {
     match name {
@@ -228,14 +262,28 @@ fn method(mark: Mark) -> &'static str {
         Mark::Correlation => "correlation",
         Mark::Raster => "raster",
         Mark::RasterLines => "raster_lines",
+        Mark::Ecdf => "ecdf",
+        Mark::Violin => "violin",
+        Mark::Strip => "strip",
+        Mark::PointPlot => "point_plot",
+        Mark::ErrorBars => "error_bars",
+        Mark::Band => "band",
+        Mark::Regression => "regression",
+        Mark::Hexbin => "hexbin",
+        Mark::Pair => "pair",
+        Mark::Candlestick => "candlestick",
+        Mark::Roc => "roc",
+        Mark::PrecisionRecall => "precision_recall",
+        Mark::ConfusionMatrix => "confusion_matrix",
+        Mark::Choropleth => "choropleth",
     }
 }
 
 /// The marks that draw several columns for `y`.
-const SEVERAL: &[Mark] = &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter];
+const SEVERAL: &[Mark] = &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter, Mark::Roc, Mark::PrecisionRecall];
 
 /// The only one of a list of columns.
-fn one(exprs: Vec<Expr>, what: &str, at: &Span) -> Option<Expr> {
+pub(crate) fn one(exprs: Vec<Expr>, what: &str, at: &Span) -> Option<Expr> {
     if exprs.len() > 1 {
         raise(
             Diagnostic::error(Class::Plan, "plot", format!("`{what}` takes one column, and there are {}", exprs.len()))
@@ -253,7 +301,7 @@ fn is_count(expr: &Expr) -> bool {
 
 impl Plot {
     #[inline(never)]
-    fn layer_of(mut self, mark: Mark, x: Vec<Expr>, y: Vec<Expr>, at: Span) -> Self {
+    fn layer_of(self, mark: Mark, x: Vec<Expr>, y: Vec<Expr>, at: Span) -> Self {
         let mut more_y = y;
         let mut y = if SEVERAL.contains(&mark) {
             (!more_y.is_empty()).then(|| more_y.remove(0))
@@ -272,6 +320,10 @@ impl Plot {
             aggregate: count.then(|| "count".to_string()),
             ..LayerRequest::default()
         };
+        self.with_layer(layer, at)
+    }
+
+    fn with_layer(mut self, layer: LayerRequest, at: Span) -> Self {
         match &mut self.source {
             Source::Frame { layers, .. } => layers.push(layer),
             Source::Values(_) | Source::Panels(..) => raise(
@@ -354,7 +406,8 @@ impl Plot {
         self
     }
 
-    /// The group of each row of [`Plot::raster_lines`]: a line connects the rows of one group, in their order.
+    /// The group of each row: a line of [`Plot::raster_lines`] connects the rows of one group, in their order, and
+    /// [`Plot::ecdf`] draws a curve for each group.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn by(mut self, group: impl IntoExprs) -> Self {
@@ -370,17 +423,7 @@ impl Plot {
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn how(mut self, name: &str) -> Self {
         let at = here("how");
-        let how = match name {
-            "linear" => Shading::Linear,
-            "log" => Shading::Log,
-            "cbrt" => Shading::Cbrt,
-            "eq_hist" => Shading::EqHist,
-            other => raise(
-                Diagnostic::error(Class::Plan, "how", format!("no shading `{other}`"))
-                    .at(at, "")
-                    .help("they are \"eq_hist\", \"linear\", \"log\" and \"cbrt\""),
-            ),
-        };
+        let how = shading(name, at.clone());
         self.last("how", at).how = Some(how);
         self
     }
@@ -475,12 +518,17 @@ impl Plot {
 
     fn can_lie(&self) -> bool {
         let is_made = |layer: &Layer| {
-            matches!(layer, Layer::Xy { mark: Mark::Bar, .. } | Layer::Histogram { .. } | Layer::Box { .. })
+            matches!(
+                layer,
+                Layer::Xy { mark: Mark::Bar | Mark::Strip, .. }
+                    | Layer::Histogram { .. }
+                    | Layer::Box { .. }
+                    | Layer::Violins { .. }
+            )
         };
+        const LYING: [Mark; 5] = [Mark::Bar, Mark::Histogram, Mark::Box, Mark::Violin, Mark::Strip];
         match &self.source {
-            Source::Frame { layers, .. } => {
-                layers.iter().all(|layer| matches!(layer.mark, Mark::Bar | Mark::Histogram | Mark::Box))
-            }
+            Source::Frame { layers, .. } => layers.iter().all(|layer| LYING.contains(&layer.mark)),
             Source::Values(layers) => layers.iter().all(is_made),
             Source::Panels(facets, _) => facets.iter().flat_map(|facet| &facet.layers).all(is_made),
         }
@@ -489,11 +537,16 @@ impl Plot {
     /// Computes the panels: the session aggregates what is needed.
     #[inline(never)]
     fn drawn(&self) -> onrush_wire::plot::Plot {
+        self.check_map();
         if self.style.is_horizontal && !self.can_lie() {
             raise(
-                Diagnostic::error(Class::Plan, "plot", "only bars, histograms and box plots can be horizontal")
-                    .at(self.at.clone(), "")
-                    .help("leave `.horizontal()` out, or exchange x and y"),
+                Diagnostic::error(
+                    Class::Plan,
+                    "plot",
+                    "only bars, histograms, box plots, violins and strips can be horizontal",
+                )
+                .at(self.at.clone(), "")
+                .help("leave `.horizontal()` out, or exchange x and y"),
             );
         }
         match &self.source {
@@ -521,7 +574,7 @@ impl Plot {
             Source::Frame { layers, .. } if layers.is_empty() => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
                     .at(self.at.clone(), "")
-                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`,\n`.raster(x, y)` or `.correlation()`"),
+                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`,\n`.raster(x, y)`, `.choropleth(region, value)`, `.correlation()`,\n`.ecdf(x)`, `.violin(x, y)`, `.strip(x, y)`, `.point_plot(x, y)`,\n`.regression(x, y)`, `.hexbin(x, y)` or `.pair(columns)`"),
             ),
             Source::Frame { frame, layers } => {
                 let request = PlotRequest {
@@ -568,10 +621,8 @@ looks! {
     y_format(format: impl Into<String>) |style| style.y_format = Some(format.into());
     /// Alternative text for screen readers. Default: a description of the data.
     alt(text: impl Into<String>) |style| style.alt = Some(text.into());
-    /// A dashed reference line across the plot at a value of the vertical axis.
-    hline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: false, label: label.into() });
-    /// A dashed reference line from bottom to top at a value of the horizontal axis.
-    vline(at: f64, label: impl Into<String>) |style| style.rules.push(Rule { at, is_vertical: true, label: label.into() });
+    /// Opacity of points, bars, bins and areas, from 0 to 1. Default: from their number.
+    opacity(share: f64) |style| style.opacity = Some(share.clamp(0.0, 1.0));
     /// Title above the plot.
     title(text: impl Into<String>) |style| style.title = Some(text.into());
     /// Title of the horizontal axis. Default: the column's name.
@@ -592,7 +643,7 @@ looks! {
     log_x() |style| style.log_x = true;
     /// A logarithmic vertical axis.
     log_y() |style| style.log_y = true;
-    /// Stacks bars instead of drawing them side by side.
+    /// Stacks bars and areas: each series stands on the sum of those before it.
     stacked() |style| style.stacked = true;
     /// Also puts a PNG into the notebook, for viewers that show no SVG.
     png() |style| style.png = true;
@@ -622,6 +673,12 @@ marks! {
     area Area,
     /// Quartiles, whiskers and outliers of `y` for each value of `x`.
     box_plot Box,
+    /// A density estimate of `y` for each value of `x` (Scott's bandwidth), with quartiles and median inside.
+    violin Violin,
+    /// A point for each row at the category of `x`, with jitter. Of many rows a sample is drawn, and a note says so.
+    strip Strip,
+    /// Rows counted in hexagons; [`Plot::bins`] sets their number along x.
+    hexbin Hexbin,
     /// A coloured cell for each pair of values of `x` and `y`: number of rows, or [`Plot::color`] with [`Plot::aggregate`].
     heatmap HeatMap,
     /// All rows as a picture, however many there are: pixels are coloured by the number of rows, or by [`Plot::color`]: the mean of a
@@ -629,7 +686,11 @@ marks! {
     /// `f.plot().raster("lon", "lat")`; see [`Plot::how`] and [`Plot::spread`].
     raster Raster,
     /// Lines through all rows of each group of [`Plot::by`], in the order of the rows, coloured by the number of lines at a pixel.
-    raster_lines RasterLines
+    raster_lines RasterLines,
+    /// A map whose regions are coloured: `f.plot().choropleth("state", x!(delay.mean()))`. `x` names countries (ISO 3166 codes, English
+    /// names) or US states (FIPS, postal codes, names), and `y` is an aggregate of the rows of each region, or a column whose mean is
+    /// taken. See [`Plot::shapes`] and [`Plot::projection`].
+    choropleth Choropleth
 }
 
 impl Plot {

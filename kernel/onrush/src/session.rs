@@ -16,6 +16,7 @@ use arrow::array::RecordBatch;
 use onrush_wire::codec::CodecError;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
+use onrush_wire::visual::{Section, VisualAsk, VisualHead, VisualSpec};
 use onrush_wire::{Class, DataType, Diagnostic, FrameId, Generation, Schema, Span, paths};
 
 use crate::host;
@@ -258,6 +259,23 @@ pub(crate) fn rows_of(request: &Request, at: Span) -> RecordBatch {
         other => unexpected(&other, at.clone()),
     });
     batch.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
+}
+
+/// What a live picture asks, and the memory of the answer's sections.
+#[inline(never)]
+pub(crate) fn visual(what: VisualSpec, ask: VisualAsk, at: Span) -> (VisualHead, Vec<Section>, Vec<u8>) {
+    let answer = ask_with_memory(&Request::Visual { what, ask }, None).and_then(|(reply, memory)| match reply {
+        Reply::Visual { head, sections, inline } => {
+            let bytes = match (inline, memory) {
+                (Some(bytes), _) => bytes,
+                (None, Some(memory)) => memory::bytes(memory)?,
+                (None, None) => Vec::new(),
+            };
+            Ok((head, sections, bytes))
+        }
+        other => unexpected(&other, at.clone()),
+    });
+    answer.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
 }
 
 /// The frame's rows, in one batch; numbers share memory with the session.

@@ -408,7 +408,7 @@ fn an_option_of_a_plot_says_where_it_works() {
     let error = attempt(|| f.plot().box_plot("name", "b").color("name")).unwrap_err();
     assert_eq!(error.message, "`box_plot` does not take `color`");
     let error = attempt(|| f.plot().line("a", "b").bandwidth(2.0)).unwrap_err();
-    assert_eq!(error.help, ["leave it out, or say it after\n`density`"]);
+    assert_eq!(error.help, ["leave it out, or say it after\n`density` or `violin`"]);
     let error = attempt(|| show(&f.plot())).unwrap_err();
     // Next to `  = help: ` in a terminal of 80 columns, as every line here.
     assert!(error.help[0].lines().all(|line| line.len() <= 70), "{error}");

@@ -30,7 +30,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("Joins, groups and conditions", &["On", "Asof", "Resample", "When", "Then"]),
     ("Columns in Rust", &["Column", "Matrix", "Buffer"]),
-    ("Plots", &["Plot"]),
+    ("Plots", &["Plot", "Dashboard"]),
     ("Graphs", &["Graph", "GraphReader", "GraphView", "GraphPlot", "EgoGraph"]),
     (
         "Models",

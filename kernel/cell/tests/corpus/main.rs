@@ -149,6 +149,7 @@ fn collect(events: Receiver<Event>, number: u64) -> Vec<String> {
                     lines.push(format!("//= a graph of {} nodes and {} edges", card.nodes, card.edges));
                 }
                 Content::Plot(_) | Content::Raster { .. } => lines.push("//= a plot".to_string()),
+                Content::Dashboard { data, .. } => lines.push(format!("//= a dashboard of {} rows", data.rows)),
                 Content::Graph(plot) | Content::GraphView { plot, .. } => {
                     lines.push(format!("//= a picture of {} nodes and {} edges", plot.nodes, plot.edges));
                 }

@@ -11,6 +11,7 @@ use onrush_cell::{Flow, Origin};
 use onrush_view::Bundle;
 use onrush_wire::FrameId;
 use onrush_wire::control::{Control, Setting};
+use onrush_wire::dashboard::Filter;
 use onrush_wire::display::TablePreview;
 use onrush_wire::host::Stream;
 use onrush_wire::visual::VisualSpec;
@@ -438,6 +439,10 @@ impl Front for JupyterFront<'_> {
 
     fn control(&mut self, control: Control) {
         self.kernel.widgets.change(control, &self.request.header);
+    }
+
+    fn filter(&mut self, id: &str, filters: Vec<Filter>) {
+        self.kernel.visuals.filter(id, filters);
     }
 
     fn setting(&mut self, id: &str) -> Option<Setting> {

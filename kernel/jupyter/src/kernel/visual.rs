@@ -1,7 +1,9 @@
-//! Live pictures: the selection of nodes of graphs, and rasters of graphs and plots. A comm for each output on the screen.
+//! Live pictures: the selection of nodes of graphs, rasters of graphs and plots, and dashboards. A comm for each output on the screen.
 //!
 //! Requests are `{"id", "method", "params"}`, as those of tables. The kernel process keeps the selection, as it keeps the values of
 //! controls. The session makes rasters, which are shaded here. It keeps the frames of a raster until its cell runs again.
+
+mod dashboard;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use onrush_wire::control::Setting;
+use onrush_wire::dashboard::Filter;
 use onrush_wire::visual::{MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window};
 use onrush_wire::{Class, Diagnostic, FrameId, NotebookId};
 use parking_lot::Mutex;
@@ -47,6 +50,9 @@ struct State {
     selections: BTreeMap<String, Vec<String>>,
     /// Ids of the selections, the oldest first.
     order: VecDeque<String>,
+    /// The filters of dashboards, and their ids, the oldest first.
+    filters: BTreeMap<String, Vec<Filter>>,
+    order_of_filters: VecDeque<String>,
     /// The picture of each comm.
     open: BTreeMap<String, String>,
     nameless: VecDeque<String>,
@@ -85,6 +91,15 @@ struct SelectParams {
 }
 
 impl Picture {
+    /// The thread that asks the session, what is asked of it, and the number of the newest question.
+    fn lane(&mut self, session: &Session) -> Option<(Arc<Lane>, VisualSpec, Arc<AtomicU64>)> {
+        if self.lane.is_none() {
+            let (socket, notebook) = session.address();
+            self.lane = Lane::start("visuals", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
+        }
+        Some((self.lane.clone()?, self.what.clone(), Arc::clone(&self.newest)))
+    }
+
     /// Nobody looks at the picture: stops the session's work for it.
     fn stop(&mut self) {
         self.newest.fetch_add(1, Ordering::Relaxed);
@@ -97,6 +112,10 @@ impl Picture {
 }
 
 impl Visuals {
+    fn lane(&self, id: &str) -> Option<(Arc<Lane>, VisualSpec, Arc<AtomicU64>)> {
+        self.state.lock().pictures.get_mut(id)?.lane(&self.session)
+    }
+
     pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
         Visuals { session, sender, state: Mutex::default() }
     }
@@ -155,9 +174,12 @@ impl Visuals {
         self.hide(&gone.frames);
     }
 
-    /// The selected nodes. `None` if this is not the id of a picture.
+    /// The selected nodes, or the filters of a dashboard. `None` if this is not the id of a picture.
     pub fn selection(&self, id: &str) -> Option<Setting> {
         let state = self.state.lock();
+        if let Some(filters) = state.filters.get(id) {
+            return Some(Setting::Filters(filters.clone()));
+        }
         let selected = state.selections.get(id);
         match selected {
             Some(nodes) => Some(Setting::Nodes(nodes.clone())),
@@ -199,14 +221,9 @@ impl Visuals {
         let Some(picture) = state.pictures.get_mut(id).filter(|picture| picture.is_raster) else {
             return answer.give(Err(invalid(CODE, "this picture is not a raster")));
         };
-        if picture.lane.is_none() {
-            let (socket, notebook) = self.session.address();
-            picture.lane = Lane::start("rasters", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
-        }
-        let Some(lane) = picture.lane.clone() else {
+        let Some((lane, spec, newest)) = picture.lane(&self.session) else {
             return answer.give(Err(invalid(CODE, "no thread could be started")));
         };
-        let (spec, newest) = (picture.what.clone(), Arc::clone(&picture.newest));
         let turn = newest.fetch_add(1, Ordering::Relaxed) + 1;
         drop(state);
         // Nobody waits for an older window.
@@ -218,7 +235,7 @@ impl Visuals {
             let asked = VisualAsk::Raster { window, width, height };
             let request = match &spec {
                 VisualSpec::Graph(request) => request,
-                VisualSpec::Raster(_) => return answer.give(plotted(asker, spec, asked)),
+                VisualSpec::Raster(_) | VisualSpec::Dashboard(_) => return answer.give(plotted(asker, spec, asked)),
             };
             let map = request.style.color_map.unwrap_or_default();
             let drawn = asker.ask_visual(spec.clone(), asked).and_then(|(head, sections, memory)| {
@@ -232,7 +249,7 @@ impl Visuals {
                     let result = json!({ "window": [x0, y0, x1, y1], "nodes": nodes, "notes": notes });
                     answer.give_with(Ok(result), &[Bytes::from(png)]);
                 }
-                Ok((VisualHead::Done | VisualHead::Plot(_), _)) => answer.give(Err(incomplete("head"))),
+                Ok(_) => answer.give(Err(incomplete("head"))),
                 Err(diagnostic) => answer.give(Err(diagnostic)),
             }
         });
@@ -275,8 +292,13 @@ impl Target for Visuals {
                 let state = self.state.lock();
                 let nodes = state.selections.get(&id).cloned().unwrap_or_default();
                 let is_raster = state.pictures.get(&id).is_some_and(|picture| picture.is_raster);
+                let is_dashboard =
+                    state.pictures.get(&id).is_some_and(|picture| matches!(picture.what, VisualSpec::Dashboard(_)));
                 drop(state);
-                answer.give(Ok(json!({ "nodes": nodes, "raster": is_raster })));
+                answer.give(Ok(match is_dashboard {
+                    true => json!({ "filters": onrush_view::dashboard::filters_to_json(&self.filters(&id)) }),
+                    false => json!({ "nodes": nodes, "raster": is_raster }),
+                }));
             }
             "select" => {
                 let done = parse::<SelectParams>(CODE, params).and_then(|asked| self.select(&id, message, asked.nodes));
@@ -284,6 +306,14 @@ impl Target for Visuals {
             }
             "raster" => match parse::<RasterParams>(CODE, params) {
                 Ok(asked) => self.raster(&id, &asked, answer),
+                Err(error) => answer.give(Err(error)),
+            },
+            "dashboard" => match parse::<dashboard::ViewsParams>(CODE, params) {
+                Ok(asked) => self.views(&id, message, asked, answer),
+                Err(error) => answer.give(Err(error)),
+            },
+            "cubes" => match parse::<dashboard::CubesParams>(CODE, params) {
+                Ok(asked) => self.cubes(&id, &asked, answer),
                 Err(error) => answer.give(Err(error)),
             },
             other => answer.give(Err(invalid(CODE, format!("a picture has no method `{other}`")))),

@@ -110,6 +110,7 @@ pub fn display(display: Display) {
         Content::Graph(plot) | Content::GraphView { plot, .. } => {
             println!("[graph of {} nodes and {} edges]", plot.nodes, plot.edges);
         }
+        Content::Dashboard { data, .. } => println!("[dashboard of {} rows]", data.rows),
         Content::Plan(text) => println!("{text}"),
         Content::Model(card) => println!("{}", card.title),
         Content::GraphCard(card) => println!("[graph of {} nodes and {} edges]", card.nodes, card.edges),

@@ -196,7 +196,14 @@ pub fn rename(layer: &mut Layer, name: &str) {
         Layer::Xy { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
         Layer::Histogram { series, .. } => series.iter_mut().for_each(|s| s.name = name.to_string()),
         Layer::Points { name: own, .. } => *own = name.to_string(),
-        Layer::Box { .. } | Layer::HeatMap { .. } | Layer::Raster(_) => {}
+        Layer::Intervals { series, .. } => series.iter_mut().for_each(|one| one.name = name.to_string()),
+        Layer::Box { .. }
+        | Layer::HeatMap { .. }
+        | Layer::Raster(_)
+        | Layer::Violins { .. }
+        | Layer::Hexagons(_)
+        | Layer::Candles(_)
+        | Layer::Choropleth(_) => {}
     }
 }
 

@@ -31,6 +31,15 @@ pub fn batch(inline: Option<Vec<u8>>, descriptor: Option<OwnedFd>, bytes: u64) -
     decode(&buffer).map_err(damaged)
 }
 
+/// All bytes of shared memory.
+pub fn bytes(descriptor: OwnedFd) -> Result<Vec<u8>, Diagnostic> {
+    use std::io::{Read as _, Seek as _};
+    let mut file = File::from(descriptor);
+    let mut bytes = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(damaged)?;
+    Ok(bytes)
+}
+
 /// Rows on their way to the session.
 pub enum Stream {
     Inline(Vec<u8>),

@@ -236,8 +236,8 @@ pub fn changing(control: &Control) -> Map<String, Value> {
 
 pub fn of_setting(setting: &Setting) -> Map<String, Value> {
     let (key, value) = match setting {
-        // Graphs are not models of ipywidgets.
-        Setting::None | Setting::Nodes(_) => return Map::new(),
+        // Graphs and dashboards are not models of ipywidgets.
+        Setting::None | Setting::Nodes(_) | Setting::Filters(_) => return Map::new(),
         Setting::Int(value) => ("value", json!(value)),
         Setting::Float(value) => ("value", json!(value)),
         Setting::Ints(low, high) => ("value", json!([low, high])),
@@ -255,7 +255,7 @@ pub fn setting(state: &Map<String, Value>, before: &Setting) -> Option<Setting> 
     let pair = |value: &Value| Some((value.get(0)?.as_f64()?, value.get(1)?.as_f64()?));
     let whole = |value: f64| value.round() as i64;
     match before {
-        Setting::None | Setting::Nodes(_) => None,
+        Setting::None | Setting::Nodes(_) | Setting::Filters(_) => None,
         Setting::Int(_) => {
             let value = state.get("value")?;
             value.as_i64().or_else(|| value.as_f64().map(whole)).map(Setting::Int)
