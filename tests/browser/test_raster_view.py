@@ -88,3 +88,26 @@ def test_without_a_kernel_the_picture_stays(page):
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     page.wait_for_function("output => !output.classList.contains('live')", arg=view.output.element_handle())
     assert view.output.locator(".picture").is_visible() and not view.area.is_visible()
+
+
+def test_a_box_on_a_map_grows_until_pixels_are_squares(page, lab, notebooks_copy, outputs_dir):
+    cell = (
+        'let degrees = sql("select n % 40 as lon, n // 40 as lat from range(1600) as t(n)");\n'
+        'degrees.plot().raster("lon", "lat").map().title("Degrees")'
+    )
+    open_notebook(page, lab, write_notebook(notebooks_copy, "map-view.ipynb", [cell]))
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    view = View(page)
+    assert view.rows() == 1600
+    page.screenshot(path=outputs_dir / "map-view.png")
+    box = view.area.bounding_box()
+    left, top = box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.6
+    page.keyboard.down("Shift")
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(left + box["width"] * 0.4, top + box["height"] * 0.1, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    # The picture stays where it is: the window that was drawn is the one that is wanted.
+    view.wait_rows("rows => rows > 50 && rows < 1600")
+    page.screenshot(path=outputs_dir / "map-view-zoomed.png")

@@ -30,15 +30,18 @@ class View(Table):
 
     def picture(self, **params) -> tuple[dict, bytes]:
         """A raster: the answer and its buffer."""
-        number, found = self.start("raster", **params), None
+        result, [png] = self.ask_with_buffers("raster", **params)
+        return result, bytes(png)
+
+    def ask_with_buffers(self, method: str, **params) -> tuple[dict, list]:
+        number, found = self.start(method, **params), None
         while found is None:
             message = self.client.get_iopub_msg(timeout=60)
             data = message["content"].get("data", {})
             if message["msg_type"] == "comm_msg" and data.get("id") == number:
                 found = data
         assert "error" not in found, found
-        [png] = message["buffers"]
-        return found["result"], bytes(png)
+        return found["result"], message["buffers"]
 
 
 def shown(ran) -> dict:

@@ -20,8 +20,10 @@ PANDAS = "02-for-pandas-users.ipynb"
 LOOKING = "03-looking-at-data.ipynb"
 MODELS = "04-models.ipynb"
 GRAPHS = "05-graphs.ipynb"
-HOUSES = "06-house-prices.ipynb"
+DASHBOARDS = "06-dashboards.ipynb"
+HOUSES = "08-house-prices.ipynb"
 LARGE = "07-large-plots.ipynb"
+PLOTS = "09-plots.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
 PATIENCE = 300
 
@@ -101,7 +103,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, GRAPHS, HOUSES, LARGE, CUDA])
+@pytest.mark.parametrize("name", [TOUR, PANDAS, LOOKING, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA])
 def test_every_cell_runs(executed, name):
     notebook = executed(name)
     nbformat.validate(notebook)
@@ -169,6 +171,21 @@ def test_large_plots_count_all_rows(executed):
     for cell, rows in {"large-04": "10\u202f000\u202f000 rows", "large-08": "327\u202f346 rows"}.items():
         [data] = [o.data for o in of(cell) if "image/png" in o.get("data", {})]
         assert rows in data["text/plain"] and "application/vnd.onrush.raster.v1+json" in data, cell
+
+
+def test_dashboards(executed, duck):
+    """The rows of a selection, by DuckDB, and the picture that every viewer shows."""
+    notebook = executed(DASHBOARDS)
+    of = lambda cell: next(one.outputs for one in code_cells(notebook) if one.id == cell)
+    kept = "hour between 17 and 19 and carrier in ('UA', 'DL')"
+    [(rows,)] = duck.sql(f"select count(*) from flights where {kept}").fetchall()
+    texts = ["".join(o.get("text", "") or o.get("data", {}).get("text/plain", "")) for o in of("dash-03")]
+    assert "hour in [17, 18, 19]" in texts[0] and 'carrier in ["UA", "DL"]' in texts[0] and str(rows) in texts[1].replace("_", "")
+    [data] = [o.data for o in of("dash-06") if "image/png" in o.get("data", {})]
+    grouped = f"{rows:,}".replace(",", "\u202f")
+    assert f"{grouped} of 336\u202f776 rows" in data["text/plain"] and "application/vnd.onrush.dashboard.v1+json" in data
+    [data] = [o.data for o in of("dash-13") if "image/png" in o.get("data", {})]
+    assert "all 10\u202f000\u202f000 rows" in data["text/plain"]
 
 
 def test_rich_outputs_have_static_forms(executed):

@@ -27,6 +27,8 @@ pub enum Suite {
     Tpch,
     /// How long the cells of a notebook take, from files to the 22 queries of TPC-H, compared with DuckDB
     Notebook,
+    /// How long a dashboard and a raster of ten million rows take, compared with DuckDB and datashader
+    Dashboard,
     /// How long summaries, windows, strings, as-of joins and files take, compared with Polars and DuckDB
     Idioms,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
@@ -48,6 +50,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
     match suite {
         Suite::Learn => python::prepare(workspace, &[python::LEARN])?,
         Suite::Graph => python::prepare(workspace, &[python::GRAPH])?,
+        Suite::Dashboard => python::prepare(workspace, &[python::DASHBOARD])?,
         Suite::Notebook | Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
         _ => {}
     }
@@ -62,6 +65,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::H2o => "h2o.py",
         Suite::Tpch => "tpch.py",
         Suite::Notebook => "notebook.py",
+        Suite::Dashboard => "dashboard.py",
         Suite::Idioms => "idioms.py",
         Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };

@@ -17,6 +17,8 @@ pub const WHEEL: &str = "requirements-wheel.txt";
 pub const LEARN: &str = "requirements-learn.txt";
 /// Peers of the benchmark of graphs.
 pub const GRAPH: &str = "requirements-graph.txt";
+/// The peer of the benchmark of rasters.
+pub const DASHBOARD: &str = "requirements-dashboard.txt";
 /// The generator of the tables of the TPC-H benchmark.
 pub const TPCH: &str = "requirements-tpch.txt";
 

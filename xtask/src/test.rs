@@ -190,7 +190,16 @@ pub const TOWERS: [&[&str]; 3] = [
         "onrush-session",
         "onrush-oracle",
     ],
-    &["onrush-wire", "onrush-stats", "onrush-cell", "onrush-view", "onrush-web", "onrush-jupyter", "xtask"],
+    &[
+        "onrush-wire",
+        "onrush-map",
+        "onrush-stats",
+        "onrush-cell",
+        "onrush-view",
+        "onrush-web",
+        "onrush-jupyter",
+        "xtask",
+    ],
     KERNELS,
 ];
 

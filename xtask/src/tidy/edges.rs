@@ -9,15 +9,16 @@ use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
 /// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and `frame`..`session`,
-/// meet only in `wire` and `stats`.
+/// meet only in `wire`, `stats` and `map`.
 const EDGES: &[(&str, &[&str])] = &[
     ("onrush-wire", &[]),
     ("onrush-stats", &["onrush-wire"]),
+    ("onrush-map", &["onrush-wire"]),
     ("onrush-macros", &["onrush-wire"]),
     ("onrush", &["onrush-macros", "onrush-stats", "onrush-wire"]),
     ("onrush-host", &["onrush", "onrush-wire"]),
     ("onrush-cell", &["onrush-wire"]),
-    ("onrush-view", &["onrush-stats", "onrush-wire"]),
+    ("onrush-view", &["onrush-map", "onrush-stats", "onrush-wire"]),
     ("onrush-web", &[]),
     ("onrush-jupyter", &["onrush-cell", "onrush-view", "onrush-web", "onrush-wire"]),
     ("onrush-device", &[]),
@@ -81,6 +82,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-io",
             "onrush-learn",
             "onrush-logical",
+            "onrush-map",
             "onrush-ops",
             "onrush-stats",
             "onrush-wire",
