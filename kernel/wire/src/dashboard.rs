@@ -181,7 +181,7 @@ pub struct Dimension {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
-    /// What it is called: `10 to 20`, `2013-01-05`, `AA`, `other`, `missing`.
+    /// The label: `10 to 20`, `2013-01-05`, `AA`, `other`, `missing`.
     pub name: String,
     pub kind: SlotKind,
 }

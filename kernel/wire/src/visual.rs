@@ -1,4 +1,4 @@
-//! Pictures of graphs, and what live pictures of graphs and plots ask. Graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
+//! Pictures of graphs, and what live pictures of graphs, plots and dashboards ask. Graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
 //! picture ([`VisualAsk`]). The session computes positions and rasters, the kernel process draws (`widgets/view`).
 
 use serde::{Deserialize, Serialize};
@@ -279,8 +279,8 @@ pub enum VisualAsk {
     /// [`VisualHead::Dashboard`].
     Dashboard { filters: Vec<Filter>, moving: bool },
     /// For each slot of one view the counts of all other views, under the filters of the others: while the view is brushed, a front
-    /// end adds them up. Answer: [`VisualHead::Done`] with a section for each view of slots and for each measure, `counts_3` (u32)
-    /// and `sums_3` (f64): a row for each slot of the active view, as running sums with a row of zeros first.
+    /// end adds them up. Answer: [`VisualHead::Done`] with sections for each view: `counts_3` (u32), and for sums and means
+    /// `sums_3` (f64) and `valued_3` (u32), the rows with a value: a row for each slot of the active view, as running sums with a row of zeros first.
     Cubes { view: u32, filters: Vec<Filter> },
     /// The condition of the filters. Answer: [`VisualHead::Condition`].
     Condition { filters: Vec<Filter> },

@@ -80,7 +80,7 @@ impl Address {
         // SQLAlchemy names its own driver behind a plus sign.
         let scheme = scheme.split('+').next().unwrap_or(scheme);
         let Some((_, kind)) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known)) else {
-            return Err(wrong(format!("there is no driver for databases of `{scheme}://`")));
+            return Err(wrong(format!("databases of `{scheme}://` are not supported")));
         };
         let place = match kind {
             // Its parts are not where they should be: what is taken for a port may be a password.

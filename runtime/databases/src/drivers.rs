@@ -41,7 +41,7 @@ pub fn find(kind: Kind) -> Result<DriverFile, Diagnostic> {
     if let Some(library) = manifests().into_iter().find_map(|folder| manifest(kind, &folder)) {
         return Ok(library);
     }
-    Err(Diagnostic::error(Class::Environment, "no-driver", format!("there is no driver for {name}"))
+    Err(Diagnostic::error(Class::Environment, "no-driver", format!("the ADBC driver for {name} is not installed"))
         .help(format!("`pip install {}` into the active Python, then run the cell again", package(kind))))
 }
 

@@ -286,7 +286,7 @@ fn a_driver_that_is_not_there_is_a_sentence() {
     ] {
         let found = said(address, None);
         let help = format!("`pip install {package}` into the active Python, then run the cell again");
-        assert!(found.contains(&format!("no-driver: there is no driver for {name} | {help}")), "{found}");
+        assert!(found.contains(&format!("no-driver: the ADBC driver for {name} is not installed | {help}")), "{found}");
     }
     let found = said("a.db", Some("/nowhere/lib.so"));
     assert!(found.contains("driver: the driver of SQLite cannot be loaded: /nowhere/lib.so: "), "{found}");

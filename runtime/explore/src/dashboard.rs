@@ -340,11 +340,7 @@ impl Index {
                             (Some(_), _) => {
                                 let keys = &mut keys[..failed.len()];
                                 if let (Some(of_view), Some(table)) = (self.keys(view), table) {
-                                    keys.fill(0);
-                                    of_view.x.add_to(start, 1, keys);
-                                    if let Some((y, width)) = of_view.y {
-                                        y.add_to(start, width, keys);
-                                    }
+                                    of_view.read(start, keys);
                                     failed
                                         .iter_mut()
                                         .zip(keys)

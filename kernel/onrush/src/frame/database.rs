@@ -19,7 +19,7 @@ use crate::session;
 /// plan.
 ///
 /// # Panics
-/// Raises an error of the cell if there is no driver, no such database, or if the query is wrong.
+/// Raises an error if the driver is not installed, if the database does not exist, or if the query is wrong.
 #[track_caller]
 pub fn read_database(address: impl AsRef<str>, query: impl AsRef<str>) -> Frame {
     let format = Format::Database { query: query.as_ref().to_string() };

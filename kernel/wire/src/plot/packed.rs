@@ -73,7 +73,7 @@ mod tests {
             let bytes = codec::content(&pixels);
             assert_eq!(codec::decode::<Pixels>(&bytes).unwrap(), pixels);
         }
-        // Five bytes are no words.
+        // Five bytes are not a list of numbers of four bytes.
         assert!(codec::decode::<Pixels>(&[0, 5, 1, 2, 3, 4, 5]).is_err());
     }
 }

@@ -27,7 +27,8 @@ pub struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    fn read(&self, start: usize, keys: &mut [u32]) {
+    /// The slots of the rows from `start` on.
+    pub fn read(&self, start: usize, keys: &mut [u32]) {
         keys.fill(0);
         self.x.add_to(start, 1, keys);
         if let Some((y, width)) = self.y {

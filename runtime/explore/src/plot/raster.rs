@@ -490,17 +490,7 @@ impl Rasters {
             return Err(plan_error("argument", format!("the window {window:?} has no extent")));
         }
         let (mut shared, mut notes) = (super::Shared::default(), Vec::new());
-        let source = Source {
-            engine,
-            frame: request.frame,
-            index: 0,
-            points: 0,
-            line: 0,
-            has_log_bins: false,
-            shared: &mut shared,
-            task,
-            notes: &mut notes,
-        };
+        let source = Source::of_raster(engine, request.frame, (&mut shared, &mut notes), task);
         let known = lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
         let index = match known {
             Some(index) => index,

@@ -170,7 +170,7 @@ impl Tile {
             }
             ViewData::Cells { x, y, measure } => {
                 title(&mut pen, view, &measure.label, width);
-                (height, cells(&mut pen, (x, y), measure, request, kept, (width, height)))
+                (height, cells(&mut pen, (x, y), measure, kept, (width, height)))
             }
             ViewData::Raster(plot) => {
                 let about = picture(&mut pen, view, plot, kept, (width, height));
@@ -464,7 +464,6 @@ fn cells(
     pen: &mut Pen,
     (x, y): (&Dimension, &Dimension),
     measure: &Measure,
-    request: &ViewRequest,
     kept: Option<&Kept>,
     (width, height): (f64, f64),
 ) -> Json {
@@ -475,7 +474,6 @@ fn cells(
     // Rows from the bottom.
     let ys: Vec<(f64, f64)> =
         slot_places(&y.slots, (0.0, bottom - top)).into_iter().map(|(from, to)| (bottom - to, bottom - from)).collect();
-    let _ = request;
     let map: Vec<RGBColor> = (0..COLORS)
         .map(|i| theme::scale_color(Default::default(), MAP.0 + (MAP.1 - MAP.0) * i as f64 / (COLORS - 1) as f64))
         .collect();

@@ -68,9 +68,3 @@ export function picture(text: string): SVGElement {
     const made = parsed.localName === "svg" ? copy(parsed) : null;
     return made ?? document.createElementNS(SPACE, "svg");
 }
-
-export function shape(name: string, attributes: Record<string, string | number>): SVGElement {
-    const made = document.createElementNS(SPACE, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-    return made;
-}

@@ -1,6 +1,6 @@
 // One view of a dashboard on the page: its picture, and what the pointer and keys select.
 
-import { el } from "../table/dom.ts";
+import { el, svg as shape } from "../table/dom.ts";
 import {
     type Box,
     type CellsView,
@@ -17,7 +17,7 @@ import {
     type Values,
     type View,
 } from "./data.ts";
-import { picture, shape } from "./svg.ts";
+import { picture } from "./svg.ts";
 
 /** Pixels that a drag has at least. */
 const DRAG = 4;

@@ -6,7 +6,7 @@ import type { Draw, Drawn, Keep } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
 import { button, el } from "../table/dom.ts";
 import tools from "../tools.css";
-import { brushed, type Cube, combine, digits, type Filter, others, type State } from "./data.ts";
+import { brushed, type Cube, combine, digits, type Filter, isKept, others, type State } from "./data.ts";
 import style from "./style.css";
 import { CellsTile, type Owner, RasterTile, SlotsTile, type Tile, tile } from "./tile.ts";
 
@@ -231,7 +231,7 @@ export class DashboardView implements Drawn, Owner {
             } else if (other instanceof RasterTile) all = false;
         }
         if (combine(active.data.label) === "count") {
-            const kept = active.data.shown.filter((_, slot) => hasSlot(filter, slot));
+            const kept = active.data.shown.filter((_, slot) => isKept(filter?.slots, slot));
             const rows = kept.reduce((sum: number, count) => sum + (count ?? 0), 0);
             this.summary(`${digits(rows)} of ${digits(this.saved.rows)} rows`, []);
         }
@@ -351,10 +351,6 @@ export class DashboardView implements Drawn, Owner {
         this.connection?.dispose();
         this.connection = null;
     }
-}
-
-function hasSlot(filter: Filter | null, slot: number): boolean {
-    return !filter?.slots || filter.slots.some(([from, to]) => slot >= from && slot < to);
 }
 
 export const dashboard: Draw = (node, data, keep) => new DashboardView(node, data, keep);

@@ -17,6 +17,18 @@ pub struct PositionedRows {
     positions: Positions,
 }
 
+impl<'a> Source<'a> {
+    /// The source of one raster: it draws neither points nor lines, and shares nothing with other layers.
+    pub(super) fn of_raster(
+        engine: &'a Engine,
+        frame: FrameId,
+        (shared, notes): (&'a mut Shared, &'a mut Vec<String>),
+        task: &'a TaskHandle,
+    ) -> Self {
+        Source { engine, frame, index: 0, points: 0, line: 0, has_log_bins: false, shared, task, notes }
+    }
+}
+
 /// The positions of all rows of a frame, in their order.
 ///
 /// # Errors
@@ -29,17 +41,7 @@ pub fn positioned(
     task: &TaskHandle,
 ) -> Result<PositionedRows, Diagnostic> {
     let (mut shared, mut notes) = (Shared::default(), Vec::new());
-    let source = Source {
-        engine,
-        frame,
-        index: 0,
-        points: 0,
-        line: 0,
-        has_log_bins: false,
-        shared: &mut shared,
-        task,
-        notes: &mut notes,
-    };
+    let source = Source::of_raster(engine, frame, (&mut shared, &mut notes), task);
     let (columns, kept) = source.raster_columns(layer, style)?;
     let mut index = source.indexed(layer, &columns, kept, true)?;
     let Some(positions) = index.held.take() else {
