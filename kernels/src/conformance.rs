@@ -3,6 +3,7 @@
 //!
 //! A reference shares nothing with what it checks: plain loops over slices.
 
+mod crossfilter;
 mod dates;
 mod decimal;
 mod dictionary;
@@ -10,6 +11,7 @@ mod gather;
 mod graph;
 mod matrix;
 pub mod peers;
+mod raster;
 mod reduce;
 mod scan;
 mod sort;
@@ -171,6 +173,8 @@ const ALGORITHMS: &[(&str, Check, Measure)] = &[
     ("top_k", top_k::check, top_k::measure),
     ("dictionary", dictionary::check, dictionary::measure),
     ("matrix", matrix::check, matrix::measure),
+    ("crossfilter", crossfilter::check, crossfilter::measure),
+    ("raster", raster::check, raster::measure),
     ("graph", graph::check, graph::measure),
     ("structure", graph::structure::check, graph::structure::measure),
 ];

@@ -38,6 +38,8 @@ headers! {
     LIST "list.cuh" needs [PRELUDE]
     STRINGS "strings.cuh" needs [PIPELINE]
     MATRIX "matrix.cuh" needs [PRELUDE]
+    CROSSFILTER "crossfilter.cuh" needs [PRELUDE]
+    RASTER "raster.cuh" needs [PRELUDE]
     STRING_CONVERSIONS "string_conversions.cuh" needs [STRINGS, DATES]
     GRAPH "graph.cuh" needs [PRELUDE, PTX]
     GRAPH_BUILD "graph_build.cuh" needs [GRAPH]

@@ -12,6 +12,7 @@ mod library;
 mod scalar;
 
 pub mod conformance;
+pub mod crossfilter;
 pub mod dates;
 pub mod decimal;
 pub mod dictionary;
@@ -19,6 +20,7 @@ pub mod gather;
 pub mod graph;
 pub mod headers;
 pub mod matrix;
+pub mod raster;
 pub mod reduce;
 pub mod scan;
 pub mod sort;

@@ -43,4 +43,4 @@ macro_rules! algorithms {
         }
     };
 }
-algorithms!(reduce scan gather sort dates decimal top_k dictionary matrix graph structure);
+algorithms!(reduce scan gather sort dates decimal top_k dictionary matrix crossfilter raster graph structure);
