@@ -13,6 +13,7 @@ mod plans;
 mod residents;
 mod run;
 mod sql;
+mod visual;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -56,6 +57,7 @@ use models::TrainedModel;
 use objects::{Catalog, Object};
 use plans::Plans;
 use residents::Store;
+pub use visual::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 
 /// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. Threads that have as much left are not given a new
 /// one for it.

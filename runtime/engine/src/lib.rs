@@ -9,6 +9,8 @@ pub mod explain;
 mod pool;
 
 pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, ModelAnswer, TableHolder, Whole};
+pub use engine::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 pub use explain::Placement;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};
 pub use onrush_graph_calls::Index;
+pub use onrush_kernels::raster::{PixelWindow, PositionExtent};

@@ -3,6 +3,7 @@
 
 mod condition;
 mod dimension;
+mod on_device;
 mod passes;
 mod wanted;
 
@@ -12,7 +13,7 @@ use std::thread;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type};
-use onrush_engine::Engine;
+use onrush_engine::{DeviceSlots, Engine};
 use onrush_expr::check::{place, plan_error};
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
@@ -27,9 +28,9 @@ use onrush_wire::plot::{AxisScale, PlotStyle};
 use onrush_wire::visual::{SectionKind, VisualAsk, VisualHead};
 use onrush_wire::{Diagnostic, Expr, Value, codec};
 
-use crate::plot::{Held, PositionedRows, Rows, aggregate, label, positioned};
+use crate::plot::{Held, PositionedRows, Rows, aggregate, label, positioned, without_alias};
 use condition::{Plane, inside};
-use dimension::{Codes, SlicedColumn, UnslicedColumn, without_alias};
+use dimension::{Codes, SlicedColumn, UnslicedColumn};
 use passes::{Keys, Passing, Tally};
 
 /// Dashboards whose index is kept.
@@ -59,12 +60,14 @@ struct Index {
     /// Of all rows.
     all: Vec<Option<Tally>>,
     filtered: Mutex<FilterState>,
+    /// The slots and positions on a device, which then makes all passes.
+    device: Option<DeviceSlots>,
 }
 
 /// The filters that rows were compared with last.
 struct FilterState {
     kept: Vec<Option<Kept>>,
-    /// A bit for each filter that a row fails. Empty without a filter.
+    /// A bit for each filter that a row fails. Empty without a filter, and if a device has it.
     failed: Vec<u16>,
 }
 
@@ -242,11 +245,16 @@ impl Index {
             views,
             all: Vec::new(),
             filtered: Mutex::new(FilterState { kept: Vec::new(), failed: Vec::new() }),
+            device: None,
         };
-        index.all = (0..index.views.len())
-            .map(|view| index.tally(view, None, task).transpose())
-            .map(Option::transpose)
-            .collect::<Result<_, Diagnostic>>()?;
+        index.device = index.on_device(engine)?;
+        index.all = match &index.device {
+            Some(device) => index.counted(device, 0)?.1,
+            None => (0..index.views.len())
+                .map(|view| index.tally(view, None, task).transpose())
+                .map(Option::transpose)
+                .collect::<Result<_, Diagnostic>>()?,
+        };
         Ok(index)
     }
 
@@ -294,7 +302,7 @@ impl Index {
             return Ok(filtered);
         }
         let FilterState { kept, failed } = &mut *filtered;
-        if failed.len() != self.rows {
+        if self.device.is_none() && failed.len() != self.rows {
             *failed = vec![0; self.rows];
             kept.fill(None);
         }
@@ -302,7 +310,10 @@ impl Index {
             if kept[view] != wanted {
                 // Until the pass is done the bits are those of no filter.
                 kept[view] = None;
-                self.mark(view, wanted.as_ref(), failed, task)?;
+                match &self.device {
+                    Some(device) => self.mark_on_device(device, view, wanted.as_ref())?,
+                    None => self.mark(view, wanted.as_ref(), failed, task)?,
+                }
                 kept[view] = wanted;
             }
         }
@@ -437,9 +448,13 @@ impl Index {
             let bits = bits & !(1_u16 << view);
             (bits != 0).then_some(Passing { failed: &filtered.failed, bits })
         };
-        let selected = match bits {
-            0 => self.rows as u64,
-            _ => passes::selected(Passing { failed: &filtered.failed, bits }, task)?,
+        let (selected, counted) = match (bits, &self.device) {
+            (0, _) => (self.rows as u64, None),
+            (_, Some(device)) => {
+                let (selected, counted) = self.counted(device, bits)?;
+                (selected, Some(counted))
+            }
+            (_, None) => (passes::selected(Passing { failed: &filtered.failed, bits }, task)?, None),
         };
         // Cards and tables are frames of their own, with the condition of the filters.
         let is_frame = |kind: &Kind| matches!(kind, Kind::Numbers | Kind::Table);
@@ -453,9 +468,10 @@ impl Index {
         let mut views = Vec::new();
         for (at, (kind, request)) in self.views.iter().zip(&self.request.views).enumerate() {
             let measure = |label: &String| {
-                let shown = match others(at) {
-                    None => None,
-                    passing => self.tally(at, passing, task)?,
+                let shown = match (&counted, others(at)) {
+                    (Some(counted), _) => counted[at].clone(),
+                    (None, None) => None,
+                    (None, passing) => self.tally(at, passing, task)?,
                 };
                 let all = self.all[at].as_ref().map_or(Vec::new(), Tally::finish);
                 let shown = shown.as_ref().map_or_else(|| all.clone(), Tally::finish);
@@ -468,9 +484,21 @@ impl Index {
                     ViewData::Cells { x: dimension(x), y: dimension(y), measure: measure(label)? }
                 }
                 Kind::Raster(held, _) => {
-                    let passing = others(at);
-                    let is_wanted = |row: usize| passing.is_none_or(|passing| passing.failed[row] & passing.bits == 0);
-                    ViewData::Raster(Box::new(held.plot(size(&self.request, request), is_wanted, task)?))
+                    let size = size(&self.request, request);
+                    let plot = match &self.device {
+                        Some(device) => {
+                            let window = held.window(size);
+                            let counts = device.raster(self.position_of(at), &window, bits & !(1_u16 << at))?;
+                            held.plot_of_counts(size, counts)
+                        }
+                        None => {
+                            let passing = others(at);
+                            let is_wanted =
+                                |row: usize| passing.is_none_or(|passing| passing.failed[row] & passing.bits == 0);
+                            held.plot(size, is_wanted, task)?
+                        }
+                    };
+                    ViewData::Raster(Box::new(plot))
                 }
                 Kind::Numbers | Kind::Table if moving => ViewData::Unchanged,
                 Kind::Numbers => {
@@ -500,6 +528,9 @@ impl Index {
         };
         let filtered = self.filtered(filters, task)?;
         let bits = filters.iter().fold(0_u16, |bits, filter| bits | 1 << filter.view);
+        if let Some(device) = &self.device {
+            return self.cubes_on_device(device, active, bits);
+        }
         let mut parts: Parts = Vec::new();
         for view in (0..self.views.len()).filter(|view| *view != active) {
             let Some(keys) = self.keys(view) else { continue };
@@ -511,7 +542,6 @@ impl Index {
             let bits = bits & !(1_u16 << active) & !(1_u16 << view);
             let passing = (bits != 0).then_some(Passing { failed: &filtered.failed, bits });
             let cube = passes::cube(steps, keys, passing, value.map(|(values, _)| values), self.rows, task)?;
-            let bytes = |all: &[u32]| all.iter().flat_map(|count| count.to_le_bytes()).collect();
             parts.push((format!("counts_{view}"), SectionKind::U32, bytes(&cube.counts)));
             if value.is_some() {
                 let sums = cube.sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
@@ -578,6 +608,10 @@ impl Index {
         }
         (VisualHead::Export { rows: rows.len() as u64, total: self.rows as u64 }, parts)
     }
+}
+
+fn bytes(all: &[u32]) -> Vec<u8> {
+    all.iter().flat_map(|count| count.to_le_bytes()).collect()
 }
 
 /// Whether a position passes the filter of a raster.

@@ -36,7 +36,7 @@ use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, 
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
 use columns::{Column, Values, grown};
-pub(crate) use columns::{label, names, visible};
+pub(crate) use columns::{label, names, visible, without_alias};
 pub(crate) use held::Held;
 pub(crate) use raster::{PositionedRows, positioned};
 pub use raster::{Rasters, clipped};

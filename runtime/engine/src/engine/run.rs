@@ -73,7 +73,9 @@ impl Engine {
             }
             let planned = started.elapsed();
             drain(&physical, state.task_ctx(), &task, u64::MAX).await?;
-            let (ran, phases) = (started.elapsed() - planned, Phases::now().since(&before));
+            let ran = started.elapsed() - planned;
+            // Phases are counted in the whole process. Without a device they are those of other engines.
+            let phases = if accelerator.is_some() { Phases::now().since(&before) } else { Phases::default() };
             Ok(explain::render(&physical, &titles, &placing, Some(Times { planned, ran, phases })))
         })?
     }

@@ -18,7 +18,7 @@ use onrush_wire::dashboard::{Dimension, MAX_SLOTS, Slot, SlotKind, ViewKind, Vie
 use onrush_wire::plot::AxisScale;
 use onrush_wire::{DataType, Diagnostic, Expr, ExprKind, FrameId, Value};
 
-use crate::plot::{fitting, label, names, visible};
+use crate::plot::{fitting, label, names, visible, without_alias};
 
 /// Bins if the user does not say how many.
 const BINS: u32 = 40;
@@ -513,14 +513,6 @@ fn tidy(edge: f64) -> f64 {
 
 fn to_float(value: Box<Expr>) -> Expr {
     Expr::new(ExprKind::Cast { value, to: DataType::Float64, strict: true })
-}
-
-/// What an alias names.
-pub fn without_alias(expr: &Expr) -> &Expr {
-    match &expr.kind {
-        ExprKind::Alias(inner, _) => without_alias(inner),
-        _ => expr,
-    }
 }
 
 /// The values of a dictionary.

@@ -72,6 +72,11 @@ impl Tally {
         }
     }
 
+    /// Rows that were counted elsewhere.
+    pub fn of_counts(counts: Vec<u64>) -> Self {
+        Tally { counts, valued: Vec::new(), values: Vec::new(), combine: Combine::Count }
+    }
+
     fn add(&mut self, slot: usize, value: f64) {
         if value.is_nan() {
             return;
@@ -287,7 +292,7 @@ pub fn cube(
 }
 
 /// Adds to each row of `width` entries the row before.
-fn running<T: Copy>(all: &mut [T], width: usize, add: impl Fn(&mut T, T)) {
+pub fn running<T: Copy>(all: &mut [T], width: usize, add: impl Fn(&mut T, T)) {
     for at in width..all.len() {
         let before = all[at - width];
         add(&mut all[at], before);

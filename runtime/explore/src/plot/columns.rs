@@ -629,6 +629,14 @@ fn per_second(unit: TimeUnit) -> f64 {
 /// Levels of an expression that is an axis' label.
 const READABLE: usize = 20;
 
+/// What an alias names.
+pub fn without_alias(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Alias(inner, _) => without_alias(inner),
+        _ => expr,
+    }
+}
+
 /// What an axis is called: the column's name, or the expression in short.
 pub fn label(expr: &Expr) -> String {
     match &expr.kind {

@@ -22,7 +22,7 @@ pub(super) fn window(
     let projector = Projector::new(projection);
     let (around, bounds) = (projector.shown(around), projector.bounds());
     let Some(limits) = degrees_window(projection, style.x_limits, style.y_limits) else {
-        let message = "the limits of the axes are no rectangle that the map shows";
+        let message = "the map does not show the area between these limits";
         return Err(plan_error("plot", message)
             .help("`.x_limits(..)` are degrees of longitude, `.y_limits(..)` degrees of latitude"));
     };

@@ -6,7 +6,7 @@ mod positioned;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use onrush_engine::Engine;
+use onrush_engine::{DevicePositions, Engine, PixelWindow};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_map::Projector;
@@ -15,7 +15,7 @@ use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, codec};
 
-use super::columns::{Values, each_of, grown, label};
+use super::columns::{Values, each_of, grown, label, without_alias};
 use super::map;
 use super::rows::Rows;
 use super::{SERIES, Source, aggregate, grouped, name, needed, unknown_aggregate};
@@ -55,6 +55,14 @@ impl PixelGrid {
             (scale, low * scale)
         };
         Scales { grid: *self, x: of(x0, x1, self.width), y: of(y0, y1, self.height) }
+    }
+
+    /// The same for a device, which counts the same pixels.
+    fn on_device(&self) -> PixelWindow {
+        let Window { x0, y0, x1, y1 } = self.window;
+        let Scales { x, y, .. } = self.scales();
+        let (width, height) = (self.width, self.height);
+        PixelWindow { x: (x0, x1), y: (y0, y1), x_scale: x, y_scale: y, width, height }
     }
 
     /// The index of a pixel, with rows from the top.
@@ -118,6 +126,12 @@ impl Canvas {
             Kept::Numbers(_) => (1, vec![0.0; pixels]),
         };
         Canvas { grid, scales: grid.scales(), kept, counts: vec![0; layers * pixels], values, rows: 0 }
+    }
+
+    /// Counts that a device has made.
+    fn of_counts(grid: PixelGrid, counts: Vec<u32>) -> Self {
+        let rows = counts.iter().map(|count| u64::from(*count)).sum();
+        Canvas { grid, scales: grid.scales(), kept: Kept::Counts, counts, values: Vec::new(), rows }
     }
 
     /// Counts a row. `color` is a value, or the index of a category; NaN for none.
@@ -349,6 +363,9 @@ impl Extent {
     }
 }
 
+/// The rows, the range of their positions, and how many have none.
+type Found = (HeldRows, Extent, usize);
+
 /// The columns of a raster.
 struct Columns<'a> {
     rows: Rows<'a>,
@@ -405,11 +422,27 @@ struct RasterIndex {
     /// The range of the finite positions.
     window: Window,
     missing: usize,
-    /// `None` if they take too much memory.
-    held: Option<Positions>,
+    rows: HeldRows,
+}
+
+/// Where the positions of a raster are.
+enum HeldRows {
+    Host(Positions),
+    Device(DevicePositions),
+    /// They take too much memory: each pass runs the plan again.
+    Nowhere,
 }
 
 impl RasterIndex {
+    /// Counts the rows at the pixels of a window. `None` if they are not in memory.
+    fn counted(&self, grid: PixelGrid, task: &TaskHandle) -> Result<Option<Canvas>, Diagnostic> {
+        match &self.rows {
+            HeldRows::Host(held) => count(held, grid, self.kept, task).map(Some),
+            HeldRows::Device(held) => Ok(held.count(&grid.on_device())?.map(|counts| Canvas::of_counts(grid, counts))),
+            HeldRows::Nowhere => Ok(None),
+        }
+    }
+
     fn layer(&self, layer: &LayerRequest, canvas: Canvas) -> Layer {
         let PixelGrid { window, width, height } = canvas.grid;
         Layer::Raster(Raster {
@@ -507,8 +540,8 @@ impl Rasters {
         let (width, height) = size(Some(*width), Some(*height));
         let window = if style.map.is_some() { window.with_aspect(width, height) } else { *window };
         let grid = PixelGrid { window, width, height };
-        let canvas = match &index.held {
-            Some(held) => count(held, grid, index.kept, task)?,
+        let canvas = match index.counted(grid, task)? {
+            Some(canvas) => canvas,
             None => source.counted_again(layer, style, grid)?,
         };
         notes.push(format!("{} rows", grouped(canvas.rows as usize)));
@@ -534,8 +567,8 @@ impl Source<'_> {
             None => limited(index.window, style),
         };
         let grid = PixelGrid { window, width, height };
-        let canvas = match &index.held {
-            Some(held) => count(held, grid, kept, self.task)?,
+        let canvas = match index.counted(grid, self.task)? {
+            Some(canvas) => canvas,
             None => columns.counted(layer.mark, grid, kept, self.task)?,
         };
         let lacking = if style.map.is_some() { "no position on the map" } else { "no finite position" };
@@ -563,8 +596,11 @@ impl Source<'_> {
         kept: Kept,
         has_every_row: bool,
     ) -> Result<RasterIndex, Diagnostic> {
-        let (held, extent, missing) =
-            self.positions(columns, kept, (layer.mark == Mark::RasterLines, has_every_row))?;
+        let on_device = if has_every_row { None } else { self.on_device(layer, columns, kept)? };
+        let (rows, extent, missing) = match on_device {
+            Some(found) => found,
+            None => self.positions(columns, kept, (layer.mark == Mark::RasterLines, has_every_row))?,
+        };
         let color_label = match (&layer.color, kept) {
             (Some(color), Kept::Categories(_)) => label(color),
             (Some(_), Kept::Numbers(_)) => {
@@ -585,8 +621,24 @@ impl Source<'_> {
             color_label,
             window: extent.window(),
             missing,
-            held,
+            rows,
         })
+    }
+
+    /// Positions that are counted on a device: two columns of numbers as they are, whose rows are all alike.
+    fn on_device(&self, layer: &LayerRequest, columns: &Columns<'_>, kept: Kept) -> Result<Option<Found>, Diagnostic> {
+        let is_plain = layer.mark == Mark::Raster && kept == Kept::Counts && layer.color.is_none();
+        let (Some(x), Some(y), true) = (&layer.x, &layer.y, is_plain) else { return Ok(None) };
+        if columns.projector.is_some() || columns.log != (false, false) {
+            return Ok(None);
+        }
+        let plain = [x, y].map(|expr| without_alias(expr).clone());
+        let Some(held) = self.engine.device_positions(self.frame, plain.each_ref(), self.task)? else {
+            return Ok(None);
+        };
+        let Some(found) = held.extent()? else { return Ok(None) };
+        let missing = (held.rows() - found.rows) as usize;
+        Ok(Some((HeldRows::Device(held), Extent { x: found.x, y: found.y }, missing)))
     }
 
     fn raster_columns(&self, layer: &LayerRequest, style: &PlotStyle) -> Result<(Columns<'_>, Kept), Diagnostic> {
@@ -672,7 +724,7 @@ impl Source<'_> {
         columns: &Columns<'_>,
         kept: Kept,
         (is_lines, has_every_row): (bool, bool),
-    ) -> Result<(Option<Positions>, Extent, usize), Diagnostic> {
+    ) -> Result<Found, Diagnostic> {
         let per_row = 16 + if kept == Kept::Counts { 0 } else { 4 };
         let most = (self.engine.memory_limit() / HELD / per_row) as usize;
         let (mut held, mut extent, mut missing) = (Positions::default(), Extent::new(), 0);
@@ -693,7 +745,7 @@ impl Source<'_> {
                 }
             }
         })?;
-        Ok((fits.then_some(held), extent, missing))
+        Ok((if fits { HeldRows::Host(held) } else { HeldRows::Nowhere }, extent, missing))
     }
 }
 

@@ -132,7 +132,16 @@ impl Engine {
         exprs.extend(target.map(|target| alias(target, TARGET)));
         exprs.extend(spec.weight.as_ref().map(|name| Expr::column(name.as_str()).alias(WEIGHT)));
         exprs.extend(spec.groups.as_ref().map(|name| Expr::column(name.as_str()).alias(GROUPS)));
-        // Columns of rows that are there are taken as they are.
+        self.rows_of_exprs(frame, exprs, task)
+    }
+
+    /// The rows of expressions with names. Columns of rows that are there are taken as they are.
+    pub(in crate::engine) fn rows_of_exprs(
+        &self,
+        frame: FrameId,
+        exprs: Vec<Expr>,
+        task: &TaskHandle,
+    ) -> Result<Arc<Table>, Diagnostic> {
         if let Some(table) = self.held(&*self.frame(frame)?)
             && let Some(projected) = projected(&table, &exprs)
         {
