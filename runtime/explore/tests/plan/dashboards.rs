@@ -6,13 +6,14 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
 };
+use onrush_engine::{EngineConfig, Policy};
 use onrush_explore::Dashboards;
 use onrush_frame::TaskHandle;
 use onrush_wire::dashboard::{
     Dashboard, DashboardRequest, DashboardView, Filter, Kept, SlotKind, ViewData, ViewKind, ViewRequest, Wanted,
 };
 use onrush_wire::plan::Op;
-use onrush_wire::plot::{LayerRequest, Theme};
+use onrush_wire::plot::{Layer, LayerRequest, Pixels, Theme};
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, FrameId, Value};
 
@@ -187,17 +188,31 @@ fn random_filter(random: &mut Random, at: usize, view: &DashboardView) -> Option
     Some(Filter { view: at as u32, kept })
 }
 
+/// The views that count rows, which a device can do.
+fn counting_views() -> Vec<ViewRequest> {
+    let is_counting = |view: &ViewRequest| view.layer.aggregate.is_none();
+    all_views().into_iter().filter(is_counting).collect()
+}
+
+/// A device that has all passes, of few rows too.
+fn device_for_all() -> Bench {
+    let bench = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
+    assert!(bench.engine.device_slots(&[], &[], 1).unwrap().is_some());
+    bench
+}
+
 /// The condition of the filters is another way to the same rows: through the engine, by the values.
-fn filters_select_what_is_counted(bench: &Bench) {
+fn filters_select_what_is_counted(bench: &Bench, wanted: Vec<ViewRequest>) {
     let frame = sample(bench);
-    let shown = Shown::of(bench, request(frame, all_views()));
+    let is_measured: Vec<bool> = wanted.iter().map(|view| view.layer.aggregate.is_some()).collect();
+    let shown = Shown::of(bench, request(frame, wanted));
     let open = shown.views(&[]);
     assert_eq!((open.rows, open.selected), (ROWS as u64, ROWS as u64));
     for (at, view) in open.views.iter().enumerate().filter(|(_, view)| !matches!(view.data, ViewData::Raster(_))) {
         let (count, all, now) = slots(&view.data);
         assert_eq!((all.len(), now.len()), (count, count), "{}", view.title);
         assert_eq!(all, now);
-        if !matches!(at, 6 | 9) {
+        if !is_measured[at] {
             assert_eq!(all.iter().sum::<f64>(), ROWS as f64, "{} counts each row once", view.title);
         }
     }
@@ -217,10 +232,19 @@ fn filters_select_what_is_counted(bench: &Bench) {
         assert_eq!(data.selected, selected, "{filters:?}: {code}");
         // A view counts the rows that pass the filters of the others.
         for (at, view) in data.views.iter().enumerate() {
-            if matches!(view.data, ViewData::Raster(_)) || matches!(at, 6 | 9) {
+            if is_measured[at] {
                 continue;
             }
             let others: Vec<Filter> = filters.iter().filter(|filter| filter.view as usize != at).cloned().collect();
+            if let ViewData::Raster(plot) = &view.data {
+                let Layer::Raster(raster) = &plot.layers[0] else { panic!() };
+                let Pixels::Counts(counts) = &raster.pixels else { panic!() };
+                let sum: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+                // Rows without a position are nowhere.
+                assert_eq!(sum, raster.rows);
+                assert!(sum <= shown.selected(&others).0);
+                continue;
+            }
             assert_eq!(slots(&view.data).2.iter().sum::<f64>(), shown.selected(&others).0 as f64, "{}", view.title);
         }
     }
@@ -230,7 +254,32 @@ fn filters_select_what_is_counted(bench: &Bench) {
 
 #[test]
 fn filters_select_what_is_counted_on_cpu() {
-    filters_select_what_is_counted(&Bench::on_cpu());
+    filters_select_what_is_counted(&Bench::on_cpu(), all_views());
+}
+
+/// The host and the device show the same, also while views are brushed.
+#[test]
+fn a_device_shows_what_the_host_shows() {
+    let (host, device) = (Bench::on_cpu(), device_for_all());
+    let on_host = Shown::of(&host, request(sample(&host), counting_views()));
+    let on_device = Shown::of(&device, request(sample(&device), counting_views()));
+    let open = on_host.views(&[]);
+    assert_eq!(on_device.views(&[]), open);
+    let mut random = Random(5);
+    for round in 0..40 {
+        let filters: Vec<Filter> = open
+            .views
+            .iter()
+            .enumerate()
+            .filter_map(|(at, view)| (random.below(4) == 0).then(|| random_filter(&mut random, at, view)).flatten())
+            .collect();
+        assert_eq!(on_device.views(&filters), on_host.views(&filters), "{filters:?}");
+        let ask = VisualAsk::Cubes { view: round % 8, filters };
+        if !matches!(open.views[round as usize % 8].data, ViewData::Slots { .. }) {
+            continue;
+        }
+        assert_eq!(on_device.ask(&ask).unwrap().1, on_host.ask(&ask).unwrap().1, "{ask:?}");
+    }
 }
 
 /// Each slot by itself: its bar is the number of rows that its condition leaves.

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampSecondArray};
+use onrush_engine::{EngineConfig, Policy};
+use onrush_explore::Rasters;
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, PlotStyle, Raster};
+use onrush_wire::visual::{VisualAsk, Window};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
-use super::support::Bench;
+use super::support::{Bench, on_device};
 
 fn plot(bench: &Bench, frame: FrameId, layers: Vec<LayerRequest>, style: PlotStyle) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers, style, facet: None };
@@ -70,6 +73,39 @@ fn counts_and_means_are_those_of_datashader() {
     let near = |(found, expected): (&f32, &f32)| (found - expected).abs() < 2e-6;
     assert!(numbers.iter().zip(expected.concat().iter()).all(near), "{numbers:?}");
     assert_eq!(made.color_label, "mean(v)");
+}
+
+/// Of rows with infinities and NaN, in columns of two types, in the whole and in a window.
+#[test]
+fn a_device_counts_the_pixels_of_the_host() {
+    let host = Bench::on_cpu();
+    let device = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
+    let mut pictures = Vec::new();
+    for bench in [&host, &device] {
+        let x = (0..5_000).map(|i| match i % 50 {
+            0 => f64::NAN,
+            1 => f64::INFINITY,
+            _ => f64::from((i * 37) % 1_009) / 4.0,
+        });
+        let y = (0..5_000).map(|i| (i * 53) % 977 - 300).map(i64::from);
+        let frame = bench.frame(vec![
+            ("x", Arc::new(x.collect::<Float64Array>()) as ArrayRef),
+            ("y", Arc::new(y.collect::<Int64Array>())),
+        ]);
+        let has_device =
+            bench.engine.device_positions(frame, [&Expr::column("x"), &Expr::column("y")], &TaskHandle::new());
+        assert_eq!(has_device.unwrap().is_some(), std::ptr::eq(bench, &device));
+        let whole = raster(bench, frame, layer(Mark::Raster, "x", "y"), (90, 41));
+        assert_eq!(whole.0.rows, 4_800);
+        let rasters = Rasters::default();
+        let style = PlotStyle { width: Some(90), height: Some(41), ..PlotStyle::default() };
+        let request = PlotRequest { frame, layers: vec![layer(Mark::Raster, "x", "y")], style, facet: None };
+        let window = Window { x0: 10.0, y0: -100.5, x1: 77.25, y1: 300.0 };
+        let ask = VisualAsk::Raster { window, width: 60, height: 30 };
+        let part = rasters.answer(&bench.engine, &request, &ask, &TaskHandle::new()).unwrap();
+        pictures.push((whole, part));
+    }
+    assert_eq!(pictures[0], pictures[1]);
 }
 
 #[test]
