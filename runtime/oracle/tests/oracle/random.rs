@@ -27,11 +27,11 @@ fn cpu_split() {
     agree("cpu-split", 200, 0);
 }
 
-/// Five hundred plans in four tests, which run concurrently.
+/// Two hundred plans in four tests, which run concurrently: each compiles kernels for minutes.
 mod emulated {
     fn agree(part: u64) {
-        let on_device = super::agree("emulated", 125, part);
-        assert!(on_device >= 30, "only {on_device} of 125 plans ran on the device");
+        let on_device = super::agree("emulated", 50, part);
+        assert!(on_device >= 12, "only {on_device} of 50 plans ran on the device");
     }
 
     #[test]
