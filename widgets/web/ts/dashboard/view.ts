@@ -88,6 +88,7 @@ export class DashboardView implements Drawn, Owner {
     private timer = 0;
     private settling = 0;
     private waiting = false;
+    private planned = false;
     private busy = false;
 
     constructor(
@@ -251,16 +252,25 @@ export class DashboardView implements Drawn, Owner {
         if (moving && this.waiting) return;
         clearTimeout(this.timer);
         this.waiting = moving;
+        this.planned = true;
+        this.root.setAttribute("aria-busy", "true");
         this.timer = setTimeout(() => {
             this.waiting = false;
+            this.planned = false;
             if (moving && this.busy) this.later(PAUSE, true);
             else void this.ask(moving);
         }, pause) as unknown as number;
     }
 
+    /** Nothing is asked for, and nothing will be without another action. */
+    private rest(): void {
+        this.busy = false;
+        if (!this.planned) this.root.removeAttribute("aria-busy");
+    }
+
     private async ask(moving: boolean): Promise<void> {
         const { source } = this;
-        if (!source?.isOpen) return;
+        if (!source?.isOpen) return this.rest();
         const turn = ++this.turn;
         this.busy = true;
         this.root.setAttribute("aria-busy", "true");
@@ -273,10 +283,7 @@ export class DashboardView implements Drawn, Owner {
         } catch (why) {
             if (turn === this.turn && this.source === source) this.fail(why);
         } finally {
-            if (turn === this.turn) {
-                this.busy = false;
-                this.root.removeAttribute("aria-busy");
-            }
+            if (turn === this.turn) this.rest();
         }
     }
 
@@ -347,6 +354,9 @@ export class DashboardView implements Drawn, Owner {
     private disconnect(): void {
         clearTimeout(this.timer);
         clearTimeout(this.settling);
+        this.waiting = false;
+        this.planned = false;
+        this.rest();
         this.closed();
         this.connection?.dispose();
         this.connection = null;
