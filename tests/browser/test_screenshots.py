@@ -14,7 +14,8 @@ from lab import open_notebook
 
 REFERENCES = Path(__file__).resolve().parent / "references"
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
-DATA = 'let flown = read_parquet("data/flights.parquet").select(["carrier", "origin", "dep_delay", "distance", "time_hour"]).head(500);'
+DATA = """let flown = read_parquet("data/flights.parquet").select(["carrier", "origin", "dep_delay", "distance", "time_hour"]).head(500);
+let birds = read_csv("data/penguins.csv");"""
 HOSTILE = "<img src=x onerror='window.hostile = 1'>"
 # What is shown, by the name of its picture.
 KINDS = {
@@ -34,6 +35,25 @@ KINDS = {
     "plot-box": 'flown.plot().box_plot("origin", "distance")',
     "plot-scatter": 'flown.plot().scatter("distance", "dep_delay").color("origin").size_by("distance")',
     "plot-density": 'flown.plot().density("distance").color("origin")',
+    "plot-violin": 'birds.plot().violin("species", "body_mass_g").order(["Adelie", "Chinstrap", "Gentoo"])',
+    "plot-strip": 'birds.plot().strip("species", "body_mass_g").color("sex").opacity(0.6)',
+    "plot-ecdf": 'birds.plot().ecdf("body_mass_g").by("species")',
+    "plot-points": 'birds.plot().point_plot("species", "body_mass_g").color("sex")',
+    "plot-regression": """birds.plot().scatter("bill_length_mm", "bill_depth_mm").color("species")
+        .regression("bill_length_mm", "bill_depth_mm").color("species")""",
+    "plot-pair": 'birds.plot().pair(["bill_length_mm", "bill_depth_mm", "body_mass_g"]).color("species")',
+    "plot-hexbin": 'birds.plot().hexbin("bill_length_mm", "bill_depth_mm").bins(20)',
+    "plot-band": """birds.group_by(x!(year)).agg(x!(mean = body_mass_g.mean(), low = body_mass_g.quantile(0.1), high = body_mass_g.quantile(0.9)))
+        .sort("year").plot().line("year", "mean").band("year", "low", "high").hline(4000.0, "4 kg").vspan(2007.8, 2008.2, "2008")""",
+    "plot-candles": """birds.group_by(x!(year)).agg(x!(open = body_mass_g.first(), high = body_mass_g.max(), low = body_mass_g.min(),
+        close = body_mass_g.last())).sort("year").plot().candlestick("year", "open", "high", "low", "close")""",
+    "plot-roc": """birds.filter(x!(sex.is_not_null() && body_mass_g.is_not_null()))
+        .with_columns(x!(male = sex == "male")).plot().roc("male", ["body_mass_g", "bill_depth_mm"])""",
+    "plot-confusion": """birds.with_columns(x!(guess = if body_mass_g > 4700 { "Gentoo" } else { "Adelie" }))
+        .plot().confusion_matrix("species", "guess")""",
+    "raster": 'birds.plot().raster("bill_length_mm", "bill_depth_mm").color("species").spread(2)',
+    "map": """frame! { "state" => ["NY", "CA", "TX", "FL"], "n" => [4, 9, 7, 5] }.plot().choropleth("state", "n").projection("albers_usa")""",
+    "dashboard": 'dashboard(&birds).number(x!(birds = len())).histogram("body_mass_g").bar("species").raster("bill_length_mm", "bill_depth_mm")',
     "graph": 'flown.graph("carrier", "origin").simple().plot().size("degree").color("degree").title("Carriers and airports")',
     "graph-card": 'flown.graph("carrier", "origin").weight("distance")',
     "controls": 'vbox((slider(0..60).initial(12).label("above"), dropdown(["UA", "AA"]).label("of"), checkbox(true).label("late"), button("again")))',
