@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 use crate::{lab, python};
 
 #[derive(Args)]
-pub struct Options {
+pub struct Corpora {
     /// Folder of the clones, each under the name of its repository [default: ONRUSH_CORPORA]
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 /// Fails if an answer is wrong.
-pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
+pub fn run(workspace: &Workspace, options: &Corpora) -> Result<(), Failure> {
     let start = Instant::now();
     let data = match &options.data {
         Some(folder) => folder.clone(),

@@ -66,8 +66,8 @@ enum Task {
         #[arg(last = true)]
         options: Vec<String>,
     },
-    /// Runs public corpora of files and queries beside other systems, and counts right, wrong and refused answers
-    Corpus(corpus::Options),
+    /// Runs public corpora of files and queries, and counts right, wrong and refused answers
+    Corpus(corpus::Corpora),
     /// Packs the built product into files of at most 60 MB, for a machine without Rust or a network
     Bundle {
         /// Pack one bundle only
