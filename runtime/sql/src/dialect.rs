@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, UInt64Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -42,6 +42,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     let mut state = state.write();
     state.register_udaf(mode())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
+    state.register_udf(kernel("cardinality", DataType::UInt64, |args| cardinality(&args[0])))?;
     state.register_udaf(product())?;
     for extreme in extremes() {
         state.register_udaf(Arc::new(extreme))?;
@@ -69,6 +70,13 @@ fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = compute::cast(values, &types::TEXT)?;
     let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
     Ok(Arc::new(lengths.collect::<Int64Array>()))
+}
+
+/// Entries of a map, elements of a list. DataFusion's own counts the elements of inner lists.
+fn cardinality(values: &ArrayRef) -> Result<ArrayRef> {
+    let Some(map) = values.as_map_opt() else { return Ok(compute::cast(&length(values)?, &DataType::UInt64)?) };
+    let lengths: Vec<u64> = map.offsets().lengths().map(|length| length as u64).collect();
+    Ok(Arc::new(UInt64Array::new(lengths.into(), map.nulls().cloned())))
 }
 
 /// Plans operators as DuckDB does. It must come before DataFusion's own, which take every access to a list.

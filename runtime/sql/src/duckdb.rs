@@ -123,14 +123,19 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
             match op {
                 BinaryOperator::Arrow => both("json_extract"),
                 BinaryOperator::LongArrow => both("json_extract_string"),
-                BinaryOperator::PGRegexMatch => both("regexp_full_match"),
-                BinaryOperator::PGRegexNotMatch => both("regexp_full_match").map(not),
+                BinaryOperator::PGRegexMatch => both("regexp_matches"),
+                BinaryOperator::PGRegexNotMatch => both("regexp_matches").map(not),
                 BinaryOperator::PGStartsWith => both("starts_with"),
                 BinaryOperator::AtArrow => both("list_has_all"),
                 BinaryOperator::ArrowAt => Some(call("list_has_all", vec![take(right), take(left)])),
                 BinaryOperator::PGOverlap => both("list_has_any"),
                 _ => None,
             }
+        }
+        // The whole string, as in DuckDB; DataFusion's own finds a part.
+        Expr::SimilarTo { negated, expr, pattern, escape_char: None } => {
+            let found = call("regexp_full_match", vec![take(expr), take(pattern)]);
+            Some(if *negated { not(found) } else { found })
         }
         Expr::AnyOp { left, compare_op, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
             let (left, right) = (take(left), unnested(take(right)));
