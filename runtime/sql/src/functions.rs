@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, OrderByExpr, Statement,
-    TimezoneInfo, UnaryOperator, Value,
+    FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, ObjectNamePart, OrderByExpr,
+    Statement, TimezoneInfo, UnaryOperator, Value,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -298,6 +298,10 @@ fn respell_type(dtype: &mut DataType) {
 }
 
 fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
+    // A word that comes twice is quoted as it came first. Names of functions have no case, quoted or not.
+    if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
+        name.quote_style = None;
+    }
     let name = function.name.to_string().to_lowercase().replace('"', "");
     let rename = match name.as_str() {
         "list" => Some("array_agg"),
