@@ -110,6 +110,10 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if !text.is_empty()))
 }
 
+fn is_backslash(value: &Value) -> bool {
+    matches!(value, Value::SingleQuotedString(text) if text == "\\")
+}
+
 /// The expression in the place of another, if there is one.
 pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
@@ -131,6 +135,19 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
                 BinaryOperator::PGOverlap => both("list_has_any"),
                 _ => None,
             }
+        }
+        // DataFusion's own takes no escape character but the backslash.
+        Expr::Like { negated, any: false, expr, pattern, escape_char: Some(escape) }
+            if !is_backslash(&escape.value) =>
+        {
+            let found = call("like_escape", vec![take(expr), take(pattern), Expr::Value(escape.clone())]);
+            Some(if *negated { not(found) } else { found })
+        }
+        Expr::ILike { negated, any: false, expr, pattern, escape_char: Some(escape) }
+            if !is_backslash(&escape.value) =>
+        {
+            let found = call("ilike_escape", vec![take(expr), take(pattern), Expr::Value(escape.clone())]);
+            Some(if *negated { not(found) } else { found })
         }
         // The whole string, as in DuckDB; DataFusion's own finds a part.
         Expr::SimilarTo { negated, expr, pattern, escape_char: None } => {
