@@ -210,6 +210,10 @@ impl ExprPlanner for DuckDb {
             ))
         };
         Ok(match (func.name(), args.as_slice()) {
+            // The sum of a condition counts the rows for which it is true.
+            ("sum", [x]) if is_condition(x) => {
+                PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Int64)]))
+            }
             // Decimals are averaged as floats.
             ("avg", [x]) => PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Float64)])),
             // DataFusion's own is accurate to six digits.
@@ -242,6 +246,18 @@ impl ExprPlanner for DuckDb {
             distinct: raw.distinct,
         };
         Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun, params }))))
+    }
+}
+
+/// Whether an expression is a condition by its form. The type of a column is not known here.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => is_comparison(binary.op) || matches!(binary.op, Operator::And | Operator::Or),
+        Expr::Alias(alias) => is_condition(&alias.expr),
+        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::InList(_) | Expr::Between(_) | Expr::Like(_) => {
+            true
+        }
+        _ => false,
     }
 }
 
