@@ -16,7 +16,7 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, GetFieldAccess, JoinType, LogicalPlan, LogicalPlanBuilder,
-    Operator, Union, WindowFunctionDefinition, binary_expr, cast,
+    Operator, Union, WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
@@ -161,6 +161,12 @@ impl ExprPlanner for DuckDb {
                     |expr: Expr, dtype: &DataType| if varchar::differs(dtype) { varchar::call(expr) } else { expr };
                 let (left, right) = (text(raw.left, &left), text(raw.right, &right));
                 Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+            }
+            // DataFusion's own takes a null list for an empty one, as `list_concat` does in DuckDB, too.
+            BinaryOperator::StringConcat if types::is_list(&left) && types::is_list(&right) => {
+                let missing = raw.left.clone().is_null().or(raw.right.clone().is_null());
+                let lists = datafusion::functions_nested::expr_fn::array_concat(vec![raw.left, raw.right]);
+                Ok(PlannerResult::Planned(when(missing, lit(ScalarValue::Null)).otherwise(lists)?))
             }
             // Categories are strings.
             BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
