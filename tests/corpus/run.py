@@ -34,7 +34,8 @@ QUERIES = {
 # What DuckDB's files test there is DuckDB's own: storage, transactions, settings, and the shell's completion.
 LEFT_OUT = re.compile(
     r"/test/sql/(storage|transactions|attach|pg_catalog|settings|pragma|secrets|logging|constraints|export|copy|"
-    r"trigger|copy_database|extensions|outofcore|parallelism|explain|show_select|detailed_profiler|function/autocomplete)/"
+    r"trigger|copy_database|extensions|outofcore|parallelism|explain|show_select|detailed_profiler|"
+    r"function/autocomplete)/"
 )
 
 
@@ -46,11 +47,12 @@ def of_file(corpus, file, rules):
     return any(rule["corpus"] == corpus and rule["file"] == file for rule in rules.get("file", []))
 
 
-def of_query(query, ours, rules):
-    return any(
-        re.search(rule["sql"], query, re.I | re.S) and re.search(rule.get("ours", ""), ours)
-        for rule in rules.get("query", [])
-    )
+def of_query(query, ours, expected, rules):
+    def matches(rule):
+        found = re.search(rule.get("sql", ""), query, re.I | re.S) and re.search(rule.get("ours", ""), ours)
+        return found and re.search(rule.get("expected", ""), expected)
+
+    return any(map(matches, rules.get("query", [])))
 
 
 def feature(message):
@@ -94,7 +96,7 @@ def run_queries(name, folder, part, oracle, engine, seconds, tally, rules):
         if word == "refused" and detail.startswith("internal: "):
             word = "wrong"
         if word == "wrong":
-            word = "decided" if of_query(query, detail, rules) else word
+            word = "decided" if of_query(query, detail, repr(expected), rules) else word
             detail = f"{detail}, expected {expected!r}"
         tally.add(word, os.path.relpath(path, folder), detail, query)
 
