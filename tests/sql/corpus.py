@@ -26,6 +26,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.ipc
 
 # The connection's own way to an Arrow table, whatever DuckDB says of its cost.
@@ -293,6 +294,16 @@ def compare(expected, answer, change=lambda value: value):
     return all(all(map(same, a, b)) for a, b in zip(sorted(right, key=key), sorted(got, key=key)))
 
 
+def has_infinity(column):
+    """Whether a column of dates or timestamps has an infinity of DuckDB: the ends of the range of its integers."""
+    if not (pa.types.is_date32(column.type) or pa.types.is_timestamp(column.type)):
+        return False
+    bits = column.type.bit_width
+    ends = pa.compute.min_max(column.cast(pa.int32() if bits == 32 else pa.int64()))
+    largest = 2 ** (bits - 1) - 1
+    return ends["max"].as_py() == largest or ends["min"].as_py() == -largest
+
+
 def bounded(base, sql):
     """Runs a statement of DuckDB for at most SECONDS."""
     try:
@@ -315,7 +326,7 @@ class File:
         base.execute("set timezone to 'UTC'")
         # A missing extension is refused at once, and not looked for on the network.
         base.execute("set autoinstall_known_extensions = false")
-        self.sent = {}
+        self.sent, self.collated = {}, False
         for kind, words, sql in records(path.read_text(errors="replace")):
             if time.monotonic() > until:
                 break
@@ -330,6 +341,8 @@ class File:
     def statement(self, base, sql):
         if MEANING.match(sql):
             return
+        # An Arrow file does not carry the collation of a column.
+        self.collated |= re.match(r"(?is)\s*(create|alter)\b.*\bcollate\b", sql) is not None
         try:
             bounded(base, sql)
             self.sent.clear()
@@ -339,7 +352,7 @@ class File:
     def query(self, base, path, sql):
         if not sql:
             return
-        if OWN.match(sql) or CHANGES.match(sql) or CATALOG.search(sql) or UNSTABLE.search(sql):
+        if OWN.match(sql) or CHANGES.match(sql) or self.collated or CATALOG.search(sql) or UNSTABLE.search(sql):
             self.statement(base, sql)
             return
         try:
@@ -366,6 +379,8 @@ class File:
                 if lost:
                     return outcome("table", f"table: an Arrow file does not carry {lost}")
                 table = base.execute(f'select * from "{name}"').to_arrow_table()
+                if any(map(has_infinity, table.columns)):
+                    return outcome("table", "table: an Arrow file does not carry an infinite date")
             except Exception as error:
                 return outcome("table", f"table: {error}")
             with tempfile.NamedTemporaryFile(suffix=".arrow") as file:
