@@ -33,7 +33,9 @@ pub(crate) fn held(dtype: &DataType) -> DataType {
 
 /// A schema in the layout of [`held`], without metadata: that of pandas is of no use here and makes equal schemas differ.
 pub(crate) fn held_schema(schema: &Schema) -> Schema {
-    let fields = schema.fields().iter().map(|f| Field::new(f.name(), held(f.data_type()), f.is_nullable()));
+    // A column without null keys can have a dictionary with a null.
+    let is_nullable = |f: &Field| f.is_nullable() || matches!(f.data_type(), DataType::Dictionary(..));
+    let fields = schema.fields().iter().map(|f| Field::new(f.name(), held(f.data_type()), is_nullable(f)));
     Schema::new(fields.collect::<Vec<_>>())
 }
 
