@@ -2,6 +2,7 @@
 
 mod bench;
 mod bundle;
+mod corpus;
 mod lab;
 mod lint;
 mod process;
@@ -65,6 +66,8 @@ enum Task {
         #[arg(last = true)]
         options: Vec<String>,
     },
+    /// Runs public corpora of files and queries, and counts right, wrong and refused answers
+    Corpus(corpus::Corpora),
     /// Packs the built product into files of at most 60 MB, for a machine without Rust or a network
     Bundle {
         /// Pack one bundle only
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(&workspace),
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out, options } => bench::run(&workspace, suite, out.as_deref(), &options),
+        Task::Corpus(options) => corpus::run(&workspace, &options),
         Task::Bundle { only } => bundle::run(&workspace, only),
         Task::Wheel(options) => wheel::run(&workspace, &options),
     });

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::compute::{cast, concat_batches};
+use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle};
@@ -143,9 +143,8 @@ fn laid_out(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arro
     if batch.num_columns() != schema.fields().len() {
         return Err(ArrowError::SchemaError("a batch has other columns than the file".to_string()));
     }
-    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
-        if column.data_type() == field.data_type() { Ok(Arc::clone(column)) } else { cast(column, field.data_type()) }
-    });
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| columns::converted(column, field.data_type()));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)

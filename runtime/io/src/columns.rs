@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{ArrayData, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -33,8 +33,43 @@ pub(crate) fn held(dtype: &DataType) -> DataType {
 
 /// A schema in the layout of [`held`], without metadata: that of pandas is of no use here and makes equal schemas differ.
 pub(crate) fn held_schema(schema: &Schema) -> Schema {
-    let fields = schema.fields().iter().map(|f| Field::new(f.name(), held(f.data_type()), f.is_nullable()));
+    // A column without null keys can have a dictionary with a null.
+    let is_nullable = |f: &Field| f.is_nullable() || matches!(f.data_type(), DataType::Dictionary(..));
+    let fields = schema.fields().iter().map(|f| Field::new(f.name(), held(f.data_type()), is_nullable(f)));
     Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// A column in another layout.
+pub(crate) fn converted(column: &ArrayRef, dtype: &DataType) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == dtype {
+        return Ok(Arc::clone(column));
+    }
+    if dictionary_has_nulls(&column.to_data()) {
+        let plain = without_dictionaries(column.data_type());
+        return cast(&cast(column, &plain)?, dtype);
+    }
+    cast(column, dtype)
+}
+
+/// Whether a dictionary, here or inside of lists and structs, has a null among its values. A cast of such a dictionary to a
+/// view gives an empty string for the null (arrow 59, `view_from_dict_values`).
+fn dictionary_has_nulls(data: &ArrayData) -> bool {
+    let own = matches!(data.data_type(), DataType::Dictionary(..));
+    data.child_data().iter().any(|child| (own && child.null_count() > 0) || dictionary_has_nulls(child))
+}
+
+/// A type with the values of its dictionaries in place of the dictionaries.
+fn without_dictionaries(dtype: &DataType) -> DataType {
+    let inner =
+        |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(without_dictionaries(field.data_type())));
+    match dtype {
+        DataType::Dictionary(_, values) => without_dictionaries(values),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::List(item) => DataType::List(inner(item)),
+        DataType::LargeList(item) => DataType::LargeList(inner(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(inner(item), *length),
+        other => other.clone(),
+    }
 }
 
 /// The rows of a batch with the columns of `schema`, by name and cast; a column that is missing is null.
@@ -42,8 +77,7 @@ pub(crate) fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<Rec
     let column = |field: &FieldRef| -> Result<ArrayRef, ArrowError> {
         match batch.column_by_name(field.name()) {
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            Some(column) if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
-            Some(column) => cast(column, field.data_type()),
+            Some(column) => converted(column, field.data_type()),
         }
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;

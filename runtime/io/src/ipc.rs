@@ -61,6 +61,14 @@ fn open(file: &FileState, taken: &Reservation<'_>) -> Result<Opened, Diagnostic>
     }
 }
 
+/// Refuses a file of a machine with another byte order: the decoder takes its values as they are.
+fn check_byte_order(schema: arrow::ipc::Schema<'_>) -> Result<(), ArrowError> {
+    match schema.endianness().equals_to_target_endianness() {
+        true => Ok(()),
+        false => Err(invalid("it was written on a machine with another order of bytes")),
+    }
+}
+
 fn invalid(what: &str) -> ArrowError {
     ArrowError::IpcError(what.to_string())
 }
@@ -106,9 +114,7 @@ fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened, A
     let start = end.checked_sub(length).filter(|start| *start >= START).ok_or_else(cut)?;
     let footer = root_as_footer(&bytes[start..end]).map_err(|e| invalid(&format!("its footer is damaged: {e}")))?;
     let schema = footer.schema().ok_or_else(|| invalid("its footer has no schema"))?;
-    if !schema.endianness().equals_to_target_endianness() {
-        return Err(invalid("it was written on a machine with another order of bytes"));
-    }
+    check_byte_order(schema)?;
     let schema: SchemaRef = Arc::new(fb_to_schema(schema));
     let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
     let outside = || invalid("a message lies behind the end of the file");
@@ -162,6 +168,7 @@ fn check_stream(bytes: &Buffer, path: &Path, taken: &Reservation<'_>) -> Result<
         let end = at.checked_add(length as usize).ok_or_else(cut)?;
         let message = bytes.get(at..end).ok_or_else(cut)?;
         let message = root_as_message(message).map_err(|e| invalid(&format!("a message is damaged: {e}")))?;
+        message.header_as_schema().map_or(Ok(()), check_byte_order)?;
         let body = usize::try_from(message.bodyLength()).ok().and_then(|body| end.checked_add(body)).ok_or_else(cut)?;
         counted(message, bytes.get(end..body).ok_or_else(cut)?, path, taken)?;
         at = body;

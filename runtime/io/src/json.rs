@@ -5,6 +5,7 @@
 
 mod documents;
 mod scan;
+mod surrogates;
 mod types;
 mod value;
 
@@ -352,7 +353,8 @@ fn decode(
 ) -> Result<RecordBatch, Diagnostic> {
     let failed = |e: ArrowError| bad_value(text, piece.clone(), schema, &e);
     let mut decoder = decoder(schema, BATCH).map_err(failed)?;
-    let mut bytes = &text.bytes[piece.clone()];
+    let plain = surrogates::decoded(&text.bytes[piece.clone()]);
+    let mut bytes = plain.as_ref();
     let mut batches = Vec::new();
     while !bytes.is_empty() {
         task.check()?;

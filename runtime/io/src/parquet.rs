@@ -19,6 +19,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelectionPolicy,
 };
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 
 use crate::binary::check_kind;
 use crate::cache::{Decoded, FileState, io_diagnostic};
@@ -163,8 +164,8 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     // Text as views: slices and filters of them copy nothing.
     let schema = Arc::new(views(plain.schema()));
     let options = ArrowReaderOptions::new().with_schema(schema);
-    let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options)
-        .map_err(|e| cut_off(path, &e.to_string()))?;
+    let metadata =
+        ArrowReaderMetadata::try_new(counted(plain.metadata()), options).map_err(|e| cut_off(path, &e.to_string()))?;
     let groups = metadata.metadata().row_groups();
     let end = groups.iter().flat_map(|g| g.columns()).map(|c| {
         let (start, length) = c.byte_range();
@@ -178,6 +179,25 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     let fixed = metadata.schema().fields().iter().map(|f| width(f.data_type())).sum::<u64>();
     let (memory_bytes, constants) = (packed.max(rows * fixed), Vec::new());
     Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants })
+}
+
+/// A footer whose number of rows is that of its row groups. The reader makes batches of at most the number in the footer:
+/// with 0 there it reads nothing.
+fn counted(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
+    let file = footer.file_metadata();
+    let rows = footer.row_groups().iter().fold(0i64, |sum, group| sum.saturating_add(group.num_rows()));
+    if file.num_rows() == rows {
+        return Arc::clone(footer);
+    }
+    let file = FileMetaData::new(
+        file.version(),
+        rows,
+        file.created_by().map(str::to_string),
+        file.key_value_metadata().cloned(),
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    Arc::new(ParquetMetaData::new(file, footer.row_groups().to_vec()))
 }
 
 /// The error of a column whose type has no equal, such as the 128-bit integers of Polars.
@@ -465,6 +485,18 @@ mod tests {
             }
             Decoded::Scan { .. } => panic!("a small file is held"),
         }
+    }
+
+    /// A footer that counts no rows, as that of parquet-testing's `repeated_no_annotation.parquet`.
+    #[test]
+    fn rows_are_those_of_the_row_groups() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = file(dir.path(), &[3, 4], false);
+        let loaded = ArrowReaderMetadata::load(&File::open(&file.path).unwrap(), ArrowReaderOptions::new()).unwrap();
+        let (whole, own) = (loaded.metadata(), loaded.metadata().file_metadata());
+        let none = FileMetaData::new(own.version(), 0, None, None, own.schema_descr_ptr(), None);
+        let footer = Arc::new(ParquetMetaData::new(none, whole.row_groups().to_vec()));
+        assert_eq!([whole, &footer].map(|footer| counted(footer).file_metadata().num_rows()), [7, 7]);
     }
 
     /// Expected values are what was written.

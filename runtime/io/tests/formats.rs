@@ -1,15 +1,18 @@
 //! Binary formats: files of other libraries with what these libraries read (`files/make.py`), round trips of each writer, and
 //! damaged files.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationMicrosecondArray, Float64Array,
-    Int8Array, Int64Array, ListArray, RecordBatch, StringArray, StringDictionaryBuilder, Time64MicrosecondArray,
-    TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, DurationMicrosecondArray,
+    Float64Array, Int8Array, Int64Array, ListArray, RecordBatch, StringArray, StringDictionaryBuilder,
+    Time64MicrosecondArray, TimestampMicrosecondArray, UInt64Array,
 };
-use arrow::datatypes::{Int8Type, Int64Type};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{Field, Int8Type, Int64Type};
+use arrow::ipc::writer::FileWriter;
 use onrush_frame::{Table, TaskHandle, dtype_to_wire, value_at};
 use onrush_io::{Content, FileCache, FrameWriter, Loaded};
 use onrush_wire::plan::{ExcelOptions, Format, ParquetOptions, Sheet, Sink, SinkFormat, Source};
@@ -403,6 +406,28 @@ fn there_and_back() {
         let empty = open(&format!("empty-{name}"), dir.path(), Format::Any).unwrap();
         assert_eq!((names(&empty), empty.rows()), (names(&back), 0));
     }
+}
+
+/// Nulls among the values of a dictionary, here and inside of a list. Expected values: pyarrow.
+#[test]
+fn nulls_of_dictionaries() {
+    let values = StringArray::from(vec![Some("a"), None, Some("")]);
+    let keys = Int8Array::from(vec![Some(0), Some(1), None, Some(2)]);
+    let words: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
+    let item = Arc::new(Field::new_list_field(words.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths([2, 0, 1, 1]);
+    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, Arc::clone(&words), None));
+    let batch = RecordBatch::try_from_iter([("word", words), ("list", lists)]).unwrap();
+    let dir = scratch();
+    let mut writer =
+        FileWriter::try_new(File::create(dir.path().join("a.arrow")).unwrap(), batch.schema_ref()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let table = open("a.arrow", dir.path(), Format::Ipc).unwrap();
+    let (a, none, empty) = (Value::Text("a".into()), Value::Null, Value::Text("".into()));
+    assert_eq!(column(&table, "word"), [a.clone(), none.clone(), none.clone(), empty.clone()]);
+    let lists = [vec![a, none.clone()], vec![], vec![none], vec![empty]].map(Value::List);
+    assert_eq!(column(&table, "list"), lists);
 }
 
 #[test]

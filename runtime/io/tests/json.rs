@@ -175,6 +175,13 @@ fn json_test_suite_of_valid_files() {
     }
 }
 
+/// Expected values: Python's `json`.
+#[test]
+fn characters_beyond_the_first_plane() {
+    is("{\"a\": \"\\uDBFF\\uDFFF\"}\n{\"a\": \"\\ud840\\udc00\"}\n", "a str", "\u{10ffff}\n\u{20000}");
+    is("{\"\\ud83d\\ude00\": \"\\\\ud83d\\\\ude00\"}\n", "\u{1f600} str", "\\ud83d\\ude00");
+}
+
 /// The files `n_*` of the same suite.
 #[test]
 fn json_test_suite_of_invalid_files() {

@@ -1,5 +1,5 @@
 //! Syntax of DuckDB that the parser does not read, rewritten before it is parsed: digit separators, list comprehensions, `USING
-//! SAMPLE`, `ASOF JOIN`, and units of intervals.
+//! SAMPLE`, `ASOF JOIN`, `SEMI JOIN`, `ANTI JOIN`, and units of intervals.
 //!
 //! Works on tokens: a form is recognised by its keywords and the brackets around it, and is replaced by one that the parser
 //! reads. What is not recognised stays as it is.
@@ -17,7 +17,8 @@ pub const ASOF: &str = "__onrush_asof";
 pub fn rewritten(tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
     let tokens = materialized(separators(tokens));
     let tokens = units(tokens);
-    let tokens = asof(tokens)?;
+    let tokens = sided(asof(tokens)?);
+    refuse_positional(&tokens)?;
     let tokens = sampled(tokens)?;
     Ok(comprehensions(tokens))
 }
@@ -155,6 +156,38 @@ fn asof(mut tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
         at += 1;
     }
     Ok(tokens)
+}
+
+/// Whether a word and a following `join` are a kind of join, and the word is not the name or the alias of a table.
+fn is_kind_of_join(tokens: &[Token], at: usize, kind: &str) -> bool {
+    let is_join = |next: usize| is_word(&tokens[next], "join");
+    let behind = ["from", "join", "left", "right", "natural", "as"];
+    is_word(&tokens[at], kind)
+        && next(tokens, at + 1).is_some_and(is_join)
+        && previous(tokens, at).is_some_and(|before| {
+            tokens[before] != Token::Comma && !behind.iter().any(|word| is_word(&tokens[before], word))
+        })
+}
+
+/// `a semi join b` and `a anti join b` as left joins, which the planner knows.
+fn sided(tokens: Vec<Token>) -> Vec<Token> {
+    let mut out = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.iter().enumerate() {
+        if ["semi", "anti"].iter().any(|kind| is_kind_of_join(&tokens, at, kind)) {
+            out.extend(read("left "));
+        }
+        out.push(token.clone());
+    }
+    out
+}
+
+/// The parser takes `positional` for an alias, which would make a cross join of a POSITIONAL JOIN.
+fn refuse_positional(tokens: &[Token]) -> Result<(), Diagnostic> {
+    match (0..tokens.len()).any(|at| is_kind_of_join(tokens, at, "positional")) {
+        true => Err(plan_error("not-supported", "a POSITIONAL JOIN is not supported")
+            .help("number the rows of both tables with `row_number() over () as n`, and join them by `n`")),
+        false => Ok(()),
+    }
 }
 
 /// `with t as [not] materialized (...)`: how often a query runs is up to the engine.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, UInt64Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -16,7 +16,7 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, GetFieldAccess, JoinType, LogicalPlan, LogicalPlanBuilder,
-    Operator, Union, WindowFunctionDefinition, binary_expr, cast,
+    Operator, Union, WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
@@ -42,6 +42,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     let mut state = state.write();
     state.register_udaf(mode())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
+    state.register_udf(kernel("cardinality", DataType::UInt64, |args| cardinality(&args[0])))?;
     state.register_udaf(product())?;
     for extreme in extremes() {
         state.register_udaf(Arc::new(extreme))?;
@@ -69,6 +70,13 @@ fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = compute::cast(values, &types::TEXT)?;
     let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
     Ok(Arc::new(lengths.collect::<Int64Array>()))
+}
+
+/// Entries of a map, elements of a list. DataFusion's own counts the elements of inner lists.
+fn cardinality(values: &ArrayRef) -> Result<ArrayRef> {
+    let Some(map) = values.as_map_opt() else { return Ok(compute::cast(&length(values)?, &DataType::UInt64)?) };
+    let lengths: Vec<u64> = map.offsets().lengths().map(|length| length as u64).collect();
+    Ok(Arc::new(UInt64Array::new(lengths.into(), map.nulls().cloned())))
 }
 
 /// Plans operators as DuckDB does. It must come before DataFusion's own, which take every access to a list.
@@ -154,6 +162,12 @@ impl ExprPlanner for DuckDb {
                 let (left, right) = (text(raw.left, &left), text(raw.right, &right));
                 Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
             }
+            // DataFusion's own takes a null list for an empty one, as `list_concat` does in DuckDB, too.
+            BinaryOperator::StringConcat if types::is_list(&left) && types::is_list(&right) => {
+                let missing = raw.left.clone().is_null().or(raw.right.clone().is_null());
+                let lists = datafusion::functions_nested::expr_fn::array_concat(vec![raw.left, raw.right]);
+                Ok(PlannerResult::Planned(when(missing, lit(ScalarValue::Null)).otherwise(lists)?))
+            }
             // Categories are strings.
             BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
                 let text =
@@ -202,6 +216,10 @@ impl ExprPlanner for DuckDb {
             ))
         };
         Ok(match (func.name(), args.as_slice()) {
+            // The sum of a condition counts the rows for which it is true.
+            ("sum", [x]) if is_condition(x) => {
+                PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Int64)]))
+            }
             // Decimals are averaged as floats.
             ("avg", [x]) => PlannerResult::Planned(call(Arc::clone(func), vec![cast(x.clone(), DataType::Float64)])),
             // DataFusion's own is accurate to six digits.
@@ -234,6 +252,18 @@ impl ExprPlanner for DuckDb {
             distinct: raw.distinct,
         };
         Ok(PlannerResult::Planned(Expr::WindowFunction(Box::new(WindowFunction { fun, params }))))
+    }
+}
+
+/// Whether an expression is a condition by its form. The type of a column is not known here.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => is_comparison(binary.op) || matches!(binary.op, Operator::And | Operator::Or),
+        Expr::Alias(alias) => is_condition(&alias.expr),
+        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::InList(_) | Expr::Between(_) | Expr::Like(_) => {
+            true
+        }
+        _ => false,
     }
 }
 

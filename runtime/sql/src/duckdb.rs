@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, ObjectName, OrderByKind, Query, Statement, Subscript,
-    UnaryOperator, Value,
+    UnaryOperator, Value, WindowType,
 };
 
 use super::library;
@@ -45,6 +45,17 @@ impl Rewriter for Calls {
             )
         {
             collated(left, right);
+        }
+        if let Expr::InList { expr: value, list, .. } = expr
+            && let Expr::Collate { collation, .. } = value.as_ref()
+        {
+            let collation = collation.to_string();
+            **value = folded(value, &collation);
+            list.iter_mut().for_each(|item| *item = folded(item, &collation));
+        }
+        if let Expr::Function(Function { over: Some(WindowType::WindowSpec(window)), .. }) = expr {
+            window.partition_by.iter_mut().for_each(collated_key);
+            window.order_by.iter_mut().for_each(|key| collated_key(&mut key.expr));
         }
         if let Expr::Function(function) = expr
             && let Some(new) = of_function(function)
@@ -110,6 +121,10 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if !text.is_empty()))
 }
 
+fn is_backslash(value: &Value) -> bool {
+    matches!(value, Value::SingleQuotedString(text) if text == "\\")
+}
+
 /// The expression in the place of another, if there is one.
 pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
     match expr {
@@ -123,8 +138,8 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
             match op {
                 BinaryOperator::Arrow => both("json_extract"),
                 BinaryOperator::LongArrow => both("json_extract_string"),
-                BinaryOperator::PGRegexMatch => both("regexp_full_match"),
-                BinaryOperator::PGRegexNotMatch => both("regexp_full_match").map(not),
+                BinaryOperator::PGRegexMatch => both("regexp_matches"),
+                BinaryOperator::PGRegexNotMatch => both("regexp_matches").map(not),
                 BinaryOperator::PGStartsWith => both("starts_with"),
                 BinaryOperator::AtArrow => both("list_has_all"),
                 BinaryOperator::ArrowAt => Some(call("list_has_all", vec![take(right), take(left)])),
@@ -132,12 +147,30 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
                 _ => None,
             }
         }
+        // DataFusion's own takes no escape character but the backslash.
+        Expr::Like { negated, any: false, expr, pattern, escape_char: Some(escape) }
+            if !is_backslash(&escape.value) =>
+        {
+            let found = call("like_escape", vec![take(expr), take(pattern), Expr::Value(escape.clone())]);
+            Some(if *negated { not(found) } else { found })
+        }
+        Expr::ILike { negated, any: false, expr, pattern, escape_char: Some(escape) }
+            if !is_backslash(&escape.value) =>
+        {
+            let found = call("ilike_escape", vec![take(expr), take(pattern), Expr::Value(escape.clone())]);
+            Some(if *negated { not(found) } else { found })
+        }
+        // The whole string, as in DuckDB; DataFusion's own finds a part.
+        Expr::SimilarTo { negated, expr, pattern, escape_char: None } => {
+            let found = call("regexp_full_match", vec![take(expr), take(pattern)]);
+            Some(if *negated { not(found) } else { found })
+        }
         Expr::AnyOp { left, compare_op, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
             let (left, right) = (take(left), unnested(take(right)));
             match compare_op {
                 BinaryOperator::Eq => Some(call("list_equals_any", vec![right, left])),
-                BinaryOperator::Lt | BinaryOperator::LtEq => compared(left, compare_op, call("array_max", vec![right])),
-                BinaryOperator::Gt | BinaryOperator::GtEq => compared(left, compare_op, call("array_min", vec![right])),
+                BinaryOperator::Lt | BinaryOperator::LtEq => of_some(&left, compare_op, "array_max", &right),
+                BinaryOperator::Gt | BinaryOperator::GtEq => of_some(&left, compare_op, "array_min", &right),
                 _ => None,
             }
         }
@@ -145,8 +178,8 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
             let (left, right) = (take(left), unnested(take(right)));
             match compare_op {
                 BinaryOperator::NotEq => Some(not(call("list_equals_any", vec![right, left]))),
-                BinaryOperator::Lt | BinaryOperator::LtEq => compared(left, compare_op, call("array_min", vec![right])),
-                BinaryOperator::Gt | BinaryOperator::GtEq => compared(left, compare_op, call("array_max", vec![right])),
+                BinaryOperator::Lt | BinaryOperator::LtEq => of_each(&left, compare_op, "array_min", &right),
+                BinaryOperator::Gt | BinaryOperator::GtEq => of_each(&left, compare_op, "array_max", &right),
                 _ => None,
             }
         }
@@ -229,8 +262,16 @@ fn unnested(expr: Expr) -> Expr {
     }
 }
 
-fn compared(left: Expr, op: &BinaryOperator, right: Expr) -> Option<Expr> {
-    Some(Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) })))
+/// `x < any(list)`: whether it holds for the `furthest` element. Null elements make it null unless it holds.
+fn of_some(x: &Expr, op: &BinaryOperator, furthest: &str, list: &Expr) -> Option<Expr> {
+    let found = format!("(len({list}) > 0 and ({x}) {op} {furthest}({list}))");
+    parsed(&format!("({found} or (list_count({list}) < len({list}) and cast(null as boolean)))"))
+}
+
+/// `x < all(list)`: whether it holds for the `furthest` element. Null elements make it null unless it fails.
+fn of_each(x: &Expr, op: &BinaryOperator, furthest: &str, list: &Expr) -> Option<Expr> {
+    let holds = format!("(len({list}) = 0 or ({x}) {op} {furthest}({list}))");
+    parsed(&format!("({holds} and (list_count({list}) = len({list}) or cast(null as boolean)))"))
 }
 
 /// What a collation compares.
@@ -407,8 +448,9 @@ fn of_function(function: &mut Function) -> Option<Expr> {
         ("split_part" | "split", [_, by, index]) if !(is_text(by) && is_positive(index)) => {
             replace("split_part_of", args)
         }
+        // An empty list is an empty string; a list of nulls alone is null.
         ("array_to_string" | "list_to_string", [list, separator]) => {
-            replace("list_string_agg", vec![list.clone(), separator.clone()])
+            parsed(&format!("(case when len({list}) = 0 then '' else list_string_agg({list}, {separator}) end)"))
         }
         ("map", [_, _]) if args.iter().any(is_null) => Some(Expr::Value(Value::Null.into())),
         ("mean", [_]) => {

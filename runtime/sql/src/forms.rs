@@ -3,7 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, JoinOperator, Select, Statement, TableAlias, TableFactor};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, JoinOperator, ObjectName, Select, Statement, TableAlias, TableAliasColumnDef,
+    TableFactor,
+};
 use onrush_expr::check::HIDDEN;
 
 use super::scopes::{last, parsed, quoted};
@@ -41,7 +44,8 @@ impl Rewriter for Forms {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Walk {
-        if let Some(new) = unnested(factor).or_else(|| with_ordinality(factor)) {
+        name_column(factor);
+        if let Some(new) = unnested(factor).or_else(|| range_of_times(factor)).or_else(|| with_ordinality(factor)) {
             *factor = new;
         }
         ControlFlow::Continue(())
@@ -102,6 +106,49 @@ fn unnested(factor: &TableFactor) -> Option<TableFactor> {
     let own = TableAlias { explicit: true, name: quoted("unnest"), columns: Vec::new(), at: None };
     let alias = Some(alias.clone().unwrap_or(own));
     Some(TableFactor::Derived { lateral: true, subquery, alias, sample: None })
+}
+
+/// Whether a table is `range(...)` or `generate_series(...)`: its name in small letters.
+fn range_name(name: &ObjectName) -> Option<String> {
+    let own = last(name)?.value.to_lowercase();
+    matches!(own.as_str(), "range" | "generate_series").then_some(own)
+}
+
+/// The column of `from range(3)` is `range`, and that of `from range(3) r` is `r`.
+fn name_column(factor: &mut TableFactor) {
+    let TableFactor::Table { name, alias, args: Some(_), with_ordinality: false, .. } = factor else { return };
+    let Some(own) = range_name(name) else { return };
+    let of = |name: Ident| TableAliasColumnDef { name, data_type: None };
+    match alias {
+        Some(alias) if alias.columns.is_empty() => alias.columns.push(of(alias.name.clone())),
+        Some(_) => {}
+        None => {
+            let name = quoted(&own);
+            *alias = Some(TableAlias { explicit: true, columns: vec![of(name.clone())], name, at: None });
+        }
+    }
+}
+
+/// `from range(a, b, interval ...)` as a subquery, since the table function takes no timestamps.
+fn range_of_times(factor: &TableFactor) -> Option<TableFactor> {
+    let TableFactor::Table { name, alias, args: Some(args), with_ordinality: false, sample: None, .. } = factor else {
+        return None;
+    };
+    let own = range_name(name)?;
+    let args: Vec<String> = args.args.iter().map(ToString::to_string).collect();
+    let small = args.join(" ").to_lowercase();
+    let [from, _, by] = args.as_slice() else { return None };
+    let starts = |arg: &str, word: &str| arg.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    if !starts(by, "interval") || starts(from, "date ") {
+        return None;
+    }
+    let rows = format!("unnest({own}({}))", args.join(", "));
+    let is_zoned = small.contains("timestamptz") || small.contains("time zone");
+    let rows = if is_zoned { rows } else { format!("cast({rows} as timestamp)") };
+    let Some(Expr::Exists { subquery, .. }) = parsed(&format!("exists (select {rows} as \"{own}\")")) else {
+        return None;
+    };
+    Some(TableFactor::Derived { lateral: true, subquery, alias: alias.clone(), sample: None })
 }
 
 fn not(negated: bool) -> &'static str {

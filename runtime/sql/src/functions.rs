@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, OrderByExpr, Statement,
-    TimezoneInfo, UnaryOperator, Value,
+    FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, ObjectNamePart, OrderByExpr,
+    Statement, TimezoneInfo, UnaryOperator, Value,
 };
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -298,6 +298,10 @@ fn respell_type(dtype: &mut DataType) {
 }
 
 fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
+    // A word that comes twice is quoted as it came first. Names of functions have no case, quoted or not.
+    if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
+        name.quote_style = None;
+    }
     let name = function.name.to_string().to_lowercase().replace('"', "");
     let rename = match name.as_str() {
         "list" => Some("array_agg"),
@@ -336,6 +340,24 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     {
         list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text(","))));
     }
+    // DataFusion simplifies a match of `.*` to `is not null`, which is false for null.
+    if let ("regexp_matches", FunctionArguments::List(list)) = (name.as_str(), &function.args)
+        && let [FunctionArg::Unnamed(x), FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(pattern)))] =
+            list.args.as_slice()
+        && matches!(&pattern.value, Value::SingleQuotedString(pattern) if pattern == ".*")
+    {
+        return read(&name, &format!("case when {x} is not null then true end"));
+    }
+    // An empty separator stands for no separator: each character is an element.
+    if let (
+        "string_split" | "str_split" | "split" | "string_to_list" | "string_to_array",
+        FunctionArguments::List(list),
+    ) = (name.as_str(), &mut function.args)
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(separator))) = list.args.get_mut(1)
+        && matches!(separator, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if text.is_empty()))
+    {
+        *separator = null();
+    }
     // Fractions of seconds have six digits in C's `%f`, and nine here.
     if let ("strftime", FunctionArguments::List(list)) = (name.as_str(), &mut function.args)
         && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.get_mut(1)
@@ -348,10 +370,12 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         function.name = ObjectName::from(vec![Ident::new(new)]);
         return Ok(None);
     }
-    let args: Vec<String> = match &function.args {
-        FunctionArguments::List(list) => list.args.iter().map(|a| a.to_string()).collect(),
-        _ => return Ok(None),
-    };
+    let FunctionArguments::List(list) = &function.args else { return Ok(None) };
+    let args: Vec<String> = list.args.iter().map(|a| a.to_string()).collect();
+    let order = list.clauses.iter().find_map(|clause| match clause {
+        FunctionArgumentClause::OrderBy(order) => Some(order.as_slice()),
+        _ => None,
+    });
     let text = match (name.as_str(), args.as_slice()) {
         ("year" | "month" | "day" | "hour" | "minute" | "quarter" | "week", [x]) => {
             format!("cast(date_part('{name}', {x}) as bigint)")
@@ -364,13 +388,34 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("weekofyear", [x]) => format!("cast(date_part('week', {x}) as bigint)"),
         ("epoch", [x]) => format!("date_part('epoch', {x})"),
         ("if", [condition, yes, no]) => format!("case when {condition} then {yes} else {no} end"),
+        ("quantile_cont", [x, q]) if order.is_some_and(is_descending) => {
+            format!("percentile_cont({x}, {})", from_above(q))
+        }
         ("quantile_cont", [x, q]) => format!("percentile_cont({x}, {q})"),
-        ("percentile_disc", [q]) if let [OrderByExpr { expr: x, options, .. }] = function.within_group.as_slice() => {
-            let order = if options.asc == Some(false) { ", 'DESC', 'NULLS LAST'" } else { "" };
-            format!(
-                "array_element(array_sort(array_agg({x}) filter (where {x} is not null){order}), \
-                 greatest(cast(ceil({q} * count({x})) as bigint), 1))"
-            )
+        // DataFusion's own counts from below in any order.
+        ("percentile_cont", [q])
+            if let [first] = function.within_group.as_slice()
+                && is_descending(&function.within_group) =>
+        {
+            format!("percentile_cont({}, {})", first.expr, from_above(q))
+        }
+        ("percentile_disc", [q]) if let [first] = function.within_group.as_slice() => {
+            quantile_disc(&first.expr.to_string(), q, is_descending(&function.within_group))
+        }
+        // DataFusion's own takes the first value in any order.
+        ("any_value", [x]) if let Some(order) = order => {
+            let order: Vec<String> = order.iter().map(OrderByExpr::to_string).collect();
+            let filter = function.filter.as_ref().map_or(String::new(), |filter| format!("({filter}) and "));
+            let over = function.over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
+            let order = order.join(", ");
+            return read(
+                &name,
+                &format!("first_value({x} order by {order}) filter (where {filter}{x} is not null){over}"),
+            );
+        }
+        ("mode", [_]) if order.is_some() => {
+            let error = plan_error("not-supported", "`mode` takes values in any order: it has no ORDER BY");
+            return Err(error.help("without ORDER BY it is the smallest of the most frequent values"));
         }
         ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
         // DataFusion's own takes the two zeros for two values.
@@ -378,12 +423,14 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("isinf", [x]) => format!("(abs(cast({x} as double)) = cast('inf' as double))"),
         ("isfinite", [x]) => format!("(abs(cast({x} as double)) < cast('inf' as double))"),
         ("product", [x]) if !x.starts_with("CAST(") => {
-            format!("case when count({x}) > 0 then product(cast({x} as double)) end")
+            let filter = function.filter.as_ref().map_or(String::new(), |filter| format!(" filter (where {filter})"));
+            let over = function.over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
+            let product = format!("product(cast({x} as double)){filter}{over}");
+            return read(&name, &format!("case when count({x}){filter}{over} > 0 then {product} end"));
         }
-        ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => format!(
-            "array_element(array_sort(array_agg({x}) filter (where {x} is not null)), \
-             greatest(cast(ceil({q} * count({x})) as bigint), 1))"
-        ),
+        ("quantile_disc" | "quantile", [x, q]) if q.parse::<f64>().is_ok_and(|q| (0.0..=1.0).contains(&q)) => {
+            quantile_disc(x, q, order.is_some_and(is_descending))
+        }
         ("arg_max" | "argmax" | "max_by", [x, by]) => {
             format!("first_value({x} order by {by} desc) filter (where {by} is not null and {x} is not null)")
         }
@@ -415,6 +462,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("regexp_extract", [x, pattern, group]) => extracted(x, pattern, group),
         // DataFusion's own fails below zero, or gives a NaN that is less than numbers.
         ("sqrt" | "ln" | "log2" | "log10", [x]) if !x.starts_with("CAST(") => format!("{name}(cast({x} as double))"),
+        ("log", [x]) => format!("log10(cast({x} as double))"),
         ("count_star", []) => "count(*)".to_string(),
         _ => return Ok(None),
     };
@@ -427,6 +475,25 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         None => text,
     };
     read(&name, &text)
+}
+
+/// Whether the first key of an order is descending.
+fn is_descending(order: &[OrderByExpr]) -> bool {
+    order.first().is_some_and(|first| first.options.asc == Some(false))
+}
+
+/// The quantile of values in descending order as a quantile of values in ascending order.
+fn from_above(q: &str) -> String {
+    q.parse::<f64>().map_or_else(|_| format!("1 - ({q})"), |q| (1.0 - q).to_string())
+}
+
+/// One of the values, at the quantile `q`.
+fn quantile_disc(x: &str, q: &str, descending: bool) -> String {
+    let order = if descending { ", 'DESC', 'NULLS LAST'" } else { "" };
+    format!(
+        "array_element(array_sort(array_agg({x}) filter (where {x} is not null){order}), \
+         greatest(cast(ceil({q} * count({x})) as bigint), 1))"
+    )
 }
 
 /// What stands in the place of a call.

@@ -102,6 +102,7 @@ impl Unnesting {
         expr.transform_up(|expr| {
             let mut within = |subquery: Subquery| -> Result<Subquery> {
                 *has = true;
+                shapes::refuse_outer_aggregates(&subquery.subquery)?;
                 let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
                 Ok(Subquery { subquery: Arc::new(plan), ..subquery })
             };

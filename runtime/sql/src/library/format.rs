@@ -4,12 +4,11 @@
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
-use arrow::util::display::array_value_to_string;
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
 use onrush_expr::kernels::kernel_by_types;
 
-use super::{at, floats_of, integers_of, invalid, strings_of, takes, text, to_strings};
+use super::{at, floats_of, integers_of, invalid, strings_of, takes, text, to_strings, varchar};
 
 pub fn functions() -> Vec<ScalarUDF> {
     vec![
@@ -35,7 +34,7 @@ enum Column {
 impl Column {
     fn of(values: &ArrayRef) -> Result<Column> {
         Ok(match values.data_type() {
-            t if t.is_integer() => Column::Integers(integers_of(values)?),
+            t if t.is_integer() || t.is_null() => Column::Integers(integers_of(values)?),
             t if t.is_floating() => Column::Floats(floats_of(values)?),
             DataType::Decimal128(..) | DataType::Decimal64(..) | DataType::Decimal32(..) => {
                 Column::Floats(floats_of(values)?)
@@ -49,7 +48,7 @@ impl Column {
             Column::Integers(values) => values.is_valid(row).then(|| Value::Integer(values.value(row))),
             Column::Floats(values) => values.is_valid(row).then(|| Value::Float(values.value(row))),
             Column::Others(values) => match values.is_valid(row) {
-                true => Some(Value::Text(array_value_to_string(values, row)?)),
+                true => Some(Value::Text(varchar::shown(values, row)?)),
                 false => None,
             },
         })

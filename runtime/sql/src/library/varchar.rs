@@ -69,7 +69,8 @@ fn fraction(micros: i64) -> String {
     }
 }
 
-fn shown(values: &ArrayRef, row: usize) -> Result<String> {
+/// A value as DuckDB writes it.
+pub(super) fn shown(values: &ArrayRef, row: usize) -> Result<String> {
     if values.is_null(row) || *values.data_type() == DataType::Null {
         return Ok("NULL".to_string());
     }

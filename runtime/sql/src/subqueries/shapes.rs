@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use super::domain::bounds;
+use super::{fail, plan_error};
 
 /// A subquery that stands where a table stands, with its name.
 pub fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<TableReference>)> {
@@ -83,6 +84,39 @@ pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
         outer_columns(input)?.into_iter().filter(|column| !own(column)).for_each(&mut add);
     }
     Ok(found)
+}
+
+/// An error if an aggregate of a subquery reads columns of the query around it alone. In SQL it is an aggregate of that query,
+/// over its rows; the planner takes it for one of the subquery.
+pub fn refuse_outer_aggregates(plan: &LogicalPlan) -> Result<()> {
+    let is_outer = |expr: &Expr| -> Result<bool> {
+        let Expr::AggregateFunction(function) = expr else { return Ok(false) };
+        let (mut outer, mut own) = (false, false);
+        for argument in &function.params.args {
+            argument.apply(|part| {
+                outer |= matches!(part, Expr::OuterReferenceColumn(..));
+                own |= matches!(part, Expr::Column(_));
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+        }
+        Ok(outer && !own)
+    };
+    plan.apply(|node| {
+        let LogicalPlan::Aggregate(aggregate) = node else { return Ok(TreeNodeRecursion::Continue) };
+        for expr in &aggregate.aggr_expr {
+            if expr.exists(is_outer)? {
+                return fail(
+                    plan_error("not-supported", "an aggregate in a subquery has columns of the query around it alone")
+                        .note(format!("the aggregate is `{expr}`, which SQL computes over the rows of the outer query"))
+                        .help(
+                            "compute the aggregate in the query around the subquery: `with t as (select sum(x) ...)`",
+                        ),
+                );
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
 }
 
 /// The columns that an expression reads, and those that its subqueries take from the same query.
