@@ -3,7 +3,8 @@
 
 - Threads, and where the rows lie before a write: see `peers.py`. pyarrow has the same number of threads.
 - Reading: the file lies in the page cache, and its rows end in the engine's memory: a persisted frame, a DataFrame, a
-  table. Onrush keeps files by their modification time, so that the file gets another one before each run.
+  table. Onrush keeps files by their modification time, so that the file gets another one before each run. Each engine
+  keeps the rows of all runs of a step: memory that a process has for the first time is the larger part of a fast read.
 - Writing: the file is new, the codec is named, and the level is each engine's default. The time ends when the call
   returns. Onrush flushes the file to the disk (`fsync`) before it gives the file its name. The peers do not flush, and
   `--flush` makes them do it, as part of their time.
@@ -121,6 +122,8 @@ class Files:
 
     def __init__(self, bench: Bench, arguments):
         self.bench, self.folder = bench, Path(bench.scratch.name)
+        # What the peers read, and how many tables DuckDB has of it.
+        self.kept, self.answers = [], 0
         pa.set_cpu_count(THREADS)
         table = rows(arguments.rows)
         source = self.folder / "source.parquet"
@@ -148,7 +151,8 @@ class Files:
         t, plain, steps = self.frames["t"], self.frames["plain"], []
         columns = pa.csv.ConvertOptions(strings_can_be_null=True)
         stamp = "%Y-%m-%dT%H:%M:%S"
-        for name, suffix, codec in (("CSV", "csv", None), ("CSV, gzip", "csv.gz", "gzip"), ("CSV, zstd", "csv.zst", "zstd")):
+        codecs = (("CSV", "csv", None), ("CSV, gzip", "csv.gz", "gzip"), ("CSV, zstd", "csv.zst", "zstd"))
+        for name, suffix, codec in codecs:
             source, target = self.folder / f"read.{suffix}", self.folder / f"write.{suffix}"
             packed = {"compression": codec} if codec else {}
             t.write_csv(source, datetime_format=stamp, check_extension=False, **packed)
@@ -273,15 +277,22 @@ class Files:
         return float(printed[0]), json.loads(printed[1].replace("NaN", "null")) if after else None
 
     def peer(self, step: Step, work, check: bool) -> tuple[float, list[float] | None]:
-        query = f"create or replace temp table answer as {work}" if step.way == READ else work
+        query = f"create temp table answer{self.answers} as {work}" if step.way == READ else work
         begun = time.perf_counter()
         answer = self.bench.duck.execute(query) if isinstance(work, str) else work()
         if step.way == WRITE and self.bench.arguments.flush:
             flushed(step.path)
         took = (time.perf_counter() - begun) * 1e3
-        if step.way == WRITE or not check:
+        if step.way == WRITE:
             return took, None
-        return took, self.bench.of_duckdb() if isinstance(work, str) else of_polars(as_polars(answer))
+        if not isinstance(work, str):
+            self.kept.append(answer)
+            return took, of_polars(as_polars(answer)) if check else None
+        self.answers += 1
+        if not check:
+            return took, None
+        self.bench.duck.execute(f"create or replace temp view answer as from answer{self.answers - 1}")
+        return took, self.bench.of_duckdb()
 
     def run(self, step: Step) -> dict[str, Result]:
         """The engines in turns, so that other work on the machine disturbs all of them."""
@@ -309,7 +320,11 @@ class Files:
                 # Polars' panics are not of the class Exception.
                 except BaseException as error:
                     result.failure = f"failed: {error if isinstance(error, Failed) else first_line(error)}"
-        self.bench.duck.execute("drop table if exists answer")
+        self.kept.clear()
+        pa.default_memory_pool().release_unused()
+        self.bench.duck.execute("drop view if exists answer")
+        for answer in range(self.answers):
+            self.bench.duck.execute(f"drop table if exists answer{answer}")
         step.before()
         return results
 
