@@ -48,7 +48,7 @@ WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
 # Seconds that no run had before.
 CLOCK = itertools.count(int(time.time()) - 1_000_000)
 READ, WRITE = "read", "write"
-SLOW = 4
+SLOW = 3
 
 
 def rows(count: int) -> pa.Table:
