@@ -132,3 +132,44 @@ fn division(rows: usize) -> Division {
 fn failed(error: ParquetError) -> Diagnostic {
     Diagnostic::error(Class::Data, "write-failed", error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::{DataType, Field, Int64Type};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::*;
+
+    /// Expected values are what was written.
+    #[test]
+    fn nested_columns_come_back_from_several_row_groups() {
+        let batch = |from: i64| {
+            let numbers = (from..from + 7).map(|i| (i % 3 != 0).then_some(i));
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter(numbers));
+            let lists = (from..from + 7).map(|i| (i % 5 != 0).then(|| (0..i % 4).map(Some).collect::<Vec<_>>()));
+            let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+            let field = Arc::new(Field::new("n", DataType::Int64, true));
+            let structs: ArrayRef = Arc::new(StructArray::from(vec![(field, Arc::clone(&numbers))]));
+            RecordBatch::try_from_iter([("n", numbers), ("l", lists), ("o", structs)]).unwrap()
+        };
+        let batches: Vec<RecordBatch> = (0..5).map(|i| batch(i * 7)).collect();
+        let schema = batches[0].schema();
+        let file = tempfile::tempfile().unwrap();
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(10)).build();
+        let out = BufWriter::new(file.try_clone().unwrap());
+        let mut writer = ParquetWriter::new(out, &schema, properties).unwrap();
+        let task = TaskHandle::new();
+        for batch in &batches {
+            writer.write(batch, &task).unwrap();
+        }
+        writer.finish(&task).unwrap().into_inner().unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        assert_eq!(groups, [10, 10, 10, 5]);
+        let read = reader.build().unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+        let read = concat_batches(&read[0].schema(), &read).unwrap();
+        assert_eq!(read.columns(), concat_batches(&schema, &batches).unwrap().columns());
+    }
+}
