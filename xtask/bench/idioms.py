@@ -5,7 +5,7 @@ compared, is told in `peers.py`.
 Reading: the file lies in the page cache, and its rows end in the engine's memory. Onrush keeps files by their
 modification time, so that the file gets another one before each run. Writing: the engine's default options, and the
 file is read back by Polars afterwards and compared; the time ends when the call returns, without a flush to the disk.
-Onrush reads and writes CSV, Parquet and JSON lines; Arrow IPC files are not supported and not measured.
+Here are CSV, Parquet and JSON lines; the suite `files` has all formats.
 
 Quartiles of `describe` are the nearest value in Onrush and Polars, and `quantile_disc` in DuckDB, which may be its
 neighbour: the tolerance is larger there. Rolling windows and shifts go by the order of the rows in Onrush and Polars,

@@ -31,6 +31,8 @@ pub enum Suite {
     Dashboard,
     /// How long summaries, windows, strings, as-of joins and files take, compared with Polars and DuckDB
     Idioms,
+    /// How long each reader and writer of files takes, compared with Polars, DuckDB, pyarrow and pandas
+    Files,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
     /// they are correct on the emulated device
     Gpu,
@@ -51,6 +53,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Learn => python::prepare(workspace, &[python::LEARN])?,
         Suite::Graph => python::prepare(workspace, &[python::GRAPH])?,
         Suite::Dashboard => python::prepare(workspace, &[python::DASHBOARD])?,
+        Suite::Files => python::prepare(workspace, &[python::FILES])?,
         Suite::Notebook | Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
         _ => {}
     }
@@ -67,6 +70,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Notebook => "notebook.py",
         Suite::Dashboard => "dashboard.py",
         Suite::Idioms => "idioms.py",
+        Suite::Files => "files.py",
         Suite::Gpu => return Err(Failure::new("the GPU suite is a separate program")),
     };
     let peer = if suite == Suite::Cells { Some(evcxr(workspace, start)?) } else { None };

@@ -19,6 +19,8 @@ pub const LEARN: &str = "requirements-learn.txt";
 pub const GRAPH: &str = "requirements-graph.txt";
 /// The peer of the benchmark of rasters.
 pub const DASHBOARD: &str = "requirements-dashboard.txt";
+/// The readers and the writer of workbooks of the peers of the benchmark of files.
+pub const FILES: &str = "requirements-files.txt";
 /// The generator of the tables of the TPC-H benchmark.
 pub const TPCH: &str = "requirements-tpch.txt";
 

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
@@ -20,19 +20,25 @@ use crate::magic::{self, FileKind, HEAD};
 use crate::memory::Reservation;
 use crate::pieces::Division;
 
+/// The parts into which the columns of a file are divided, at most: each part follows all messages of the file.
+pub(crate) const PARTS: usize = 16;
+/// A batch of a file with `1 / LARGE` of the rows of a chunk stays as it is: a copy takes as much time as decoding it.
+const LARGE: usize = 4;
+
 /// A format.
 pub(crate) struct Binary {
     /// With its article: `an ORC file`.
     pub name: &'static str,
     pub kinds: &'static [FileKind],
-    /// Opens a file, whose first bytes are those of the format. A panic of it is caught.
-    pub open: fn(&FileState, &Reservation<'_>) -> Result<Opened, Diagnostic>,
+    /// Opens a file, whose first bytes are those of the format. Its columns come from left to right, some of them in each
+    /// [`Opened`]. They are decoded apart and have the same batches of rows. A panic of it is caught.
+    pub open: fn(&FileState, &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic>,
 }
 
-/// A file that was opened.
+/// Some columns of a file that was opened, or all of them.
 pub(crate) struct Opened {
     pub schema: SchemaRef,
-    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
 }
 
 /// Reads files of the same columns one below the other.
@@ -45,7 +51,7 @@ pub(crate) fn read(
 ) -> Result<Table, Diagnostic> {
     let tables = division.run(files, task, |file| {
         check_kind(&file.path, format.name, format.kinds)?;
-        guarded(&file.path, format.name, || one(format, file, division.chunk, taken, task))
+        guarded(&file.path, format.name, || one(format, file, division, taken, task))
     });
     let tables = tables.into_iter().collect::<Result<Vec<_>, Diagnostic>>()?;
     let schemas: Vec<_> =
@@ -61,49 +67,87 @@ pub(crate) fn read(
     Ok(Table::new(schema, batches))
 }
 
-/// Reads a file into batches of `chunk` rows.
+/// Reads a file into batches of at most `division.chunk` rows. All cores share its columns.
 fn one(
     format: &Binary,
     file: &FileState,
-    chunk: usize,
+    division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Table, Diagnostic> {
     let failed = |e: ArrowError| damaged(&file.path, format.name, &e.to_string());
-    let opened = (format.open)(file, taken)?;
-    let table = assembled(opened, &file.path, &failed, chunk, taken, task)?;
+    let parts = (format.open)(file, taken)?;
+    let parts: Vec<(usize, Mutex<Option<Opened>>)> =
+        parts.into_iter().map(|part| Mutex::new(Some(part))).enumerate().collect();
+    let tables = division.run(&parts, task, |(i, part)| -> Result<Table, Diagnostic> {
+        let part = part.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Opened { schema, batches }) = part else {
+            return Err(Diagnostic::error(Class::Internal, "internal", "columns of a file are decoded twice"));
+        };
+        let counted = batches.inspect(|batch| match batch {
+            Ok(batch) if *i == 0 => task.add_rows(batch.num_rows() as u64),
+            _ => {}
+        });
+        assembled(&schema, counted, &file.path, &failed, division.chunk, taken, task)
+    });
+    let tables = tables.into_iter().collect::<Result<Vec<Table>, Diagnostic>>()?;
     task.add_bytes(file.bytes);
-    Ok(table)
+    beside(tables).map_err(failed)
 }
 
-/// Puts batches together into batches of `chunk` rows, in the layout in which columns are held.
+/// Tables of the same batches of rows as one, with the columns of all.
+fn beside(tables: Vec<Table>) -> Result<Table, ArrowError> {
+    let tables = match <[Table; 1]>::try_from(tables) {
+        Ok([one]) => return Ok(one),
+        Err(tables) => tables,
+    };
+    let fields = tables.iter().flat_map(|table| table.schema().fields().iter().map(Arc::clone));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let count = tables.first().map_or(0, |table| table.batches().len());
+    if tables.iter().any(|table| table.batches().len() != count) {
+        return Err(ArrowError::SchemaError("its columns have different numbers of rows".to_string()));
+    }
+    let batch = |i: usize| {
+        let columns = tables.iter().flat_map(|table| table.batches()[i].columns().iter().map(Arc::clone));
+        RecordBatch::try_new(Arc::clone(&schema), columns.collect())
+    };
+    let batches = (0..count).map(batch).collect::<Result<Vec<_>, ArrowError>>()?;
+    Ok(Table::new(schema, batches))
+}
+
+/// Puts small batches together, and large ones into batches of at most `chunk` rows, in the layout in which columns are
+/// held.
 pub(crate) fn assembled(
-    opened: Opened,
+    schema: &Schema,
+    read: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
     path: &Path,
     failed: &dyn Fn(ArrowError) -> Diagnostic,
     chunk: usize,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<Table, Diagnostic> {
-    let schema = Arc::new(held_schema(&opened.schema));
+    let schema = Arc::new(held_schema(schema));
     let mut batches = Vec::new();
     // Rows that do not fill a batch yet.
     let mut parts: Vec<RecordBatch> = Vec::new();
     let mut rows = 0;
-    for batch in opened.batches {
+    for batch in read {
         task.check()?;
-        let mut batch = laid_out(&batch.map_err(failed)?, &schema).map_err(failed)?;
+        let batch = laid_out(&batch.map_err(failed)?, &schema).map_err(failed)?;
+        let count = batch.num_rows();
+        if count == 0 {
+            continue;
+        }
         taken.take(path, bytes(&batch))?;
-        task.add_rows(batch.num_rows() as u64);
-        while rows + batch.num_rows() >= chunk {
-            let missing = chunk - rows;
-            parts.push(batch.slice(0, missing));
-            batch = batch.slice(missing, batch.num_rows() - missing);
+        let is_large = count >= chunk.div_ceil(LARGE);
+        if !parts.is_empty() && (is_large || rows + count > chunk) {
             batches.push(whole(&mut parts, &schema, path, taken)?);
             rows = 0;
         }
-        if batch.num_rows() > 0 {
-            rows += batch.num_rows();
+        if is_large {
+            batches.extend((0..count).step_by(chunk).map(|start| batch.slice(start, chunk.min(count - start))));
+        } else {
+            rows += count;
             parts.push(batch);
         }
     }

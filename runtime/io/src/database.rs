@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::error::ArrowError;
-use onrush_databases::{Address, Kind, Place, QueryRows, Target};
+use onrush_databases::{Address, Kind, Place, Target};
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::{FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::binary::{Opened, assembled};
+use crate::binary::assembled;
 use crate::cache::FileState;
 use crate::magic::{FileKind, HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
@@ -54,7 +54,13 @@ pub(crate) fn open(
     let rows = onrush_databases::query(&Target { address, file: file.clone() }, query, task)?;
     let taken = Reservation::new(memory);
     let path = PathBuf::from(file.as_deref().unwrap_or(&name));
-    let table = assembled(opened(rows), &path, &failed, CHUNK, &taken, task)?;
+    let schema = Arc::clone(rows.schema());
+    let batches = rows.map(|batch| {
+        let batch = batch.map_err(|diagnostic| ArrowError::ExternalError(Box::new(DiagnosticError(diagnostic))))?;
+        task.add_rows(batch.num_rows() as u64);
+        Ok::<_, ArrowError>(batch)
+    });
+    let table = assembled(&schema, batches, &path, &failed, CHUNK, &taken, task)?;
     let loaded = Loaded {
         files: vec![path],
         schema: Arc::clone(table.schema()),
@@ -63,13 +69,6 @@ pub(crate) fn open(
         content: Content::Memory(Arc::new(table)),
     };
     Ok((loaded, marked_now))
-}
-
-fn opened(rows: QueryRows) -> Opened {
-    let schema = Arc::clone(rows.schema());
-    let batches =
-        rows.map(|batch| batch.map_err(|diagnostic| ArrowError::ExternalError(Box::new(DiagnosticError(diagnostic)))));
-    Opened { schema, batches: Box::new(batches) }
 }
 
 /// A diagnostic on its way through Arrow's errors.

@@ -15,12 +15,14 @@ use arrow::error::ArrowError;
 use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, StreamDecoder, read_footer_length};
 use arrow::ipc::{Block, Message, root_as_footer, root_as_message};
+use onrush_frame::TaskHandle;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::binary::{Binary, Opened, damaged};
+use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::cache::{FileState, io_diagnostic};
 use crate::magic::{FileKind, kind_of};
 use crate::memory::Reservation;
+use crate::text::{SHARED, read_shared};
 
 pub(crate) const IPC: Binary = Binary {
     name: "an Arrow IPC file",
@@ -33,19 +35,30 @@ const RATIO: u64 = 100_000;
 /// Bytes of the start of a file: `ARROW1` and padding.
 const START: usize = 8;
 
-fn open(file: &FileState, taken: &Reservation<'_>) -> Result<Opened, Diagnostic> {
+fn open(file: &FileState, taken: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic> {
     let path = &file.path;
     let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
     taken.take(path, file.bytes)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(file.bytes as usize).map_err(|e| {
-        Diagnostic::error(
-            Class::Resources,
-            "out-of-memory",
-            format!("`{}` does not fit into memory: {e}", path.display()),
-        )
-    })?;
-    File::open(path).map_err(failed)?.take(file.bytes).read_to_end(&mut bytes).map_err(failed)?;
+    let handle = File::open(path).map_err(failed)?;
+    let shared = match file.bytes >= SHARED {
+        true => read_shared(path, &handle, file.bytes as usize, &TaskHandle::new())?,
+        false => None,
+    };
+    let bytes = match shared {
+        Some(bytes) => bytes,
+        None => {
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(file.bytes as usize).map_err(|e| {
+                Diagnostic::error(
+                    Class::Resources,
+                    "out-of-memory",
+                    format!("`{}` does not fit into memory: {e}", path.display()),
+                )
+            })?;
+            handle.take(file.bytes).read_to_end(&mut bytes).map_err(failed)?;
+            bytes
+        }
+    };
     let kind = kind_of(&bytes);
     let bytes = Buffer::from_vec(bytes);
     let broken = |e: ArrowError| damaged(path, IPC.name, &e.to_string());
@@ -106,7 +119,7 @@ fn block<'a>(bytes: &'a Buffer, block: &Block) -> Option<(Buffer, &'a [u8], &'a 
     Some((bytes.slice_with_length(at, end.checked_sub(at)?), message, bytes.get(at + meta..end)?))
 }
 
-fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened, ArrowError> {
+fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opened>, ArrowError> {
     let cut = || invalid("its end is not there");
     let tail = bytes.last_chunk::<10>().ok_or_else(cut)?;
     let length = read_footer_length(*tail).map_err(|_| cut())?;
@@ -116,7 +129,6 @@ fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened, A
     let schema = footer.schema().ok_or_else(|| invalid("its footer has no schema"))?;
     check_byte_order(schema)?;
     let schema: SchemaRef = Arc::new(fb_to_schema(schema));
-    let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
     let outside = || invalid("a message lies behind the end of the file");
     let checked = |at: &Block| {
         let (slice, message, body) = block(&bytes, at).ok_or_else(outside)?;
@@ -124,17 +136,36 @@ fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened, A
         counted(message, body, path, taken)?;
         Ok::<_, ArrowError>(slice)
     };
-    for at in footer.dictionaries().into_iter().flatten() {
-        decoder.read_dictionary(at, &checked(at)?)?;
+    let blocks = footer.recordBatches().into_iter().flatten();
+    let blocks = blocks.map(|at| Ok((*at, checked(at)?))).collect::<Result<Vec<_>, ArrowError>>()?;
+    let blocks: Arc<[(Block, Buffer)]> = blocks.into();
+    let part = |schema: SchemaRef, decoder: FileDecoder| {
+        let blocks = Arc::clone(&blocks);
+        let batches = (0..blocks.len()).filter_map(move |i| {
+            let (at, slice) = &blocks[i];
+            decoder.read_record_batch(at, slice).transpose()
+        });
+        Opened { schema, batches: Box::new(batches) }
+    };
+    let decoder = || FileDecoder::new(Arc::clone(&schema), footer.version());
+    let columns: Vec<usize> = (0..schema.fields().len()).collect();
+    let mut dictionaries = footer.dictionaries().into_iter().flatten().peekable();
+    if columns.is_empty() || dictionaries.peek().is_some() {
+        // A decoder holds all dictionaries of the file: one for each part would decode them several times.
+        let mut decoder = decoder();
+        for at in dictionaries {
+            decoder.read_dictionary(at, &checked(at)?)?;
+        }
+        return Ok(vec![part(Arc::clone(&schema), decoder)]);
     }
-    let mut batches = Vec::new();
-    for at in footer.recordBatches().into_iter().flatten() {
-        batches.extend(decoder.read_record_batch(at, &checked(at)?)?);
-    }
-    Ok(Opened { schema, batches: Box::new(batches.into_iter().map(Ok)) })
+    let parts = columns.chunks(columns.len().div_ceil(PARTS)).map(|columns| {
+        let projected = Arc::new(schema.project(columns)?);
+        Ok(part(projected, decoder().with_projection(columns.to_vec())))
+    });
+    parts.collect()
 }
 
-fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened, ArrowError> {
+fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opened>, ArrowError> {
     check_stream(&bytes, path, taken)?;
     let mut decoder = StreamDecoder::new();
     let mut rest = bytes;
@@ -146,7 +177,7 @@ fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Opened,
         }
     }
     let schema = decoder.schema().ok_or_else(|| invalid("it has no schema"))?;
-    Ok(Opened { schema, batches: Box::new(batches.into_iter().map(Ok)) })
+    Ok(vec![Opened { schema, batches: Box::new(batches.into_iter().map(Ok)) }])
 }
 
 /// Follows the messages of a stream to its end.

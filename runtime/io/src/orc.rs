@@ -4,9 +4,10 @@ use std::fs::File;
 
 use onrush_wire::Diagnostic;
 use orc_rust::ArrowReaderBuilder;
+use orc_rust::projection::ProjectionMask;
 use orc_rust::schema::TimestampPrecision;
 
-use crate::binary::{Binary, Opened, damaged};
+use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::cache::{FileState, io_diagnostic};
 use crate::magic::FileKind;
 use crate::memory::Reservation;
@@ -16,11 +17,23 @@ pub(crate) const ORC: Binary = Binary { name: "an ORC file", kinds: &[FileKind::
 /// Rows that are decoded at a time.
 const BATCH: usize = 32_768;
 
-fn open(file: &FileState, _: &Reservation<'_>) -> Result<Opened, Diagnostic> {
-    let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
-    let builder = ArrowReaderBuilder::try_new(handle);
-    let builder = builder.map_err(|e| damaged(&file.path, ORC.name, &e.to_string()))?;
-    let builder = builder.with_batch_size(BATCH).with_timestamp_precision(TimestampPrecision::Nanosecond);
-    let schema = builder.schema();
-    Ok(Opened { schema, batches: Box::new(builder.build()) })
+fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic> {
+    let builder = || {
+        let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
+        ArrowReaderBuilder::try_new(handle).map_err(|e| damaged(&file.path, ORC.name, &e.to_string()))
+    };
+    let whole = builder()?;
+    let columns = whole.file_metadata().root_data_type().children();
+    let columns: Vec<usize> = columns.iter().map(|column| column.data_type().column_index()).collect();
+    let part = |columns: &[usize]| {
+        let builder = builder()?;
+        let mask = ProjectionMask::roots(builder.file_metadata().root_data_type(), columns.iter().copied());
+        let builder = builder.with_projection(mask).with_batch_size(BATCH);
+        let builder = builder.with_timestamp_precision(TimestampPrecision::Nanosecond);
+        Ok::<_, Diagnostic>(Opened { schema: builder.schema(), batches: Box::new(builder.build()) })
+    };
+    if columns.is_empty() {
+        return Ok(vec![part(&[])?]);
+    }
+    columns.chunks(columns.len().div_ceil(PARTS)).map(part).collect()
 }

@@ -20,7 +20,7 @@ pub(crate) use encoding::Charset;
 /// Read at a time, so that progress shows and a stop is noticed.
 const STEP: usize = 8 << 20;
 /// Bytes of a file from which on all cores read it.
-const SHARED: u64 = 64 << 20;
+pub(crate) const SHARED: u64 = 64 << 20;
 
 /// What a reader wants of a text.
 #[derive(Clone, Copy)]
@@ -109,7 +109,12 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
 
 /// Reads a large file by all cores: most of the time goes to memory that is touched for the first time. `None` if the file
 /// has another size by now, or without memory for it: the sequential reader has the error.
-fn read_shared(path: &Path, file: &File, size: usize, task: &TaskHandle) -> Result<Option<Vec<u8>>, Diagnostic> {
+pub(crate) fn read_shared(
+    path: &Path,
+    file: &File,
+    size: usize,
+    task: &TaskHandle,
+) -> Result<Option<Vec<u8>>, Diagnostic> {
     let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
     if file.metadata().map_err(failed)?.len() != size as u64 {
         return Ok(None);

@@ -6,6 +6,7 @@ mod encode;
 mod excel;
 mod folders;
 mod packed;
+mod row_groups;
 mod target;
 
 use std::fs::File;
@@ -18,7 +19,6 @@ use arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter, Writer
 use onrush_frame::{TaskHandle, dtype_to_wire};
 use onrush_wire::plan::{Sink, SinkFormat};
 use onrush_wire::{Class, Diagnostic};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
@@ -28,6 +28,7 @@ pub use database::DatabaseWriter;
 use encode::Encode;
 pub use folders::FolderWriter;
 use packed::PackedFile;
+use row_groups::ParquetWriter;
 use target::{Target, Temporary};
 
 /// A file under way. Dropped before [`FileWriter::finish`], it leaves nothing behind.
@@ -43,7 +44,7 @@ pub struct FileWriter {
 
 enum Format {
     Csv(CsvWriter),
-    Parquet(Box<ArrowWriter<BufWriter<File>>>),
+    Parquet(Box<ParquetWriter>),
     Json(JsonWriter<PackedFile, LineDelimited>),
     JsonArray(JsonWriter<PackedFile, JsonArray>),
     Binary(Box<dyn Encode>),
@@ -139,8 +140,7 @@ impl FileWriter {
                     })?;
                     properties = properties.set_max_row_group_row_count(Some(rows));
                 }
-                let properties = properties.build();
-                let parquet = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+                let parquet = ParquetWriter::new(file, schema, properties.build());
                 Format::Parquet(Box::new(parquet.map_err(|e| writer.failed(&e.to_string()))?))
             }
             SinkFormat::JsonLines => {
@@ -172,7 +172,10 @@ impl FileWriter {
                 Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
                 result => result.map_err(|e| e.message),
             },
-            Some(Format::Parquet(w)) => w.write(batch).map_err(|e| e.to_string()),
+            Some(Format::Parquet(w)) => match w.write(batch, task) {
+                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
+                result => result.map_err(|e| e.message),
+            },
             Some(Format::Json(w)) => w.write(batch).map_err(|e| e.to_string()),
             Some(Format::JsonArray(w)) => w.write(batch).map_err(|e| e.to_string()),
             Some(Format::Binary(w)) => guarded(|| w.write(batch)),
@@ -188,7 +191,10 @@ impl FileWriter {
     pub fn finish(mut self) -> Result<Written, Diagnostic> {
         let buffer = match self.format.take() {
             Some(Format::Csv(w)) => w.finish().map_err(|e| e.to_string()),
-            Some(Format::Parquet(w)) => w.into_inner().map_err(|e| e.to_string()),
+            Some(Format::Parquet(w)) => match w.finish(&self.task) {
+                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
+                result => result.map_err(|e| e.message),
+            },
             Some(Format::Json(mut w)) => match w.finish() {
                 Ok(()) => w.into_inner().finish().map_err(|e| e.to_string()),
                 Err(error) => Err(error.to_string()),

@@ -5,17 +5,19 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow::ipc::CompressionType as IpcCompression;
 use arrow::ipc::writer::{FileWriter as IpcWriter, IpcWriteOptions};
 use arrow_avro::compression::CompressionCodec;
 use arrow_avro::writer::{AvroWriter, WriterBuilder};
-use onrush_frame::dtype_to_wire;
+use onrush_frame::{TaskHandle, dtype_to_wire};
 use onrush_wire::{Class, Diagnostic};
 use orc_rust::compression::CompressionType as OrcCompression;
 use orc_rust::{ArrowWriter as OrcWriter, ArrowWriterBuilder as OrcBuilder};
+
+use crate::pieces::Division;
 
 /// Where the bytes go.
 pub(super) type Out = BufWriter<File>;
@@ -154,17 +156,18 @@ fn converted(
     Ok(Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Result<Vec<_>, _>>()?)))
 }
 
-/// The columns of a batch in the types of `schema`. A value that its type cannot hold is an error.
+/// The columns of a batch in the types of `schema`, by all cores. A value that its type cannot hold is an error.
 fn laid_out(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, String> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
-        match column.data_type() == field.data_type() {
-            true => Ok(Arc::clone(column)),
-            false => cast_with_options(column, field.data_type(), &options)
-                .map_err(|e| format!("column `{}`: {e}", field.name())),
+    let pairs: Vec<(&ArrayRef, &FieldRef)> = batch.columns().iter().zip(schema.fields()).collect();
+    let columns = Division::default().run(&pairs, &TaskHandle::new(), |(column, field)| {
+        if column.data_type() == field.data_type() {
+            return Ok(Arc::clone(column));
         }
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(*column, field.data_type(), &options)
+            .map_err(|e| Diagnostic::error(Class::Data, "write-failed", format!("column `{}`: {e}", field.name())))
     });
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let columns = columns.into_iter().collect::<Result<Vec<ArrayRef>, Diagnostic>>().map_err(|e| e.message)?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows).map_err(|e| e.to_string())
 }

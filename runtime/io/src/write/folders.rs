@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use onrush_frame::TaskHandle;
@@ -20,6 +20,7 @@ use super::target::Target;
 use super::{FileWriter, Written};
 use crate::cache::io_diagnostic;
 use crate::columns::unknown;
+use crate::pieces::Division;
 use crate::{hive, paths};
 
 /// Folders that a frame is divided into, at most.
@@ -42,7 +43,8 @@ pub struct FolderWriter {
     /// Of the files.
     schema: SchemaRef,
     rest: Vec<usize>,
-    places: HashMap<Vec<Option<String>>, usize>,
+    /// The position of a part by its key, as [`encode_key`] writes it.
+    places: HashMap<Vec<u8>, usize>,
     parts: Vec<Part>,
     collected: usize,
     rows: u64,
@@ -156,20 +158,27 @@ impl FolderWriter {
             .map(|i| cast(batch.column(*i), &DataType::Utf8))
             .collect::<Result<_, _>>()
             .map_err(failed)?;
-        let keys: Vec<_> = keys.iter().map(|keys| keys.as_string::<i32>()).collect();
-        let mut rows: HashMap<usize, Vec<u32>> = HashMap::new();
+        let keys: Vec<&StringArray> = keys.iter().map(|keys| keys.as_string::<i32>()).collect();
+        // The rows of each part.
+        let mut rows: Vec<Vec<u32>> = Vec::new();
+        let mut key = Vec::new();
         for row in 0..batch.num_rows() {
-            let key: Vec<Option<String>> =
-                keys.iter().map(|keys| keys.is_valid(row).then(|| keys.value(row).to_string())).collect();
-            let place = match self.places.get(&key) {
+            encode_key(&keys, row, &mut key);
+            let place = match self.places.get(key.as_slice()) {
                 Some(place) => *place,
-                None => self.part(key)?,
+                None => self.part(&keys, row, key.clone())?,
             };
-            rows.entry(place).or_default().push(row as u32);
+            if rows.len() <= place {
+                rows.resize_with(place + 1, Vec::new);
+            }
+            rows[place].push(row as u32);
         }
         let values = batch.project(&self.rest).map_err(failed)?;
-        for (place, rows) in rows {
-            let part = take_record_batch(&values, &UInt32Array::from(rows)).map_err(failed)?;
+        let rows = rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty());
+        let rows: Vec<(usize, UInt32Array)> = rows.map(|(place, rows)| (place, UInt32Array::from(rows))).collect();
+        let parts = Division::default().run(&rows, task, |(_, rows)| take_record_batch(&values, rows).map_err(failed));
+        for ((place, _), part) in rows.into_iter().zip(parts) {
+            let part = part?;
             let bytes = part.get_array_memory_size();
             self.collected += bytes;
             self.parts[place].bytes += bytes;
@@ -198,8 +207,8 @@ impl FolderWriter {
         Ok(Written { path: self.target.clone(), rows: self.rows, bytes: self.bytes })
     }
 
-    /// A folder for a key that comes for the first time.
-    fn part(&mut self, key: Vec<Option<String>>) -> Result<usize, Diagnostic> {
+    /// A folder for the key of a row that comes for the first time.
+    fn part(&mut self, keys: &[&StringArray], row: usize, key: Vec<u8>) -> Result<usize, Diagnostic> {
         if self.parts.len() == FOLDERS {
             let names = self.names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let message = format!("{names} would give more than {FOLDERS} folders");
@@ -207,8 +216,8 @@ impl FolderWriter {
                 .help("divide by a column with fewer distinct values"));
         }
         let mut folder = self.temporary.0.clone();
-        for (name, value) in self.names.iter().zip(&key) {
-            let value = value.as_deref().map_or_else(|| hive::NULL.to_string(), hive::encode);
+        for (name, keys) in self.names.iter().zip(keys) {
+            let value = if keys.is_valid(row) { hive::encode(keys.value(row)) } else { hive::NULL.to_string() };
             folder.push(format!("{}={value}", hive::encode(name)));
         }
         fs::create_dir_all(&folder).map_err(|e| io_diagnostic("written", &self.target, &e))?;
@@ -258,6 +267,21 @@ impl FolderWriter {
             self.bytes += writer.finish()?.bytes;
         }
         Ok(())
+    }
+}
+
+/// Writes the key of a row so that different keys have different bytes, without an allocation for each row.
+fn encode_key(keys: &[&StringArray], row: usize, into: &mut Vec<u8>) {
+    into.clear();
+    for keys in keys {
+        if keys.is_null(row) {
+            into.push(0);
+            continue;
+        }
+        let value = keys.value(row).as_bytes();
+        into.push(1);
+        into.extend_from_slice(&value.len().to_le_bytes());
+        into.extend_from_slice(value);
     }
 }
 
