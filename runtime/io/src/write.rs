@@ -9,7 +9,6 @@ mod packed;
 mod row_groups;
 mod target;
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
