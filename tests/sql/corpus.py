@@ -92,10 +92,14 @@ class Engine:
         line, self.rest = self.rest.split(b"\n", 1)
         return json.loads(line)
 
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
     def lost(self, why):
-        self.process.kill()
-        self.process.wait()
-        self.process = None
+        self.end()
         return {"error": f"the engine {why}", "code": "lost"}
 
 
@@ -417,6 +421,8 @@ def run(folder, engine, report, only="", leave_out=re.compile("$^"), seconds=flo
         if time.monotonic() > until:
             return begun, len(paths)
         try:
+            # Without the tables of the file before.
+            engine.end()
             File(engine, report).run(path, until)
         except Exception as error:
             print(f"{path}: {error}", file=sys.stderr)
