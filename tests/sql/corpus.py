@@ -33,6 +33,8 @@ import pyarrow.ipc
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
 
 SECONDS = 5
+# Those of other schemas have no name of one word.
+TABLES = "select table_name from information_schema.tables where table_schema in ('main', 'temp')"
 MOST_ROWS = 20_000
 # DuckDB's own statements, settings and plans: they run in DuckDB alone.
 OWN = re.compile(
@@ -92,10 +94,14 @@ class Engine:
         line, self.rest = self.rest.split(b"\n", 1)
         return json.loads(line)
 
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
     def lost(self, why):
-        self.process.kill()
-        self.process.wait()
-        self.process = None
+        self.end()
         return {"error": f"the engine {why}", "code": "lost"}
 
 
@@ -367,7 +373,7 @@ class File:
         def outcome(word, reason):
             return word, str(path), sql, reason, expected[:5]
 
-        names = [n for (n,) in base.execute("select table_name from information_schema.tables").fetchall()]
+        names = [n for (n,) in base.execute(TABLES).fetchall()]
         for name in names:
             if not re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", sql):
                 continue
@@ -417,6 +423,8 @@ def run(folder, engine, report, only="", leave_out=re.compile("$^"), seconds=flo
         if time.monotonic() > until:
             return begun, len(paths)
         try:
+            # Without the tables of the file before.
+            engine.end()
             File(engine, report).run(path, until)
         except Exception as error:
             print(f"{path}: {error}", file=sys.stderr)

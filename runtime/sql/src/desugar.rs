@@ -161,7 +161,7 @@ fn asof(mut tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
 /// Whether a word and a following `join` are a kind of join, and the word is not the name or the alias of a table.
 fn is_kind_of_join(tokens: &[Token], at: usize, kind: &str) -> bool {
     let is_join = |next: usize| is_word(&tokens[next], "join");
-    let behind = ["from", "join", "left", "right", "natural", "as"];
+    let behind = ["from", "join", "left", "right", "natural", "asof", "as"];
     is_word(&tokens[at], kind)
         && next(tokens, at + 1).is_some_and(is_join)
         && previous(tokens, at).is_some_and(|before| {

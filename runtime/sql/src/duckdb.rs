@@ -387,7 +387,7 @@ fn of_list(name: &str) -> Option<&'static str> {
         "kurtosis_pop" => "list_kurtosis_pop",
         "geomean" | "geometric_mean" => "list_geomean",
         "sem" => "list_sem",
-        "favg" => "list_avg",
+        "favg" => "list_favg",
         "fsum" | "sumkahan" | "kahan_sum" => "list_fsum",
         _ => return None,
     })

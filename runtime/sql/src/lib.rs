@@ -139,7 +139,8 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
     let mut out = String::with_capacity(query.len() + 16);
     let mut after_point = false;
     let tokens = nulls_behind(desugar::rewritten(tokens)?);
-    let named = keywords_as_names(&tokens);
+    let mut named = keywords_as_names(&tokens);
+    named.extend(keywords_as_columns(&tokens, &names));
     for (at, token) in tokens.iter().enumerate() {
         let is_call = desugar::next(&tokens, at + 1).is_some_and(|next| tokens[next] == Token::LParen);
         let follows = std::mem::replace(&mut after_point, *token == Token::Period);
@@ -193,6 +194,44 @@ fn keywords_as_names(tokens: &[Token]) -> HashSet<usize> {
     };
     let is_name = |at: usize, name: &str| is_point(at) || is_alias(at) && qualifiers.contains(&name.to_lowercase());
     all().filter(|(at, name)| is_name(*at, name)).map(|(at, _)| at).collect()
+}
+
+/// Keywords that are common names of columns, and mean nothing else where a column can stand.
+const COLUMN_WORDS: [&str; 30] = [
+    "class", "count", "date", "day", "domain", "hour", "language", "level", "location", "minute", "mode", "month",
+    "name", "owner", "percent", "position", "quarter", "rank", "region", "second", "size", "source", "state", "status",
+    "target", "time", "type", "value", "version", "year",
+];
+
+/// The places of keywords that name a column in another case, as `year` for a column `Year`. Not `date '2024-01-01'`,
+/// `interval 1 year`, `extract(year from x)` and calls.
+fn keywords_as_columns(tokens: &[Token], names: &[&str]) -> Vec<usize> {
+    let can_stand = |at: usize| {
+        let before = tokens[..at].iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
+        let behind = desugar::next(tokens, at + 1).map(|next| &tokens[next]);
+        let opens = matches!(before, Some(Token::LParen));
+        let follows = match before {
+            Some(Token::LParen | Token::Comma | Token::Eq | Token::Neq | Token::Plus | Token::Minus) => true,
+            Some(Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::Mul | Token::Div) => true,
+            Some(token) => {
+                let words =
+                    ["select", "distinct", "by", "where", "and", "or", "not", "on", "having", "when", "then", "else"];
+                words.iter().any(|word| desugar::is_word(token, word))
+            }
+            None => false,
+        };
+        let is_field = opens && behind.is_some_and(|token| desugar::is_word(token, "from"));
+        follows && !is_field && !matches!(behind, Some(Token::LParen | Token::SingleQuotedString(_)))
+    };
+    let is_column = |at: usize| match &tokens[at] {
+        Token::Word(Word { value, quote_style: None, keyword }) if *keyword != Keyword::NoKeyword => {
+            COLUMN_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value))
+                && names.iter().any(|name| is_alike(name, value))
+                && can_stand(at)
+        }
+        _ => false,
+    };
+    (0..tokens.len()).filter(|at| is_column(*at)).collect()
 }
 
 /// The most operators inside one another in one expression, as in a sum: the planner asks each decimal or float operator for the types of all

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use onrush_expr::check::HIDDEN;
 
+use super::is_alike;
 use super::walk::{Rewriter, Walk, replace_names, walk};
 
 pub type Columns = Option<Vec<String>>;
@@ -323,7 +324,8 @@ impl Resolve {
                     let there = right.columns.as_ref()?;
                     let mut names: Vec<String> = Vec::new();
                     for relation in &relations[first..] {
-                        let own = relation.columns.as_ref()?.iter().filter(|name| there.contains(name));
+                        let is_there = |name: &&String| there.iter().any(|other| is_alike(other, name));
+                        let own = relation.columns.as_ref()?.iter().filter(is_there);
                         names.extend(own.filter(|name| !relation.gone.contains(name)).cloned());
                     }
                     names
@@ -334,8 +336,18 @@ impl Resolve {
                     continue;
                 }
             };
+            // Names have no case: each table may have another spelling.
+            let spelt = |columns: &Columns, name: &String| {
+                let columns = columns.iter().flatten();
+                let exact = columns.clone().find(|column| *column == name);
+                exact.or_else(|| columns.clone().find(|column| is_alike(column, name))).cloned()
+            };
+            let ours = |name: &String| relations[first..].iter().find_map(|relation| spelt(&relation.columns, name));
+            let columns: Vec<String> = columns.iter().map(|name| ours(name).unwrap_or_else(|| name.clone())).collect();
+            let theirs: Vec<String> =
+                columns.iter().map(|name| spelt(&right.columns, name).unwrap_or_else(|| name.clone())).collect();
             let mut conditions: Vec<Expr> = Vec::new();
-            for name in &columns {
+            for (name, their) in columns.iter().zip(&theirs) {
                 let known = merged.iter().position(|one| one.name == *name);
                 let (left, home) = match known {
                     Some(known) => (merged[known].value.clone(), merged[known].home),
@@ -344,7 +356,7 @@ impl Resolve {
                         (column(&relations[home].name, name), home)
                     }
                 };
-                let other = column(&right.name, name);
+                let other = column(&right.name, their);
                 conditions.push(Expr::BinaryOp {
                     left: Box::new(left.clone()),
                     op: BinaryOperator::Eq,
@@ -366,7 +378,7 @@ impl Resolve {
                 right: Box::new(right),
             });
             *on = JoinConstraint::On(all?);
-            relations.push(Relation { gone: columns, ..right });
+            relations.push(Relation { gone: theirs, ..right });
         }
         all.extend(merged);
         Some(())

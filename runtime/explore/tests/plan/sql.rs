@@ -31,6 +31,23 @@ fn queries_run_and_names_have_no_case() {
 }
 
 #[test]
+fn columns_named_by_keywords_have_no_case() {
+    let bench = Bench::default();
+    let t = bench.frame(vec![
+        ("Year", ints(&[Some(2023), Some(2024), Some(2024)])),
+        ("Date", texts(&[Some("a"), Some("b"), Some("c")])),
+        ("Value", ints(&[Some(1), Some(2), Some(3)])),
+    ]);
+    let sql = |q: &str| bench.sql(q, &[("t", t)]);
+    assert_eq!(sql("select year, sum(value) as s from t group by year order by YEAR desc"), "Year s|2024 5|2023 1");
+    assert_eq!(sql("select date as d from t where date = 'b' and value > 1"), "d|b");
+    // The keywords themselves.
+    let dates =
+        "select year(date '2020-05-06') as y, extract(year from date '2021-01-01' + interval 1 year) as z from t";
+    assert_eq!(sql(&format!("{dates} limit 1")), "y z|2020 2022");
+}
+
+#[test]
 fn numbers_are_duckdbs() {
     let bench = Bench::default();
     let t = table(&bench);

@@ -74,7 +74,8 @@ pub fn functions() -> Vec<ScalarUDF> {
         number("list_var_pop", |args| of_numbers("list_var_pop", args, |v| deviation(v, 0))),
         number("list_stddev_samp", |args| of_numbers("list_stddev_samp", args, |v| deviation(v, 1).map(f64::sqrt))),
         number("list_stddev_pop", |args| of_numbers("list_stddev_pop", args, |v| deviation(v, 0).map(f64::sqrt))),
-        number("list_fsum", |args| of_numbers("list_fsum", args, |v| some(v, v.iter().sum()))),
+        number("list_fsum", |args| of_numbers("list_fsum", args, |v| some(v, compensated(v)))),
+        number("list_favg", |args| of_numbers("list_favg", args, |v| some(v, compensated(v) / v.len() as f64))),
         number("list_mad", |args| of_numbers("list_mad", args, absolute_deviation)),
         number("list_skewness", |args| of_numbers("list_skewness", args, skewness)),
         number("list_kurtosis", |args| of_numbers("list_kurtosis", args, kurtosis)),
@@ -112,8 +113,10 @@ pub fn functions() -> Vec<ScalarUDF> {
 /// The function that computes an aggregate of each list, if there is one: `list_aggregate(l, 'median')`.
 pub fn aggregated(name: &str) -> Option<&'static str> {
     Some(match name {
-        "sum" | "fsum" | "sumkahan" | "kahan_sum" => "list_sum",
-        "avg" | "mean" | "favg" => "list_avg",
+        "sum" => "list_sum",
+        "fsum" | "sumkahan" | "kahan_sum" => "list_fsum",
+        "avg" | "mean" => "list_avg",
+        "favg" => "list_favg",
         "min" => "array_min",
         "max" => "array_max",
         "count" => "list_count",
@@ -584,6 +587,18 @@ fn sum(args: &[ArrayRef]) -> Result<ArrayRef> {
         }
     });
     Ok(Arc::new(sums.collect::<Result<Int64Array>>()?))
+}
+
+/// Kahan's compensated summation ([CACM 8, 1965](https://doi.org/10.1145/363707.363723)).
+fn compensated(values: &[f64]) -> f64 {
+    let (mut sum, mut error) = (0.0, 0.0);
+    for value in values {
+        let corrected = value - error;
+        let next = sum + corrected;
+        error = (next - sum) - corrected;
+        sum = next;
+    }
+    sum
 }
 
 fn some(values: &[f64], value: f64) -> Option<f64> {
