@@ -405,7 +405,8 @@ class File:
             if compare(expected, answer):
                 return outcome("right", "")
             # docs/semantics.md: a date with an interval of days and months is a date, and DuckDB's is a timestamp.
-            if "interval" in sql.lower() and compare(expected, answer, midnight):
+            added = re.search(r"(?i)interval", sql) and not re.search(r"(?i)\b(range|generate_series)\(", sql)
+            if added and compare(expected, answer, midnight):
                 return outcome("decided", "a date instead of a timestamp")
         except Exception as error:
             return outcome("wrong", f"not compared: {error}")
