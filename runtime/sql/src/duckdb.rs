@@ -121,6 +121,15 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if !text.is_empty()))
 }
 
+/// Whether a part of a string matches a regular expression. DataFusion simplifies a match of `.*` to `is not null`, which is false for
+/// null.
+pub fn matched(x: Expr, pattern: Expr) -> Expr {
+    let is_any =
+        matches!(&pattern, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if text == ".*"));
+    let any = if is_any { parsed(&format!("case when {x} is not null then true end")) } else { None };
+    any.unwrap_or_else(|| call("regexp_like", vec![x, pattern]))
+}
+
 fn is_backslash(value: &Value) -> bool {
     matches!(value, Value::SingleQuotedString(text) if text == "\\")
 }
@@ -138,8 +147,8 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
             match op {
                 BinaryOperator::Arrow => both("json_extract"),
                 BinaryOperator::LongArrow => both("json_extract_string"),
-                BinaryOperator::PGRegexMatch => both("regexp_matches"),
-                BinaryOperator::PGRegexNotMatch => both("regexp_matches").map(not),
+                BinaryOperator::PGRegexMatch => Some(matched(take(left), take(right))),
+                BinaryOperator::PGRegexNotMatch => Some(not(matched(take(left), take(right)))),
                 BinaryOperator::PGStartsWith => both("starts_with"),
                 BinaryOperator::AtArrow => both("list_has_all"),
                 BinaryOperator::ArrowAt => Some(call("list_has_all", vec![take(right), take(left)])),

@@ -340,13 +340,11 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     {
         list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text(","))));
     }
-    // DataFusion simplifies a match of `.*` to `is not null`, which is false for null.
     if let ("regexp_matches", FunctionArguments::List(list)) = (name.as_str(), &function.args)
-        && let [FunctionArg::Unnamed(x), FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(pattern)))] =
+        && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(x)), FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] =
             list.args.as_slice()
-        && matches!(&pattern.value, Value::SingleQuotedString(pattern) if pattern == ".*")
     {
-        return read(&name, &format!("case when {x} is not null then true end"));
+        return Ok(Some(duckdb::matched(x.clone(), pattern.clone())));
     }
     // An empty separator stands for no separator: each character is an element.
     if let (
