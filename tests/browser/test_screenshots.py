@@ -52,7 +52,7 @@ KINDS = {
     "plot-confusion": """birds.with_columns(x!(guess = if body_mass_g > 4700 { "Gentoo" } else { "Adelie" }))
         .plot().confusion_matrix("species", "guess")""",
     "raster": 'birds.plot().raster("bill_length_mm", "bill_depth_mm").color("species").spread(2)',
-    "map": """frame! { "state" => ["NY", "CA", "TX", "FL"], "n" => [4, 9, 7, 5] }.plot().choropleth("state", "n").projection("albers_usa")""",
+    "map": """frame! { "state": ["NY", "CA", "TX", "FL"], "n": [4, 9, 7, 5] }.plot().choropleth("state", "n").projection("albers_usa")""",
     "dashboard": 'dashboard(&birds).number(x!(birds = len())).histogram("body_mass_g").bar("species").raster("bill_length_mm", "bill_depth_mm")',
     "graph": 'flown.graph("carrier", "origin").simple().plot().size("degree").color("degree").title("Carriers and airports")',
     "graph-card": 'flown.graph("carrier", "origin").weight("distance")',
