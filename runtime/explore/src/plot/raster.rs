@@ -118,14 +118,36 @@ struct Canvas {
 impl Canvas {
     fn new(grid: PixelGrid, kept: Kept) -> Self {
         let pixels = grid.pixels();
-        let (layers, values) = match kept {
-            Kept::Counts => (1, Vec::new()),
-            Kept::Categories(count) => (count, Vec::new()),
-            Kept::Numbers(Combine::Min) => (1, vec![f64::INFINITY; pixels]),
-            Kept::Numbers(Combine::Max) => (1, vec![f64::NEG_INFINITY; pixels]),
-            Kept::Numbers(_) => (1, vec![0.0; pixels]),
+        let values = match kept {
+            Kept::Counts | Kept::Categories(_) => Vec::new(),
+            Kept::Numbers(Combine::Min) => vec![f64::INFINITY; pixels],
+            Kept::Numbers(Combine::Max) => vec![f64::NEG_INFINITY; pixels],
+            Kept::Numbers(_) => vec![0.0; pixels],
         };
-        Canvas { grid, scales: grid.scales(), kept, counts: vec![0; layers * pixels], values, rows: 0 }
+        Canvas { grid, scales: grid.scales(), kept, counts: vec![0; Canvas::layers(kept) * pixels], values, rows: 0 }
+    }
+
+    /// How many counts a pixel has.
+    fn layers(kept: Kept) -> usize {
+        if let Kept::Categories(count) = kept { count } else { 1 }
+    }
+
+    /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel, so that no branch
+    /// depends on where a row lies: the processor would guess wrong for many.
+    fn add_counts(&mut self, (x, y): (&[f64], &[f64]), is_wanted: impl Fn(usize) -> bool) {
+        let Window { x0, y0, x1, y1 } = self.grid.window;
+        let ((x_scale, x_offset), (y_scale, y_offset)) = (self.scales.x, self.scales.y);
+        let (last_column, last_row) = (self.grid.width - 1, self.grid.height - 1);
+        let (width, nowhere) = (self.grid.width as usize, self.grid.pixels());
+        let before = self.counts[nowhere];
+        for (at, (x, y)) in x.iter().zip(y).enumerate() {
+            let is_inside = (*x >= x0) & (*x <= x1) & (*y >= y0) & (*y <= y1) & is_wanted(at);
+            let column = ((x * x_scale - x_offset) as i32).max(0).cast_unsigned().min(last_column);
+            let row = ((y * y_scale - y_offset) as i32).max(0).cast_unsigned().min(last_row);
+            let pixel = (last_row - row) as usize * width + column as usize;
+            self.counts[if is_inside { pixel } else { nowhere }] += 1;
+        }
+        self.rows += x.len() as u64 - u64::from(self.counts[nowhere] - before);
     }
 
     /// Counts that a device has made.
@@ -293,11 +315,19 @@ fn count_where(
     let part = rows.div_ceil(parts).max(1);
     let one = |begin: usize| {
         let mut canvas = Canvas::new(grid, kept);
+        if kept == Kept::Counts {
+            // For the rows that are nowhere.
+            canvas.counts.push(0);
+        }
         for start in (begin..(begin + part).min(rows)).step_by(CHUNK) {
             if task.cancelled() {
                 break;
             }
             let end = (start + CHUNK).min(begin + part).min(rows);
+            if kept == Kept::Counts {
+                canvas.add_counts((&held.x[start..end], &held.y[start..end]), |at| is_wanted(start + at));
+                continue;
+            }
             for row in start..end {
                 if !is_wanted(row) {
                     continue;
@@ -306,6 +336,7 @@ fn count_where(
                 canvas.add((held.x[row], held.y[row]), color);
             }
         }
+        canvas.counts.truncate(Canvas::layers(kept) * grid.pixels());
         canvas
     };
     let one = &one;
