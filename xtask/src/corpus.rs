@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
-use crate::{lab, python};
+use crate::{bench, lab, python};
 
 #[derive(Args)]
 pub struct Corpora {
@@ -45,7 +45,7 @@ pub fn run(workspace: &Workspace, options: &Corpora) -> Result<(), Failure> {
     python::check(workspace)?;
     process::stage(start, "Building, and the Python environment");
     lab::build(workspace)?;
-    process::run("cargo build", workspace.cargo().args(["build", "--bins", "--package", "onrush-oracle"]))?;
+    bench::build_engine(workspace)?;
     python::prepare(workspace, &[python::LAB, python::TESTS])?;
     process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
 

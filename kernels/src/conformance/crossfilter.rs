@@ -61,8 +61,8 @@ fn check_counts(context: &Context, random: &mut Random, rows: usize, sizes: &[u3
     let found = count(context, &views, filters, rows as u64)?;
     for (view, ((axes, own), found)) in wanted.iter().zip(&found).enumerate() {
         let mut expected = vec![0_u64; views[view].count as usize];
-        for row in 0..rows {
-            if failed[row] & bits & !own != 0 {
+        for (row, failed) in failed.iter().enumerate() {
+            if failed & bits & !own != 0 {
                 continue;
             }
             let (mut slot, mut factor) = (0, 1);

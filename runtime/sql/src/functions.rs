@@ -297,13 +297,9 @@ fn respell_type(dtype: &mut DataType) {
     *dtype = new;
 }
 
-fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
-    // A word that comes twice is quoted as it came first. Names of functions have no case, quoted or not.
-    if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
-        name.quote_style = None;
-    }
-    let name = function.name.to_string().to_lowercase().replace('"', "");
-    let rename = match name.as_str() {
+/// DataFusion's name of a function.
+fn renamed(name: &str) -> Option<&'static str> {
+    match name {
         "list" => Some("array_agg"),
         "first" | "arbitrary" => Some("first_value"),
         "last" => Some("last_value"),
@@ -330,7 +326,16 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         "list_max" => Some("array_max"),
         "list_reverse" => Some("array_reverse"),
         _ => None,
-    };
+    }
+}
+
+fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
+    // A word that comes twice is quoted as it came first. Names of functions have no case, quoted or not.
+    if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
+        name.quote_style = None;
+    }
+    let name = function.name.to_string().to_lowercase().replace('"', "");
+    let rename = renamed(&name);
     if matches!(name.as_str(), "lag" | "lead") {
         return shifted(function, &name);
     }

@@ -1,6 +1,7 @@
 //! Rasters: all rows counted at the pixels of a window, with the pixels of datashader: a value's pixel is
 //! `x * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
 
+mod lines;
 mod positioned;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, codec};
 
-use super::columns::{Values, each_of, grown, label, without_alias};
+use super::columns::{Values, each_of, label, without_alias};
 use super::map;
 use super::rows::Rows;
 use super::{SERIES, Source, aggregate, grouped, name, needed, unknown_aggregate};
@@ -31,6 +32,7 @@ const CHUNK: usize = 1 << 18;
 /// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same bits.
 const PARTS: usize = 16;
 
+use lines::GroupLines;
 pub use positioned::{PositionedRows, positioned};
 
 pub type Point = (f64, f64);
@@ -434,7 +436,7 @@ impl Columns<'_> {
 
     /// Counts the rows as they come.
     fn counted(&self, mark: Mark, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
-        let (mut canvas, mut lines) = (Canvas::new(grid, kept), Lines::default());
+        let (mut canvas, mut lines) = (Canvas::new(grid, kept), GroupLines::default());
         self.each(task, |at, color, by| match mark {
             Mark::RasterLines => lines.next(&mut canvas, at, color, if self.by.is_some() { by } else { 0.0 }),
             _ => canvas.add(at, color),
@@ -777,35 +779,5 @@ impl Source<'_> {
             }
         })?;
         Ok((if fits { HeldRows::Host(held) } else { HeldRows::Nowhere }, extent, missing))
-    }
-}
-
-/// Where the line of each group is.
-#[derive(Default)]
-struct Lines {
-    /// The last position of each group, and whether the line has begun.
-    last: Vec<Option<((f64, f64), bool)>>,
-}
-
-impl Lines {
-    /// Draws a group's line on to its next position. A position that is not finite breaks it.
-    fn next(&mut self, canvas: &mut Canvas, at: (f64, f64), color: f64, group: f64) {
-        if group.is_nan() {
-            return;
-        }
-        let last = grown(&mut self.last, group as usize);
-        if !(at.0.is_finite() && at.1.is_finite()) {
-            *last = None;
-            return;
-        }
-        canvas.rows += u64::from(canvas.scales.cell(at).is_some());
-        let is_start = match *last {
-            Some((from, is_start)) => {
-                canvas.segment(from, at, color, is_start);
-                false
-            }
-            None => true,
-        };
-        *last = Some((at, is_start));
     }
 }
