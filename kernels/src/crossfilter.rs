@@ -106,8 +106,7 @@ pub fn count(
         return Ok(views.iter().map(|view| vec![0; view.count as usize]).collect());
     }
     let limit = context.device().properties().shared_memory_per_block / 4;
-    let needed: u64 = total;
-    let (threads, most) = if needed <= u64::from(SMALL) { (256, SMALL.min(limit)) } else { (1024, limit) };
+    let (threads, most) = if total <= u64::from(SMALL) { (256, SMALL.min(limit)) } else { (1024, limit) };
     let (places, used) = placed(views, most);
     let (mut table, mut first) = (Vec::with_capacity(views.len() * 9), 0_u64);
     for (view, place) in views.iter().zip(&places) {

@@ -86,10 +86,11 @@ impl Engine {
         self.accelerator.as_ref().filter(|accelerator| rows >= least(accelerator).max(1))
     }
 
-    /// The positions of the rows of a frame, if they are plain numbers without nulls and there is a device with memory for them.
+    /// The positions of the rows of a frame, if its rows are held, the expressions are columns of plain numbers without nulls, and there is
+    /// a device with memory for them. A plan is not run for them: it may give more rows than memory holds.
     ///
     /// # Errors
-    /// Everything that the frame's plan can fail with.
+    /// Those of the device, and a frame that is not there.
     pub fn device_positions(
         &self,
         frame: FrameId,
@@ -99,12 +100,11 @@ impl Engine {
         if self.accelerator.is_none() {
             return Ok(None);
         }
-        for expr in [x, y] {
-            if !is_number(&self.type_of(frame, expr, task)?) {
-                return Ok(None);
-            }
+        let exprs = [x.clone().alias("x"), y.clone().alias("y")];
+        let Some(table) = self.held_columns(frame, &exprs)? else { return Ok(None) };
+        if table.schema().fields().iter().any(|field| !is_number(field.data_type())) {
+            return Ok(None);
         }
-        let table = self.rows_of_exprs(frame, vec![x.clone().alias("x"), y.clone().alias("y")], task)?;
         let has_null = |column: usize| table.batches().iter().any(|batch| batch.column(column).null_count() > 0);
         let Some(accelerator) = self.device_of_views(table.rows() as u64) else { return Ok(None) };
         if has_null(0) || has_null(1) {

@@ -118,9 +118,8 @@ impl Index {
         let parts = others.iter().zip(found).map(|((view, other), counts)| {
             let width = other.count as usize;
             let mut sums = vec![0_u32; width];
-            // A frame has fewer rows than a u32 counts: `read` refuses an index of more.
-            sums.extend(counts.iter().map(|count| *count as u32));
-            running(&mut sums, width, |sum, before| *sum += before);
+            sums.extend(counts.iter().map(|count| u32::try_from(*count).unwrap_or(u32::MAX)));
+            running(&mut sums, width, |sum, before| *sum = sum.saturating_add(before));
             (format!("counts_{view}"), SectionKind::U32, bytes(&sums))
         });
         Ok(parts.collect())

@@ -132,22 +132,16 @@ impl Engine {
         exprs.extend(target.map(|target| alias(target, TARGET)));
         exprs.extend(spec.weight.as_ref().map(|name| Expr::column(name.as_str()).alias(WEIGHT)));
         exprs.extend(spec.groups.as_ref().map(|name| Expr::column(name.as_str()).alias(GROUPS)));
-        self.rows_of_exprs(frame, exprs, task)
+        match self.held_columns(frame, &exprs)? {
+            Some(held) => Ok(Arc::new(held)),
+            None => self.run_op(&Op::Select { input: frame, exprs }, task),
+        }
     }
 
-    /// The rows of expressions with names. Columns of rows that are there are taken as they are.
-    pub(in crate::engine) fn rows_of_exprs(
-        &self,
-        frame: FrameId,
-        exprs: Vec<Expr>,
-        task: &TaskHandle,
-    ) -> Result<Arc<Table>, Diagnostic> {
-        if let Some(table) = self.held(&*self.frame(frame)?)
-            && let Some(projected) = projected(&table, &exprs)
-        {
-            return Ok(Arc::new(projected));
-        }
-        self.run_op(&Op::Select { input: frame, exprs }, task)
+    /// Columns, each with a new name, of rows that are there. `None` if the rows are not there, or an expression is more than a column.
+    pub(in crate::engine) fn held_columns(&self, frame: FrameId, exprs: &[Expr]) -> Result<Option<Table>, Diagnostic> {
+        let table = self.held(&*self.frame(frame)?);
+        Ok(table.and_then(|table| projected(&table, exprs)))
     }
 
     /// Selects features, target, weight and groups of a frame, and reads them.
