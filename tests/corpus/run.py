@@ -146,7 +146,7 @@ def main():
     addresses = {name: entry[0] for name, entry in files.CORPORA.items()} | {n: e[1] for n, e in QUERIES.items()}
     only, _, part = (given.only or "").partition("/")
     if only and only not in addresses:
-        arguments.error(f"there is no corpus {only}; there are {', '.join(addresses)}")
+        arguments.error(f"unknown corpus {only}: expected one of {', '.join(addresses)}")
     tallies = []
     for name, address in addresses.items():
         if only and name != only:

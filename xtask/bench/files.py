@@ -92,7 +92,7 @@ class Step:
 
 @dataclass
 class Result:
-    """Milliseconds of each run after the first. `failure` is the reason why there is no time."""
+    """The time of each run after the first, in milliseconds. `failure` is the error of a step that was not timed."""
 
     first: float = 0.0
     runs: list[float] = field(default_factory=list)

@@ -71,7 +71,7 @@ fn rows_are_those_of_pandas() {
     ];
     for bench in engines() {
         let numbers = |values: &[i64]| ints(&values.iter().map(|v| Some(*v)).collect::<Vec<_>>());
-        let names = |text: &'static str| texts(&text.split(' ').map(Some).collect::<Vec<_>>());
+        let names = |text: &'static str| string_array(&text.split(' ').map(Some).collect::<Vec<_>>());
         let left = bench.frame(vec![
             ("t", numbers(&[5, 1, 10, 10, 7, 3])),
             ("k", names("a a b a b c")),
@@ -140,7 +140,7 @@ fn awkward_keys_match_as_numbers_do() {
 #[test]
 fn times_have_spans() {
     let ms = |values: &[i64]| column(TimestampMillisecondArray::from(values.to_vec()));
-    let names = |text: &'static str| texts(&text.split(' ').map(Some).collect::<Vec<_>>());
+    let names = |text: &'static str| string_array(&text.split(' ').map(Some).collect::<Vec<_>>());
     for bench in engines() {
         // From 13:30:00 on 25 May 2016.
         let at = 1_464_183_000_000;
@@ -181,7 +181,7 @@ fn times_have_spans() {
 #[test]
 fn what_is_near_nothing_is_refused() {
     let bench = Bench::on_cpu();
-    let frame = bench.frame(vec![("t", ints(&[Some(1)])), ("k", texts(&[Some("a")]))]);
+    let frame = bench.frame(vec![("t", ints(&[Some(1)])), ("k", string_array(&[Some("a")]))]);
     let refused = |with: Asof| {
         let error = bench.try_step(Op::JoinAsof { left: frame, right: frame, with }).unwrap_err();
         (error.code.clone(), error.message.clone())

@@ -8,7 +8,7 @@ use super::support::*;
 fn frame(bench: &Bench) -> FrameId {
     bench.frame(vec![
         ("dep_delay", ints(&[Some(1), None])),
-        ("carrier", texts(&[Some("UA"), Some("x")])),
+        ("carrier", string_array(&[Some("UA"), Some("x")])),
         ("ok", bools(&[Some(true), None])),
     ])
 }
@@ -115,7 +115,7 @@ fn data_errors_speak_of_the_data() {
 #[test]
 fn a_value_that_does_not_fit_is_shown_at_its_cast() {
     let bench = Bench::default();
-    let f = bench.frame(vec![("s", texts(&[Some("1"), Some("x")])), ("n", ints(&[Some(1), Some(300)]))]);
+    let f = bench.frame(vec![("s", string_array(&[Some("1"), Some("x")])), ("n", ints(&[Some(1), Some(300)]))]);
     let fails = |expr: onrush_wire::Expr| {
         let input = bench.step(Op::WithColumns { input: f, exprs: vec![expr.alias("y")] });
         let id = bench.step(Op::GroupBy { input, keys: vec![col("n")], aggs: vec![call("max", [col("y")])] });

@@ -10,7 +10,7 @@ use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, FrameId, Value};
 
-use super::support::{Bench, asc, bools, call, col, desc, floats, ints, lit, op, text, texts};
+use super::support::{Bench, asc, bools, call, col, desc, floats, ints, lit, op, string_array, text};
 
 fn view(frame: FrameId, filter: Option<Expr>, sort: Vec<SortKey>) -> View {
     View { frame, filter, sort }
@@ -108,7 +108,7 @@ fn pages_are_cut_at_the_ends_and_filters_leave_rows_out() {
     let bench = Bench::default();
     let frame = bench.frame(vec![
         ("a", ints(&[Some(5), None, Some(3), Some(4), Some(1)])),
-        ("b", texts(&[Some("x"), Some(""), None, Some("<b>"), Some("z")])),
+        ("b", string_array(&[Some("x"), Some(""), None, Some("<b>"), Some("z")])),
     ]);
     let all = view(frame, None, vec![]);
     assert_eq!(rows(&bench, &all, 1, 2), (vec!["null ".to_string(), "3 null".to_string()], vec![1, 2]));
@@ -136,7 +136,7 @@ fn summaries_count_what_can_be_counted_by_hand() {
     let frame = bench.frame(vec![
         ("f", floats(&[Some(1.0), Some(2.0), nan, None, Some(4.0), Some(f64::INFINITY)])),
         ("i", ints(&[Some(1), Some(1), Some(4), None, Some(2), Some(1)])),
-        ("s", texts(&[Some("a"), Some(""), None, Some("b"), Some("b"), Some("a")])),
+        ("s", string_array(&[Some("a"), Some(""), None, Some("b"), Some("b"), Some("a")])),
         ("b", bools(&[Some(true), Some(true), None, Some(false), Some(true), Some(true)])),
     ]);
     let all = view(frame, None, vec![desc("i")]);

@@ -103,7 +103,7 @@ fn expressions_give_polars_values() {
 #[test]
 fn dates_give_polars_values() {
     let bench = Bench::default();
-    let f = bench.frame(vec![("s", texts(&[Some("2013-01-31 12:34:56"), None, Some("2012-02-29 00:00:00")]))]);
+    let f = bench.frame(vec![("s", string_array(&[Some("2013-01-31 12:34:56"), None, Some("2012-02-29 00:00:00")]))]);
     let t = || call("str.to_datetime", [col("s")]);
     let part = |name: &str| bench.select(f, call(name, [t()]));
     assert_eq!(bench.select(f, t()), "datetime[μs]: 2013-01-31T12:34:56 null 2012-02-29T00:00:00");

@@ -85,7 +85,7 @@ fn numbers(bench: &Bench) -> FrameId {
         ("x", floats(&[Some(0.5), Some(1.5), None, Some(-3.0), Some(f64::INFINITY)])),
         ("i", Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3), None, Some(5)])) as ArrayRef),
         ("f", Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0])) as ArrayRef),
-        ("g", texts(&[Some("a"), Some("b"), Some("a"), Some("b"), Some("a")])),
+        ("g", string_array(&[Some("a"), Some("b"), Some("a"), Some("b"), Some("a")])),
         ("b", bools(&[Some(true), Some(false), None, Some(true), Some(false)])),
     ])
 }
@@ -180,7 +180,7 @@ fn every_step_takes_them() {
         rows.sort();
         assert_eq!(rows, [["false", "1.0"], ["null", "2.0"], ["true", "12.0"]]);
         let other =
-            bench.frame(vec![("k", ints(&[Some(16), Some(0)])), ("name", texts(&[Some("seven"), Some("one")]))]);
+            bench.frame(vec![("k", ints(&[Some(16), Some(0)])), ("name", string_array(&[Some("seven"), Some("one")]))]);
         let joined = bench.step(Op::Join {
             left: f,
             right: other,

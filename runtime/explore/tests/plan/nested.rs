@@ -57,7 +57,7 @@ fn lists_give_polars_values() {
     assert_eq!(bench.select(f, call("list.max", [col("l")])), "f64: 1.0 NaN 2.0");
     assert_eq!(bench.select(f, call("list.min", [col("l")])), "f64: 1.0 NaN -0.5");
     assert_eq!(bench.select(f, call("list.sum", [col("l")])), "f64: NaN NaN 1.5");
-    let items = texts(&[Some("a"), None, Some("b")]);
+    let items = string_array(&[Some("a"), None, Some("b")]);
     let field = Arc::new(Field::new_list_field(DataType::Utf8, true));
     let nulls = NullBuffer::from(vec![true, true, false]);
     let l: ArrayRef = Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([3, 0, 0]), items, Some(nulls)));
@@ -74,7 +74,7 @@ fn structs_have_fields() {
     let bench = Bench::default();
     let field = |name, dtype| Arc::new(Field::new(name, dtype, true));
     let pairs: Vec<(Arc<Field>, ArrayRef)> = vec![
-        (field("name", DataType::Utf8), texts(&[Some("Ann"), None])),
+        (field("name", DataType::Utf8), string_array(&[Some("Ann"), None])),
         (field("age", DataType::Int64), Arc::new(Int64Array::from(vec![31, 5]))),
     ];
     let user: ArrayRef = Arc::new(StructArray::from(pairs));
@@ -104,7 +104,13 @@ fn json_is_read_by_paths() {
     let bench = Bench::default();
     let f = bench.frame(vec![(
         "s",
-        texts(&[Some(r#"{"a":1,"b":{"c":"x"}}"#), Some(r#"{"a":[1,2]}"#), None, Some(r#"{"a":null}"#), Some("bad")]),
+        string_array(&[
+            Some(r#"{"a":1,"b":{"c":"x"}}"#),
+            Some(r#"{"a":[1,2]}"#),
+            None,
+            Some(r#"{"a":null}"#),
+            Some("bad"),
+        ]),
     )]);
     assert_eq!(bench.select(f, call("str.json_path", [col("s"), lit("$.a")])), "str: 1 [1,2] null null null");
     assert_eq!(bench.select(f, call("str.json_path_match", [col("s"), lit("$.a[1]")])), "str: null 2 null null null");
@@ -117,7 +123,7 @@ fn values_are_replaced_as_in_polars() {
     let bench = Bench::default();
     let f = bench.frame(vec![
         ("i", ints(&[Some(1), Some(2), Some(3), None])),
-        ("s", texts(&[Some("a"), Some("b"), Some("a"), None])),
+        ("s", string_array(&[Some("a"), Some("b"), Some("a"), None])),
         ("x", Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0])) as ArrayRef),
     ]);
     let map = |old: Vec<Value>, new: Vec<Value>| {

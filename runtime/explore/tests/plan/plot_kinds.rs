@@ -31,7 +31,7 @@ fn numbers(values: &[f64]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-fn texts(values: &[&str]) -> ArrayRef {
+fn string_array(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
@@ -60,7 +60,7 @@ fn close(found: &[f64], wanted: &[f64]) {
 fn ecdf_steps_by_group() {
     let bench = Bench::default();
     let values = numbers(&[3.0, 1.0, 2.0, 2.0, 5.0, f64::NAN]);
-    let frame = bench.frame(vec![("v", values), ("k", texts(&["a", "a", "a", "a", "b", "b"]))]);
+    let frame = bench.frame(vec![("v", values), ("k", string_array(&["a", "a", "a", "a", "b", "b"]))]);
     let made = plot(&bench, frame, LayerRequest { by: Some(Expr::column("k")), ..layer(Mark::Ecdf, "v", None) });
     let [a, b] = series(&made) else { panic!("{made:?}") };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("a", "b"));
@@ -90,7 +90,8 @@ fn ecdf_of_many_values_is_exact_at_its_points() {
 fn violin_has_the_density_of_scipy() {
     let bench = Bench::default();
     let v = numbers(&[1.0, 2.0, 2.5, 3.0, 4.0, 4.5, 7.0, 9.0, 6.0, 6.0]);
-    let frame = bench.frame(vec![("v", v), ("k", texts(&["a", "a", "a", "a", "a", "a", "a", "a", "same", "same"]))]);
+    let frame =
+        bench.frame(vec![("v", v), ("k", string_array(&["a", "a", "a", "a", "a", "a", "a", "a", "same", "same"]))]);
     let made = plot(&bench, frame, layer(Mark::Violin, "k", Some("v")));
     let Layer::Violins { x, violins, .. } = &made.layers[0] else { panic!("{made:?}") };
     assert_eq!(x.categories, ["a", "same"]);
@@ -113,7 +114,7 @@ fn violin_has_the_density_of_scipy() {
 fn point_plot_has_the_intervals_of_scipy() {
     let bench = Bench::default();
     let v = numbers(&[1.0, 3.0, 2.0, 5.0, 4.0, 8.0, 7.0, f64::NAN]);
-    let frame = bench.frame(vec![("v", v), ("k", texts(&["a", "b", "a", "b", "a", "a", "c", "c"]))]);
+    let frame = bench.frame(vec![("v", v), ("k", string_array(&["a", "b", "a", "b", "a", "a", "c", "c"]))]);
     let request = layer(Mark::PointPlot, "k", Some("v"));
     let made = plot(&bench, frame, request.clone());
     let one = &intervals(&made)[0];
@@ -138,7 +139,7 @@ fn error_bars_and_bands_are_those_of_their_columns() {
         ("x", numbers(&[3.0, 1.0, 2.0])),
         ("low", numbers(&[2.0, 0.0, f64::NAN])),
         ("high", numbers(&[4.0, 1.0, 5.0])),
-        ("k", texts(&["a", "b", "c"])),
+        ("k", string_array(&["a", "b", "c"])),
     ]);
     for mark in [Mark::ErrorBars, Mark::Band] {
         let request = LayerRequest { more_y: vec![Expr::column("high")], ..layer(mark, "x", Some("low")) };
@@ -168,7 +169,7 @@ fn regression_has_the_band_of_statsmodels() {
     let frame = bench.frame(vec![
         ("x", numbers(&[1.0, 2.0, 3.0, 4.0, 6.0, 9.0])),
         ("y", numbers(&[2.0, 3.5, 3.0, 5.5, 6.0, 10.5])),
-        ("k", texts(&["a", "b", "a", "b", "a", "b"])),
+        ("k", string_array(&["a", "b", "a", "b", "a", "b"])),
     ]);
     let made = plot(&bench, frame, layer(Mark::Regression, "x", Some("y")));
     let one = &intervals(&made)[0];
@@ -251,7 +252,7 @@ fn pair_plot_has_a_panel_for_each_pair() {
     let frame = bench.frame(vec![
         ("a", numbers(&[1.0, 2.0, 3.0])),
         ("b", numbers(&[3.0, 1.0, f64::NAN])),
-        ("k", texts(&["p", "q", "p"])),
+        ("k", string_array(&["p", "q", "p"])),
     ]);
     let pair = |columns: &[&str]| LayerRequest {
         mark: Mark::Pair,
@@ -304,7 +305,7 @@ fn curves_of_scores_are_those_of_scikit_learn() {
     let truth: ArrayRef = Arc::new(Int64Array::from(vec![0, 0, 1, 1, 0, 1, 1, 0]));
     let flag: ArrayRef = Arc::new(BooleanArray::from(vec![false, false, true, true, false, true, true, false]));
     let score = numbers(&[0.1, 0.4, 0.35, 0.8, 0.4, 0.4, 0.9, 0.2]);
-    let class = texts(&["n", "n", "y", "y", "n", "y", "y", "n"]);
+    let class = string_array(&["n", "n", "y", "y", "n", "y", "y", "n"]);
     let frame = bench.frame(vec![("truth", truth), ("flag", flag), ("score", score), ("class", class)]);
     for truth in ["truth", "flag"] {
         let made = plot(&bench, frame, layer(Mark::Roc, truth, Some("score")));
@@ -328,8 +329,8 @@ fn curves_of_scores_are_those_of_scikit_learn() {
 fn confusion_matrix_is_that_of_scikit_learn() {
     let bench = Bench::default();
     let frame = bench.frame(vec![
-        ("truth", texts(&["cat", "dog", "dog", "bird", "cat", "dog"])),
-        ("predicted", texts(&["cat", "dog", "cat", "dog", "cat", "dog"])),
+        ("truth", string_array(&["cat", "dog", "dog", "bird", "cat", "dog"])),
+        ("predicted", string_array(&["cat", "dog", "cat", "dog", "cat", "dog"])),
     ]);
     let made = plot(&bench, frame, layer(Mark::ConfusionMatrix, "truth", Some("predicted")));
     let Layer::HeatMap { x, y, values, .. } = &made.layers[0] else { panic!("{made:?}") };

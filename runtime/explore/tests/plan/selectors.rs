@@ -18,7 +18,7 @@ fn selectors_stand_in_expressions() {
     let bench = Bench::default();
     let f = bench.frame(vec![
         ("a", ints(&[Some(1), Some(2), Some(2)])),
-        ("s", texts(&[Some("x"), Some("y"), None])),
+        ("s", string_array(&[Some("x"), Some("y"), None])),
         ("b", floats(&[Some(1.5), None, Some(2.5)])),
     ]);
     let select = |exprs| bench.rows(bench.step(Op::Select { input: f, exprs }));
@@ -44,8 +44,8 @@ fn pivot_takes_several_columns() {
     let bench = Bench::default();
     let f = bench.frame(vec![
         ("i", ints(&[Some(1), Some(1), Some(2)])),
-        ("a", texts(&[Some("x"), Some("y"), Some("x")])),
-        ("b", texts(&[Some("p"), Some("q"), Some("p")])),
+        ("a", string_array(&[Some("x"), Some("y"), Some("x")])),
+        ("b", string_array(&[Some("p"), Some("q"), Some("p")])),
         ("v", ints(&[Some(1), Some(2), Some(3)])),
     ]);
     let pivot = |on: &[&str], values: &[&str]| {

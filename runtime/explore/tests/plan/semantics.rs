@@ -176,7 +176,7 @@ fn text_numbers_and_dates() {
     b.frame(call("str.len_chars", [col("s")]), "u32: 1 1 null 5 4");
     b.sql("length('héllo')", "5|5|5|5|5");
     b.sql("strlen('héllo')", "6|6|6|6|6");
-    let f = b.bench.frame(vec![("s", texts(&[Some(""), Some("a b"), None]))]);
+    let f = b.bench.frame(vec![("s", string_array(&[Some(""), Some("a b"), None]))]);
     assert_eq!(b.bench.select(f, call("str.split", [col("s"), lit(" ")])), "list[str]: [] [a,b] null");
     assert_eq!(b.bench.select(f, call("list.len", [call("str.split", [col("s"), lit(" ")])])), "u32: 1 2 null");
     b.sql_on(f, "string_split(s, ' ')", "[]|[a,b]|null");
@@ -287,7 +287,7 @@ fn casts_dates_and_times() {
         ("m", times(1_356_998_400, None)),                            // 2013-01-01 00:00:00
         ("e", times(1_359_635_696, None)),                            // 2013-01-31 12:34:56
         ("ny", times(1_357_059_600, Some("America/New_York"))),
-        ("s", texts(&[Some(" 4")])),
+        ("s", string_array(&[Some(" 4")])),
     ]);
     let frame = |expr, expect: &str| assert_eq!(b.bench.select(f, expr), expect);
     frame(op(col("d"), Greater, lit("2013-01-01")), "bool: true");
@@ -337,7 +337,7 @@ fn steps_on_frames() {
     assert_eq!(b.bench.rows(id), "a l|1 1|1 2|3 null");
     let long = b.bench.frame(vec![
         ("d", ints(&[Some(1), Some(1), Some(2)])),
-        ("w", texts(&[Some("a"), Some("b"), Some("a")])),
+        ("w", string_array(&[Some("a"), Some("b"), Some("a")])),
         ("x", ints(&[Some(1), Some(2), Some(3)])),
     ]);
     for (aggregate, expect) in [

@@ -196,7 +196,7 @@ fn nan_is_where_polars_has_it() {
 #[test]
 fn codes_are_the_places_of_values() {
     let bench = Bench::default();
-    let f = bench.frame(vec![("s", texts(&[Some("b"), Some("a"), None, Some("b")]))]);
+    let f = bench.frame(vec![("s", string_array(&[Some("b"), Some("a"), None, Some("b")]))]);
     assert_eq!(bench.select(f, call("cat.codes", [col("s")])), "u32: 1 0 null 1");
 }
 

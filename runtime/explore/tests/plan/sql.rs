@@ -6,7 +6,7 @@ use super::support::*;
 
 fn table(bench: &Bench) -> FrameId {
     bench.frame(vec![
-        ("Origin", texts(&[Some("JFK"), Some("LGA"), Some("JFK"), None])),
+        ("Origin", string_array(&[Some("JFK"), Some("LGA"), Some("JFK"), None])),
         ("delay", ints(&[Some(7), Some(-7), None, Some(3)])),
     ])
 }
@@ -35,7 +35,7 @@ fn columns_named_by_keywords_have_no_case() {
     let bench = Bench::default();
     let t = bench.frame(vec![
         ("Year", ints(&[Some(2023), Some(2024), Some(2024)])),
-        ("Date", texts(&[Some("a"), Some("b"), Some("c")])),
+        ("Date", string_array(&[Some("a"), Some("b"), Some("c")])),
         ("Value", ints(&[Some(1), Some(2), Some(3)])),
     ]);
     let sql = |q: &str| bench.sql(q, &[("t", t)]);
@@ -101,8 +101,10 @@ fn overflow_is_an_error() {
 #[test]
 fn duckdbs_functions_and_casts() {
     let bench = Bench::default();
-    let t =
-        bench.frame(vec![("s", texts(&[Some("2013-01-31 12:30:00"), None])), ("f", floats(&[Some(1.5), Some(-1.7)]))]);
+    let t = bench.frame(vec![
+        ("s", string_array(&[Some("2013-01-31 12:30:00"), None])),
+        ("f", floats(&[Some(1.5), Some(-1.7)])),
+    ]);
     let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
     assert_eq!(sql("year(cast(s as timestamp))"), "x|2013|null");
     assert_eq!(sql("dayofweek(cast(s as date))"), "x|4|null");
@@ -200,7 +202,7 @@ fn rows_that_a_filter_leaves_out_cannot_fail() {
 #[test]
 fn functions_of_texts_take_categories() {
     let bench = Bench::default();
-    let plain = texts(&[Some("Ünder-ground"), None, Some(""), Some("a b")]);
+    let plain = string_array(&[Some("Ünder-ground"), None, Some(""), Some("a b")]);
     let category = arrow::datatypes::DataType::Dictionary(
         Box::new(arrow::datatypes::DataType::Int32),
         Box::new(arrow::datatypes::DataType::Utf8),

@@ -7,7 +7,7 @@ use super::support::*;
 
 fn flights(bench: &Bench) -> FrameId {
     bench.frame(vec![
-        ("carrier", texts(&[Some("UA"), Some("AA"), None, Some("UA"), Some("DL")])),
+        ("carrier", string_array(&[Some("UA"), Some("AA"), None, Some("UA"), Some("DL")])),
         ("delay", ints(&[Some(5), Some(-3), Some(1), None, Some(20)])),
     ])
 }
@@ -75,11 +75,11 @@ fn sort_slice_and_tail() {
 fn sides(bench: &Bench) -> (FrameId, FrameId) {
     let left = bench.frame(vec![
         ("k", ints(&[Some(3), Some(1), None, Some(2), Some(1)])),
-        ("v", texts(&[Some("a"), Some("b"), Some("c"), Some("d"), Some("e")])),
+        ("v", string_array(&[Some("a"), Some("b"), Some("c"), Some("d"), Some("e")])),
     ]);
     let right = bench.frame(vec![
         ("k", ints(&[Some(1), Some(2), Some(1), None, Some(9)])),
-        ("v", texts(&[Some("p"), Some("q"), Some("r"), Some("s"), Some("t")])),
+        ("v", string_array(&[Some("p"), Some("q"), Some("r"), Some("s"), Some("t")])),
     ]);
     (left, right)
 }
@@ -123,9 +123,11 @@ fn joins_have_polars_columns_and_rows() {
 #[test]
 fn joins_of_different_names_drop_the_right_key() {
     let bench = Bench::default();
-    let left = bench.frame(vec![("dest", texts(&[Some("JFK"), Some("LGA")]))]);
-    let right =
-        bench.frame(vec![("faa", texts(&[Some("LGA"), Some("JFK")])), ("name", texts(&[Some("La"), Some("Ke")]))]);
+    let left = bench.frame(vec![("dest", string_array(&[Some("JFK"), Some("LGA")]))]);
+    let right = bench.frame(vec![
+        ("faa", string_array(&[Some("LGA"), Some("JFK")])),
+        ("name", string_array(&[Some("La"), Some("Ke")])),
+    ]);
     let id = bench.step(Op::Join {
         left,
         right,
@@ -158,7 +160,7 @@ fn reshaping() {
     let bench = Bench::default();
     let long = bench.frame(vec![
         ("day", ints(&[Some(2), Some(2), Some(1)])),
-        ("what", texts(&[Some("b"), Some("a"), Some("b")])),
+        ("what", string_array(&[Some("b"), Some("a"), Some("b")])),
         ("x", ints(&[Some(10), Some(20), Some(30)])),
     ]);
     let wide = bench.step(Op::Pivot {
@@ -180,7 +182,7 @@ fn reshaping() {
     let lists = bench.step(Op::GroupBy { input: long, keys: vec![col("day")], aggs: vec![col("x")] });
     let id = bench.step(Op::Explode { input: lists, columns: vec!["x".into()] });
     assert_eq!(bench.rows(id), "day x|1 30|2 10|2 20");
-    let other = bench.frame(vec![("x", ints(&[Some(1)])), ("new", texts(&[Some("z")]))]);
+    let other = bench.frame(vec![("x", ints(&[Some(1)])), ("new", string_array(&[Some("z")]))]);
     let concat = |inputs, how| bench.rows(bench.step(Op::Concat { inputs, how }));
     assert_eq!(concat(vec![long, long], ConcatHow::Vertical).split('|').count(), 7);
     assert_eq!(
@@ -201,7 +203,7 @@ fn describe_counts_and_quantiles() {
     let bench = Bench::default();
     let input = bench.frame(vec![
         ("a", ints(&[Some(1), Some(2), Some(3), Some(4), None])),
-        ("s", texts(&[Some("x"), None, Some("y"), None, None])),
+        ("s", string_array(&[Some("x"), None, Some("y"), None, None])),
     ]);
     let id = bench.step(Op::Describe { input });
     assert_eq!(

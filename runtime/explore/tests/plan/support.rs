@@ -233,7 +233,7 @@ pub fn floats(values: &[Option<f64>]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-pub fn texts(values: &[Option<&str>]) -> ArrayRef {
+pub fn string_array(values: &[Option<&str>]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
@@ -249,7 +249,7 @@ pub fn sample(bench: &Bench) -> FrameId {
         ("z", ints(&[Some(0), Some(0), Some(0), Some(0), Some(0)])),
         ("f", floats(&[Some(1.5), Some(f64::NAN), Some(-0.5), None, Some(2.0)])),
         ("b", bools(&[Some(true), Some(false), None, Some(true), Some(true)])),
-        ("s", texts(&[Some("a"), Some("B"), None, Some("héllo"), Some("ab1c")])),
+        ("s", string_array(&[Some("a"), Some("B"), None, Some("héllo"), Some("ab1c")])),
         ("t", Arc::new(Int8Array::from(vec![Some(100), Some(100), Some(100), Some(-3), None])) as ArrayRef),
     ])
 }

@@ -7,7 +7,7 @@ const ZONE: &str = "America/New_York";
 #[test]
 fn a_repeated_hour_stays_the_one_that_it_was() {
     let bench = Bench::default();
-    let f = bench.frame(vec![("s", texts(&[Some("2024-11-03 06:30:00"), Some("2024-11-03 05:30:00")]))]);
+    let f = bench.frame(vec![("s", string_array(&[Some("2024-11-03 06:30:00"), Some("2024-11-03 05:30:00")]))]);
     let utc = call("dt.replace_time_zone", [call("str.to_datetime", [col("s")]), lit("UTC")]);
     let local = || call("dt.convert_time_zone", [utc.clone(), lit(ZONE)]);
     // Shown as moments in UTC: 01:00 EST and 01:00 EDT.
@@ -16,7 +16,7 @@ fn a_repeated_hour_stays_the_one_that_it_was() {
     assert_eq!(shown(call("dt.offset_by", [local(), lit("1h")])), "2024-11-03T07:30:00 2024-11-03T06:30:00");
     assert_eq!(shown(call("dt.offset_by", [local(), lit("1d")])), "2024-11-04T06:30:00 2024-11-04T06:30:00");
     // In Sao Paulo the day began at 01:00.
-    let f = bench.frame(vec![("s", texts(&[Some("2018-11-04 12:00:00")]))]);
+    let f = bench.frame(vec![("s", string_array(&[Some("2018-11-04 12:00:00")]))]);
     let local = call("dt.replace_time_zone", [call("str.to_datetime", [col("s")]), lit("America/Sao_Paulo")]);
     let day = bench.select(f, call("dt.truncate", [local, lit("1d")]));
     assert!(day.ends_with("2018-11-04T03:00:00"), "{day}");
@@ -26,8 +26,8 @@ fn a_repeated_hour_stays_the_one_that_it_was() {
 fn a_time_that_occurs_twice_or_never_needs_a_choice() {
     let bench = Bench::default();
     let f = bench.frame(vec![
-        ("twice", texts(&[Some("2024-11-03 01:30:00")])),
-        ("never", texts(&[Some("2024-03-10 02:30:00")])),
+        ("twice", string_array(&[Some("2024-11-03 01:30:00")])),
+        ("never", string_array(&[Some("2024-03-10 02:30:00")])),
     ]);
     let placed = |name: &str| {
         let mut expr = call("dt.replace_time_zone", [call("str.to_datetime", [col(name)]), lit(ZONE)]);
@@ -55,8 +55,8 @@ fn a_time_that_occurs_twice_or_never_needs_a_choice() {
 fn an_offset_in_a_text_is_read() {
     let bench = Bench::default();
     let f = bench.frame(vec![
-        ("s", texts(&[Some("2024-05-01T10:00:00+0200"), Some("2024-05-01T10:00:00+0000"), None])),
-        ("c", texts(&[Some("2024-05-01T10:00:00+02:00"), Some("x"), None])),
+        ("s", string_array(&[Some("2024-05-01T10:00:00+0200"), Some("2024-05-01T10:00:00+0000"), None])),
+        ("c", string_array(&[Some("2024-05-01T10:00:00+02:00"), Some("x"), None])),
     ]);
     let read = |name: &str, format: &str| call("str.to_datetime", [col(name), lit(format)]);
     let expected = "datetime[μs, UTC]: 2024-05-01T08:00:00 2024-05-01T10:00:00 null";
