@@ -111,11 +111,11 @@ fn gpu(workspace: &Workspace, start: Instant, out: Option<&Path>) -> Result<(), 
     if transcript.success { Ok(()) } else { Err(Failure::new("the benchmark failed")) }
 }
 
-/// The session tower with its programs, as the tests build it.
+/// The crates with their programs, as the tests build them.
 pub fn build_engine(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.arg("build");
-    test::TOWERS[0].iter().for_each(|package| _ = cargo.args(["--package", package]));
+    test::CRATES.iter().for_each(|package| _ = cargo.args(["--package", package]));
     process::run("cargo build", &mut cargo)
 }
 

@@ -51,15 +51,12 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
     serve(workspace, no_open, port)
 }
 
-/// Builds every binary except the cell process, which `onrush kit` builds. Each tower has a separate cargo invocation:
-/// features that one tower enables in a shared dependency do not rebuild the other.
+/// Builds every binary except the cell process, which `onrush kit` builds. One cargo invocation: the dependencies that the
+/// session and the kernel share are built once, with the features of both.
 pub fn build(workspace: &Workspace) -> Result<(), Failure> {
-    for package in ["onrush-session", "onrush-jupyter"] {
-        let mut cargo = workspace.cargo();
-        cargo.args(["build", "--bins", "--package", package]);
-        process::run("cargo build", &mut cargo)?;
-    }
-    Ok(())
+    let mut cargo = workspace.cargo();
+    cargo.args(["build", "--bins", "--package", "onrush-session", "--package", "onrush-jupyter"]);
+    process::run("cargo build", &mut cargo)
 }
 
 /// Fails with the package to install if there is no Rust compiler or no linker.

@@ -31,7 +31,7 @@ impl ShadedRaster {
         let Drawing::Raster(raster) = &plot.drawing else { return None };
         let map = plot.style.color_map.unwrap_or_default();
         let pixels = shade(raster.width, raster.height, &raster.node_counts, &raster.edge_counts, map)?;
-        let png = base64::engine::general_purpose::STANDARD.encode(pixels.encode_png().ok()?);
+        let png = base64::engine::general_purpose::STANDARD.encode(crate::png::encode(&pixels).ok()?);
         Some(ShadedRaster { png })
     }
 }
@@ -89,7 +89,7 @@ fn paint(width: u32, height: u32, nodes: &[u32], edges: &[u32], map: ColorMap) -
 
 /// The picture as PNG.
 pub fn png(width: u32, height: u32, nodes: &[u32], edges: &[u32], map: ColorMap) -> Option<Vec<u8>> {
-    shade(width, height, nodes, edges, map)?.encode_png().ok()
+    crate::png::encode(&shade(width, height, nodes, edges, map)?).ok()
 }
 
 /// From 0 for one to 1 for the most.

@@ -42,7 +42,7 @@ pub fn undrawn(svg: &str) -> Vec<char> {
 }
 
 fn collect_undrawn(group: &usvg::Group, letters: &mut Vec<char>) {
-    const NONE: u32 = 0;
+    const NONE: u16 = 0;
     // The joiners within a family emoji are not letters.
     let is_shown = |c: &char| {
         !c.is_whitespace() && !c.is_control() && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}')
@@ -82,7 +82,7 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     for image in svg.split(IMAGE).skip(1) {
         draw(image, scale, &mut pixels).ok_or("a raster of the plot could not be drawn")?;
     }
-    pixels.encode_png().map_err(|e| format!("the PNG could not be written: {e}"))
+    crate::png::encode(&pixels).map_err(|e| format!("the PNG could not be written: {e}"))
 }
 
 /// How an embedded PNG begins in a document ([`super::canvas::Canvas::image`]).

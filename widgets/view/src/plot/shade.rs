@@ -219,7 +219,7 @@ fn widened<T: Copy>(
 /// The picture of a raster as PNG in base64. `colors` are those of the categories. `None` if the pixels do not fit the size.
 pub fn shade(raster: &Raster, levels: &Levels, map: ColorMap, colors: &[RGBColor]) -> Option<String> {
     let pixels = paint(raster, levels, map, colors)?;
-    Some(base64::engine::general_purpose::STANDARD.encode(pixels.encode_png().ok()?))
+    Some(base64::engine::general_purpose::STANDARD.encode(crate::png::encode(&pixels).ok()?))
 }
 
 fn paint(raster: &Raster, levels: &Levels, map: ColorMap, colors: &[RGBColor]) -> Option<Pixmap> {
