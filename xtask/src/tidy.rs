@@ -6,8 +6,10 @@ mod modules;
 mod notebooks;
 mod sources;
 mod standing;
+mod twins;
 mod types;
 mod words;
+mod writers;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -90,6 +92,7 @@ const RULES: &[Rule] = &[
     ("crate-edges", edges::crate_edges),
     ("outside-things", edges::outside_things),
     ("folder-names", edges::folder_names),
+    ("twins", twins::twins),
     ("module-order", modules::module_order),
     ("document-paths", documents::paths_exist),
     ("documents", documents::required),
@@ -99,6 +102,7 @@ const RULES: &[Rule] = &[
     ("participles", types::participles),
     ("code-map", documents::map_is_complete),
     ("notebooks", notebooks::well_formed),
+    ("one-writer", writers::one_writer),
 ];
 
 pub fn run(workspace: &Workspace) -> Result<(), Failure> {

@@ -44,10 +44,10 @@ pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependen
     let files = files(&folder, &source, dependencies);
     for (name, bytes) in &files {
         let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(&folder)).and_then(|()| fs::write(&path, bytes)).map_err(|e| {
-            refuse(format!("{} cannot be written: {e}", path.display()))
-                .help("choose another folder: `:export crate NAME`")
-        })?;
+        let other = "choose another folder: `:export crate NAME`";
+        fs::create_dir_all(path.parent().unwrap_or(&folder))
+            .map_err(|e| refuse(format!("{} cannot be written: {e}", path.display())).help(other))?;
+        onrush_files::write(&path, bytes).map_err(|why| why.help(other))?;
     }
     let mut text = format!("wrote {}: `cargo run` there does what the notebook does\n", folder.display());
     if source.uses_prelude {

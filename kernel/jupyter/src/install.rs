@@ -49,6 +49,8 @@ pub enum InstallError {
     Json(#[from] serde_json::Error),
     #[error("{path} could not be written: {source}")]
     Write { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Target(String),
     #[error("{path} could not be removed: {source}")]
     Remove { path: PathBuf, source: io::Error },
 }
@@ -137,14 +139,9 @@ pub fn install(location: &Location) -> Result<(), InstallError> {
 
 /// In one step, so that Jupyter never reads half a file.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), InstallError> {
-    let write = || {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let new = folder.join(format!(".{}.new", path.file_name().unwrap_or_default().to_string_lossy()));
-        fs::write(&new, bytes)?;
-        fs::rename(&new, path)
-    };
-    write().map_err(|source| InstallError::Write { path: path.to_path_buf(), source })
+    let failed = |source| InstallError::Write { path: path.to_path_buf(), source };
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    onrush_files::write(path, bytes).map(drop).map_err(|why| InstallError::Target(why.message))
 }
 
 fn write_spec(folder: &Path) -> Result<(), InstallError> {

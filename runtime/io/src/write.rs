@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
+use onrush_files::Temporary;
 use onrush_frame::{TaskHandle, dtype_to_wire};
 use onrush_wire::plan::{Sink, SinkFormat};
 use onrush_wire::{Class, Diagnostic};
@@ -28,7 +29,7 @@ use encode::Encode;
 pub use folders::FolderWriter;
 use packed::PackedFile;
 use row_groups::ParquetWriter;
-use target::{Target, Temporary};
+use target::Target;
 
 /// A file under way. Dropped before [`FileWriter::finish`], it leaves nothing behind.
 pub struct FileWriter {

@@ -410,6 +410,8 @@ fn boxes(normal: &mut impl FnMut() -> f64) -> Plot {
                 q3: m + 8.0,
                 high: m + 27.0,
                 outliers: (0..40).map(|_| m + 30.0 + normal().abs() * 20.0).collect(),
+                different: 40,
+                outside: 40,
                 count: 1000,
             }
         })

@@ -187,7 +187,7 @@ pub fn save(
             return Err(Diagnostic::error(Class::Internal, "save", "the dashboard's rows did not come with it"));
         };
         let page = page(request, data, &file.filters, rows, script)?;
-        return crate::plot::write_file(path, page.as_bytes());
+        return onrush_files::write(path, page.as_bytes()).map(drop);
     }
     crate::plot::save_drawn(path, &|_| Ok(svg(request, data, &file.filters)))
 }

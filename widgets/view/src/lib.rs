@@ -2,6 +2,7 @@
 //!
 //! Pure: plain values in, a bundle out. Every bundle carries a static form that needs no script.
 
+mod bundle;
 mod controls;
 pub mod dashboard;
 mod diagnostic;
@@ -9,8 +10,10 @@ mod graph;
 mod graph_card;
 mod html;
 mod model;
+mod neutral;
 mod plan;
 mod plot;
+mod png;
 pub mod progress;
 mod table;
 mod value;
@@ -19,9 +22,6 @@ use onrush_wire::control::Panel;
 use onrush_wire::display::{Content, Picture, TablePreview};
 use onrush_wire::plot::Plot;
 use onrush_wire::{Diagnostic, Value};
-
-/// MIME type to data, as Jupyter's `data` field.
-pub type Bundle = serde_json::Map<String, serde_json::Value>;
 
 /// The MIME type from which the extension in `widgets/web` draws frames.
 pub const TABLE: &str = "application/vnd.onrush.table.v1+json";
@@ -33,8 +33,10 @@ pub const GRAPH: &str = "application/vnd.onrush.graph.v1+json";
 const HEAD: usize = 10;
 const TAIL: usize = 5;
 
+pub use bundle::Bundle;
 pub use graph::raster::png as graph_raster;
 pub use html::escape;
+pub use neutral::{Neutral, neutral};
 pub use plot::raster_state;
 pub use table::text::plain;
 pub use table::{Formats, column_schema};

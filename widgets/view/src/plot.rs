@@ -21,7 +21,6 @@ pub mod theme;
 mod vega;
 
 use std::borrow::Cow;
-use std::io::Write as _;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -208,44 +207,7 @@ pub fn save_drawn(path: &Path, draw: &dyn Fn(Option<String>) -> Result<String, D
                 .help(format!("write `{}`", path.with_extension("png").display())));
         }
     };
-    write_file(path, &bytes)
-}
-
-/// Writes a whole file, with an error that says what to do.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
-    write(path, bytes).map_err(|e| {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed =
-            Diagnostic::error(Class::Environment, "write", format!("`{}` cannot be written: {e}", path.display()));
-        if path.is_dir() {
-            failed.help("give the name of a file, not of a folder")
-        } else if !folder.is_dir() {
-            Diagnostic::error(
-                Class::Environment,
-                "no-folder",
-                format!("the folder `{}` does not exist", folder.display()),
-            )
-            .help(format!("make it first: `std::fs::create_dir_all({:?})?`", folder.display().to_string()))
-        } else {
-            failed.help("check that the folder can be written and that the disk has room")
-        }
-    })
-}
-
-/// Writes to a temporary file in the same folder first, so that a reader never sees half a picture.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    if path.is_dir() {
-        return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a folder"));
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".onrush-plot-")
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
+    onrush_files::write(path, &bytes).map(drop)
 }
 
 /// `bar chart: 3 series (AA, UA, US), x = month, y = n`, with the title before it and the notes after it.

@@ -52,6 +52,7 @@ const LAYERS: &[Layers] = &[
             "trace",
             // What is asked about cells.
             "stale",
+            "parameters",
             "probe",
             "names",
             "complete",

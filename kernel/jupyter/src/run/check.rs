@@ -192,9 +192,12 @@ fn shown(outputs: &[Value]) -> Shown {
 /// Text without what differs from run to run.
 fn settled(text: &str) -> String {
     let plain = super::terminal::without_colors(text);
-    let lines = plain.lines().map(|line| {
-        // What a carriage return wrote over is gone.
-        let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line);
+    // What a carriage return wrote over is gone.
+    let lines = plain.lines().map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line));
+    let lines = lines.filter(|line| !is_progress(line)).map(|line| {
+        if REST.iter().any(|start| line.starts_with(start)) {
+            return "‹rest in a file›".to_string();
+        }
         let of_a_cell = ["compiled in ", "found compiled in ", "wall "].iter().any(|start| line.starts_with(start));
         if of_a_cell && line.chars().any(|c| c.is_ascii_digit()) {
             return "‹times›".to_string();
@@ -204,6 +207,16 @@ fn settled(text: &str) -> String {
         if settled.contains('‹') { squeezed(&settled) } else { settled.trim_end().to_string() }
     });
     lines.collect::<Vec<_>>().join("\n").trim().to_string()
+}
+
+/// How the line begins that names the file of a long output: its name has the number of a process.
+const REST: [&str; 2] = ["[the cell printed ", "[threads or programs of this cell print more lines; "];
+
+/// Whether a line says how the crates of the notebook came to be there. Earlier versions stored such lines as outputs.
+fn is_progress(line: &str) -> bool {
+    let is_build = |rest: &str| (rest.starts_with(" crate ") || rest.starts_with(" crates ")) && rest.contains(" in ");
+    is_build(line.trim_start_matches(|c: char| c.is_ascii_digit())) && line.contains("once for all notebooks")
+        || line.starts_with("the registry was not reached: these are versions that were here already")
 }
 
 fn squeezed(line: &str) -> String {
@@ -292,12 +305,23 @@ mod tests {
                 "wall 2 ms · processor 1 ms user, 0 ms system",
                 "wall 2 s · processor 1 ms user, 0 ms system · session 10 ms",
             ),
+            ("fnv 1.0.7\n1 crate in 145.3 s, once for all notebooks", "fnv 1.0.7"),
+            ("rand 0.9.5\n12 crates in 9.0 s, once for all notebooks\nnote: x", "rand 0.9.5\nnote: x"),
+            (
+                "[the cell printed 3.1 MB more; they are in /a/output-7-cell_1.txt until the notebook is closed]",
+                "[the cell printed 3.1 MB more; they are in /b/output-12-cell_1.txt until the notebook is closed]",
+            ),
         ] {
             assert_eq!(settled(a), settled(b), "{a}");
         }
-        for (a, b) in
-            [("1.5", "1.6"), ("0x10", "0x11"), ("x1 s", "x2 s"), ("2013-01-01", "2013-01-02"), ("5 m/s", "6 m/s")]
-        {
+        for (a, b) in [
+            ("1.5", "1.6"),
+            ("0x10", "0x11"),
+            ("x1 s", "x2 s"),
+            ("2013-01-01", "2013-01-02"),
+            ("5 m/s", "6 m/s"),
+            ("5 crates in 2 rows", "6 crates in 2 rows"),
+        ] {
             assert_ne!(settled(a), settled(b), "{a}");
         }
     }

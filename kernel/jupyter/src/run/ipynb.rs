@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use onrush_cell::LOCK_MIME;
 use onrush_view::Bundle;
+use onrush_wire::Diagnostic;
 use onrush_wire::host::Stream;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,7 +26,9 @@ pub enum DocumentError {
     )]
     Version { path: PathBuf, found: String },
     #[error("{path} cannot be written: {source}")]
-    Write { path: PathBuf, source: std::io::Error },
+    Encode { path: PathBuf, source: serde_json::Error },
+    #[error("{}", told(.0))]
+    Target(Diagnostic),
 }
 
 /// A notebook file in memory.
@@ -97,6 +99,28 @@ impl Document {
                 tags: strings(&cell["metadata"]["tags"]),
             })
             .collect()
+    }
+
+    /// Puts a code cell with a tag before the cell `at`. Positions of the cells after it change.
+    pub fn insert_code(&mut self, at: usize, source: &str, tag: &str) {
+        let mut cell = json!({
+            "cell_type": "code", "source": lines(source), "metadata": { "tags": [tag] }, "outputs": [],
+            "execution_count": null,
+        });
+        // Since nbformat 4.5 cells have ids.
+        if self.root["nbformat_minor"].as_i64().is_some_and(|minor| minor >= 5) {
+            cell["id"] = tag.into();
+        }
+        if let Some(cells) = self.root["cells"].as_array_mut() {
+            cells.insert(at.min(cells.len()), cell);
+        }
+    }
+
+    /// Removes a cell. Positions of the cells after it change.
+    pub fn remove_cell(&mut self, at: usize) {
+        if let Some(cells) = self.root["cells"].as_array_mut().filter(|cells| at < cells.len()) {
+            cells.remove(at);
+        }
     }
 
     /// Old outputs would look like results of this run.
@@ -248,35 +272,27 @@ impl Document {
 
     /// In nbformat's own layout: one space of indentation, sorted keys, a newline at the end. In one step.
     pub fn write(&self, path: &Path) -> Result<(), DocumentError> {
-        let own = |source| DocumentError::Write { path: path.to_path_buf(), source };
         let mut text = Vec::new();
         let layout = serde_json::ser::PrettyFormatter::with_indent(b" ");
         let mut serializer = serde_json::Serializer::with_formatter(&mut text, layout);
-        self.root.serialize(&mut serializer).map_err(|e| own(e.into()))?;
+        let failed = |source| DocumentError::Encode { path: path.to_path_buf(), source };
+        self.root.serialize(&mut serializer).map_err(failed)?;
         text.push(b'\n');
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let new = folder.join(format!(".{name}.{}.new", std::process::id()));
-        let written =
-            fs::File::create(&new).and_then(|mut file| file.write_all(&text)).and_then(|()| fs::rename(&new, path));
-        written.map_err(|source| {
-            let _ = fs::remove_file(&new);
-            own(source)
-        })
+        onrush_files::write(path, &text).map(drop).map_err(DocumentError::Target)
     }
 }
 
 /// Says before the cells run that their outputs cannot be written.
 pub fn check_writable(path: &Path) -> Result<(), DocumentError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let why = if path.is_dir() {
-        "it is a folder"
-    } else if !folder.is_dir() {
-        "its folder does not exist"
-    } else {
-        return Ok(());
-    };
-    Err(DocumentError::Write { path: path.to_path_buf(), source: std::io::Error::other(why) })
+    onrush_files::Target::open(path).map(drop).map_err(DocumentError::Target)
+}
+
+/// The message, and the help in brackets.
+fn told(why: &Diagnostic) -> String {
+    match why.help.is_empty() {
+        true => why.message.clone(),
+        false => format!("{} ({})", why.message, why.help.join("; ")),
+    }
 }
 
 /// Text is a string or a list of strings.

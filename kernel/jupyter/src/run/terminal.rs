@@ -4,10 +4,10 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use onrush_view::{Neutral, neutral};
 use onrush_wire::host::Stream;
 use serde_json::Value;
 
-use super::neutral::{Neutral, neutral};
 use crate::notebook::{self, CellError, Output};
 
 pub struct Terminal {

@@ -13,7 +13,6 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::Written;
 use crate::database;
-use crate::write::target::no_folder;
 
 /// A frame under way to a table. Dropped before [`DatabaseWriter::finish`], nothing is written.
 pub struct DatabaseWriter {
@@ -44,7 +43,7 @@ impl DatabaseWriter {
             Place::File(path) => Some(database::existing(path, &sink.folder)),
         };
         if let Some(path) = &path {
-            no_folder(path, path)?;
+            onrush_files::check_parent(path, path)?;
             if path.exists() {
                 address.kind = database::kind(path, address.kind)?;
             }

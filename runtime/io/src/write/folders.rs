@@ -11,6 +11,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use onrush_files::TemporaryFolder;
 use onrush_frame::TaskHandle;
 use onrush_frame::dtype_to_wire;
 use onrush_wire::plan::{Sink, SinkFormat};
@@ -35,7 +36,7 @@ pub struct FolderWriter {
     /// Absolute, as the user named it.
     target: PathBuf,
     /// In the folder of the target. Removed when this is dropped.
-    temporary: Temporary,
+    temporary: TemporaryFolder,
     by: Vec<usize>,
     names: Vec<String>,
     format: SinkFormat,
@@ -49,14 +50,6 @@ pub struct FolderWriter {
     collected: usize,
     rows: u64,
     bytes: u64,
-}
-
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// What is in one folder.
@@ -107,21 +100,11 @@ impl FolderWriter {
                 .help("leave out a column of `partition_by`"));
         }
         check_target(&target)?;
-        let name = format!(".{}.{}.{}.folders", paths::short(&target), std::process::id(), number());
-        let temporary = target.with_file_name(name);
-        fs::create_dir(&temporary).map_err(|e| match target.parent() {
-            Some(parent) if !parent.is_dir() => Diagnostic::error(
-                Class::Data,
-                "no-folder",
-                format!("`{}` cannot be written: there is no folder `{}`", target.display(), parent.display()),
-            )
-            .help(format!("make it first: std::fs::create_dir_all(\"{}\")?", parent.display())),
-            _ => io_diagnostic("written", &target, &e),
-        })?;
-        let temporary = Temporary(temporary);
+        let temporary = TemporaryFolder::create(&target)?;
         let extension = match format {
             SinkFormat::Csv { .. } => "csv",
             SinkFormat::JsonLines => "jsonl",
+            SinkFormat::JsonArray => "json",
             SinkFormat::Ipc { .. } => "arrow",
             SinkFormat::Avro { .. } => "avro",
             SinkFormat::Orc { .. } => "orc",
@@ -199,12 +182,8 @@ impl FolderWriter {
             self.close(place)?;
         }
         check_target(&self.target)?;
-        let failed = |e: std::io::Error| io_diagnostic("written", &self.target, &e);
-        rustix::fs::syncfs(fs::File::open(&self.temporary.0).map_err(failed)?).map_err(|e| failed(e.into()))?;
-        // An empty folder makes way.
-        let _ = fs::remove_dir(&self.target);
-        fs::rename(&self.temporary.0, &self.target).map_err(failed)?;
-        Ok(Written { path: self.target.clone(), rows: self.rows, bytes: self.bytes })
+        self.temporary.replace()?;
+        Ok(Written { path: self.target, rows: self.rows, bytes: self.bytes })
     }
 
     /// A folder for the key of a row that comes for the first time.
@@ -215,7 +194,7 @@ impl FolderWriter {
             return Err(Diagnostic::error(Class::Data, "too-many-folders", message)
                 .help("divide by a column with fewer distinct values"));
         }
-        let mut folder = self.temporary.0.clone();
+        let mut folder = self.temporary.path().to_path_buf();
         for (name, keys) in self.names.iter().zip(keys) {
             let value = if keys.is_valid(row) { hive::encode(keys.value(row)) } else { hive::NULL.to_string() };
             folder.push(format!("{}={value}", hive::encode(name)));
@@ -287,12 +266,6 @@ fn encode_key(keys: &[&StringArray], row: usize, into: &mut Vec<u8>) {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn number() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn names_a_folder(dtype: &DataType) -> bool {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onrush_wire::Value;
 use onrush_wire::dashboard::{
-    DashboardView, Dimension, Kept, Measure, Slot, SlotKind, ViewData, ViewKind, ViewRequest,
+    DashboardView, Dimension, Kept, Measure, Slot, SlotKind, ViewData, ViewKind, ViewRequest, Wanted,
 };
 use onrush_wire::display::TablePreview;
 use onrush_wire::number::thousands;
@@ -156,10 +156,8 @@ impl Tile {
         let (height, about) = match &view.data {
             ViewData::Slots { x, measure } => {
                 title(&mut pen, view, &measure.label, width);
-                let ranges = match kept {
-                    Some(Kept::Slots(ranges)) => Some(ranges.as_slice()),
-                    _ => None,
-                };
+                let ranges = kept.and_then(Kept::marks);
+                let ranges = ranges.as_deref();
                 let is_list = x.scale == AxisScale::Category && !is_ordered(x);
                 if is_list {
                     lying(&mut pen, (x, measure), ranges, width)
@@ -216,8 +214,18 @@ fn is_ordered(x: &Dimension) -> bool {
         && values.clone().all(|slot| slot.name.chars().count() <= LETTERS && slot.name.parse::<f64>().is_ok())
 }
 
-fn is_kept(ranges: Option<&[(u32, u32)]>, slot: usize) -> bool {
-    ranges.is_none_or(|ranges| ranges.iter().any(|(from, to)| (*from as usize..*to as usize).contains(&slot)))
+/// Whether a part of a slot is kept.
+fn is_kept(ranges: Option<&[(f64, f64)]>, slot: usize) -> bool {
+    ranges.is_none_or(|ranges| ranges.iter().any(|(from, to)| (slot + 1) as f64 > *from && (slot as f64) < *to))
+}
+
+/// The places of the ends of a range of slots, which may lie inside of slots. `None` for slots that are not there.
+fn ends_of((from, to): (f64, f64), places: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let within = |slot: f64, at: f64| {
+        let (start, end) = places.get(slot as usize)?;
+        Some(start + (end - start) * (at - slot))
+    };
+    Some((within(from.floor(), from)?, within((to.ceil() - 1.0).max(0.0), to)?))
 }
 
 /// The range of an axis of values, with 0 for what has a length.
@@ -240,7 +248,7 @@ fn standing(
     pen: &mut Pen,
     kind: ViewKind,
     (x, measure): (&Dimension, &Measure),
-    ranges: Option<&[(u32, u32)]>,
+    ranges: Option<&[(f64, f64)]>,
     (width, height): (f64, f64),
 ) -> Json {
     let is_line = kind == ViewKind::Line;
@@ -250,10 +258,13 @@ fn standing(
     let (left, right, top, bottom) = (margin, width - 4.0, TITLE + 4.0, height - FOOT);
     let at = |value: f64| (bottom - (value - low) / (high - low) * (bottom - top)).clamp(top, bottom);
     let colors = pen.colors;
+    // A group, so that a front end can draw another axis.
+    pen.open("axis");
     for tick in ticks.iter().filter(|tick| tick.at >= low && tick.at <= high) {
         pen.line([left, at(tick.at), right, at(tick.at)]);
         pen.text(&tick.label, left - 5.0, at(tick.at) + 3.5, SMALL, false, colors.faint, "end");
     }
+    pen.close();
     let places = slot_places(&x.slots, (left, right));
     // A bar's place is its slot less a gap.
     let gap = if places.first().is_some_and(|(from, to)| to - from > 4.0) { 1.0 } else { 0.0 };
@@ -286,11 +297,8 @@ fn standing(
     }
     slot_labels(pen, x, &places, bottom + 13.0, (left, right));
     if let Some(ranges) = ranges {
-        for (from, to) in ranges {
-            let (Some(first), Some(last)) = (places.get(*from as usize), places.get(*to as usize - 1)) else {
-                continue;
-            };
-            pen.rect([first.0, top, last.1 - first.0, bottom - top], accent, 0.12, "brush");
+        for (from, to) in ranges.iter().filter_map(|range| ends_of(*range, &places)) {
+            pen.rect([from, top, to - from, bottom - top], accent, 0.12, "brush");
         }
     }
     json!({
@@ -312,7 +320,7 @@ fn names(x: &Dimension) -> Vec<&str> {
 fn lying(
     pen: &mut Pen,
     (x, measure): (&Dimension, &Measure),
-    ranges: Option<&[(u32, u32)]>,
+    ranges: Option<&[(f64, f64)]>,
     width: f64,
 ) -> (f64, Json) {
     let (low, high) = extent(measure, false);
@@ -678,6 +686,7 @@ pub fn kept_text(data: &ViewData, kept: &Kept) -> String {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("{}{more}", parts.join(", "))
         }
+        (_, Kept::Exact { wanted, .. }) => wanted_text(wanted, NAMED),
         (ViewData::Cells { x, y, .. }, Kept::Cells([x0, x1, y0, y1])) => {
             let side = |of: &Dimension, from: &u32, to: &u32| range_text(of, *from as usize, *to as usize).join(", ");
             format!("{} {}, {} {}", x.label, side(x, x0, x1), y.label, side(y, y0, y1))
@@ -691,6 +700,31 @@ pub fn kept_text(data: &ViewData, kept: &Kept) -> String {
         }
         (_, Kept::Lasso(corners)) => format!("inside of a polygon of {} corners", corners.len()),
         _ => String::new(),
+    }
+}
+
+/// Values as a cell wrote them: `18 to below 143`.
+fn wanted_text(wanted: &Wanted, named: usize) -> String {
+    let text = |value: &Value| match value {
+        Value::Text(text) => text.clone(),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        other => crate::value(other),
+    };
+    match wanted {
+        Wanted::Range { low: Some(low), high: Some(high), is_closed: true } => {
+            format!("{} to {}", text(low), text(high))
+        }
+        Wanted::Range { low: Some(low), high: Some(high), .. } => format!("{} to below {}", text(low), text(high)),
+        Wanted::Range { low: Some(low), high: None, .. } => format!("from {}", text(low)),
+        Wanted::Range { low: None, high: Some(high), is_closed: true } => format!("up to {}", text(high)),
+        Wanted::Range { low: None, high: Some(high), .. } => format!("below {}", text(high)),
+        Wanted::Range { low: None, high: None, .. } => "all values".to_string(),
+        Wanted::Values(values) => {
+            let mut names: Vec<String> = values.iter().take(named).map(text).collect();
+            names.extend(values.len().checked_sub(named + 1).map(|more| format!("{} more", more + 1)));
+            names.join(", ")
+        }
     }
 }
 

@@ -281,7 +281,7 @@ fn the_front_end_reads_these_lines() {
     let source =
         |file: &str| (file == "cell_3.rs").then(|| "let f = 1;\n数.filter(x!(ab > 1 && dep_dely > 5))\n".to_string());
     let drawn = |one: &Diagnostic| onrush_view::diagnostic(one, &source, &|_| "In [3]".to_string(), true).join("\n");
-    assert_eq!(format!("{}\n\n{}\n", drawn(&first), drawn(&second)), include_str!("../../web/test/error.txt"));
+    assert_eq!(format!("{}\n\n{}\n", drawn(&first), drawn(&second)), include_str!("../../../web/test/error.txt"));
 }
 
 /// Lines of at most 80 cells, counted by hand; in colours a reset tells that a line goes on.

@@ -18,7 +18,7 @@ fn axis(label: &str, categories: &[&str]) -> Axis {
 
 fn made(layers: Vec<Layer>, style: PlotStyle) -> Value {
     let plot = Plot { layers, style, notes: vec![], facets: vec![], facet_label: String::new() };
-    Value::Object(bundle(&Content::Plot(plot)).into_iter().collect())
+    bundle(&Content::Plot(plot)).into_json()
 }
 
 fn xy(mark: Mark, x: Axis, points: &[(f64, f64)]) -> Layer {
@@ -43,6 +43,8 @@ fn violin(category: &str) -> Violin {
         q3: 4.0,
         high: 5.0,
         outliers: vec![],
+        different: 0,
+        outside: 0,
         count: 9,
     };
     Violin { stats, at: vec![0.0, 3.0, 6.0], density: vec![0.0, 0.4, 0.0] }
@@ -217,7 +219,7 @@ fn panels_of_a_grid_share_the_axes_of_their_row_and_column() {
         assert_eq!(domain(0, "x"), domain(2, "x"));
         assert_eq!(domain(0, "y"), domain(1, "y"));
         assert_ne!(domain(0, "y"), domain(2, "y"));
-        let words = words(&Value::Object(made.into_iter().collect()));
+        let words = words(&made.into_json());
         assert_eq!(words.iter().filter(|word| *word == "a").count(), 2, "{words:?}");
     }
 }

@@ -282,7 +282,7 @@ fn panel(name: &str, layer: Layer) -> Facet {
 
 fn panelled(facets: Vec<Facet>, style: PlotStyle) -> Value {
     let plot = Plot { layers: vec![], style, notes: vec![], facets, facet_label: String::new() };
-    Value::Object(bundle(&Content::Plot(plot)).into_iter().collect())
+    bundle(&Content::Plot(plot)).into_json()
 }
 
 fn xy(mark: Mark, x: Axis, y: &str, points: &[(f64, f64)]) -> Layer {

@@ -1,5 +1,5 @@
-//! Text of cells for a terminal: colours and styles stay, whatever else a terminal obeys (titles, links, the clipboard, moves of the
-//! cursor, questions that it answers on standard input) is shown as signs.
+//! Text of cells for a terminal: colours and styles stay, whatever else a terminal obeys (titles, links, the
+//! clipboard, moves of the cursor, questions that it answers on standard input) is shown as signs.
 
 /// Longer ones are no colours.
 const LONGEST: usize = 64;
