@@ -210,3 +210,31 @@ def test_a_page_filters_without_a_network(page, lab, notebooks_copy, outputs_dir
         assert problems == []
     finally:
         context.close()
+
+
+def test_filtered_means_have_an_axis(page, lab, notebooks_copy):
+    """The mean of x is 49.5 at every y, and 89.5 of the rows with x from 80 on: a line beyond the first axis."""
+    cell = CELLS[0].split("let d")[0] + (
+        'dashboard(&lattice).histogram("x").range(0, 100).bins(50).line("y", "x").range(0, 40).bins(40).save("means.html");'
+    )
+    name = write_notebook(notebooks_copy, "dashboard-means.ipynb", [cell])
+    open_notebook(page, lab, name)
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.content.widgets[0].model.executionCount === 1")
+    page.wait_for_function("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'")
+    context = page.context.browser.new_context(offline=True, viewport={"width": 1000, "height": 900})
+    try:
+        alone = context.new_page()
+        alone.goto((notebooks_copy / "means.html").as_uri())
+        view = View(alone)
+        labels = view.tile(1).locator("g.axis text")
+        assert labels.all_text_contents() == ["49", "50"]
+        view.drag(0, 0.805, 0.995)
+        view.wait_count("800 of 4000 rows")
+        assert labels.all_text_contents() == ["60", "80"]
+        line = view.tile(1).locator("path.shown").bounding_box()
+        top, bottom = (labels.nth(at).bounding_box()["y"] for at in (1, 0))
+        # 89.5 lies above the label of 80, nearly half as far as 60 lies below it.
+        assert 0.2 < (top - line["y"]) / (bottom - top) < 0.7
+    finally:
+        context.close()

@@ -382,8 +382,9 @@ impl Dashboard {
         }
     }
 
-    /// Selects in the view of a column: `d.set("hour", 7..=9)`, `d.set("carrier", ["AA", "UA"])`, `d.set("day", "2013-02-01"..)`. The
-    /// bins that hold a part of a range are selected.
+    /// Selects in the view of a column: `d.set("hour", 7..=9)`, `d.set("carrier", ["AA", "UA"])`, `d.set("day",
+    /// "2013-02-01"..)`. Exactly the rows with these values are selected, also if a range ends inside of a bin. A day
+    /// in a list selects all of its times. Nulls and NaN are in no range.
     #[track_caller]
     pub fn set(&self, view: &str, wanted: impl IntoWanted) {
         let at = here("set");
@@ -417,9 +418,13 @@ impl Dashboard {
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("html") || extension.eq_ignore_ascii_case("htm"));
         let filters = self.filters();
-        let rows = is_page.then(|| match self.ask(VisualAsk::Export { rows: PAGE_ROWS }, at.clone()) {
-            (VisualHead::Export { rows, total }, sections, memory) => DashboardRows { rows, total, sections, memory },
-            _ => wrong_answer(at.clone()),
+        let rows = is_page.then(|| {
+            match self.ask(VisualAsk::Export { rows: PAGE_ROWS, filters: filters.clone() }, at.clone()) {
+                (VisualHead::Export { rows, total }, sections, memory) => {
+                    DashboardRows { rows, total, sections, memory }
+                }
+                _ => wrong_answer(at.clone()),
+            }
         });
         let data = self.drawn(filters.clone(), at.clone());
         let file = DashboardFile { filters, rows };

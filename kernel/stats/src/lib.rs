@@ -1,6 +1,7 @@
 //! Statistics of plots: bins, boxes, cells, densities, and downsampled lines. Plain numbers in and out; the session uses them for
 //! frames, the prelude for Rust values. Nothing is drawn or sent here.
 
+use onrush_wire::number::thousands;
 use onrush_wire::plot::BoxStats;
 
 /// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for each value
@@ -252,11 +253,17 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * part
 }
 
-/// Outliers of a box that are drawn.
-const OUTLIERS: usize = 200;
+/// Outliers of a plot that are drawn, and of a box at least and at most.
+const OUTLIERS: usize = 6_000;
+const OUTLIERS_OF_BOX: (usize, usize) = (100, 500);
 
-/// Tukey's box; `None` without values. Quartiles are selected, not sorted for.
-pub fn box_of(category: String, mut values: Vec<f64>) -> Option<BoxStats> {
+/// The most outliers of a box that are drawn if a plot has so many boxes.
+pub fn outlier_limit(boxes: usize) -> usize {
+    (OUTLIERS / boxes.max(1)).clamp(OUTLIERS_OF_BOX.0, OUTLIERS_OF_BOX.1)
+}
+
+/// Tukey's box; `None` without values. Quartiles are selected, not sorted for. `most`: see [`outlier_limit`].
+pub fn box_of(category: String, mut values: Vec<f64>, most: usize) -> Option<BoxStats> {
     values.retain(|v| v.is_finite());
     if values.is_empty() {
         return None;
@@ -273,14 +280,33 @@ pub fn box_of(category: String, mut values: Vec<f64>) -> Option<BoxStats> {
             high = high.max(*value);
         }
     }
-    let outliers = shown_outliers(outside);
-    Some(BoxStats { category, low, q1, median, q3, high, outliers, count: values.len() as u64 })
+    let (rows, count) = (outside.len() as u64, values.len() as u64);
+    let (outliers, different) = shown_outliers(outside, most);
+    Some(BoxStats { category, low, q1, median, q3, high, outliers, different: different as u64, outside: rows, count })
 }
 
-/// Some of them, spread over their range.
-pub fn shown_outliers(mut outside: Vec<f64>) -> Vec<f64> {
+/// The different ones, of more than `most` some that are spread over them, and the number of different ones.
+pub fn shown_outliers(mut outside: Vec<f64>, most: usize) -> (Vec<f64>, usize) {
     outside.sort_by(f64::total_cmp);
-    spread(outside.len(), OUTLIERS).map(|i| outside[i]).collect()
+    outside.dedup();
+    (spread(outside.len(), most).map(|i| outside[i]).collect(), outside.len())
+}
+
+/// Says which outliers are not drawn. `None` if each has a point.
+pub fn outlier_note(boxes: &[BoxStats]) -> Option<String> {
+    let sum = |of: &dyn Fn(&BoxStats) -> u64| boxes.iter().map(of).sum::<u64>();
+    let (shown, different) = (sum(&|one| one.outliers.len() as u64), sum(&|one| one.different));
+    let rows = sum(&|one| one.outside);
+    match () {
+        () if shown < different => {
+            Some(format!("{} of {} outliers shown, spread over their values", thousands(shown), thousands(rows)))
+        }
+        () if shown < rows => {
+            let points = if shown == 1 { "point" } else { "points" };
+            Some(format!("{} outliers at {} {points}: equal ones are drawn once", thousands(rows), thousands(shown)))
+        }
+        () => None,
+    }
 }
 
 /// [`quantile`] of values in any order, which it changes.
@@ -509,11 +535,26 @@ mod tests {
     fn a_box_is_tukeys() {
         // By hand: quartiles of 1..=9 are 3, 5, 7; the fences are -3 and 13; 30 lies outside.
         let values = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-        let stats = box_of("a".into(), values.clone()).unwrap();
+        let stats = box_of("a".into(), values.clone(), 9).unwrap();
         assert_eq!([stats.low, stats.q1, stats.median, stats.q3, stats.high], [1.0, 3.0, 5.0, 7.0, 9.0]);
-        let stats = box_of("a".into(), [values, vec![30.0]].concat()).unwrap();
+        let stats = box_of("a".into(), [values, vec![30.0]].concat(), 9).unwrap();
         assert_eq!((stats.high, stats.outliers, stats.count), (9.0, vec![30.0], 10));
-        assert!(box_of("a".into(), vec![f64::NAN]).is_none());
+        assert!(box_of("a".into(), vec![f64::NAN], 9).is_none());
+    }
+
+    #[test]
+    fn equal_outliers_are_one_and_the_rest_is_said() {
+        // By hand: the quartiles of eight 0 and eight 1 lie within 0 and 1, so that 50, 50, 60 and -9 are outside.
+        let inside = [0.0, 1.0].repeat(8);
+        let of = |more: &[f64], most| box_of("a".into(), [inside.as_slice(), more].concat(), most).unwrap();
+        let one = of(&[50.0, 50.0, 60.0, -9.0], 9);
+        assert_eq!((one.outliers.as_slice(), one.different, one.outside), ([-9.0, 50.0, 60.0].as_slice(), 3, 4));
+        let note = |one: BoxStats| outlier_note(&[one]);
+        assert_eq!(note(one), Some("4 outliers at 3 points: equal ones are drawn once".to_string()));
+        assert_eq!(note(of(&[50.0, 60.0], 9)), None);
+        let few = of(&[50.0, 50.0, 60.0, -9.0], 2);
+        assert_eq!(few.outliers, [-9.0, 60.0]);
+        assert_eq!(note(few), Some("2 of 4 outliers shown, spread over their values".to_string()));
     }
 
     #[test]

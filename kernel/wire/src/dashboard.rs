@@ -1,8 +1,9 @@
 //! Dashboards: views of one frame that filter each other. What is asked of the session ([`DashboardRequest`]), what is filtered
 //! ([`Filter`]), and what is drawn ([`Dashboard`]). Rows never travel: the session counts, the kernel process draws.
 //!
-//! A dimension of a view is cut into *slots*: the bins of numbers and times, the values of categories, and slots for the rest.
-//! Slots are fixed when a dashboard is opened. A filter is a set of slots, so that the number of selected rows is exact.
+//! A dimension of a view is cut into *slots*: the bins of numbers and times, the values of categories, and slots for
+//! the rest. Slots are fixed when a dashboard is opened. A filter of a user is a set of slots, and a filter of a cell
+//! may lie between their edges ([`Kept::Exact`]). The number of selected rows is exact for both.
 
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +121,21 @@ pub enum Kept {
     Box(Window),
     /// The inside of a polygon, by the even-odd rule.
     Lasso(Vec<(f64, f64)>),
+    /// Values as a cell wrote them, which end between the edges of slots. `marks`: half-open ranges of slots that a
+    /// picture marks, with parts of slots, in order, without overlaps.
+    Exact { wanted: Wanted, marks: Vec<(f64, f64)> },
+}
+
+impl Kept {
+    /// The slots that a picture marks. `None` for filters without slots.
+    #[must_use]
+    pub fn marks(&self) -> Option<Vec<(f64, f64)>> {
+        match self {
+            Kept::Slots(ranges) => Some(ranges.iter().map(|(from, to)| (f64::from(*from), f64::from(*to))).collect()),
+            Kept::Exact { marks, .. } => Some(marks.clone()),
+            Kept::Cells(_) | Kept::Box(_) | Kept::Lasso(_) => None,
+        }
+    }
 }
 
 /// What a cell asks for instead of slots: [`crate::visual::VisualAsk::Slots`].

@@ -286,9 +286,10 @@ pub enum VisualAsk {
     Condition { filters: Vec<Filter> },
     /// The slots of a view, by its title or the name of its column, that have what is wanted. Answer: [`VisualHead::Slots`].
     Slots { view: String, wanted: Wanted },
-    /// Slots and positions of rows, for a file that cross-filters without a kernel. At most `rows` of them, at equal distances.
-    /// Answer: [`VisualHead::Export`] with the sections `x_0`, `y_0`, ... (u16; positions f32) and `value_0` (f32).
-    Export { rows: u64 },
+    /// Slots and positions of rows, for a file that cross-filters without a kernel. At most `rows` of them, at equal
+    /// distances. Answer: [`VisualHead::Export`] with the sections `x_0`, `y_0`, ... (u16; positions f32), `value_0`
+    /// (f32), and `kept_0` (u8: 1 for a row that passes) for each filter by values.
+    Export { rows: u64, filters: Vec<Filter> },
     /// The picture is closed: its positions need not be kept. Answer: [`VisualHead::Done`].
     Forget,
 }

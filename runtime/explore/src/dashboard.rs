@@ -1,8 +1,10 @@
 //! Dashboards: views of one frame that filter each other. All columns of the views are read once, when a dashboard is opened, and
 //! kept as slots of a byte or two a row; every later question is a pass over these.
 
+mod check;
 mod condition;
 mod dimension;
+mod exact;
 mod on_device;
 mod passes;
 mod wanted;
@@ -13,14 +15,14 @@ use std::thread;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type};
-use onrush_engine::{DeviceSlots, Engine};
+use onrush_engine::{DeviceSlots, Engine, HeldMemory};
 use onrush_expr::check::{place, plan_error};
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
 use onrush_stats::Combine;
 use onrush_wire::dashboard::{
-    Dashboard, DashboardRequest, DashboardView, Filter, Kept, MAX_CORNERS, MAX_VIEWS, Measure, ViewData, ViewKind,
-    ViewRequest, Wanted,
+    Dashboard, DashboardRequest, DashboardView, Filter, Kept, MAX_VIEWS, Measure, ViewData, ViewKind, ViewRequest,
+    Wanted,
 };
 use onrush_wire::number::thousands;
 use onrush_wire::plan::Op;
@@ -62,6 +64,8 @@ struct Index {
     filtered: Mutex<FilterState>,
     /// The slots and positions on a device, which then makes all passes.
     device: Option<DeviceSlots>,
+    /// What the session counts for it.
+    _memory: HeldMemory,
 }
 
 /// The filters that rows were compared with last.
@@ -116,7 +120,7 @@ impl Dashboards {
                 let drawn = index.dashboard(engine, filters, *moving, task)?;
                 Ok((VisualHead::Dashboard(Box::new(drawn)), Vec::new()))
             }
-            VisualAsk::Cubes { view, filters } => Ok((VisualHead::Done, index.cubes(*view, filters, task)?)),
+            VisualAsk::Cubes { view, filters } => Ok((VisualHead::Done, index.cubes(engine, *view, filters, task)?)),
             VisualAsk::Condition { filters } => {
                 let condition = index.condition(filters)?;
                 let code = condition.as_ref().map_or(String::new(), condition::code);
@@ -126,7 +130,7 @@ impl Dashboards {
                 let (view, kept) = index.slots(view, wanted)?;
                 Ok((VisualHead::Slots { view, kept }, Vec::new()))
             }
-            VisualAsk::Export { rows } => Ok(index.export(*rows)),
+            VisualAsk::Export { rows, filters } => index.export(engine, *rows, filters, task),
             VisualAsk::Raster { .. } | VisualAsk::Forget => Err(plan_error("argument", "this is a dashboard")),
         }
     }
@@ -235,7 +239,8 @@ impl Index {
                 ViewKind::Table => Kind::Table,
             });
         }
-        let (dimensions, codes, values, rows) = read(engine, request, reading, task)?;
+        let mut memory = engine.account("dashboards");
+        let (dimensions, codes, values, rows) = read(engine, request, reading, &mut memory, task)?;
         let mut index = Index {
             request: request.clone(),
             rows,
@@ -246,6 +251,7 @@ impl Index {
             all: Vec::new(),
             filtered: Mutex::new(FilterState { kept: Vec::new(), failed: Vec::new() }),
             device: None,
+            _memory: memory,
         };
         index.device = index.on_device(engine)?;
         index.all = match &index.device {
@@ -287,18 +293,21 @@ impl Index {
     }
 
     /// Compares the rows with filters that have changed. The lock is held until the answer is there.
-    fn filtered(&self, filters: &[Filter], task: &TaskHandle) -> Result<MutexGuard<'_, FilterState>, Diagnostic> {
-        let mut wanted: Vec<Option<Kept>> = vec![None; self.views.len()];
-        for filter in filters {
-            self.check(filter)?;
-            wanted[filter.view as usize] = Some(filter.kept.clone());
-        }
+    fn filtered(
+        &self,
+        engine: &Engine,
+        filters: &[Filter],
+        task: &TaskHandle,
+    ) -> Result<MutexGuard<'_, FilterState>, Diagnostic> {
+        self.check(filters)?;
+        let mut wanted: Vec<Option<&Filter>> = vec![None; self.views.len()];
+        filters.iter().for_each(|filter| wanted[filter.view as usize] = Some(filter));
         let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
         if filtered.kept.is_empty() {
             filtered.kept = vec![None; self.views.len()];
         }
         if wanted.iter().all(Option::is_none) {
-            *filtered = FilterState { kept: wanted, failed: Vec::new() };
+            *filtered = FilterState { kept: vec![None; self.views.len()], failed: Vec::new() };
             return Ok(filtered);
         }
         let FilterState { kept, failed } = &mut *filtered;
@@ -307,14 +316,21 @@ impl Index {
             kept.fill(None);
         }
         for (view, wanted) in wanted.into_iter().enumerate() {
-            if kept[view] != wanted {
+            let wanted_here = wanted.map(|filter| &filter.kept);
+            if kept[view].as_ref() != wanted_here {
                 // Until the pass is done the bits are those of no filter.
                 kept[view] = None;
-                match &self.device {
-                    Some(device) => self.mark_on_device(device, view, wanted.as_ref())?,
-                    None => self.mark(view, wanted.as_ref(), failed, task)?,
+                let bit = 1_u16 << view;
+                let fails = wanted.map(|filter| self.fails(engine, filter, task)).transpose()?.flatten();
+                match (&self.device, fails) {
+                    (Some(device), Some(fails)) => device.mark_rows(&fails, bit)?,
+                    (Some(device), None) => self.mark_on_device(device, view, wanted_here)?,
+                    (None, Some(fails)) => failed.iter_mut().zip(fails).for_each(|(failed, fails)| {
+                        *failed = (*failed & !bit) | if fails == 0 { 0 } else { bit };
+                    }),
+                    (None, None) => self.mark(view, wanted_here, failed, task)?,
                 }
-                kept[view] = wanted;
+                kept[view] = wanted_here.cloned();
             }
         }
         Ok(filtered)
@@ -382,46 +398,13 @@ impl Index {
         })
     }
 
-    /// # Errors
-    /// A filter of another kind than its view, or with slots that are not there.
-    fn check(&self, filter: &Filter) -> Result<(), Diagnostic> {
-        let wrong = |why: String| Err(plan_error("argument", why));
-        let Some(view) = self.views.get(filter.view as usize) else {
-            return wrong(format!("there is no view {}: the dashboard has {}", filter.view, self.views.len()));
-        };
-        let count = |dimension: &usize| self.dimensions[*dimension].count() as u32;
-        let fits = match (&filter.kept, view) {
-            (Kept::Slots(ranges), Kind::Slots { x, .. }) => {
-                let mut end = 0;
-                ranges.iter().all(|(from, to)| {
-                    let is_after = *from >= end && from < to && *to <= count(x);
-                    end = *to;
-                    is_after
-                })
-            }
-            (Kept::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => {
-                x0 < x1 && *x1 <= count(x) && y0 < y1 && *y1 <= count(y)
-            }
-            (Kept::Box(window), Kind::Raster(..)) => {
-                [window.x0, window.y0, window.x1, window.y1].iter().all(|edge| edge.is_finite())
-                    && window.x0 <= window.x1
-                    && window.y0 <= window.y1
-            }
-            (Kept::Lasso(corners), Kind::Raster(..)) => {
-                (3..=MAX_CORNERS).contains(&corners.len())
-                    && corners.iter().all(|(x, y)| x.is_finite() && y.is_finite())
-            }
-            _ => false,
-        };
-        if fits { Ok(()) } else { wrong(format!("the filter {:?} does not fit view {}", filter.kept, filter.view)) }
-    }
-
     fn condition(&self, filters: &[Filter]) -> Result<Option<Expr>, Diagnostic> {
+        self.check(filters)?;
         let mut conditions = Vec::new();
         for filter in filters {
-            self.check(filter)?;
             conditions.extend(match (&filter.kept, &self.views[filter.view as usize]) {
                 (Kept::Slots(ranges), Kind::Slots { x, .. }) => self.dimensions[*x].within(ranges),
+                (Kept::Exact { wanted, .. }, Kind::Slots { x, .. }) => Some(self.dimensions[*x].exactly(wanted)),
                 (Kept::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => condition::all(
                     [self.dimensions[*x].within(&[(*x0, *x1)]), self.dimensions[*y].within(&[(*y0, *y1)])]
                         .into_iter()
@@ -441,7 +424,7 @@ impl Index {
         moving: bool,
         task: &TaskHandle,
     ) -> Result<Dashboard, Diagnostic> {
-        let filtered = self.filtered(filters, task)?;
+        let filtered = self.filtered(engine, filters, task)?;
         let bits = filters.iter().fold(0_u16, |bits, filter| bits | 1 << filter.view);
         // Of the rows that pass the filters of all views but one.
         let others = |view: usize| {
@@ -520,13 +503,13 @@ impl Index {
         Ok(Dashboard { rows: self.rows as u64, selected, views, notes: Vec::new() })
     }
 
-    fn cubes(&self, active: u32, filters: &[Filter], task: &TaskHandle) -> Result<Parts, Diagnostic> {
+    fn cubes(&self, engine: &Engine, active: u32, filters: &[Filter], task: &TaskHandle) -> Result<Parts, Diagnostic> {
         let active = active as usize;
         let is_slots = |view: usize| matches!(self.views.get(view), Some(Kind::Slots { .. }));
         let Some(steps) = Some(active).filter(|view| is_slots(*view)).and_then(|view| self.keys(view)) else {
             return Err(plan_error("argument", format!("view {active} has no bins or bars")));
         };
-        let filtered = self.filtered(filters, task)?;
+        let filtered = self.filtered(engine, filters, task)?;
         let bits = filters.iter().fold(0_u16, |bits, filter| bits | 1 << filter.view);
         if let Some(device) = &self.device {
             return self.cubes_on_device(device, active, bits);
@@ -569,12 +552,19 @@ impl Index {
                 .help(format!("those of this dashboard are {}", known.join(", "))));
         };
         let Kind::Slots { x, .. } = &self.views[view] else { return Err(internal("a view has no slots")) };
-        let ranges = self.dimensions[*x].wanted(wanted)?;
-        Ok((view as u32, Kept::Slots(ranges)))
+        Ok((view as u32, self.dimensions[*x].wanted(wanted)?))
     }
 
-    /// Slots and positions of at most `most` rows at equal distances.
-    fn export(&self, most: u64) -> (VisualHead, Parts) {
+    /// Slots and positions of at most `most` rows at equal distances, and whether these rows pass the filters by
+    /// values.
+    fn export(
+        &self,
+        engine: &Engine,
+        most: u64,
+        filters: &[Filter],
+        task: &TaskHandle,
+    ) -> Result<(VisualHead, Parts), Diagnostic> {
+        self.check(filters)?;
         let step = (self.rows as u64).div_ceil(most.max(1)).max(1) as usize;
         let rows: Vec<usize> = (0..self.rows).step_by(step).collect();
         let codes = |dimension: usize| {
@@ -606,7 +596,13 @@ impl Index {
                 parts.push((format!("value_{view}"), SectionKind::F32, floats(values)));
             }
         }
-        (VisualHead::Export { rows: rows.len() as u64, total: self.rows as u64 }, parts)
+        for filter in filters {
+            if let Some(fails) = self.fails(engine, filter, task)? {
+                let kept = rows.iter().map(|row| u8::from(fails[*row] == 0)).collect();
+                parts.push((format!("kept_{}", filter.view), SectionKind::U8, kept));
+            }
+        }
+        Ok((VisualHead::Export { rows: rows.len() as u64, total: self.rows as u64 }, parts))
     }
 }
 
@@ -676,6 +672,7 @@ fn read(
     engine: &Engine,
     request: &DashboardRequest,
     mut reading: Reading,
+    memory: &mut HeldMemory,
     task: &TaskHandle,
 ) -> Result<Read, Diagnostic> {
     let dimensions = reading.columns.len();
@@ -717,6 +714,8 @@ fn read(
             return Err(plan_error("plot-size", message)
                 .help("show fewer views, or a sample of the rows: `dashboard(&f.sample(0.1))`"));
         }
+        // A vector that grows has room for twice its values.
+        memory.grow((2 * per_row * batch.num_rows()) as u64)?;
         encode(&sliced, &mut codes, batch.columns())?;
         for ((values, array), expr) in values.iter_mut().zip(&batch.columns()[dimensions..]).zip(&reading.values) {
             let floats = numbers(array, expr)?;

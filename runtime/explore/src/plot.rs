@@ -197,9 +197,10 @@ impl<'a> Source<'a> {
         let y_label = label(&value);
         let mut keys = vec![x.clone().alias("x")];
         keys.extend(layer.color.clone().map(|c| c.alias("color")));
-        let table = self.engine.run_aggregate(self.frame, &keys, &[value.alias("y")], self.task)?;
+        let values = [value.alias("y"), Expr::call("len", []).alias("rows")];
+        let table = self.engine.run_aggregate(self.frame, &keys, &values, self.task)?;
         // The colour is a key and comes before the value: the order of `columns` below.
-        let order: &[usize] = if layer.color.is_some() { &[0, 2, 1] } else { &[0, 1] };
+        let order: &[usize] = if layer.color.is_some() { &[0, 2, 1, 3] } else { &[0, 1, 2] };
         let table = table.project(order).map_err(|e| onrush_expr::error::internal(&e.to_string()))?;
         let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
@@ -207,6 +208,8 @@ impl<'a> Source<'a> {
             Column::of(&table, 1, y_expr)?.number(&format!("the y of a {}", name(layer.mark)), y_expr)?;
         y_column.label = y_label;
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
+        // The rows behind each group.
+        let behind = Column::of(&table, order.len() - 1, x)?.positions;
 
         let gaps = matches!(layer.mark, Mark::Line | Mark::Area);
         let mut rows: Vec<usize> = (0..table.rows())
@@ -222,11 +225,11 @@ impl<'a> Source<'a> {
             }
         }
         if gaps {
-            self.fewer(&mut x_column, &mut rows, Of::All);
+            self.fewer(&mut x_column, &mut rows, Of::Groups(&behind));
         }
         let mut series = Vec::new();
         let (mut kept, mut all) = (0, 0);
-        for (name, mut rows) in self.split(rows, color, Of::All) {
+        for (name, mut rows) in self.split(rows, color, Of::Groups(&behind)) {
             let at = |rows: &[usize], positions: &[f64]| rows.iter().map(|i| positions[*i]).collect::<Vec<f64>>();
             let (x, y) = if !gaps {
                 (at(&rows, &x_column.positions), at(&rows, &y_column.positions))
@@ -365,12 +368,12 @@ impl<'a> Source<'a> {
     }
 
     /// Leaves the categories with most rows, if there are more than are drawn.
-    fn fewer(&mut self, column: &mut Column, rows: &mut Vec<usize>, of: Of) {
+    fn fewer(&mut self, column: &mut Column, rows: &mut Vec<usize>, of: Of<'_>) {
         if column.scale != AxisScale::Category || column.categories.len() <= DRAWN {
             return;
         }
         let mut sizes = vec![0; column.categories.len()];
-        rows.iter().for_each(|row| sizes[column.positions[*row] as usize] += 1);
+        rows.iter().for_each(|row| sizes[column.positions[*row] as usize] += of.rows(*row));
         let all = sizes.iter().filter(|size| **size > 0).count();
         let kept = most(&sizes, DRAWN);
         let mut categories = Vec::new();
@@ -637,7 +640,7 @@ impl<'a> Source<'a> {
         self.with_most_rows(shown, all, label, Of::All);
     }
 
-    fn with_most_rows(&mut self, shown: usize, all: usize, label: &str, of: Of) {
+    fn with_most_rows(&mut self, shown: usize, all: usize, label: &str, of: Of<'_>) {
         if all > shown {
             let least = if of == Of::Sample { "at least " } else { "" };
             let all = grouped(all);
@@ -653,7 +656,7 @@ impl<'a> Source<'a> {
     }
 
     /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
-    fn split(&mut self, rows: Vec<usize>, color: Option<Column>, of: Of) -> Vec<(String, Vec<usize>)> {
+    fn split(&mut self, rows: Vec<usize>, color: Option<Column>, of: Of<'_>) -> Vec<(String, Vec<usize>)> {
         let Some(color) = color.map(Column::into_categories) else { return vec![(String::new(), rows)] };
         let mut groups: Vec<(String, Vec<usize>)> = color.categories.iter().map(|c| (c.clone(), Vec::new())).collect();
         let mut nulls = 0;
@@ -665,7 +668,7 @@ impl<'a> Source<'a> {
         groups.retain(|(_, rows)| !rows.is_empty());
         if groups.len() > SERIES {
             let all = groups.len();
-            let sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.len()).collect();
+            let sizes: Vec<usize> = groups.iter().map(|(_, rows)| rows.iter().map(|row| of.rows(*row)).sum()).collect();
             let mut most = most(&sizes, SERIES).into_iter();
             groups.retain(|_| most.next().unwrap_or(false));
             self.with_most_rows(SERIES, all, &color.label, of);
@@ -688,10 +691,22 @@ impl<'a> Source<'a> {
 }
 
 /// The rows that a plot has looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+#[derive(Clone, Copy, PartialEq)]
+enum Of<'a> {
     All,
     Sample,
+    /// Groups of all rows, with the number of rows in each.
+    Groups(&'a [f64]),
+}
+
+impl Of<'_> {
+    /// The rows of the frame that a row of the table stands for.
+    fn rows(self, row: usize) -> usize {
+        match self {
+            Of::All | Of::Sample => 1,
+            Of::Groups(rows) => rows.get(row).map_or(1, |rows| *rows as usize),
+        }
+    }
 }
 
 /// Which are the largest, the earlier of equal ones.

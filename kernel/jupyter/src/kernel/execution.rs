@@ -360,7 +360,7 @@ impl Front for JupyterFront<'_> {
     fn output(&mut self, output: Output) {
         if let Output::Result { data, .. } = &output {
             self.result_text = data.get("text/plain").and_then(Value::as_str).map(str::to_string);
-            self.result = Some(Value::Object(data.clone()));
+            self.result = Some(data.clone().into_json());
         }
         if self.quiet {
             return;

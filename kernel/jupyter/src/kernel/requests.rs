@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use jupyter_protocol::messaging::{CompleteRequest, DebugRequest, InspectRequest, IsCompleteRequest};
 use onrush_cell::Completeness;
+use onrush_view::Bundle;
 use serde_json::{Value, json};
 
 use super::{Kernel, replies};
 use crate::log;
 use crate::message::{Channel, Request};
+use crate::notebook::assist::described;
 
 /// Called for every well-formed message on shell and control; does not block.
 pub fn handle(kernel: &Arc<Kernel>, request: Request) {
@@ -102,11 +104,14 @@ fn complete(kernel: &Kernel, request: &Request, turn: u64) -> Result<Value, Stri
 fn inspect(kernel: &Kernel, request: &Request, turn: u64) -> Result<Value, String> {
     let InspectRequest { code, cursor_pos, detail_level } = request.content()?;
     let found = kernel.notebook.inspect(&code, cursor_pos, detail_level.unwrap_or(0) as u8, turn);
-    let data = match found.found {
-        true => json!({ "text/plain": found.plain(), "text/markdown": found.markdown }),
-        false => json!({}),
-    };
-    Ok(json!({ "status": "ok", "found": found.found, "data": data, "metadata": {} }))
+    let (is_found, data) = (
+        found.found,
+        match found.found {
+            true => described(found.plain(), found.markdown),
+            false => Bundle::new(),
+        },
+    );
+    Ok(json!({ "status": "ok", "found": is_found, "data": data, "metadata": {} }))
 }
 
 fn is_complete(kernel: &Kernel, request: &Request) -> Result<Value, String> {

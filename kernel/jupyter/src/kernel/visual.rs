@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use onrush_wire::control::Setting;
-use onrush_wire::dashboard::Filter;
 use onrush_wire::visual::{MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window};
 use onrush_wire::{Class, Diagnostic, FrameId, NotebookId};
 use parking_lot::Mutex;
@@ -23,6 +22,7 @@ use super::comms::{Attached, Message, Sender, Target};
 use super::lane::{Asker, Lane};
 use crate::notebook::TABLES;
 use crate::session::Session;
+use dashboard::DashboardFilters;
 
 /// By which front ends open a comm, with the picture's id in `data.view`.
 pub const NAME: &str = "onrush.visual";
@@ -42,6 +42,7 @@ pub struct Visuals {
     session: Arc<Session>,
     sender: Sender,
     state: Mutex<State>,
+    filters: Arc<DashboardFilters>,
 }
 
 #[derive(Default)]
@@ -50,9 +51,6 @@ struct State {
     selections: BTreeMap<String, Vec<String>>,
     /// Ids of the selections, the oldest first.
     order: VecDeque<String>,
-    /// The filters of dashboards, and their ids, the oldest first.
-    filters: BTreeMap<String, Vec<Filter>>,
-    order_of_filters: VecDeque<String>,
     /// The picture of each comm.
     open: BTreeMap<String, String>,
     nameless: VecDeque<String>,
@@ -117,7 +115,7 @@ impl Visuals {
     }
 
     pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
-        Visuals { session, sender, state: Mutex::default() }
+        Visuals { session, sender, state: Mutex::default(), filters: Arc::default() }
     }
 
     /// An output shows a picture. `cell`: the front end's id of the cell.
@@ -176,10 +174,10 @@ impl Visuals {
 
     /// The selected nodes, or the filters of a dashboard. `None` if this is not the id of a picture.
     pub fn selection(&self, id: &str) -> Option<Setting> {
-        let state = self.state.lock();
-        if let Some(filters) = state.filters.get(id) {
-            return Some(Setting::Filters(filters.clone()));
+        if let Some(filters) = self.filters.settled(id) {
+            return Some(Setting::Filters(filters));
         }
+        let state = self.state.lock();
         let selected = state.selections.get(id);
         match selected {
             Some(nodes) => Some(Setting::Nodes(nodes.clone())),
@@ -296,7 +294,7 @@ impl Target for Visuals {
                     state.pictures.get(&id).is_some_and(|picture| matches!(picture.what, VisualSpec::Dashboard(_)));
                 drop(state);
                 answer.give(Ok(match is_dashboard {
-                    true => json!({ "filters": onrush_view::dashboard::filters_to_json(&self.filters(&id)) }),
+                    true => json!({ "filters": onrush_view::dashboard::filters_to_json(&self.filters.of(&id).unwrap_or_default()) }),
                     false => json!({ "nodes": nodes, "raster": is_raster }),
                 }));
             }

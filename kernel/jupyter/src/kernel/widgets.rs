@@ -44,7 +44,7 @@ fn static_form(output: &Value) -> Option<Bundle> {
     match output["output_type"].as_str()? {
         "stream" => text(&output["text"]),
         "error" => text(&output["evalue"]),
-        _ => output["data"].as_object().cloned(),
+        _ => output["data"].as_object().cloned().map(Bundle::from),
     }
 }
 

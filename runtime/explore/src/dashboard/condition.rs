@@ -4,22 +4,21 @@
 use std::fmt::Write as _;
 
 use onrush_wire::dashboard::{Kept, SlotKind};
+use onrush_wire::plot::AxisScale;
 use onrush_wire::visual::Window;
 use onrush_wire::{BinaryOp, Expr, ExprKind, TimeUnit, UnaryOp, Value};
 
-use arrow::datatypes::DataType as Arrow;
-
 use super::dimension::{Coding, SlicedColumn};
 
-fn op(op: BinaryOp, a: Expr, b: Expr) -> Expr {
+pub fn op(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)))
 }
 
-fn join(with: BinaryOp, all: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+pub fn join(with: BinaryOp, all: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     all.into_iter().reduce(|a, b| op(with, a, b))
 }
 
-fn not(expr: Expr) -> Expr {
+pub fn not(expr: Expr) -> Expr {
     Expr::new(ExprKind::Unary(UnaryOp::Not, Box::new(expr)))
 }
 
@@ -31,26 +30,15 @@ pub fn all(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
 impl SlicedColumn {
     /// An edge as a literal of the type of the expression.
     fn edge(&self, at: usize) -> Value {
-        let times = match &self.dtype {
-            Arrow::Dictionary(_, values) => values,
-            other => other,
-        };
         match &self.coding {
             Coding::Floats(placed) => Value::Float(placed.edges[at]),
-            Coding::Ints(placed) => match times {
-                Arrow::Date32 | Arrow::Date64 if placed.edges[at].rem_euclid(86_400_000_000) == 0 => {
-                    Value::Date(placed.edges[at].div_euclid(86_400_000_000) as i32)
-                }
-                Arrow::Timestamp(..) | Arrow::Date32 | Arrow::Date64 => {
-                    Value::Timestamp { value: placed.edges[at], unit: TimeUnit::Microsecond, zone: None }
-                }
-                _ => Value::Int(placed.edges[at]),
-            },
+            Coding::Ints(placed) if self.shown.scale == AxisScale::Time => self.time(placed.edges[at]),
+            Coding::Ints(placed) => Value::Int(placed.edges[at]),
             Coding::Values { .. } => Value::Null,
         }
     }
 
-    fn is_missing(&self) -> Expr {
+    pub fn is_missing(&self) -> Expr {
         let null = Expr::call("is_null", [self.expr.clone()]);
         if !self.has_nan {
             return null;

@@ -37,6 +37,8 @@ const SAMPLE: usize = 100_000;
 pub struct SlicedColumn {
     /// What is compared with the edges and values.
     pub expr: Expr,
+    /// The expression as it was given, without a name.
+    pub raw: Expr,
     pub shown: Dimension,
     pub coding: Coding,
     /// Whether there are NaN.
@@ -212,6 +214,7 @@ impl Extent {
 /// A column before its slots are known.
 pub struct UnslicedColumn {
     expr: Expr,
+    raw: Expr,
     label: String,
     dtype: Arrow,
     is_categories: bool,
@@ -250,18 +253,19 @@ impl UnslicedColumn {
             return wrong(message, "a view of categories is `.bar(..)`");
         }
         // What is compared with edges has one type on both sides, whatever the literal's type is.
-        let inner = || Box::new(without_alias(expr).clone());
+        let raw = without_alias(expr).clone();
+        let inner = || Box::new(raw.clone());
         let expr = match values {
             Arrow::Timestamp(_, Some(_)) => {
                 let none = Expr::literal(Value::Null);
-                Expr::call("dt.replace_time_zone", [without_alias(expr).clone(), none])
+                Expr::call("dt.replace_time_zone", [raw.clone(), none])
             }
-            _ if is_categories => without_alias(expr).clone(),
+            _ if is_categories => raw.clone(),
             Arrow::Float16 | Arrow::Float32 | Arrow::UInt64 => to_float(inner()),
             t if t.is_decimal() => to_float(inner()),
-            _ => without_alias(expr).clone(),
+            _ => raw.clone(),
         };
-        Ok(UnslicedColumn { expr, label: name, dtype, is_categories, extent: Extent::default() })
+        Ok(UnslicedColumn { expr, raw, label: name, dtype, is_categories, extent: Extent::default() })
     }
 
     /// What is selected of the frame.
@@ -360,7 +364,7 @@ impl UnslicedColumn {
         );
         let shown = Dimension { label: self.label, scale: AxisScale::Number, slots };
         let coding = Coding::Floats(placed);
-        SlicedColumn { expr: self.expr, shown, coding, has_nan: self.extent.has_nan, dtype: self.dtype }
+        SlicedColumn { expr: self.expr, raw: self.raw, shown, coding, has_nan: self.extent.has_nan, dtype: self.dtype }
     }
 
     fn integers(self, edges: Vec<i64>) -> SlicedColumn {
@@ -382,8 +386,13 @@ impl UnslicedColumn {
             |edge| *edge as f64,
             (&name, &edges[0].to_string(), &end.to_string()),
         );
-        let shown = Dimension { label: self.label, scale: AxisScale::Number, slots };
-        SlicedColumn { expr: self.expr, shown, coding: Coding::Ints(placed), has_nan: false, dtype: self.dtype }
+        let shown = Dimension { label: self.label.clone(), scale: AxisScale::Number, slots };
+        self.of_integers(shown, placed)
+    }
+
+    fn of_integers(self, shown: Dimension, placed: Edges<i64>) -> SlicedColumn {
+        let (expr, raw, dtype) = (self.expr, self.raw, self.dtype);
+        SlicedColumn { expr, raw, shown, coding: Coding::Ints(placed), has_nan: false, dtype }
     }
 
     fn times(self, range: Option<(f64, f64)>, bins: u32, request: &ViewRequest) -> Result<SlicedColumn, Diagnostic> {
@@ -424,8 +433,8 @@ impl UnslicedColumn {
             |edge| *edge as f64 / 1e6,
             (&name, names[0].as_str(), names[names.len() - 1].as_str()),
         );
-        let shown = Dimension { label: self.label, scale: AxisScale::Time, slots };
-        Ok(SlicedColumn { expr: self.expr, shown, coding: Coding::Ints(placed), has_nan: false, dtype: self.dtype })
+        let shown = Dimension { label: self.label.clone(), scale: AxisScale::Time, slots };
+        Ok(self.of_integers(shown, placed))
     }
 
     fn categories(
@@ -498,6 +507,7 @@ impl UnslicedColumn {
         let shown = Dimension { label: self.label, scale: AxisScale::Category, slots: shown };
         Ok(SlicedColumn {
             expr: self.expr,
+            raw: self.raw,
             shown,
             coding: Coding::Values { slots, values },
             has_nan,

@@ -29,6 +29,8 @@ impl Source<'_> {
         let x_scale = x.scale;
         let mut at: HashMap<(i64, usize), usize> = HashMap::new();
         let mut bars: Vec<Vec<(f64, f64)>> = Vec::new();
+        // The rows of each series.
+        let mut sizes: Vec<usize> = Vec::new();
         let (mut without_value, mut without_color, mut count) = (0, 0, 0usize);
         columns::each_of(rows, [Some(x), Some(y), color.as_ref()], self.task, |[x, y, series]| {
             let series = if color.is_some() { series } else { 0.0 };
@@ -38,11 +40,13 @@ impl Source<'_> {
                 without_color += 1;
             } else if let Some(bar) = at.get(&(rank_of(x), series as usize)) {
                 bars[series as usize][*bar].1 += y;
+                *grown(&mut sizes, series as usize) += 1;
                 count += 1;
             } else if at.len() <= COUNTED || x_scale == AxisScale::Category {
                 let bars = grown(&mut bars, series as usize);
                 at.insert((rank_of(x), series as usize), bars.len());
                 bars.push((x, y));
+                *grown(&mut sizes, series as usize) += 1;
                 count += 1;
             }
         })?;
@@ -64,7 +68,8 @@ impl Source<'_> {
         }
         let names = color.as_ref().map_or(vec![String::new()], Values::categories);
         bars.resize_with(names.len(), Vec::new);
-        let sizes: Vec<usize> = bars.iter().map(Vec::len).collect();
+        sizes.resize(names.len(), 0);
+        sizes.iter_mut().zip(&bars).filter(|(_, bars)| bars.is_empty()).for_each(|(size, _)| *size = 0);
         let hidden = sizes.iter().filter(|size| **size > 0).count().saturating_sub(SERIES);
         let shown = most(&sizes, SERIES);
         let made = names.into_iter().zip(bars).zip(shown);

@@ -3,12 +3,14 @@
 //! A sample estimates each quartile, and the values near it are held. If the sample misleads, repeated passes count values into ever
 //! narrower bins until a bin has one value.
 
+use std::collections::HashSet;
+
 use onrush_frame::TaskHandle;
 use onrush_stats::{self as statistics, Extent};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, LayerRequest};
 
-use super::columns::{Values, each_of, rank_of};
+use super::columns::{Values, each_of, rank_of, ranked};
 use super::rows::Rows;
 use super::{CATEGORIES, Source, name, needed};
 
@@ -23,7 +25,7 @@ const SAMPLES: usize = 500_000;
 const FEWEST: usize = 20_000;
 /// Values around the quartiles that are held.
 const HELD_BETWEEN: usize = 16_000_000;
-/// Outliers from which those that are drawn are taken.
+/// Different outliers of a box that are compared with each other. Of more, some rows are taken.
 const OUTLIERS: usize = 20_000;
 
 /// A box for each category of `x` (or one), and the rows without a value or category.
@@ -35,6 +37,7 @@ pub fn boxes(
     (held, task): (usize, &TaskHandle),
 ) -> Result<(Vec<BoxStats>, usize), Diagnostic> {
     let group_of = |at: f64| if x.is_some() { at } else { 0.0 };
+    let most = statistics::outlier_limit(categories.len());
     let mut left_out = 0;
     let mut walk = |each: &mut dyn FnMut(usize, f64)| {
         left_out = 0;
@@ -56,7 +59,7 @@ pub fn boxes(
             }
         })?;
         if count <= held {
-            let boxes = categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v));
+            let boxes = categories.iter().zip(groups).filter_map(|(c, v)| statistics::box_of(c.clone(), v, most));
             return Ok((boxes.collect(), left_out));
         }
     }
@@ -73,7 +76,8 @@ pub fn boxes(
         let [q1, median, q3] = [quartile(0, 0.25), quartile(1, 0.5), quartile(2, 0.75)];
         places[group] = Some(boxes.len());
         let (category, count) = (categories[group].clone(), spans[group].count);
-        boxes.push(BoxStats { category, low: q1, q1, median, q3, high: q3, outliers: Vec::new(), count });
+        let (outliers, different, outside) = (Vec::new(), 0, 0);
+        boxes.push(BoxStats { category, low: q1, q1, median, q3, high: q3, outliers, different, outside, count });
     }
     let mut outside = vec![Outside::default(); boxes.len()];
     walk(&mut |group, value| {
@@ -88,7 +92,8 @@ pub fn boxes(
         }
     })?;
     for (one, outside) in boxes.iter_mut().zip(outside) {
-        one.outliers = statistics::shown_outliers(outside.some());
+        one.outside = outside.ends.count;
+        (one.outliers, one.different) = outside.shown(most);
     }
     Ok((boxes, left_out))
 }
@@ -99,6 +104,7 @@ pub(super) type BoxData<'a> = (Rows<'a>, Values, Option<Values>, (Axis, Vec<BoxS
 impl<'a> Source<'a> {
     pub(super) fn boxes(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let (_, values, _, (x, boxes)) = self.box_data(layer)?;
+        self.notes.extend(statistics::outlier_note(&boxes));
         Ok(Layer::Box { x, y: values.axis(), boxes })
     }
 
@@ -322,22 +328,30 @@ impl Wanted {
     }
 }
 
-/// Some of many values at equal distances, and always the lowest and the highest.
+/// Outliers: the different ones, or of too many some rows at equal distances, with the lowest and the highest.
 #[derive(Clone)]
 struct Outside {
     ends: Extent,
+    /// `None` if there are too many.
+    different: Option<HashSet<i64>>,
     every: u64,
     kept: Vec<f64>,
 }
 
 impl Default for Outside {
     fn default() -> Self {
-        Outside { ends: Extent::default(), every: 1, kept: Vec::new() }
+        Outside { ends: Extent::default(), different: Some(HashSet::new()), every: 1, kept: Vec::new() }
     }
 }
 
 impl Outside {
     fn add(&mut self, value: f64) {
+        if let Some(different) = &mut self.different {
+            different.insert(rank_of(value));
+            if different.len() > OUTLIERS {
+                self.different = None;
+            }
+        }
         if self.ends.count.is_multiple_of(self.every) {
             self.kept.push(value);
             if self.kept.len() >= OUTLIERS {
@@ -348,11 +362,18 @@ impl Outside {
         self.ends.add(value);
     }
 
-    fn some(mut self) -> Vec<f64> {
-        if self.every > 1 {
-            self.kept.extend([self.ends.low, self.ends.high]);
+    /// At most `most` values, and the number of different ones, or of all rows.
+    fn shown(mut self, most: usize) -> (Vec<f64>, u64) {
+        match self.different {
+            Some(different) => {
+                let (shown, all) = statistics::shown_outliers(different.into_iter().map(ranked).collect(), most);
+                (shown, all as u64)
+            }
+            None => {
+                self.kept.extend([self.ends.low, self.ends.high]);
+                (statistics::shown_outliers(self.kept, most).0, self.ends.count)
+            }
         }
-        self.kept
     }
 }
 

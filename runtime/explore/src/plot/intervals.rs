@@ -79,7 +79,8 @@ impl Source<'_> {
         self.left_out(left_out - x.hidden.min(left_out), "row", "no value");
         let error = layer.error.unwrap_or_default();
         let names = color.as_ref().map_or(vec![String::new()], Values::categories);
-        let sizes: Vec<usize> = groups.iter().map(HashMap::len).collect();
+        let rows = |group: &HashMap<i64, Moments>| group.values().map(|moments| moments.count as usize).sum();
+        let sizes: Vec<usize> = groups.iter().map(rows).collect();
         let shown = most(&sizes, SERIES);
         self.series_left_out(sizes.len().saturating_sub(SERIES), sizes.len().min(SERIES), layer);
         let mut series = Vec::new();

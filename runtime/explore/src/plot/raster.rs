@@ -536,16 +536,8 @@ impl Rasters {
             return Err(plan_error("plot", "a live raster has one layer"));
         };
         let style = &request.style;
-        let key = codec::content(&(
-            request.frame,
-            &layer.x,
-            &layer.y,
-            &layer.color,
-            &layer.aggregate,
-            style.log_x,
-            style.log_y,
-            style.map,
-        ));
+        // The whole layer: its mark and its groups say which lines there are.
+        let key = codec::content(&(request.frame, layer, style.log_x, style.log_y, style.map));
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let VisualAsk::Raster { window, width, height } = ask else {
             lock().retain(|(known, _)| *known != key);

@@ -5,8 +5,10 @@ export type Box = [number, number, number, number];
 
 export interface Filter {
     view: number;
-    /** Half-open ranges of slots. */
+    /** Half-open ranges of slots. Those of a filter by values end inside of slots. */
     slots?: Range[];
+    /** The values that a cell has written. Only the kernel reads them. */
+    exact?: string;
     /** A half-open rectangle of slots: x0, x1, y0, y1. */
     cells?: Box;
     /** x0, y0, x1, y1 in positions of the axes. */
@@ -135,8 +137,24 @@ export function brushed(cube: Cube, width: number, ranges: Range[] | null, how: 
     return null;
 }
 
+/** Whether a part of a slot is kept. */
 export function isKept(ranges: Range[] | undefined, slot: number): boolean {
-    return !ranges || ranges.some(([from, to]) => slot >= from && slot < to);
+    return !ranges || ranges.some(([from, to]) => slot + 1 > from && slot < to);
+}
+
+/** The ranges with whole slots, as a brush has them. */
+export function whole(ranges: Range[]): Range[] {
+    return ranges.map(([from, to]) => [Math.floor(from), Math.ceil(to)]);
+}
+
+/** The places of the ends of a range, which may lie inside of slots. */
+export function ends(places: Range[], [from, to]: Range): Range {
+    const [first, last] = [Math.floor(from), Math.max(Math.ceil(to) - 1, 0)];
+    const within = (slot: number, at: number) => {
+        const [start, end] = places[slot] ?? [0, 0];
+        return start + (end - start) * (at - slot);
+    };
+    return [within(first, from), within(last, to)];
 }
 
 /** The slot at a place, or the nearest one. */

@@ -88,6 +88,10 @@ export class Local implements Source {
     private passes(filter: Filter): (row: number) => boolean {
         const [x, y] = [this.column(`x_${filter.view}`), this.column(`y_${filter.view}`)];
         const { slots, cells, box, lasso } = filter;
+        if (filter.exact !== undefined) {
+            const kept = this.column(`kept_${filter.view}`);
+            return row => kept[row] === 1;
+        }
         if (slots) {
             const view = this.state.views[filter.view];
             const count = view?.kind === "slots" ? view.slots.length : 0;

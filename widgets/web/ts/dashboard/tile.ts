@@ -1,11 +1,13 @@
 // One view of a dashboard on the page: its picture, and what the pointer and keys select.
 
 import { el, svg as shape } from "../table/dom.ts";
+import { extent, ticks } from "./axis.ts";
 import {
     type Box,
     type CellsView,
     combine,
     digits,
+    ends,
     type Filter,
     isKept,
     type Range,
@@ -16,6 +18,7 @@ import {
     toggled,
     type Values,
     type View,
+    whole,
 } from "./data.ts";
 import { picture } from "./svg.ts";
 
@@ -100,6 +103,7 @@ function follow(
 export class SlotsTile extends Tile {
     private svg: SVGElement;
     private bars: SVGElement[] = [];
+    private backs: SVGElement[] = [];
     private labels: SVGElement[] = [];
     private readonly stage = el("div", "stage");
     private readonly controls = el("div", "controls");
@@ -124,6 +128,7 @@ export class SlotsTile extends Tile {
         const svg = picture(this.data.svg ?? "");
         for (const brush of svg.querySelectorAll(".brush")) brush.remove();
         this.bars = [...svg.querySelectorAll<SVGElement>(".shown rect")];
+        this.backs = [...svg.querySelectorAll<SVGElement>(".all rect")];
         this.labels = [...svg.querySelectorAll<SVGElement>(".values text")];
         svg.setAttribute("aria-hidden", "true");
         svg.addEventListener("pointerdown", event => this.press(event as PointerEvent));
@@ -170,13 +175,16 @@ export class SlotsTile extends Tile {
     show(data: View): void {
         if (data.kind !== "slots") return;
         const before = this.data;
-        // Pictures come with the first answer; later ones bring other bars.
-        this.data = { ...data, svg: data.svg ?? before.svg };
         if (data.svg && data.svg !== before.svg) {
+            this.data = { ...data };
             const svg = this.drawn();
             this.svg.replaceWith(svg);
             this.svg = svg;
             if (data.slots.length !== before.slots.length) this.build();
+        } else {
+            // Pictures come with the first answer; later ones bring other bars, which stand in the places of that picture.
+            const { svg, frame, places, low, high } = before;
+            this.data = { ...data, svg, frame, places, low, high };
         }
         this.brushed(this.data.shown);
         this.mark(this.filter);
@@ -185,13 +193,50 @@ export class SlotsTile extends Tile {
     override brushed(shown: Values): void {
         const { data } = this;
         this.data.shown = shown;
+        // A count is at most that of all rows. A mean may lie anywhere.
+        if (combine(data.label) !== "count") {
+            const [low, high] = extent(data.all, shown, data.form === "line");
+            if (low !== data.low || high !== data.high) this.rescale(low, high);
+        }
+        this.place(shown, this.bars, "path.shown");
+        this.labels.forEach((label, slot) => {
+            label.textContent = this.number(shown[slot] ?? null);
+        });
+    }
+
+    /** Another range of values: draws the axis and what stands for all rows anew. */
+    private rescale(low: number, high: number): void {
+        const { data } = this;
+        Object.assign(data, { low, high });
+        this.place(data.all, this.backs, "path.all");
+        const axis = this.svg.querySelector("g.axis");
+        const [line, text] = [axis?.querySelector("path"), axis?.querySelector("text")];
+        if (!axis || !line || !text) return;
+        const [left, top, width, height] = data.frame;
+        const marks = ticks(low, high, 3).flatMap(({ at, label }) => {
+            const y = top + height * (1 - (at - low) / (high - low));
+            const [rule, name] = [line.cloneNode() as SVGElement, text.cloneNode() as SVGElement];
+            rule.setAttribute("d", `M${left} ${y}L${left + width} ${y}`);
+            name.setAttribute("y", String(y + 3.5));
+            name.textContent = label;
+            // Names may be longer than those that the margin was made for.
+            const size = Math.min(10, (left - 6) / (label.length * 0.6));
+            name.setAttribute("font-size", String(size));
+            return [rule, name];
+        });
+        axis.replaceChildren(...marks);
+    }
+
+    /** Bars or a line at the heights of values. */
+    private place(values: Values, bars: SVGElement[], line: string): void {
+        const { data } = this;
         const [left, top, width, height] = data.frame;
         const span = data.high - data.low || 1;
         const share = (value: number) => Math.min(Math.max((value - data.low) / span, 0), 1);
         if (data.form === "line") {
             let path = "";
             let open = false;
-            shown.forEach((value, slot) => {
+            values.forEach((value, slot) => {
                 const [from, to] = data.places[slot]!;
                 if (value === null) {
                     open = false;
@@ -200,12 +245,12 @@ export class SlotsTile extends Tile {
                 path += `${open ? "L" : "M"}${(from + to) / 2} ${top + height * (1 - share(value))}`;
                 open = true;
             });
-            this.svg.querySelector("path.shown")?.setAttribute("d", path);
+            this.svg.querySelector(line)?.setAttribute("d", path);
             return;
         }
         const zero = share(0);
-        this.bars.forEach((bar, slot) => {
-            const end = share(shown[slot] ?? 0);
+        bars.forEach((bar, slot) => {
+            const end = share(values[slot] ?? 0);
             const [low, high] = [Math.min(zero, end), Math.max(zero, end)];
             if (data.axis === "x") {
                 bar.setAttribute("y", String(top + height * (1 - high)));
@@ -214,9 +259,6 @@ export class SlotsTile extends Tile {
                 bar.setAttribute("x", String(left + width * low));
                 bar.setAttribute("width", String(width * (high - low)));
             }
-        });
-        this.labels.forEach((label, slot) => {
-            label.textContent = this.number(shown[slot] ?? null);
         });
     }
 
@@ -236,18 +278,19 @@ export class SlotsTile extends Tile {
         for (const brush of this.brushes) brush.remove();
         const [left, top, width, height] = data.frame;
         this.brushes = data.ranges
-            ? (ranges ?? []).map(([from, to]) => {
-                  const [x0, x1] = [data.places[from]![0], data.places[to - 1]![1]];
+            ? (ranges ?? []).map(range => {
+                  const [x0, x1] = ends(data.places, range);
                   return shape("rect", { class: "brush", x: x0, y: top, width: x1 - x0, height });
               })
             : [];
         this.svg.append(...this.brushes);
         const scale = (value: number) => `${value}px`;
         if (data.ranges) {
-            const [first, last] = this.ends();
-            [first, last].forEach((slot, at) => {
+            const kept: Range = ranges?.length ? [ranges[0]![0], ranges.at(-1)![1]] : [0, data.slots.length];
+            const edges = ends(data.places, kept);
+            this.ends().forEach((slot, at) => {
                 const handle = this.handles[at]!;
-                const place = at === 0 ? (data.places[slot]?.[0] ?? left) : (data.places[slot]?.[1] ?? left + width);
+                const place = edges[at]!;
                 Object.assign(handle.style, { left: scale(place - 12), top: scale(top), height: scale(height) });
                 handle.setAttribute("aria-valuemin", "0");
                 handle.setAttribute("aria-valuemax", String(data.slots.length - 1));
@@ -273,8 +316,8 @@ export class SlotsTile extends Tile {
 
     /** The first and the last selected slot. */
     private ends(): Range {
-        const ranges = this.filter?.slots;
-        if (!ranges?.length) return [0, this.data.slots.length - 1];
+        const ranges = whole(this.filter?.slots ?? []);
+        if (!ranges.length) return [0, this.data.slots.length - 1];
         return [ranges[0]![0], ranges.at(-1)![1] - 1];
     }
 
@@ -344,7 +387,7 @@ export class SlotsTile extends Tile {
             );
             return;
         }
-        const brush = this.filter?.slots?.find(([from, to]) => start >= from && start < to);
+        const brush = whole(this.filter?.slots ?? []).find(([from, to]) => start >= from && start < to);
         follow(
             svg,
             event,

@@ -79,6 +79,8 @@ export class DashboardView implements Drawn, Owner {
     private saved: State;
     private views: Tile[] = [];
     private filters: Filter[] = [];
+    /** Those that the kernel has taken. */
+    private taken: Filter[] = [];
     private connection: Connection | null = null;
     private source: Source | null = null;
     private session: SessionContext | null = null;
@@ -144,7 +146,7 @@ export class DashboardView implements Drawn, Owner {
     // Drawing.
 
     private build(state: State): void {
-        this.filters = state.filters;
+        this.filters = this.taken = state.filters;
         this.name.textContent = state.title;
         this.name.hidden = !state.title;
         this.views = state.views.map((view, at) => tile(this, at, view));
@@ -272,16 +274,23 @@ export class DashboardView implements Drawn, Owner {
         const { source } = this;
         if (!source?.isOpen) return this.rest();
         const turn = ++this.turn;
+        const { filters } = this;
         this.busy = true;
         this.root.setAttribute("aria-busy", "true");
         try {
-            const state = await source.views(this.filters, moving);
+            const state = await source.views(filters, moving);
             if (turn !== this.turn || this.source !== source) return;
+            this.taken = filters;
             this.show(state);
             this.problem.textContent = "";
             if (!moving) this.settle();
         } catch (why) {
-            if (turn === this.turn && this.source === source) this.fail(why);
+            if (turn === this.turn && this.source === source) {
+                this.fail(why);
+                // The kernel has kept the filters that it had before.
+                this.filters = this.taken;
+                this.mark();
+            }
         } finally {
             if (turn === this.turn) this.rest();
         }

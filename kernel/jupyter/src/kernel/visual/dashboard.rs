@@ -1,17 +1,24 @@
 //! Live dashboards. The kernel process keeps the filters of each, and asks the session for counts under them.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use onrush_wire::Diagnostic;
 use onrush_wire::dashboard::{Filter, MAX_VIEWS};
 use onrush_wire::visual::{VisualAsk, VisualHead, VisualSpec};
+use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{CODE, REMEMBERED, Visuals, incomplete, invalid};
 use crate::kernel::answer::{CommAnswer, superseded};
-use crate::kernel::comms::{Attached, Message};
+use crate::kernel::comms::{Attached, Message, Sender};
+
+/// A cell waits for the session's answers this long.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 pub(super) struct ViewsParams {
@@ -37,54 +44,135 @@ fn filters_of(json: &Value) -> Result<Vec<Filter>, Diagnostic> {
         .ok_or_else(|| invalid(CODE, "these are not filters of a dashboard"))
 }
 
-impl Visuals {
-    /// The filters of a dashboard, as a user or a cell has set them.
-    pub(super) fn filters(&self, id: &str) -> Vec<Filter> {
-        self.state.lock().filters.get(id).cloned().unwrap_or_default()
+/// The filters of dashboards. Those of a front end count after the session has taken them, so that a filter that it
+/// refuses changes nothing.
+#[derive(Default)]
+pub(super) struct DashboardFilters {
+    state: Mutex<FilterState>,
+    /// Told when a question is over.
+    settled: Condvar,
+}
+
+#[derive(Default)]
+struct FilterState {
+    entries: BTreeMap<String, FilterEntry>,
+    /// The ids of the entries, the oldest first.
+    order: VecDeque<String>,
+    /// Counts all filters that were set or asked for.
+    version: u64,
+    /// Questions that have no answer yet, by dashboard.
+    open: BTreeMap<String, usize>,
+}
+
+struct FilterEntry {
+    filters: Vec<Filter>,
+    version: u64,
+}
+
+/// Filters that the session is asked about. The question is over when this is dropped.
+struct FilterQuestion {
+    of: Arc<DashboardFilters>,
+    id: String,
+    version: u64,
+}
+
+impl DashboardFilters {
+    /// As they are now.
+    pub(super) fn of(&self, id: &str) -> Option<Vec<Filter>> {
+        self.state.lock().entries.get(id).map(|entry| entry.filters.clone())
     }
 
+    /// After all questions so far, which a user may have asked just before running a cell. Waits no longer than
+    /// [`PATIENCE`].
+    pub(super) fn settled(&self, id: &str) -> Option<Vec<Filter>> {
+        let mut state = self.state.lock();
+        let until = Instant::now() + PATIENCE;
+        while state.open.contains_key(id) && !self.settled.wait_until(&mut state, until).timed_out() {}
+        state.entries.get(id).map(|entry| entry.filters.clone())
+    }
+
+    /// Filters that a cell has set, which the session has made.
+    fn set(&self, id: &str, filters: Vec<Filter>) {
+        let mut state = self.state.lock();
+        state.version += 1;
+        let version = state.version;
+        state.keep(id, FilterEntry { filters, version });
+    }
+
+    fn ask(self: &Arc<Self>, id: &str) -> FilterQuestion {
+        let mut state = self.state.lock();
+        state.version += 1;
+        *state.open.entry(id.to_string()).or_default() += 1;
+        FilterQuestion { of: Arc::clone(self), id: id.to_string(), version: state.version }
+    }
+}
+
+impl FilterState {
+    /// The newer of two stays.
+    fn keep(&mut self, id: &str, entry: FilterEntry) {
+        if self.entries.get(id).is_some_and(|known| known.version > entry.version) {
+            return;
+        }
+        if self.entries.insert(id.to_string(), entry).is_none() {
+            self.order.push_back(id.to_string());
+            if self.order.len() > REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.entries.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl FilterQuestion {
+    /// The session has taken the filters.
+    fn keep(&self, filters: Vec<Filter>) {
+        self.of.state.lock().keep(&self.id, FilterEntry { filters, version: self.version });
+    }
+}
+
+impl Drop for FilterQuestion {
+    fn drop(&mut self) {
+        let mut state = self.of.state.lock();
+        if let Some(open) = state.open.get_mut(&self.id) {
+            *open -= 1;
+            if *open == 0 {
+                state.open.remove(&self.id);
+            }
+        }
+        self.of.settled.notify_all();
+    }
+}
+
+fn tell(sender: &Sender, header: &Value, comms: &[String], filters: &[Filter]) {
+    let params = json!({ "filters": onrush_view::dashboard::filters_to_json(filters) });
+    let data = json!({ "jsonrpc": "2.0", "method": "filters", "params": params });
+    comms.iter().for_each(|comm| sender.message(header, comm, &data, Attached::default()));
+}
+
+impl Visuals {
     /// A cell has set the filters.
     pub fn filter(&self, id: &str, filters: Vec<Filter>) {
-        self.keep(id, filters.clone());
+        self.filters.set(id, filters.clone());
         let open: Vec<String> = {
             let state = self.state.lock();
             state.open.iter().filter(|(_, picture)| *picture == id).map(|(comm, _)| comm.clone()).collect()
         };
-        self.tell(&Value::Null, &open, &filters);
+        tell(&self.sender, &Value::Null, &open, &filters);
     }
 
-    pub(super) fn keep(&self, id: &str, filters: Vec<Filter>) {
-        let mut state = self.state.lock();
-        if state.filters.insert(id.to_string(), filters).is_none() {
-            state.order_of_filters.push_back(id.to_string());
-            if state.order_of_filters.len() > REMEMBERED
-                && let Some(oldest) = state.order_of_filters.pop_front()
-            {
-                state.filters.remove(&oldest);
-            }
-        }
-    }
-
-    fn tell(&self, header: &Value, comms: &[String], filters: &[Filter]) {
-        let params = json!({ "filters": onrush_view::dashboard::filters_to_json(filters) });
-        let data = json!({ "jsonrpc": "2.0", "method": "filters", "params": params });
-        comms.iter().for_each(|comm| self.sender.message(header, comm, &data, Attached::default()));
-    }
-
-    /// All views under filters, which are kept. A newer question replaces one that waits or runs.
+    /// All views under filters, which are kept if the session takes them. A newer question replaces one that waits or
+    /// runs.
     pub(super) fn views(&self, id: &str, message: &Message<'_>, asked: ViewsParams, answer: CommAnswer) {
         let filters = match filters_of(&asked.filters) {
             Ok(filters) => filters,
             Err(error) => return answer.give(Err(error)),
         };
-        self.keep(id, filters.clone());
+        let mut others: Vec<String> = Vec::new();
         if !asked.moving && !asked.whole {
-            let others: Vec<String> = {
-                let state = self.state.lock();
-                let of_picture = state.open.iter().filter(|(comm, picture)| *picture == id && *comm != message.comm);
-                of_picture.map(|(comm, _)| comm.clone()).collect()
-            };
-            self.tell(message.header, &others, &filters);
+            let state = self.state.lock();
+            let of_picture = state.open.iter().filter(|(comm, picture)| *picture == id && *comm != message.comm);
+            others.extend(of_picture.map(|(comm, _)| comm.clone()));
         }
         let Some((lane, spec, newest)) = self.lane(id) else {
             return answer.give(Err(invalid(CODE, "this is not a dashboard, or its session is gone")));
@@ -93,20 +181,26 @@ impl Visuals {
             return answer.give(Err(invalid(CODE, "this picture is not a dashboard")));
         };
         let (turn, id) = (newest.fetch_add(1, Ordering::Relaxed) + 1, id.to_string());
+        let question = self.filters.ask(&id);
+        let (sender, header) = (self.sender.clone(), message.header.clone());
         lane.stop();
         lane.push(move |asker| {
             if newest.load(Ordering::Relaxed) != turn {
                 return answer.give(Err(superseded()));
             }
             let ask = VisualAsk::Dashboard { filters: filters.clone(), moving: asked.moving };
-            answer.give(match asker.ask_visual(spec, ask) {
-                Ok((VisualHead::Dashboard(data), ..)) if asked.whole => {
-                    Ok(Value::Object(onrush_view::dashboard::bundle(&id, &request, &filters, &data)))
-                }
-                Ok((VisualHead::Dashboard(data), ..)) => Ok(onrush_view::dashboard::changes(&request, &data, &filters)),
-                Ok(_) => Err(incomplete("head")),
-                Err(error) => Err(error),
-            });
+            let data = match asker.ask_visual(spec, ask) {
+                Ok((VisualHead::Dashboard(data), ..)) => data,
+                Ok(_) => return answer.give(Err(incomplete("head"))),
+                Err(error) => return answer.give(Err(error)),
+            };
+            question.keep(filters.clone());
+            drop(question);
+            tell(&sender, &header, &others, &filters);
+            answer.give(Ok(match asked.whole {
+                true => onrush_view::dashboard::bundle(&id, &request, &filters, &data).into_json(),
+                false => onrush_view::dashboard::changes(&request, &data, &filters),
+            }));
         });
     }
 
