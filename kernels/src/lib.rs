@@ -27,6 +27,8 @@ pub mod sort;
 pub mod top_k;
 
 pub use cache::CacheStatistics;
+#[doc(hidden)]
+pub use cache::DiskCache;
 pub use column::Column;
 pub use error::{Error, Result};
 pub use library::{Context, Library, Program, is_compiling};

@@ -75,12 +75,14 @@ fn engine(workspace: &Workspace) -> Result<(), Failure> {
 /// The tests talk to the worker like a cell process: over a socket, from another process.
 fn worker(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
-    cargo.args(["test", "--no-run", "--bins", "--test", "process", "--message-format=json-render-diagnostics"]);
+    cargo.args(["test", "--no-run", "--bins", "--test", "it", "--message-format=json-render-diagnostics"]);
     test::KERNELS.iter().for_each(|package| _ = cargo.args(["--package", package]));
     let messages = process::run_quietly("cargo test --no-run", &mut cargo)?;
     let built = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let is_test = message["target"]["name"] == "process";
+        // The other crates of the kernels have a target of this name too.
+        let is_workers = message["package_id"].as_str().is_some_and(|id| id.contains("runtime/worker"));
+        let is_test = is_workers && message["target"]["name"] == "it";
         is_test.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
     };
     let tests = messages.lines().find_map(built).ok_or_else(|| Failure::new("cargo names no test program"))?;

@@ -35,6 +35,11 @@ use crate::launch::launch;
 use crate::launch::stream_context::StreamContext;
 use crate::{Error, Result};
 
+#[doc(hidden)]
+pub use chunked::{Chunk, LARGE, PIECE, each, pieces};
+#[doc(hidden)]
+pub use few_strings::local;
+
 /// Digits of a decimal that fit into 64 bits.
 const NARROW: u8 = 18;
 

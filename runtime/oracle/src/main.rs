@@ -20,7 +20,7 @@ const USAGE: &str = "usage: onrush-oracle TASK [--engine NAME] [OPTIONS]
            --file FILE  the queries of this one instead: answers that `tests/sql/expect.py FILE` wrote
            --reasons yes  say why parts of plans stayed on the CPU
   random   random plans, on --engine and on another one, whose answers must be the same
-           --against NAME [cpu]    --plans N [500]    --seed N [another one each day]    --print yes  show the plans
+           --against NAME [cpu]    --plans N [500]    --seed N [ONRUSH_SEED, or one that is fixed]    --print yes  show the plans
   tpch     queries of TPC-H with DuckDB's answers
            --scale S [0.01], or 1    --time yes  at any scale, with the answers of --against NAME [cpu], or none
            --answers FOLDER  with --time, write them there    --write FOLDER  write the tables at any scale instead
@@ -97,7 +97,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         }
         "random" => {
             arguments.known(&["engine", "cache", "against", "plans", "seed", "print"])?;
-            let seed = arguments.number("seed")?.unwrap_or_else(random::seed_of_today);
+            let seed = arguments.number("seed")?.map_or_else(random::seed, Ok)?;
             let plans = arguments.number("plans")?.unwrap_or(500);
             compare(
                 &engine,

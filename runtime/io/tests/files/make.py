@@ -1,4 +1,4 @@
-"""Makes the files of tests/formats.rs with the libraries that users have, and expected.json: what each file holds, as these
+"""Makes the files of tests/it/formats.rs with the libraries that users have, and expected.json: what each file holds, as these
 libraries read it back. Run it in this folder: python make.py
 
 Written with pandas 3.1, pyarrow 26.0, Polars 2.1, openpyxl 3.1, xlwt 1.3, odfpy 1.4, fastavro 1.13.
@@ -221,6 +221,12 @@ for year, name, v in [("2023", "a%20b", 1), ("2023", "c%2Fd", 2), ("2024", "a%20
 pq.write_table(pa.table({"a": [1], "b": ["x"]}), "order-1.parquet")
 pq.write_table(pa.table({"b": ["y"], "a": [2]}), "order-2.parquet")
 pq.write_table(pa.table({"b": ["z"], "a": [3], "more": [0.5]}), "order-3.parquet")
+
+# Parquet: categories with an order
+values, order = ["hi", "lo", "mid", "lo", None], ["lo", "mid", "hi", "none"]
+pl.DataFrame({"c": values, "n": [1, 2, 3, 4, 5]}, schema={"c": pl.Enum(order), "n": pl.Int64}).write_parquet("enum.parquet")
+categories = pd.Categorical(values, categories=order, ordered=True)
+pd.DataFrame({"c": categories, "n": [1, 2, 3, 4, 5]}).to_parquet("ordered.parquet")
 
 with open("expected.json", "w") as out:
     json.dump(expected, out, indent=1, ensure_ascii=False, default=str)

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use crate::Result;
 
 /// Rows of a piece: a chunk of a file that was read.
-const PIECE: usize = 1 << 17;
+pub const PIECE: usize = 1 << 17;
 /// Rows from which on several cores share the work.
-const LARGE: usize = 1 << 18;
+pub const LARGE: usize = 1 << 18;
 
 /// The chunks without empty ones, large ones cut. Shares the buffers.
 pub fn pieces(parts: &[ArrayRef]) -> Vec<ArrayRef> {
@@ -54,28 +54,4 @@ pub fn starts(lengths: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
         end += length;
     }
     (starts, end)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{AsArray, Int64Array};
-    use arrow::datatypes::Int64Type;
-
-    use super::*;
-
-    #[test]
-    fn each_chunk_knows_its_first_row() {
-        let rows = (LARGE + 3) as i64;
-        let all: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
-        let none = all.slice(0, 0);
-        let few: ArrayRef = Arc::new(Int64Array::from_iter_values(rows..rows + 5));
-        let cut = pieces(&[none, all, few]);
-        assert_eq!(cut.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [PIECE, PIECE, 3, 5]);
-        let first = |chunk: Chunk<'_>| Ok((chunk.row, chunk.array.as_primitive::<Int64Type>().value(0) as u64));
-        for (row, value) in each(&cut, first).unwrap() {
-            assert_eq!(row, value);
-        }
-    }
 }

@@ -46,9 +46,9 @@ impl Hasher for ViewHasher {
 }
 
 /// The strings of a chunk: for each row a position in `distinct`.
-struct Local<'a> {
-    codes: Vec<u32>,
-    distinct: Vec<&'a str>,
+pub struct Local<'a> {
+    pub codes: Vec<u32>,
+    pub distinct: Vec<&'a str>,
 }
 
 /// Encodes a column. `None` if it has too many distinct strings for this, or strings of another type than views.
@@ -115,7 +115,7 @@ fn write<T: Pod + TryFrom<u32> + Default>(
 }
 
 /// `None` if there are more than `most` distinct strings. A null has the code 0.
-fn local(views: &StringViewArray, most: usize) -> Option<Local<'_>> {
+pub fn local(views: &StringViewArray, most: usize) -> Option<Local<'_>> {
     let mut by_view: HashMap<u128, u32, BuildHasherDefault<ViewHasher>> = HashMap::default();
     let mut by_text: HashMap<&str, u32> = HashMap::new();
     let mut distinct = Vec::new();
@@ -153,26 +153,4 @@ fn local(views: &StringViewArray, most: usize) -> Option<Local<'_>> {
         codes.push(code);
     }
     Some(Local { codes, distinct })
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::StringViewBuilder;
-
-    use super::*;
-
-    // Expected codes are counted by hand.
-    #[test]
-    fn rows_are_found_by_view_and_by_text() {
-        let mut builder = StringViewBuilder::new();
-        // The second long string lies apart from the first one, with the same text.
-        let rows =
-            [Some("b"), Some("longer than twelve bytes"), None, Some("b"), Some("longer than twelve bytes"), Some("")];
-        rows.iter().for_each(|row| builder.append_option(*row));
-        let views = builder.finish();
-        let found = local(&views, 3).unwrap();
-        assert_eq!(found.codes, [0, 1, 0, 0, 1, 2]);
-        assert_eq!(found.distinct, ["b", "longer than twelve bytes", ""]);
-        assert!(local(&views, 2).is_none());
-    }
 }

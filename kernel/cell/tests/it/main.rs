@@ -1,0 +1,6 @@
+//! Cells through the real compiler, and the pages of the reference.
+
+mod cells;
+mod deps;
+mod life;
+mod reference;

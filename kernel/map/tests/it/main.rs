@@ -1,0 +1,3 @@
+//! Projections of maps.
+
+mod d3;

@@ -1,0 +1,4 @@
+//! Pages of the documentation that are written from tables.
+
+mod graphs_page;
+mod models_page;

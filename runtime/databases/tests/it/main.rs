@@ -1,0 +1,4 @@
+//! Databases through real drivers, in driver processes.
+
+mod drivers;
+mod hanging;

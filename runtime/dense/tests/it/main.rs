@@ -1,0 +1,3 @@
+//! Matrices and their decompositions.
+
+mod decompositions;

@@ -1,0 +1,3 @@
+//! The emulated device.
+
+mod emulated;

@@ -1,0 +1,4 @@
+//! Files of other places, from servers in the test process.
+
+mod addresses;
+mod http;

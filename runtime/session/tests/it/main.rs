@@ -1,0 +1,13 @@
+//! The real executable, spoken to as a kernel process and cell processes do.
+
+mod adverse;
+mod beside;
+mod catalog;
+mod connection;
+mod databases;
+mod limits;
+mod memory;
+mod requests;
+mod support;
+mod threads;
+mod titles;
