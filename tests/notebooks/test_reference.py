@@ -1,5 +1,5 @@
 """The reference of functions (`docs/reference`): every example of frames and expressions runs, and the names of pandas and
-Polars exist. The examples of SQL run in `runtime/explore/tests/plan/reference.rs`."""
+Polars exist. The examples of SQL run in `runtime/plan-tests/tests/plan/reference.rs`."""
 
 import subprocess
 from pathlib import Path

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: installs the tools of the tests, runs all tests, and ends with one line that counts them.
 
 mod count;
+mod slowest;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +19,7 @@ use count::Count;
 /// Areas that can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Area {
-    /// The rules of the repository
+    /// The rules of the repository, and the spelling of names in documents
     Tidy,
     /// rustfmt
     Format,
@@ -38,7 +39,7 @@ pub enum Area {
     Notebooks,
     /// Bad files and bad cells
     Badinput,
-    /// The session: killed processes, sharing, memory; NetworkX's tests
+    /// The session: killed processes, sharing, memory; NetworkX's tests; random queries with DuckDB
     Session,
     /// The tour in JupyterLab in a browser
     Browser,
@@ -74,25 +75,27 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
         None => Area::value_variants().iter().copied().filter(|area| *area != Area::Kernels).collect(),
     };
     if !workspace.binary("onrush-session").is_file() && only.is_none() {
-        eprintln!(
-            "The first time takes up to 90 minutes on 2 cores, half of it the build of the query engine; later about 50."
-        );
+        eprintln!("The first time takes about an hour on 2 cores, half of it the build of the query engine.");
     }
+    // A report of an earlier run must not be read as one of this run.
+    reports(workspace).iter().for_each(|report| _ = fs::remove_file(report));
     let scratch = Scratch::new()?;
-    let mut product_ready = Ok(());
-    if areas.iter().any(|a| a.is_product()) {
-        process::stage(start, "Python environment, and the product");
-        product_ready = prepare_product(workspace);
-        if let Err(failure) = &product_ready {
-            eprintln!("error: {failure}");
-        }
-    }
-
+    let mut product_ready = None;
     let mut finished = Vec::new();
     for area in areas {
+        if area.is_product() && product_ready.is_none() {
+            process::stage(start, "Python environment, and the product");
+            let begun = Instant::now();
+            let built = prepare_product(workspace);
+            if let Err(failure) = &built {
+                eprintln!("error: {failure}");
+            }
+            eprintln!("    built in {:.1} s", begun.elapsed().as_secs_f64());
+            product_ready = Some(built.is_ok());
+        }
         process::stage(start, &area.name());
         let begun = Instant::now();
-        let result = if area.is_product() && product_ready.is_err() {
+        let result = if area.is_product() && product_ready == Some(false) {
             Err(Failure::new("the product was not built"))
         } else {
             run_area(workspace, area, &scratch)
@@ -106,7 +109,20 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
         };
         finished.push(Finished { area, count, success, note, took: begun.elapsed() });
     }
+    slowest::print(&reports(workspace));
     summary(&finished, start.elapsed())
+}
+
+/// The reports of nextest and of pytest with the time of each test.
+fn reports(workspace: &Workspace) -> Vec<PathBuf> {
+    let mut reports = vec![workspace.target.join("nextest/default/junit.xml")];
+    reports.extend(Area::value_variants().iter().map(|area| report(workspace, *area)));
+    reports
+}
+
+/// pytest's report of an area.
+fn report(workspace: &Workspace, area: Area) -> PathBuf {
+    workspace.target.join("tests").join(format!("{}.xml", area.name()))
 }
 
 /// Builds everything and installs the kernel into `.venv`.
@@ -155,98 +171,123 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         }
         Area::Prelude => prelude(workspace),
         Area::Jupyter => pytest(workspace, scratch, area, &["tests/jupyter"]),
-        Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks"]),
+        Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks", "tests/frames"]),
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
         Area::Session => {
             graph_check(workspace)?;
-            pytest(workspace, scratch, area, &["tests/session", "tests/graph"])
+            pytest(workspace, scratch, area, &["tests/session", "tests/graph", "tests/sql"])
         }
         Area::Browser => browser(workspace, scratch, "tests/browser", Purpose::Compare),
     }
 }
 
-/// The session tower and the kernel tower, each tested by a separate cargo invocation, as they are built: features that
-/// one enables in a shared dependency do not rebuild the other.
-pub const TOWERS: [&[&str]; 3] = [
-    &[
-        "onrush-frame",
-        "onrush-databases",
-        "onrush-io",
-        "onrush-places",
-        "onrush-dense",
-        "onrush-learn",
-        "onrush-graph",
-        "onrush-graph-calls",
-        "onrush-graph-io",
-        "onrush-ops",
-        "onrush-expr",
-        "onrush-logical",
-        "onrush-sql",
-        "onrush-optimizer",
-        "onrush-parallel",
-        "onrush-gpu",
-        "onrush-engine",
-        "onrush-explore",
-        "onrush-session",
-        "onrush-oracle",
-    ],
-    &[
-        "onrush-wire",
-        "onrush-map",
-        "onrush-stats",
-        "onrush-cell",
-        "onrush-view",
-        "onrush-web",
-        "onrush-jupyter",
-        "xtask",
-    ],
-    KERNELS,
+/// The crates of the session and of the kernel, tested by one cargo invocation: their dependencies are built once, with the
+/// features of all.
+pub const CRATES: &[&str] = &[
+    "onrush-frame",
+    "onrush-databases",
+    "onrush-io",
+    "onrush-places",
+    "onrush-dense",
+    "onrush-learn",
+    "onrush-graph",
+    "onrush-graph-calls",
+    "onrush-graph-io",
+    "onrush-ops",
+    "onrush-expr",
+    "onrush-logical",
+    "onrush-sql",
+    "onrush-optimizer",
+    "onrush-parallel",
+    "onrush-gpu",
+    "onrush-engine",
+    "onrush-explore",
+    "onrush-plan-tests",
+    "onrush-session",
+    "onrush-oracle",
+    "onrush-wire",
+    "onrush-files",
+    "onrush-map",
+    "onrush-stats",
+    "onrush-cell",
+    "onrush-view",
+    "onrush-web",
+    "onrush-jupyter",
+    "xtask",
+    "onrush-device",
+    "onrush-kernels",
+    "onrush-worker",
 ];
 
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
 pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
 
-/// Builds the program that answers NetworkX's tests, with the session, so that dependencies keep their features.
+/// Builds the programs that answer NetworkX's tests and random queries, with the product, so that dependencies keep their features.
 fn graph_check(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
-    cargo.args(["build", "--package", "onrush-session", "--package", "onrush-graph-calls", "--bins"]);
+    cargo.args(["build", "--bins"]);
+    for package in ["onrush-session", "onrush-jupyter", "onrush-graph-calls", "onrush-oracle"] {
+        cargo.args(["--package", package]);
+    }
     process::run("cargo build", &mut cargo)
 }
 
-/// Runs nextest if it is installed, then the documentation examples of the crates that do not link DataFusion.
+/// Runs nextest if it is installed. No crate has examples in its documentation that run.
 fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
-    let mut transcripts = Vec::new();
-    for tower in TOWERS {
-        transcripts.push(tower_tests(workspace, tower)?);
-    }
+    let mut transcripts = vec![crate_tests(workspace, CRATES)?];
     // Results of plans, on the emulated device too.
     let mut cargo = workspace.cargo();
     cargo.env("ONRUSH_TEST_ENGINE", "emulated").args(["test", "--no-fail-fast", "--test", "plan"]);
-    TOWERS[0].iter().for_each(|package| _ = cargo.args(["--package", package]));
+    CRATES.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    cargo.arg("--").args(modules_of_any_engine(workspace)?);
     transcripts.push(process::run_recorded("the plans' tests on the emulated device", &mut cargo)?);
-    let mut cargo = workspace.cargo();
-    // The same packages as above, so that their dependencies are not built with other features.
-    cargo.args(["test", "--doc", "--no-fail-fast"]);
-    TOWERS[1].iter().for_each(|package| _ = cargo.args(["--package", package]));
-    transcripts.push(process::run_recorded("the examples in the documentation", &mut cargo)?);
     Ok(counted(&transcripts, count::cargo))
 }
 
-fn kernels(workspace: &Workspace) -> Result<Ran, Failure> {
-    Ok(counted(&[tower_tests(workspace, KERNELS)?], count::cargo))
+/// The modules of the plans' tests with tests on the engine of `ONRUSH_TEST_ENGINE`, as filters. Tests of the others name
+/// their engines: they would do again what they did.
+fn modules_of_any_engine(workspace: &Workspace) -> Result<Vec<String>, Failure> {
+    let folder = workspace.root.join("runtime/plan-tests/tests/plan");
+    let entries = fs::read_dir(&folder).map_err(|e| Failure::io(folder.display(), e))?;
+    let module = |path: PathBuf| {
+        let text = fs::read_to_string(&path).ok()?;
+        let is_of_any_engine = text.contains("Bench::default()");
+        is_of_any_engine.then_some(format!("{}::", path.file_stem()?.to_str()?))
+    };
+    let mut modules: Vec<String> = entries.flatten().filter_map(|entry| module(entry.path())).collect();
+    modules.sort();
+    match modules.is_empty() {
+        true => Err(Failure::new(format!("no module of {} uses `Bench::default()`", folder.display()))),
+        false => Ok(modules),
+    }
 }
 
-fn tower_tests(workspace: &Workspace, tower: &[&str]) -> Result<Transcript, Failure> {
+fn kernels(workspace: &Workspace) -> Result<Ran, Failure> {
+    Ok(counted(&[crate_tests(workspace, KERNELS)?], count::cargo))
+}
+
+fn crate_tests(workspace: &Workspace, packages: &[&str]) -> Result<Transcript, Failure> {
     let nextest = workspace.cargo().args(["nextest", "--version"]).output().is_ok_and(|o| o.status.success());
+    // Built first, so that the time of the build is seen.
+    let begun = Instant::now();
+    let mut build = workspace.cargo();
+    build.args(["test", "--no-run", "--lib", "--bins", "--tests"]);
+    packages.iter().for_each(|package| _ = build.args(["--package", package]));
+    let built = process::run_recorded("the build of the crates' tests", &mut build)?;
+    let programs = built.lines.iter().filter(|line| line.trim_start().starts_with("Executable ")).count();
+    println!("{programs} test executables, built in {:.1} s", begun.elapsed().as_secs_f64());
+    if !built.success {
+        return Ok(built);
+    }
     let mut cargo = workspace.cargo();
     // XGBoost's library is found as in a session: in the active Python.
     cargo.env("VIRTUAL_ENV", workspace.venv());
     if nextest {
-        cargo.args(["nextest", "run", "--no-fail-fast", "--no-tests=pass", "--status-level=fail"]);
+        cargo.args(["nextest", "run", "--no-tests=pass"]);
     } else {
         cargo.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]);
     }
-    tower.iter().for_each(|package| _ = cargo.args(["--package", package]));
+    packages.iter().for_each(|package| _ = cargo.args(["--package", package]));
     process::run_recorded("the crates' tests", &mut cargo)
 }
 
@@ -277,11 +318,19 @@ fn pytest(workspace: &Workspace, scratch: &Scratch, area: Area, folders: &[&str]
     if !missing.is_empty() {
         return Err(Failure::new(format!("{} is missing", missing.join(", "))));
     }
-    let mut pytest = workspace.command(python::python(workspace));
-    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q"]).args(folders);
+    let mut pytest = pytest_command(workspace, area);
+    // Each process has a session: the tests of a file share a kernel, and stay together.
+    pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]).args(folders);
     product_environment(workspace, scratch, area, &mut pytest);
     let transcript = process::run_recorded("pytest", &mut pytest)?;
     Ok(counted(&[transcript], count::pytest))
+}
+
+fn pytest_command(workspace: &Workspace, area: Area) -> Command {
+    let mut pytest = workspace.command(python::python(workspace));
+    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q", "--durations=20"]);
+    pytest.arg("--junitxml").arg(report(workspace, area));
+    pytest
 }
 
 /// Actions on pictures of outputs.
@@ -313,8 +362,8 @@ fn browser(workspace: &Workspace, scratch: &Scratch, tests: &str, purpose: Purpo
         let note = "no Chromium found: apt install chromium, or set ONRUSH_CHROMIUM to one".to_string();
         return Ok((Count { skipped: 1, ..Count::default() }, true, Some(note)));
     };
-    let mut pytest = workspace.command(python::python(workspace));
-    pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "-rfEs", "--tb=short", "-q", tests]);
+    let mut pytest = pytest_command(workspace, Area::Browser);
+    pytest.arg(tests);
     product_environment(workspace, scratch, Area::Browser, &mut pytest);
     pytest.env("ONRUSH_CHROMIUM", chromium);
     if purpose == Purpose::Bless {
