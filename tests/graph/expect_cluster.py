@@ -22,8 +22,8 @@ def main():
             case["without_zeros"] = nx.average_clustering(s, count_zeros=False)
         if not g["directed"]:
             case["triangles"] = by_node(nx.triangles(s), g)
-            case["transitivity"] = nx.transitivity(s)
-            case["square_clustering"] = by_node(nx.square_clustering(s), g)
+        case["transitivity"] = nx.transitivity(s)
+        case["square_clustering"] = by_node(nx.square_clustering(s), g)
         out[name] = case
     write("cluster", out)
 

@@ -148,6 +148,52 @@ def test_parts_keep_nodes_without_edges_and_names_that_clash_are_errors(kernel, 
     assert "degree_right" not in (tmp_path / "x.graphml").read_text()
 
 
+def test_a_node_without_edges_is_still_a_node(kernel):
+    # By hand, as remove_edges_from and subgraph_view(filter_edge=) of NetworkX: 1 - 2 - 3 - 4, 5 with itself, and a row
+    # without an end.
+    kernel.ok(
+        "let f = frame! { a: [1, 2, 3, 5, 9], b: [Some(2), Some(3), Some(4), Some(5), None],"
+        "                 toll: [true, false, false, true, true] };"
+        'let g = f.graph("a", "b"); let open = g.filter_edges(x!(!toll));'
+    )
+    assert kernel.value("(open.number_of_nodes(), open.number_of_edges())") == "(5, 2)"
+    assert kernel.value("(open.has_path(1, 4), open.has_path(2, 4))") == "(false, true)"
+    assert kernel.value("open.number_connected_components()") == "3"
+    assert kernel.value("open.filter_edges(x!(a == 2)).isolates().column::<i64>(\"node\").to_vec()") == "[1, 4, 5]"
+    assert kernel.value("g.filter_edges(x!(a > 7)).number_of_nodes()") == "5"
+    assert kernel.value("g.without_self_loops().number_of_nodes()") == "5"
+    kernel.ok("let more = frame! { a: [7], b: [Some(8)], toll: [false] };")
+    assert kernel.value("g.filter_edges(x!(a == 1)).add_edges(&more).number_of_nodes()") == "7"
+
+
+def test_arguments_of_graphs_are_expressions_lists_and_references(kernel):
+    # By hand.
+    kernel.ok(
+        "let f = frame! { a: [1, 2, 1], b: [2, 3, 3], km: [6.0, 3.0, 90.0], speed: [3.0, 1.0, 10.0],"
+        "                 weight: [1, 1, 1] };"
+        'let g = f.graph("a", "b");'
+    )
+    close(kernel.value("g.weight(x!(km / speed)).dijkstra_path_length(1, 3)"), 5.0)
+    close(kernel.value("g.weight(x!(km = km / speed)).dijkstra_path_length(1, 3)"), 5.0)
+    close(kernel.value('g.weight(col("km")).dijkstra_path_length(1, 3)'), 9.0)
+    assert kernel.value("g.weight(x!(km / speed)).edges().columns()") == (
+        '["a", "b", "km", "speed", "weight", "weight_2"]'
+    )
+    assert "no column `miles`" in kernel.fails('g.weight("miles")').error_text
+    assert "so is a column of ids" in kernel.fails("g.weight(x!(a = km))").error_text
+    assert kernel.value("g.subgraph([1, 2]).number_of_edges()") == "1"
+    assert kernel.value("g.subgraph(vec![1, 3, 7]).number_of_nodes()") == "2"
+    kernel.ok("let p = frame! { node: [3], w: [1.0] }; let r = &p; let ranks = g.pagerank().personalization(&r);")
+    assert kernel.value('ranks.sort(desc("pagerank")).head(1).column::<i64>("node").to_vec()') == "[3]"
+    near = "g.multi_source_dijkstra([1, 3])"
+    assert kernel.value(near + ".columns()") == '["node", "distance", "predecessor", "source"]'
+    assert kernel.value(near + '.column::<i64>("source").to_vec()') == "[1, 1, 3]"
+    kernel.ok('let zero = frame! { a: [0.0, 1.5, 2.5], b: [1.5, -0.0, 1.5] }.graph("a", "b");')
+    assert kernel.value("(zero.number_of_nodes(), zero.subgraph([-0.0, 1.5]).number_of_edges())") == "(3, 2)"
+    kernel.ok('let two = frame! { a: ["x"], b: [1], c: ["y"], d: [2] }.graph(["a", "b"], ["c", "d"]);')
+    assert kernel.value('two.subgraph([("x", 1), ("z", 5)]).number_of_nodes()') == "1"
+
+
 def test_frames_as_parameters(kernel):
     # pagerank, modularity and jaccard_coefficient of NetworkX.
     kernel.ok(ROUTES)

@@ -11,7 +11,7 @@ use onrush_wire::display::Content;
 use onrush_wire::graph::{GraphSpec, NodeIds};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::visual::GraphCardRequest;
-use onrush_wire::{Class, Diagnostic, Span};
+use onrush_wire::{Class, Diagnostic, ExprKind, Span};
 
 pub use calls::*;
 pub use files::{GraphReader, read_graph};
@@ -19,7 +19,7 @@ pub use parts::{EgoGraph, NodeSet};
 pub use plot::{GraphPlot, GraphView};
 
 use crate::display::Show;
-use crate::expr::IntoColumns;
+use crate::expr::{Expr, IntoColumns, IntoExprs};
 use crate::frame::{Frame, on};
 use crate::raise::{here, raise};
 use crate::session;
@@ -38,6 +38,8 @@ pub struct Graph {
     columns: Vec<(Frame, Vec<String>)>,
     /// Frames whose ids are nodes too.
     isolated: Vec<(Frame, Vec<String>)>,
+    /// Whether those frames have the nodes at the edges too.
+    has_all_nodes: bool,
 }
 
 impl Frame {
@@ -78,7 +80,8 @@ impl Graph {
         check_columns(edges, &source, at);
         check_columns(edges, &target, at);
         let (columns, isolated) = (Vec::new(), Vec::new());
-        Graph { edges: edges.clone(), source, target, directed, weight: None, columns, isolated }
+        let edges = edges.clone();
+        Graph { edges, source, target, directed, weight: None, columns, isolated, has_all_nodes: false }
     }
 
     /// What the session needs to know.
@@ -95,11 +98,41 @@ impl Graph {
 
     /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight, similarities for
     /// communities. Calls whose default in NetworkX is `weight="weight"` use it.
+    ///
+    /// An expression becomes a column of the edges, under its name or `weight`: `g.weight(x!(hours = km / speed))`.
     #[track_caller]
-    pub fn weight(&self, column: impl Into<String>) -> Graph {
-        let column = column.into();
-        check_columns(&self.edges, std::slice::from_ref(&column), &here("weight"));
-        Graph { weight: Some(column), ..self.clone() }
+    pub fn weight(&self, weight: impl IntoExprs) -> Graph {
+        self.weighted(weight.into_exprs(), &here("weight"))
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn weighted(&self, mut exprs: Vec<onrush_wire::Expr>, at: &Span) -> Graph {
+        let (Some(expr), true) = (exprs.pop(), exprs.is_empty()) else {
+            let message = "a graph has one weight: expected the name of a column, or one expression".to_string();
+            raise(error("argument", message).at(at.clone(), ""));
+        };
+        let columns = self.edges.columns();
+        let name = match &expr.kind {
+            ExprKind::Column(name) => {
+                check_columns(&self.edges, std::slice::from_ref(name), at);
+                return Graph { weight: Some(name.clone()), ..self.clone() };
+            }
+            ExprKind::Alias(_, name) => name.clone(),
+            _ => {
+                let numbered = (2..).map(|number| format!("weight_{number}"));
+                let mut names = std::iter::once("weight".to_string()).chain(numbered);
+                names.find(|name| !columns.contains(name)).unwrap_or_default()
+            }
+        };
+        if self.ends().contains(&name) {
+            let message = format!("the weight is called `{name}`, and so is a column of ids");
+            raise(
+                error("duplicate-column", message).at(at.clone(), "").help("give it another name: `x!(length = ...)`"),
+            );
+        }
+        let edges = self.edges.with_columns(Expr(expr.alias(name.as_str())));
+        Graph { edges, weight: Some(name), ..self.clone() }
     }
 
     /// The same graph without weights.
@@ -126,13 +159,13 @@ impl Graph {
     /// row has null there. Conditions of [`Graph::filter_nodes`] and plots use them.
     #[track_caller]
     pub fn with_nodes(&self, nodes: impl IntoFrame, id: impl IntoColumns) -> Graph {
-        self.nodes_from(nodes.into_frame(), id.into_columns(), false, &here("with_nodes"))
+        self.nodes_from(nodes.to_frame(), id.into_columns(), false, &here("with_nodes"))
     }
 
     /// [`Graph::with_nodes`], where all ids of the frame are nodes, also those without an edge.
     #[track_caller]
     pub fn add_nodes(&self, nodes: impl IntoFrame, id: impl IntoColumns) -> Graph {
-        self.nodes_from(nodes.into_frame(), id.into_columns(), true, &here("add_nodes"))
+        self.nodes_from(nodes.to_frame(), id.into_columns(), true, &here("add_nodes"))
     }
 
     #[inline(never)]

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use onrush_graph::Run;
-use onrush_wire::Diagnostic;
 use onrush_wire::graph::GraphCall;
+use onrush_wire::{Diagnostic, Value};
 
 use crate::arguments::{Arguments, Columns};
 use crate::error::internal;
@@ -35,6 +35,7 @@ pub fn call(
     run: &Run<'_>,
 ) -> Result<RecordBatch, Diagnostic> {
     let arguments = Arguments { index, call, frames, run };
+    check_exact(index, call)?;
     let modules = [
         degrees::columns,
         centrality::columns,
@@ -51,6 +52,26 @@ pub fn call(
         }
     }
     Err(internal(format!("the engine knows no algorithm `{}`", call.algorithm)))
+}
+
+/// The error of a call that compares sums of weights, if a weight is an integer that f64 does not have. Spanning trees compare weights
+/// alone.
+///
+/// # Errors
+/// If it is.
+pub(crate) fn check_exact(index: &Index, call: &GraphCall) -> Result<(), Diagnostic> {
+    let name = call.algorithm.as_str();
+    let is_weighted = matches!(call.param("weighted"), Some(Value::Boolean(true)));
+    let adds = match name {
+        "single_source_dijkstra" | "multi_source_dijkstra" | "dijkstra_path" | "dijkstra_path_length" => true,
+        "single_source_bellman_ford" | "bellman_ford_path" | "bellman_ford_path_length" | "negative_edge_cycle" => true,
+        "shortest_path" | "average_shortest_path_length" | "closeness_centrality" | "harmonic_centrality" => {
+            is_weighted
+        }
+        "betweenness_centrality" | "edge_betweenness_centrality" => is_weighted,
+        _ => false,
+    };
+    if adds { index.check_exact(name) } else { Ok(()) }
 }
 
 pub(crate) fn batch(columns: Columns) -> Result<RecordBatch, Diagnostic> {

@@ -14,7 +14,7 @@ use onrush_wire::graph::GraphCall;
 
 use crate::arguments::{Arguments, Columns, counts, floats, scalar};
 use crate::calls::centrality::{betweenness_options, with_hits, with_pagerank};
-use crate::calls::{batch, communities, layouts, pairs, paths};
+use crate::calls::{batch, check_exact, communities, layouts, pairs, paths};
 use crate::error::diagnose;
 use crate::index::Index;
 use crate::numbering::MISSING;
@@ -112,6 +112,7 @@ pub fn call_on_device(
     run: &Run<'_>,
 ) -> Result<DeviceResult, DeviceCallError> {
     let args = Arguments { index, call, frames, run };
+    check_exact(index, call)?;
     let kept = RefCell::new(Vec::new());
     let columns = columns(&args, graph, context, &kept)?;
     let position = |name: &String| columns.iter().position(|(column, _)| column == name);
@@ -191,6 +192,7 @@ fn columns(
             let found = device::shortest_paths::single_source_dijkstra(graph, source, cutoff, context, run);
             let found = found.map_err(error)?;
             let (distance, before) = (found.distance.download(context)?, found.predecessor.download(context)?);
+            args.index.check_sums(&distance)?;
             paths::reached(args, &distance, |d| d.is_finite(), |d| floats(d.to_vec()), Some(&before))?
         }
         "connected_components" => {

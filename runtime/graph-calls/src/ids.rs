@@ -1,11 +1,12 @@
 //! Ids of nodes: types that can be compared, and values as the user writes them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, DynComparator, RecordBatch, UInt32Array, make_comparator};
+use arrow::array::{Array, ArrayRef, AsArray, DynComparator, RecordBatch, UInt32Array, make_comparator};
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{SortOptions, cast, take};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::array_value_to_string;
 use onrush_wire::{Diagnostic, Value};
 
@@ -24,7 +25,7 @@ fn is_string(dtype: &DataType) -> bool {
     }
 }
 
-/// Ids in a type that can be compared: integers as 64 bits, strings as views.
+/// Ids in a type that can be compared: integers as 64 bits, strings as views. As in groups, -0.0 is 0.0, and all NaNs are one.
 pub fn comparable(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
     let dtype = match array.data_type() {
         dtype if is_string(dtype) => DataType::Utf8View,
@@ -32,6 +33,14 @@ pub fn comparable(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
         dtype if dtype.is_integer() => DataType::Int64,
         DataType::Dictionary(_, value) => {
             return comparable(&cast(array, value).map_err(internal)?);
+        }
+        DataType::Float32 => {
+            let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            return Ok(Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(one)));
+        }
+        DataType::Float64 => {
+            let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            return Ok(Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(one)));
         }
         dtype => dtype.clone(),
     };

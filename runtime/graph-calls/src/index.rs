@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options, concat, take};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use onrush_graph::Graph;
 use onrush_graph::graph::once;
 use onrush_wire::{Diagnostic, Value};
@@ -51,7 +51,24 @@ pub struct Index {
     columns: MakeColumns,
     numbered: OnceLock<Ends>,
     graph: OnceLock<Graph>,
+    integers: OnceLock<IntegerWeights>,
 }
+
+/// Whether weights are integers, and f64 has all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum IntegerWeights {
+    No,
+    /// All are exact as f64.
+    Exact,
+    /// The first one that is not, and its row.
+    Inexact {
+        value: String,
+        row: u32,
+    },
+}
+
+/// From here on, f64 does not have every integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The nodes at both ends of each edge.
 pub struct Ends {
@@ -132,12 +149,13 @@ impl Index {
     pub fn new(columns: MakeColumns) -> Result<Index, Diagnostic> {
         let made = columns()?;
         let (ends, ids, left_out) = Ends::number(&made)?;
+        let mut integers = IntegerWeights::No;
         if let Some(weight) = &made.weight {
-            weights(weight, &ends)?;
+            integers = integer_weights(&weight.values, &weights(weight, &ends)?, &ends);
         }
         let edges = ends.nodes[0].len();
         let index = Index::of_parts(made.directed, edges, left_out, ids, columns);
-        let _ = index.numbered.set(ends);
+        let _ = (index.numbered.set(ends), index.integers.set(integers));
         Ok(index)
     }
 
@@ -159,7 +177,8 @@ impl Index {
     }
 
     fn of_parts(directed: bool, edges: usize, left_out: usize, ids: Vec<ArrayRef>, columns: MakeColumns) -> Index {
-        Index { ids, directed, edges, left_out, columns, numbered: OnceLock::new(), graph: OnceLock::new() }
+        let (numbered, graph, integers) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Index { ids, directed, edges, left_out, columns, numbered, graph, integers }
     }
 
     /// Number of nodes.
@@ -217,6 +236,58 @@ impl Index {
         (self.columns)()?.weight.as_ref().map(|weight| weights(weight, self.ends())).transpose()
     }
 
+    /// The weights of the edges in their own type, made anew. `None` if there are none.
+    ///
+    /// # Errors
+    /// Those of [`Index::new`].
+    pub fn weight_column(&self) -> Result<Option<ArrayRef>, Diagnostic> {
+        let Some(weight) = (self.columns)()?.weight else { return Ok(None) };
+        match &self.ends().rows {
+            None => Ok(Some(weight.values)),
+            Some(rows) => take(&weight.values, &UInt32Array::from(rows.clone()), None).map(Some).map_err(internal),
+        }
+    }
+
+    fn integers(&self) -> &IntegerWeights {
+        once(&self.integers, || {
+            let found = (self.columns)().and_then(|columns| match &columns.weight {
+                Some(weight) => {
+                    let ends = self.ends();
+                    Ok(integer_weights(&weight.values, &weights(weight, ends)?, ends))
+                }
+                None => Ok(IntegerWeights::No),
+            });
+            found.unwrap_or_else(|error| panic!("columns that were numbered before: {error}"))
+        })
+    }
+
+    /// Whether a weight is an integer that f64 does not have.
+    pub fn has_inexact_weights(&self) -> bool {
+        matches!(self.integers(), IntegerWeights::Inexact { .. })
+    }
+
+    /// The error if sums of weights would be those of other weights: a weight is an integer that f64 does not have.
+    ///
+    /// # Errors
+    /// If it is, with the value and its row; `algorithm` is the name in the message.
+    pub fn check_exact(&self, algorithm: &str) -> Result<(), Diagnostic> {
+        let IntegerWeights::Inexact { value, row } = self.integers() else { return Ok(()) };
+        let message = format!("the weight is {value} in row {row}: {algorithm} adds integers up to {EXACT} exactly");
+        Err(rounded(message))
+    }
+
+    /// The error if a sum of integer weights may be rounded.
+    ///
+    /// # Errors
+    /// If one of `sums` is finite and too large to be exact, with its value.
+    pub fn check_sums(&self, sums: &[f64]) -> Result<(), Diagnostic> {
+        let is_large = |sum: &&f64| sum.is_finite() && sum.abs() >= EXACT;
+        let Some(sum) = sums.iter().find(is_large).filter(|_| *self.integers() != IntegerWeights::No) else {
+            return Ok(());
+        };
+        Err(rounded(format!("a distance is about {sum}: sums of integer weights are exact up to {EXACT}")))
+    }
+
     /// About: ends, ids, and of the graph the rows in both directions, the distinct pairs and the weights.
     pub fn bytes(&self) -> u64 {
         let edges = self.edges as u64;
@@ -244,6 +315,37 @@ fn weights(column: &WeightColumn, ends: &Ends) -> Result<Vec<f64>, Diagnostic> {
         return Err(not_finite(column, ends.row(edge as u32) as usize));
     }
     Ok(values)
+}
+
+/// Compares weights in their own type with their f64 by edge.
+fn integer_weights(values: &ArrayRef, floats: &[f64], ends: &Ends) -> IntegerWeights {
+    if !values.data_type().is_integer() {
+        return IntegerWeights::No;
+    }
+    let is_exact = |row: u32, float: f64| match values.data_type() {
+        DataType::Int64 => i128::from(values.as_primitive::<Int64Type>().value(row as usize)) == float as i128,
+        DataType::UInt64 => i128::from(values.as_primitive::<UInt64Type>().value(row as usize)) == float as i128,
+        _ => true,
+    };
+    let mut large = floats.iter().enumerate().filter(|(_, float)| float.abs() >= EXACT);
+    let inexact = large.find_map(|(edge, float)| {
+        let row = ends.row(edge as u32);
+        (!is_exact(row, *float)).then_some(row)
+    });
+    match inexact {
+        None => IntegerWeights::Exact,
+        Some(row) => {
+            let value = shown(&onrush_frame::value_at(values, row as usize));
+            IntegerWeights::Inexact { value, row }
+        }
+    }
+}
+
+/// An error of a sum that would be rounded.
+fn rounded(message: String) -> Diagnostic {
+    plan_error("weight", message).help(
+        "`.weight(x!(km as f64))` takes the nearest floats of a column `km`; or give the weights in a larger unit",
+    )
 }
 
 /// The error for a weight that is not a finite number.

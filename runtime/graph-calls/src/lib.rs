@@ -15,3 +15,5 @@ pub use arguments::Arguments;
 pub use calls::call;
 pub use device::{DeviceCallError, DeviceResult, call_on_device, runs_on_device};
 pub use index::{EdgeColumns, Ends, Index, MakeColumns, WeightColumn};
+#[doc(hidden)]
+pub use numbering::{MISSING, numbered};

@@ -1,7 +1,7 @@
 //! Writes the graphs of the tests into a folder, for `tests/graph/expect_files.py`:
 //! `cargo run -p onrush-graph-io --example written tests/graph/files`.
 
-#[path = "../tests/support/graphs.rs"]
+#[path = "../tests/it/support.rs"]
 mod graphs;
 
 use std::path::PathBuf;

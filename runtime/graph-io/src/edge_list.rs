@@ -33,9 +33,9 @@ impl Separator {
 
 const DIRECTED: &str = "# directed";
 
-pub(crate) fn read(text: &str, separator: Separator, directed: bool) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, separator: Separator, directed: bool, cells: usize) -> Result<GraphTables, Fault> {
     let directed = directed || text.lines().next().is_some_and(|line| line.trim() == DIRECTED);
-    let mut tables = Tables::new(directed, text.len());
+    let mut tables = Tables::new(directed, (text.len(), cells));
     // The columns of edges by their positions in a line: 0 and 1 are unused where there is no header.
     let mut header: Option<Header> = None;
     let mut fields = Vec::new();

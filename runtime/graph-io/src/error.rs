@@ -38,7 +38,7 @@ impl Error {
             Error::Io { .. } => Diagnostic::error(Class::Environment, "graph-file", self.to_string()),
             Error::Content { code, help, .. } => {
                 let class = match *code {
-                    "graph-limit" => Class::Resources,
+                    "graph-limit" | "out-of-memory" => Class::Resources,
                     "graph-format" => Class::Plan,
                     _ => Class::Data,
                 };
@@ -74,6 +74,11 @@ impl Fault {
     /// The content is more than what is read.
     pub fn limit(message: impl Into<String>) -> Self {
         Fault::new("graph-limit", message)
+    }
+
+    /// The content needs more memory than there is.
+    pub fn memory(message: impl Into<String>) -> Self {
+        Fault::new("out-of-memory", message)
     }
 
     /// The line, if none is known yet.

@@ -23,7 +23,7 @@ struct Attribute {
 /// By id.
 type AttributesById = HashMap<String, Attribute>;
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let mut xml = Xml::new(text);
     xml.root("gexf")?;
     let mut graph = None;
@@ -33,7 +33,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
                 let fault = element.fault("found a second graph, expected one");
                 return Err(fault.help("split the file into one for each graph"));
             }
-            "graph" => graph = Some(read_graph(&element, &mut xml, text.len())?),
+            "graph" => graph = Some(read_graph(&element, &mut xml, (text.len(), cells))?),
             _ => xml.skip()?,
         }
     }
@@ -49,7 +49,7 @@ fn check_static(element: &Element<'_>) -> Result<(), Fault> {
     }
 }
 
-fn read_graph(element: &Element<'_>, xml: &mut Xml<'_>, bytes: usize) -> Result<GraphTables, Fault> {
+fn read_graph(element: &Element<'_>, xml: &mut Xml<'_>, size: (usize, usize)) -> Result<GraphTables, Fault> {
     check_static(element)?;
     let directed = match element.attribute("defaultedgetype")?.as_deref() {
         Some("directed") => true,
@@ -59,7 +59,7 @@ fn read_graph(element: &Element<'_>, xml: &mut Xml<'_>, bytes: usize) -> Result<
             return Err(element.fault(message));
         }
     };
-    let mut tables = Tables::new(directed, bytes);
+    let mut tables = Tables::new(directed, size);
     let (mut of_nodes, mut of_edges) = (AttributesById::new(), AttributesById::new());
     while let Some(child) = xml.child()? {
         match child.name() {

@@ -27,7 +27,7 @@ struct Entry {
     line: usize,
 }
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let mut parser = Parser { text, at: 0, line: 1, counted: 0 };
     let document = parser.list(0)?;
     let mut graphs = document.into_iter().filter(|entry| entry.key == "graph");
@@ -39,13 +39,13 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
         let fault = Fault::file(second.line, "found a second graph, expected one");
         return Err(fault.help("split the file into one for each graph"));
     }
-    tables(graph, text.len())
+    tables(graph, (text.len(), cells))
 }
 
-fn tables(graph: Vec<Entry>, bytes: usize) -> Result<GraphTables, Fault> {
+fn tables(graph: Vec<Entry>, size: (usize, usize)) -> Result<GraphTables, Fault> {
     let is_one = |entry: &Entry| matches!(entry.value, Gml::Value(Value::Int(1)));
     let directed = graph.iter().any(|entry| entry.key == "directed" && is_one(entry));
-    let mut tables = Tables::new(directed, bytes);
+    let mut tables = Tables::new(directed, size);
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
     for Entry { key, value, line } in graph {
         match (key.as_str(), value) {

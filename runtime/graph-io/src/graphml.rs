@@ -23,10 +23,10 @@ struct Key {
     default: Option<Value>,
 }
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let mut xml = Xml::new(text);
     xml.root("graphml")?;
-    let mut tables = Tables::new(false, text.len());
+    let mut tables = Tables::new(false, (text.len(), cells));
     let mut keys = HashMap::new();
     let mut is_read = false;
     while let Some(element) = xml.child()? {

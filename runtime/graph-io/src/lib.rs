@@ -23,6 +23,8 @@ use std::path::Path;
 use arrow::record_batch::RecordBatch;
 
 pub use error::Error;
+#[doc(hidden)]
+pub use text::load_up_to;
 
 use error::Fault;
 use output::GraphColumns;
@@ -160,20 +162,41 @@ pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// If the bytes are not of the format: see [`read`].
 pub fn parse(path: impl AsRef<Path>, format: Option<Format>, bytes: &[u8]) -> Result<GraphTables, Error> {
+    parse_within(path, format, bytes, usize::MAX)
+}
+
+/// Bytes that a cell of an attribute takes while a graph is read.
+pub const CELL: usize = 64;
+
+/// The cells of attributes, values and nulls, that a file of so many bytes may have: each for nodes and for edges.
+pub fn most_cells(bytes: usize) -> usize {
+    (1 << 22) + bytes.saturating_mul(32)
+}
+
+/// As [`parse`], with memory for so many cells of attributes ([`CELL`]).
+///
+/// # Errors
+/// As there, and `out-of-memory` if nodes or edges have more cells.
+pub fn parse_within(
+    path: impl AsRef<Path>,
+    format: Option<Format>,
+    bytes: &[u8],
+    cells: usize,
+) -> Result<GraphTables, Error> {
     let path = path.as_ref();
     let format = format.map_or_else(|| Format::for_path(path), Ok)?;
     let tables = text::utf8(bytes).and_then(|text| match format {
-        Format::EdgeList => edge_list::read(text, edge_list::Separator::Space, false),
-        Format::Gap => edge_list::read(text, edge_list::Separator::Space, true),
-        Format::Csv => edge_list::read(text, edge_list::Separator::Char(','), false),
-        Format::Tsv => edge_list::read(text, edge_list::Separator::Char('\t'), false),
+        Format::EdgeList => edge_list::read(text, edge_list::Separator::Space, false, cells),
+        Format::Gap => edge_list::read(text, edge_list::Separator::Space, true, cells),
+        Format::Csv => edge_list::read(text, edge_list::Separator::Char(','), false, cells),
+        Format::Tsv => edge_list::read(text, edge_list::Separator::Char('\t'), false, cells),
         Format::MatrixMarket => matrix_market::read(text),
-        Format::GraphMl => graphml::read(text),
-        Format::Gexf => gexf::read(text),
-        Format::NodeLink => node_link::read(text),
-        Format::Gml => gml::read(text),
-        Format::Pajek => pajek::read(text),
-        Format::Metis => metis::read(text),
+        Format::GraphMl => graphml::read(text, cells),
+        Format::Gexf => gexf::read(text, cells),
+        Format::NodeLink => node_link::read(text, cells),
+        Format::Gml => gml::read(text, cells),
+        Format::Pajek => pajek::read(text, cells),
+        Format::Metis => metis::read(text, cells),
     });
     tables.map_err(|fault| fault.at_path(path))
 }
@@ -189,7 +212,8 @@ pub fn parse(path: impl AsRef<Path>, format: Option<Format>, bytes: &[u8]) -> Re
 pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables) -> Result<(), Error> {
     let path = path.as_ref();
     let bytes = encode(path, format, graph)?;
-    std::fs::write(path, bytes).map_err(|error| Error::io("write", path, error))
+    let failed = |why: onrush_wire::Diagnostic| Error::io("write", path, std::io::Error::other(why.message));
+    onrush_files::write(path, &bytes).map(drop).map_err(failed)
 }
 
 /// The bytes that [`write()`] would write.

@@ -111,7 +111,7 @@ fn named(
     values: Option<ArrayRef>,
     bytes: usize,
 ) -> Result<GraphTables, Fault> {
-    let mut tables = Tables::new(directed, bytes);
+    let mut tables = Tables::new(directed, (bytes, usize::MAX));
     for id in ids {
         let before = tables.node_count();
         if (tables.node(Id::of(id))? as usize) < before {

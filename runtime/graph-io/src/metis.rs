@@ -7,7 +7,7 @@ use crate::error::{Fault, shown};
 use crate::tables::{Id, Tables, Value};
 use crate::text::lines;
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     // A line without neighbours is a node without edges.
     let mut content = lines(text).filter(|(_, line)| !line.starts_with('%'));
     let Some((first, header)) = content.find(|(_, line)| !line.trim().is_empty()) else {
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
         Some(word) => number(word)?,
         None => usize::from(node_weights),
     };
-    let mut tables = Tables::new(false, text.len());
+    let mut tables = Tables::new(false, (text.len(), cells));
     let mut loops = 0;
     for i in 0..n {
         let Some((line, content)) = content.next() else {

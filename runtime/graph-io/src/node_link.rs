@@ -15,8 +15,9 @@ use crate::error::{Fault, shown};
 use crate::output::{Cell, GraphColumns, OutputColumn};
 use crate::tables::{Id, Tables, Value};
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
-    let document = Document { tables: RefCell::new(Tables::new(false, text.len())), fault: RefCell::new(None) };
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
+    let document =
+        Document { tables: RefCell::new(Tables::new(false, (text.len(), cells))), fault: RefCell::new(None) };
     let mut json = serde_json::Deserializer::from_str(text);
     let read = (&document).deserialize(&mut json).and_then(|()| json.end());
     let Document { tables, fault } = document;

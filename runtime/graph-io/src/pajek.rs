@@ -22,7 +22,7 @@ enum Section {
     },
 }
 
-pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
+pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let mut section = Section::Skipped;
     // `None` before the line `*Vertices`.
     let mut vertices: Option<Vec<Option<String>>> = None;
@@ -102,7 +102,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
         }
     }
     let labels = vertices.unwrap_or_default();
-    let mut tables = Tables::new(directed.unwrap_or(false), text.len());
+    let mut tables = Tables::new(directed.unwrap_or(false), (text.len(), cells));
     let names: HashSet<&String> = labels.iter().flatten().collect();
     let by_label = names.len() == labels.len();
     for (i, label) in labels.iter().enumerate() {

@@ -138,6 +138,8 @@ pub(crate) struct Attributes {
     cells: usize,
     /// Cells that fit: a file of many sparse attributes would take far more memory than it has bytes.
     most_cells: usize,
+    /// The limit is that of the memory, not of the file.
+    is_memory: bool,
 }
 
 #[derive(Debug)]
@@ -149,9 +151,10 @@ struct Column {
 }
 
 impl Attributes {
-    /// The limits follow from the size of the file.
-    fn new(bytes: usize) -> Self {
-        Attributes { most_cells: (1 << 22) + bytes.saturating_mul(32), ..Attributes::default() }
+    /// The limits follow from the size of the file, and from the cells for which there is memory.
+    fn new((bytes, cells): (usize, usize)) -> Self {
+        let most_cells = crate::most_cells(bytes);
+        Attributes { most_cells: most_cells.min(cells), is_memory: cells < most_cells, ..Attributes::default() }
     }
 
     /// The position of a column, made if there is none of this name.
@@ -174,6 +177,12 @@ impl Attributes {
     fn check_cells(&self, cells: usize) -> Result<(), Fault> {
         if cells <= self.most_cells {
             return Ok(());
+        }
+        if self.is_memory {
+            let (most, each) = ((self.most_cells * crate::CELL) >> 20, self.columns.len());
+            let message =
+                format!("{each} attributes need more memory than the {most} MB of ONRUSH_MEMORY that are free");
+            return Err(Fault::memory(message).help("leave rare attributes out of the file, or raise ONRUSH_MEMORY"));
         }
         let message = format!(
             "{} attributes make more than {} cells, most of them null: the limit for a file of this size",
@@ -307,15 +316,15 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// `bytes` is the size of the file.
-    pub fn new(directed: bool, bytes: usize) -> Self {
+    /// `size`: the bytes of the file, and the cells of attributes for which there is memory.
+    pub fn new(directed: bool, size: (usize, usize)) -> Self {
         Tables {
             directed,
             ids: HashMap::new(),
-            nodes: Attributes::new(bytes),
+            nodes: Attributes::new(size),
             sources: Vec::new(),
             targets: Vec::new(),
-            edges: Attributes::new(bytes),
+            edges: Attributes::new(size),
         }
     }
 

@@ -114,7 +114,7 @@ pub fn degree_assortativity_coefficient(
 
 /// The share of the edges of a directed graph that have an edge the other way. NetworkX: `overall_reciprocity`.
 ///
-/// Parallel edges count once. A self-loop is an edge without another one the other way. O(edges log(longest row)).
+/// Parallel edges count once. A self-loop counts as an edge without another one the other way, as in NetworkX. O(edges log(longest row)).
 ///
 /// # Errors
 /// If the graph is undirected or has no edges, or the user stops it.

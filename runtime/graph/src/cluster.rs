@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::parallel;
 use crate::run::Run;
+use crate::similarity::common;
 use oriented::OrientedGraph;
 
 pub use squares::square_clustering;
@@ -132,14 +133,25 @@ pub(crate) fn average(values: &[f64], count_zeros: bool) -> Result<f64, Error> {
 
 /// 3 x triangles / pairs of edges with a common end; 0 if there is no triangle. NetworkX: `transitivity`.
 ///
+/// In a directed graph it is the part of the ordered pairs of edges out of a node whose other ends are joined by an edge
+/// from the first to the second.
+///
 /// # Errors
-/// If the graph is directed, or the user stops it.
+/// If the user stops it.
 pub fn transitivity(graph: &Graph, run: &Run) -> Result<f64, Error> {
-    graph.check_undirected("transitivity")?;
     let simple = graph.simple();
-    let corners: u64 = OrientedGraph::of(&simple).triangles(run)?.iter().sum();
     let rows = simple.out_rows();
     let pairs: u128 = rows.each(|v| rows.len(v) as u128 * (rows.len(v) as u128).saturating_sub(1)).into_iter().sum();
+    if graph.is_directed() {
+        let closed = |v: u32| {
+            let mut closed = 0u64;
+            rows.row(v).iter().for_each(|u| common(rows.row(v), rows.row(*u), |_, _| closed += 1));
+            closed
+        };
+        let closed: u64 = rows.try_each("transitivity", run, closed)?.into_iter().sum();
+        return Ok(if closed == 0 { 0.0 } else { closed as f64 / pairs as f64 });
+    }
+    let corners: u64 = OrientedGraph::of(&simple).triangles(run)?.iter().sum();
     Ok(share_of_pairs(corners, pairs))
 }
 

@@ -13,6 +13,8 @@ use crate::random::Philox;
 
 pub(crate) use force_atlas::Speed;
 pub use force_atlas::{ForceAtlas2, forceatlas2_layout};
+#[doc(hidden)]
+pub use repulsion::{EXACT, direct, repulsion};
 pub use spectral::{Spectral, spectral_layout};
 pub use spring::{Spring, spring_layout};
 

@@ -1,5 +1,7 @@
 //! Similarity of two nodes by the neighbours that they share. NetworkX calls it link prediction.
 
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -21,9 +23,9 @@ const PAIRS: usize = 256;
 /// The most pairs at distance 2 whose scores are given: 4 GB.
 const MOST_PAIRS: usize = 1 << 28;
 
-/// The measures of this module.
-#[derive(Clone, Copy)]
-enum Measure {
+/// The measures of this module, each with a function of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
     CommonNeighbors,
     Jaccard,
     AdamicAdar,
@@ -43,7 +45,7 @@ enum Measure {
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn common_neighbors(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::CommonNeighbors, "common_neighbors", run)
+    scores(graph, pairs, Measure::CommonNeighbors, run)
 }
 
 /// Common neighbours over all neighbours of both (Jaccard 1901), 0 if there are none. NetworkX: `jaccard_coefficient`.
@@ -52,7 +54,7 @@ pub fn common_neighbors(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) 
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn jaccard_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::Jaccard, "jaccard_coefficient", run)
+    scores(graph, pairs, Measure::Jaccard, run)
 }
 
 /// The sum of 1 / log(degree) of common neighbours (Adamic and Adar 2003). NetworkX: `adamic_adar_index`. See
@@ -61,7 +63,7 @@ pub fn jaccard_coefficient(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Ru
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn adamic_adar_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::AdamicAdar, "adamic_adar_index", run)
+    scores(graph, pairs, Measure::AdamicAdar, run)
 }
 
 /// The sum of 1 / degree of common neighbours (Zhou, Lu and Zhang 2009). NetworkX: `resource_allocation_index`. See
@@ -70,7 +72,7 @@ pub fn adamic_adar_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run)
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn resource_allocation_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::ResourceAllocation, "resource_allocation_index", run)
+    scores(graph, pairs, Measure::ResourceAllocation, run)
 }
 
 /// The product of the degrees (Liben-Nowell and Kleinberg 2007). NetworkX: `preferential_attachment`. See
@@ -79,7 +81,7 @@ pub fn resource_allocation_index(graph: &Graph, pairs: Option<&[(u32, u32)]>, ru
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::PreferentialAttachment, "preferential_attachment", run)
+    scores(graph, pairs, Measure::PreferentialAttachment, run)
 }
 
 /// Common neighbours over the neighbours of the node that has fewer (Szymkiewicz 1934, Simpson 1943), 0 if it has none.
@@ -88,7 +90,7 @@ pub fn preferential_attachment(graph: &Graph, pairs: Option<&[(u32, u32)]>, run:
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn overlap(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::Overlap, "overlap", run)
+    scores(graph, pairs, Measure::Overlap, run)
 }
 
 /// Twice the common neighbours over the sum of the numbers of neighbours (Sørensen 1948, Dice 1945), 0 if there are
@@ -97,7 +99,7 @@ pub fn overlap(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn sorensen(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::Sorensen, "sorensen", run)
+    scores(graph, pairs, Measure::Sorensen, run)
 }
 
 /// Common neighbours over the geometric mean of the numbers of neighbours (Salton and McGill 1983), 0 if one has none.
@@ -106,10 +108,58 @@ pub fn sorensen(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Resul
 /// # Errors
 /// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
 pub fn cosine(graph: &Graph, pairs: Option<&[(u32, u32)]>, run: &Run) -> Result<Scores, Error> {
-    scores(graph, pairs, Measure::Cosine, "cosine", run)
+    scores(graph, pairs, Measure::Cosine, run)
+}
+
+/// The pairs at distance 2 of the `top` highest scores: descending, pairs of one score ascending.
+///
+/// Takes O(sum of squared degrees) time, as all pairs do, and keeps `top` pairs for each 2^15 arcs. Nodes whose pairs
+/// cannot reach the scores that are kept are passed over.
+///
+/// # Errors
+/// If the graph is directed, more than 2^28 pairs are to be kept, or the user stops it.
+pub fn top_pairs(graph: &Graph, measure: Measure, top: usize, run: &Run) -> Result<Scores, Error> {
+    let name = measure.name();
+    graph.check_undirected(name)?;
+    let simple = graph.simple();
+    let rows = simple.out_rows();
+    let weights = rows.each(|v| measure.of_neighbor(rows.len(v)));
+    let hops = TwoHops { rows, weights: &weights, measure, name, most: MOST_PAIRS };
+    hops.scores(Some(top), run)
 }
 
 impl Measure {
+    /// The measures with the names of their functions.
+    const NAMES: [(Measure, &'static str); 8] = [
+        (Measure::CommonNeighbors, "common_neighbors"),
+        (Measure::Jaccard, "jaccard_coefficient"),
+        (Measure::AdamicAdar, "adamic_adar_index"),
+        (Measure::ResourceAllocation, "resource_allocation_index"),
+        (Measure::PreferentialAttachment, "preferential_attachment"),
+        (Measure::Overlap, "overlap"),
+        (Measure::Sorensen, "sorensen"),
+        (Measure::Cosine, "cosine"),
+    ];
+
+    /// The measure of a function. `None` if no function of this module has the name.
+    pub fn named(name: &str) -> Option<Measure> {
+        Measure::NAMES.iter().find(|(_, known)| *known == name).map(|(measure, _)| *measure)
+    }
+
+    fn name(self) -> &'static str {
+        Measure::NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
+    }
+
+    /// An upper bound of the scores of a node's pairs: of its degree, the sum of its neighbours' terms, and the largest
+    /// degree of all nodes.
+    fn bound(self, degree: usize, terms: f64, largest: usize) -> f64 {
+        match self {
+            Measure::CommonNeighbors | Measure::AdamicAdar | Measure::ResourceAllocation => terms,
+            Measure::PreferentialAttachment => degree as f64 * largest as f64,
+            Measure::Jaccard | Measure::Overlap | Measure::Sorensen | Measure::Cosine => 1.0,
+        }
+    }
+
     /// The term that a common neighbour of a degree adds.
     fn of_neighbor(self, degree: usize) -> f64 {
         match self {
@@ -134,18 +184,17 @@ impl Measure {
     }
 }
 
-fn scores(
-    graph: &Graph,
-    pairs: Option<&[(u32, u32)]>,
-    measure: Measure,
-    name: &str,
-    run: &Run,
-) -> Result<Scores, Error> {
+/// The scores of pairs by one of the measures. See [`common_neighbors`].
+///
+/// # Errors
+/// If the graph is directed, a pair names a node that is not in the graph, or the user stops it.
+pub fn scores(graph: &Graph, pairs: Option<&[(u32, u32)]>, measure: Measure, run: &Run) -> Result<Scores, Error> {
+    let name = measure.name();
     graph.check_undirected(name)?;
+    let Some(pairs) = pairs else { return two_hops(graph, measure, MOST_PAIRS, run) };
     let simple = graph.simple();
     let rows = simple.out_rows();
     let weights = rows.each(|v| measure.of_neighbor(rows.len(v)));
-    let Some(pairs) = pairs else { return two_hops(rows, &weights, measure, (name, MOST_PAIRS), run) };
     for (u, v) in pairs {
         graph.check_node(*u)?;
         graph.check_node(*v)?;
@@ -166,51 +215,138 @@ fn scores(
     Ok(Scores { pairs: pairs.to_vec(), values: values.concat() })
 }
 
-/// The scores of all pairs at distance 2, at most `most`.
-fn two_hops(
-    rows: &Rows,
-    weights: &[f64],
+/// The scores of all pairs at distance 2 of an undirected graph.
+///
+/// # Errors
+/// If there are more than `most` pairs, or the user stops it.
+#[doc(hidden)]
+pub fn two_hops(graph: &Graph, measure: Measure, most: usize, run: &Run) -> Result<Scores, Error> {
+    let simple = graph.simple();
+    let rows = simple.out_rows();
+    let weights = rows.each(|v| measure.of_neighbor(rows.len(v)));
+    TwoHops { rows, weights: &weights, measure, name: measure.name(), most }.scores(None, run)
+}
+
+/// A pair with its score.
+type Scored = (f64, (u32, u32));
+
+/// The higher score first, pairs of one score in ascending order.
+fn by_score(a: &Scored, b: &Scored) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+/// The pairs at distance 2.
+struct TwoHops<'a> {
+    rows: &'a Rows,
+    /// The term of each node as a common neighbour.
+    weights: &'a [f64],
     measure: Measure,
-    (name, most): (&str, usize),
-    run: &Run,
-) -> Result<Scores, Error> {
-    let count = AtomicUsize::new(0);
-    run.stage(format!("{name}: pairs at distance 2"));
-    let empty = || (vec![0.0f64; rows.nodes()], vec![u32::MAX; rows.nodes()], Vec::new());
-    let part = |(sums, seen, found): &mut (Vec<f64>, Vec<u32>, Vec<u32>), range: std::ops::Range<usize>| {
-        let mut scores = Scores::default();
-        for u in range.start as u32..range.end as u32 {
-            run.check(|| format!("some nodes of {name}"))?;
-            for via in rows.row(u) {
-                let row = rows.row(*via);
-                for v in &row[row.partition_point(|v| *v <= u)..] {
-                    if std::mem::replace(&mut seen[*v as usize], u) != u {
-                        sums[*v as usize] = 0.0;
-                        found.push(*v);
+    name: &'static str,
+    /// The most pairs that are kept.
+    most: usize,
+}
+
+/// Sums of a thread for the pairs of one node.
+struct Scratch {
+    sums: Vec<f64>,
+    seen: Vec<u32>,
+    found: Vec<u32>,
+}
+
+impl TwoHops<'_> {
+    /// The scores of all pairs in ascending order, or the `top` highest in the order of [`by_score`].
+    fn scores(&self, top: Option<usize>, run: &Run) -> Result<Scores, Error> {
+        let (rows, name) = (self.rows, self.name);
+        let kept = AtomicUsize::new(0);
+        run.stage(format!("{name}: pairs at distance 2"));
+        let n = rows.nodes();
+        let scratch = || Scratch { sums: vec![0.0; n], seen: vec![u32::MAX; n], found: Vec::new() };
+        let largest = (0..n as u32).map(|v| rows.len(v)).max().unwrap_or(0);
+        let part = |scratch: &mut Scratch, range: Range<usize>| {
+            let mut best: Vec<Scored> = Vec::new();
+            // With `top` pairs of a part, the score that others of the part must exceed: they come later.
+            let mut least = f64::NEG_INFINITY;
+            for u in range.start as u32..range.end as u32 {
+                run.check(|| format!("some nodes of {name}"))?;
+                if top.is_some() && self.bound(u, largest) <= least {
+                    continue;
+                }
+                let before = best.len();
+                self.pairs_of(u, scratch, |pair, score| {
+                    if score > least {
+                        best.push((score, pair));
                     }
-                    sums[*v as usize] += weights[*via as usize];
+                });
+                kept.fetch_add(best.len() - before, Relaxed);
+                if let Some(top) = top.filter(|top| best.len() > *top) {
+                    kept.fetch_sub(best.len() - top, Relaxed);
+                    least = cut(&mut best, top);
+                }
+                if kept.load(Relaxed) > self.most {
+                    return Err(self.too_many());
                 }
             }
-            found.retain(|v| rows.row(u).binary_search(v).is_err());
-            if count.fetch_add(found.len(), Relaxed) + found.len() > most {
-                let message = format!("{name} finds more than {most} pairs at distance 2");
-                return Err(Error::new("size", message).help("name the pairs by `pairs`, or take a part of the graph"));
-            }
-            found.sort_unstable();
-            for v in found.drain(..) {
-                scores.pairs.push((u, v));
-                scores.values.push(measure.value(sums[v as usize], rows.len(u), rows.len(v)));
-            }
+            Ok(best)
+        };
+        let parts = rows.ranges().into_par_iter().map_init(scratch, part);
+        let mut parts = parts.collect::<Result<Vec<Vec<Scored>>, Error>>()?;
+        if let Some(top) = top {
+            let mut all = parts.concat();
+            all.par_sort_unstable_by(by_score);
+            all.truncate(top);
+            parts = vec![all];
+        }
+        let mut scores = Scores::default();
+        for part in parts {
+            scores.pairs.extend(part.iter().map(|(_, pair)| *pair));
+            scores.values.extend(part.iter().map(|(score, _)| *score));
         }
         Ok(scores)
-    };
-    let parts = rows.ranges().into_par_iter().map_init(empty, part).collect::<Result<Vec<Scores>, Error>>()?;
-    let mut all = Scores::default();
-    for part in parts {
-        all.pairs.extend(part.pairs);
-        all.values.extend(part.values);
     }
-    Ok(all)
+
+    /// An upper bound of the scores of the pairs of a node.
+    fn bound(&self, u: u32, largest: usize) -> f64 {
+        let terms = self.rows.row(u).iter().map(|via| self.weights[*via as usize]).sum();
+        self.measure.bound(self.rows.len(u), terms, largest)
+    }
+
+    /// Calls `visit` with the pairs of a node and of those after it, in ascending order.
+    fn pairs_of(&self, u: u32, scratch: &mut Scratch, mut visit: impl FnMut((u32, u32), f64)) {
+        let Scratch { sums, seen, found } = scratch;
+        let rows = self.rows;
+        for via in rows.row(u) {
+            let row = rows.row(*via);
+            for v in &row[row.partition_point(|v| *v <= u)..] {
+                if std::mem::replace(&mut seen[*v as usize], u) != u {
+                    sums[*v as usize] = 0.0;
+                    found.push(*v);
+                }
+                sums[*v as usize] += self.weights[*via as usize];
+            }
+        }
+        found.retain(|v| rows.row(u).binary_search(v).is_err());
+        found.sort_unstable();
+        for v in found.drain(..) {
+            visit((u, v), self.measure.value(sums[v as usize], rows.len(u), rows.len(v)));
+        }
+    }
+
+    fn too_many(&self) -> Error {
+        let message = format!("{} finds more than {} pairs at distance 2", self.name, self.most);
+        let error = Error::new("size", message).help("name the pairs by `pairs`, or take a part of the graph");
+        error.help("`top` keeps only the pairs of the highest scores")
+    }
+}
+
+/// Keeps the `top` first pairs in the order of [`by_score`], in no order. Gives the lowest of their scores.
+fn cut(best: &mut Vec<Scored>, top: usize) -> f64 {
+    if top == 0 {
+        best.clear();
+        return f64::INFINITY;
+    }
+    let least = best.select_nth_unstable_by(top - 1, by_score).1.0;
+    best.truncate(top);
+    least
 }
 
 /// Calls `visit` with the positions of numbers that both lists have, ascending. The lists ascend without repetition.
@@ -241,40 +377,5 @@ pub(crate) fn common(a: &[u32], b: &[u32], mut visit: impl FnMut(usize, usize)) 
             i += usize::from(x <= y);
             j += usize::from(y <= x);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::generate;
-
-    // The five leaves of a star are ten pairs.
-    #[test]
-    fn too_many_pairs_are_an_error() {
-        let (sources, targets) = generate::star(5);
-        let graph = Graph::new(false, 6, &sources, &targets, None).unwrap();
-        let found = |most| {
-            two_hops(
-                graph.out_rows(),
-                &[1.0; 6],
-                Measure::CommonNeighbors,
-                ("jaccard_coefficient", most),
-                &Run::silent(),
-            )
-        };
-        assert_eq!(found(10).unwrap().pairs.len(), 10);
-        assert_eq!(found(9).unwrap_err().code, "size");
-    }
-
-    // No pair of a complete graph is at distance 2.
-    #[test]
-    fn neighbors_do_not_count_as_pairs() {
-        let ends = (0..6).flat_map(|u| (0..u).map(move |v| (u, v)));
-        let (sources, targets): (Vec<u32>, Vec<u32>) = ends.unzip();
-        let graph = Graph::new(false, 6, &sources, &targets, None).unwrap();
-        let options = ("jaccard_coefficient", 0);
-        let found = two_hops(graph.out_rows(), &[1.0; 6], Measure::CommonNeighbors, options, &Run::silent());
-        assert!(found.unwrap().pairs.is_empty());
     }
 }

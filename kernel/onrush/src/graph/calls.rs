@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 use std::ops::Deref;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch};
 use onrush_wire::display::Content;
 use onrush_wire::graph::GraphCall;
 use onrush_wire::plan::Op;
@@ -10,8 +12,9 @@ use onrush_wire::{Class, Diagnostic, ExprKind, Span, Value};
 
 use super::Graph;
 use crate::display::Show;
+use crate::elements::ColumnValue;
 use crate::expr::{ToExpr, col};
-use crate::frame::Frame;
+use crate::frame::{Frame, send};
 use crate::raise::{here, raise};
 
 /// The id of a node: a value, or a tuple of values if ids have several columns.
@@ -51,21 +54,77 @@ fn value(expr: onrush_wire::Expr, at: &Span) -> Value {
     }
 }
 
-/// A parameter that is a frame, also a call of another algorithm.
+/// A parameter that is a frame, by value or by reference: also a call of another algorithm, and a list of ids, which is a frame of
+/// `node`: `["JFK", "LGA"]`, a `Vec`, or a list of tuples if ids have several columns.
 pub trait IntoFrame {
     #[doc(hidden)]
-    fn into_frame(self) -> Frame;
+    #[track_caller]
+    fn to_frame(&self) -> Frame;
 }
 
 impl IntoFrame for Frame {
-    fn into_frame(self) -> Frame {
-        self
+    fn to_frame(&self) -> Frame {
+        self.clone()
     }
 }
 
-impl IntoFrame for &Frame {
-    fn into_frame(self) -> Frame {
-        self.clone()
+impl<F: IntoFrame + ?Sized> IntoFrame for &F {
+    #[track_caller]
+    fn to_frame(&self) -> Frame {
+        (**self).to_frame()
+    }
+}
+
+/// An id in a list of ids: a value, or a tuple of values if ids have several columns.
+pub trait ListedId: Sized {
+    #[doc(hidden)]
+    fn id_columns(values: &[Self]) -> Vec<ArrayRef>;
+}
+
+impl<T: ColumnValue> ListedId for T {
+    fn id_columns(values: &[Self]) -> Vec<ArrayRef> {
+        vec![T::array(values)]
+    }
+}
+
+impl<A: ColumnValue + Clone, B: ColumnValue + Clone> ListedId for (A, B) {
+    fn id_columns(values: &[Self]) -> Vec<ArrayRef> {
+        let (a, b): (Vec<A>, Vec<B>) = values.iter().cloned().unzip();
+        vec![A::array(&a), B::array(&b)]
+    }
+}
+
+impl<T: ListedId> IntoFrame for [T] {
+    #[track_caller]
+    fn to_frame(&self) -> Frame {
+        ids(T::id_columns(self), here("node"))
+    }
+}
+
+impl<T: ListedId, const N: usize> IntoFrame for [T; N] {
+    #[track_caller]
+    fn to_frame(&self) -> Frame {
+        ids(T::id_columns(self), here("node"))
+    }
+}
+
+impl<T: ListedId> IntoFrame for Vec<T> {
+    #[track_caller]
+    fn to_frame(&self) -> Frame {
+        ids(T::id_columns(self), here("node"))
+    }
+}
+
+/// A frame of ids, under the names that they have in results.
+#[inline(never)]
+fn ids(columns: Vec<ArrayRef>, at: Span) -> Frame {
+    let name = |part: usize| if columns.len() == 1 { "node".to_string() } else { format!("node_{}", part + 1) };
+    let columns = columns.iter().enumerate().map(|(part, column)| (name(part), Arc::clone(column), true));
+    match RecordBatch::try_from_iter_with_nullable(columns) {
+        Ok(batch) => send(&batch, at),
+        Err(e) => {
+            raise(Diagnostic::error(Class::Plan, "frame", format!("the ids do not make a frame: {e}")).at(at, ""))
+        }
     }
 }
 
@@ -116,8 +175,9 @@ impl Call {
         self
     }
 
+    #[track_caller]
     fn set_frame(mut self, name: &str, frame: impl IntoFrame) -> Call {
-        let frame = frame.into_frame();
+        let frame = frame.to_frame();
         self.call.frames.retain(|(known, _)| known != name);
         self.call.frames.push((name.to_string(), frame.id()));
         self.held.push(frame);
@@ -190,13 +250,7 @@ macro_rules! call {
         }
 
         impl IntoFrame for $type {
-            fn into_frame(self) -> Frame {
-                self.frame()
-            }
-        }
-
-        impl IntoFrame for &$type {
-            fn into_frame(self) -> Frame {
+            fn to_frame(&self) -> Frame {
                 self.frame()
             }
         }
@@ -284,6 +338,7 @@ macro_rules! scalar {
 macro_rules! setter {
     ([$($doc:tt)*] $param:ident Frame) => {
         $($doc)*
+        #[track_caller]
         pub fn $param(self, value: impl IntoFrame) -> Self {
             Self(self.0.set_frame(stringify!($param), value))
         }

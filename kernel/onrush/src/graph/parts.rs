@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use onrush_wire::display::Content;
-use onrush_wire::{Span, Value};
+use onrush_wire::{DataType, Span, Value};
 
 use super::{Graph, IntoFrame, NodeId, error};
 use crate::display::Show;
@@ -13,16 +13,18 @@ use crate::expr::{Expr, IntoExprs, col, lit, when};
 use crate::frame::{Frame, on};
 use crate::raise::{here, raise};
 
-/// Nodes: a frame with their ids in `node` (`node_1`, `node_2`, ...), or in its first columns.
+/// Nodes: a list of ids, or a frame with their ids in `node` (`node_1`, `node_2`, ...) or in its first columns.
 pub trait NodeSet {
     /// A frame of ids. `names` are those that the ids have in results.
     #[doc(hidden)]
+    #[track_caller]
     fn node_frame(self, names: &[String]) -> Frame;
 }
 
 impl<F: IntoFrame> NodeSet for F {
+    #[track_caller]
     fn node_frame(self, names: &[String]) -> Frame {
-        let frame = self.into_frame();
+        let frame = self.to_frame();
         let columns = frame.columns();
         match names.iter().all(|name| columns.contains(name)) {
             true => frame.select(names.to_vec()),
@@ -32,10 +34,24 @@ impl<F: IntoFrame> NodeSet for F {
 }
 
 impl Graph {
-    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`.
+    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`. A node that loses all edges stays in the
+    /// graph.
     #[track_caller]
     pub fn filter_edges(&self, condition: impl IntoExprs) -> Graph {
-        Graph { edges: self.edges.filter(condition), ..self.clone() }
+        self.with_fewer_edges(self.edges.filter(condition))
+    }
+
+    /// The graph of all nodes of this graph, with some of its edges.
+    #[inline(never)]
+    #[track_caller]
+    fn with_fewer_edges(&self, edges: Frame) -> Graph {
+        let mut isolated = self.isolated.clone();
+        if !self.has_all_nodes {
+            // A row with a null at an end is not an edge, and its ids are not nodes.
+            let whole = self.edges.drop_nulls_in(self.ends());
+            isolated.extend([&self.source, &self.target].map(|ids| (whole.clone(), ids.clone())));
+        }
+        Graph { edges, isolated, has_all_nodes: true, ..self.clone() }
     }
 
     /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
@@ -46,23 +62,23 @@ impl Graph {
     }
 
     /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`, with the ids in
-    /// `node` or in the first column; `g.subgraph(frame! { node: ["JFK", "LGA"] })`. Ids that are not in the graph are ignored.
+    /// `node` or in the first column; `g.subgraph(["JFK", "LGA"])`. Ids that are not in the graph are ignored.
     #[track_caller]
     pub fn subgraph(&self, nodes: impl NodeSet) -> Graph {
         let ids = self.id_names("node");
         let wanted = nodes.node_frame(&ids);
         self.check_width(wanted.columns().len(), &here("subgraph"));
         let known = self.degree().select(ids.clone());
-        self.induced_subgraph(&known.semi_join(&wanted, on(ids, wanted.columns())))
+        self.induced_subgraph(&known.semi_join(&wanted, on(ids, keys(&wanted, &wanted.columns()))))
     }
 
     /// The graph of nodes of this graph, whose ids are the columns of `nodes`, and of the edges between them.
     #[inline(never)]
     fn induced_subgraph(&self, nodes: &Frame) -> Graph {
         let ids = nodes.columns();
-        let edges = self.edges.semi_join(nodes, on(self.source.clone(), ids.clone()));
-        let edges = edges.semi_join(nodes, on(self.target.clone(), ids.clone()));
-        Graph { edges, isolated: vec![(nodes.clone(), ids)], ..self.clone() }
+        let edges = self.edges.semi_join(nodes, on(keys(&self.edges, &self.source), ids.clone()));
+        let edges = edges.semi_join(nodes, on(keys(&self.edges, &self.target), ids.clone()));
+        Graph { edges, isolated: vec![(nodes.clone(), ids)], has_all_nodes: true, ..self.clone() }
     }
 
     /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. If the graph is undirected, the ends are in
@@ -116,19 +132,23 @@ impl Graph {
         pairs().flat_map(|(source, target)| [swapped(source, target), swapped(target, source)]).collect()
     }
 
-    /// The edges between different nodes.
+    /// The edges between different nodes. All nodes stay in the graph.
     #[track_caller]
     pub fn without_self_loops(&self) -> Graph {
         let pairs = self.source.iter().zip(&self.target);
         let same = pairs.map(|(source, target)| col(source.as_str()).eq(col(target.as_str())));
         let same = same.reduce(|a, b| a.and(b)).unwrap_or_else(|| lit(false));
-        Graph { edges: self.edges.filter(!same), ..self.clone() }
+        self.with_fewer_edges(self.edges.filter(!same))
     }
 
     /// More edges: the rows of a frame with the columns of this one.
     #[track_caller]
     pub fn add_edges(&self, edges: impl IntoFrame) -> Graph {
-        Graph { edges: crate::frame::concat_diagonal([&self.edges, &edges.into_frame()]), ..self.clone() }
+        Graph {
+            edges: crate::frame::concat_diagonal([&self.edges, &edges.to_frame()]),
+            has_all_nodes: false,
+            ..self.clone()
+        }
     }
 
     /// The nodes within a distance of a node, and the edges between them: `g.ego_graph("DEN").radius(2)`.
@@ -159,6 +179,16 @@ impl Graph {
         let cores = self.core_number().filter(col("core_number").eq(k));
         self.subgraph(&cores)
     }
+}
+
+/// Columns of ids as keys of a join with nodes, which have 0.0 for -0.0.
+fn keys(frame: &Frame, ids: &[String]) -> Vec<Expr> {
+    let schema = frame.schema();
+    let is_float = |name: &String| {
+        let field = schema.fields.iter().find(|field| field.name == *name);
+        field.is_some_and(|field| matches!(field.dtype, DataType::Float32 | DataType::Float64))
+    };
+    ids.iter().map(|name| if is_float(name) { col(name) + lit(0.0) } else { col(name) }).collect()
 }
 
 /// The part of a graph around a node, a graph itself: parameters can be set before it is first used.

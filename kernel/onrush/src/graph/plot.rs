@@ -175,16 +175,17 @@ impl GraphView {
 macro_rules! builder {
     ($type:ident, $must:literal, |$self:ident| $plot:expr) => {
         impl $type {
-            /// The layout: `"forceatlas2"` (the default), `"spring"` or `"circular"`.
+            /// The layout: `"forceatlas2"` (the default), `"spring"`, `"spectral"` or `"circular"`; the calls are
+            /// [`Graph::forceatlas2_layout`], [`Graph::spring_layout`], [`Graph::spectral_layout`] and [`Graph::circular_layout`].
             #[track_caller]
             #[must_use = $must]
             pub fn layout(mut $self, name: &str) -> Self {
                 $plot.positions = match name {
-                    "forceatlas2" | "spring" | "circular" => layout(&format!("{name}_layout")),
+                    "forceatlas2" | "spring" | "spectral" | "circular" => layout(&format!("{name}_layout")),
                     other => raise(
                         Diagnostic::error(Class::Plan, "layout", format!("no layout `{other}`"))
                             .at(here("layout"), "")
-                            .help("the layouts are \"forceatlas2\", \"spring\" and \"circular\""),
+                            .help("the layouts are \"forceatlas2\", \"spring\", \"spectral\" and \"circular\""),
                     ),
                 };
                 $self

@@ -171,8 +171,8 @@ macro_rules! graph_algorithms {
                 /// The largest distance.
                 cutoff: Float = "none";
             } -> Frame;
-            /// Nodes that can be reached from the nearest of `sources`, a frame with `node`: distance by weight, and
-            /// predecessor.
+            /// Nodes that can be reached from the nearest of `sources`, a frame with `node`: distance by weight,
+            /// predecessor, and nearest source.
             multi_source_dijkstra MultiSourceDijkstra(sources: frame) {
                 /// The largest distance.
                 cutoff: Float = "none";

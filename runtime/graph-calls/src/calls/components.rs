@@ -1,11 +1,16 @@
 //! Components, cuts, orders and spanning trees.
 
+use arrow::array::UInt32Array;
+use arrow::compute::take;
 use onrush_graph::components::{self, Components};
-use onrush_graph::{Error, biconnected, dag, tree};
+use onrush_graph::{Error, Graph, Run, biconnected, dag, tree};
 use onrush_wire::Diagnostic;
 
 use super::MaybeColumns;
-use crate::arguments::{Arguments, Columns, counts, flag, floats, positions, scalar};
+use crate::arguments::{Arguments, Columns, counts, flag, positions, scalar};
+use crate::error::internal;
+use crate::ids::comparable;
+use crate::numbering::numbered;
 
 pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
@@ -48,18 +53,31 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
         "is_directed_acyclic_graph" => scalar(name, flag(dag::is_directed_acyclic_graph(graph, run).map_err(error)?)),
         "ancestors" => args.nodes(&dag::ancestors(graph, args.node("source")?, run).map_err(error)?, vec![])?,
         "descendants" => args.nodes(&dag::descendants(graph, args.node("source")?, run).map_err(error)?, vec![])?,
-        "minimum_spanning_edges" => spanning(args, &tree::minimum_spanning_edges(graph, run).map_err(error)?)?,
-        "maximum_spanning_edges" => spanning(args, &tree::maximum_spanning_edges(graph, run).map_err(error)?)?,
+        "minimum_spanning_edges" => spanning(args, tree::minimum_spanning_edges)?,
+        "maximum_spanning_edges" => spanning(args, tree::maximum_spanning_edges)?,
         _ => return Ok(None),
     }))
 }
 
-/// Edges with their weights, if there are any.
-fn spanning(args: &Arguments<'_>, edges: &[u32]) -> Result<Columns, Diagnostic> {
-    let mut columns = args.edges(edges)?;
-    if let Some(weights) = args.graph().edge_weights() {
-        let weights = edges.iter().map(|edge| weights[*edge as usize]).collect();
-        columns.insert(columns.len() - 1, ("weight".to_string(), floats(weights)));
-    }
+/// Finds the edges of spanning trees.
+type FindTrees = fn(&Graph, &Run<'_>) -> Result<Vec<u32>, Error>;
+
+/// Edges of spanning trees with their weights, if there are any. Weights that f64 does not have are compared by their ranks.
+fn spanning(args: &Arguments<'_>, find: FindTrees) -> Result<Columns, Diagnostic> {
+    let error = |e: Error| args.failed(&e);
+    let Some(weights) = args.index.weight_column()? else {
+        return args.edges(&find(args.graph(), args.run).map_err(error)?);
+    };
+    let graph = match args.index.has_inexact_weights() {
+        true => {
+            let (ranks, _) = numbered(&[comparable(&weights)?])?;
+            args.graph().with_weights(ranks.into_iter().map(f64::from).collect()).map_err(error)?
+        }
+        false => args.graph().clone(),
+    };
+    let edges = find(&graph, args.run).map_err(error)?;
+    let mut columns = args.edges(&edges)?;
+    let weights = take(&weights, &UInt32Array::from(edges), None).map_err(internal)?;
+    columns.insert(columns.len() - 1, ("weight".to_string(), weights));
     Ok(columns)
 }

@@ -1,6 +1,6 @@
 //! Scores of pairs of nodes.
 
-use onrush_graph::similarity::{self, Scores};
+use onrush_graph::similarity::{self, Measure, Scores};
 use onrush_wire::Diagnostic;
 
 use super::MaybeColumns;
@@ -8,20 +8,13 @@ use crate::arguments::{Arguments, Columns, floats};
 
 pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let name = args.call.algorithm.as_str();
-    let score = match name {
-        "common_neighbors" => similarity::common_neighbors,
-        "jaccard_coefficient" => similarity::jaccard_coefficient,
-        "overlap" => similarity::overlap,
-        "sorensen" => similarity::sorensen,
-        "cosine" => similarity::cosine,
-        "adamic_adar_index" => similarity::adamic_adar_index,
-        "resource_allocation_index" => similarity::resource_allocation_index,
-        "preferential_attachment" => similarity::preferential_attachment,
-        _ => return Ok(None),
+    let Some(measure) = Measure::named(name) else { return Ok(None) };
+    let (graph, pairs) = (args.graph(), args.pairs("pairs")?);
+    let found = match (pairs, args.call.count("top")) {
+        (None, Some(top)) => similarity::top_pairs(graph, measure, top, args.run),
+        (pairs, _) => similarity::scores(graph, pairs.as_deref(), measure, args.run),
     };
-    let pairs = args.pairs("pairs")?;
-    let found = score(args.graph(), pairs.as_deref(), args.run).map_err(|e| args.failed(&e))?;
-    result(args, &found).map(Some)
+    result(args, &found.map_err(|e| args.failed(&e))?).map(Some)
 }
 
 /// A row for each pair, or for those of the highest scores.

@@ -56,7 +56,11 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
                 .filter(|sources| !sources.is_empty())
                 .ok_or_else(|| plan_error("argument", "`sources` has no rows, expected the ids of nodes in `node`"))?;
             let cutoff = args.call.float("cutoff");
-            by_weight(args, &shortest_paths::multi_source_dijkstra(graph, &sources, cutoff, run).map_err(error)?)?
+            let found = shortest_paths::multi_source_dijkstra(graph, &sources, cutoff, run).map_err(error)?;
+            let mut columns = by_weight(args, &found)?;
+            let nearest = found.sources().into_iter().filter(|source| *source != MISSING);
+            columns.extend(args.index.ids_of("source", nearest)?);
+            columns
         }
         "single_source_bellman_ford" => {
             by_weight(args, &shortest_paths::bellman_ford(graph, args.node("source")?, run).map_err(error)?)?
@@ -67,9 +71,9 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
         },
         "shortest_path_length" => scalar(name, counts(vec![path(false)?.edges.len() as u64])),
         "dijkstra_path" => steps(args, path(true)?, WithDistance::Yes)?,
-        "dijkstra_path_length" => scalar(name, floats(vec![length(&path(true)?)])),
+        "dijkstra_path_length" => scalar(name, floats(vec![length(args, &path(true)?)?])),
         "bellman_ford_path" => steps(args, negative_path()?, WithDistance::Yes)?,
-        "bellman_ford_path_length" => scalar(name, floats(vec![length(&negative_path()?)])),
+        "bellman_ford_path_length" => scalar(name, floats(vec![length(args, &negative_path()?)?])),
         "negative_edge_cycle" => scalar(name, flag(shortest_paths::negative_edge_cycle(graph, run).map_err(error)?)),
         "has_path" => {
             let found = shortest_paths::has_path(graph, args.node("source")?, args.node("target")?, run);
@@ -102,11 +106,13 @@ pub(crate) fn reached<T: Copy>(
 }
 
 fn by_weight(args: &Arguments<'_>, found: &Paths) -> Result<Columns, Diagnostic> {
+    args.index.check_sums(&found.distance)?;
     reached(args, &found.distance, |d| d.is_finite(), |d| floats(d.to_vec()), Some(&found.predecessor))
 }
 
-fn length(path: &Path) -> f64 {
-    path.distance.last().copied().unwrap_or(0.0)
+fn length(args: &Arguments<'_>, path: &Path) -> Result<f64, Diagnostic> {
+    args.index.check_sums(&path.distance)?;
+    Ok(path.distance.last().copied().unwrap_or(0.0))
 }
 
 #[derive(PartialEq, Eq)]
@@ -120,6 +126,7 @@ fn steps(args: &Arguments<'_>, path: Path, with: WithDistance) -> Result<Columns
     let mut columns = vec![("step".to_string(), positions(path.nodes.len()))];
     columns.extend(args.nodes(&path.nodes, vec![])?);
     if with == WithDistance::Yes {
+        args.index.check_sums(&path.distance)?;
         columns.push(("distance".to_string(), floats(path.distance)));
     }
     let rows = path.edges.iter().map(|edge| Some(args.index.row(*edge)));

@@ -8,12 +8,13 @@ use crate::run::Run;
 use rayon::prelude::*;
 
 /// The share of the edges' weight inside of communities, less what is expected of random edges between nodes of the
-/// same degrees (Newman 2004). NetworkX: `modularity`. Weights may be negative. NaN if the weights add up to 0.
+/// same degrees (Newman 2004). NetworkX: `modularity`. Weights may be negative.
 ///
 /// `communities` has a number below that of the nodes for each node. Takes O(nodes + edges) time.
 ///
 /// # Errors
-/// If there is not one number for each node, a number is too large, or the resolution is not finite.
+/// If the graph has no edges or their weights add up to 0, there is not one number for each node, a number is too large,
+/// or the resolution is not finite.
 pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result<f64, Error> {
     let n = graph.nodes();
     check(graph, communities)?;
@@ -34,6 +35,12 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
     let inside: f64 = inside.collect::<Vec<f64>>().into_iter().sum();
     let out = rows.each(|v| rows.arcs(v).map(|arc| weight(arc) * sides(v, rows.targets[arc])).sum::<f64>());
     let total = parallel::sum(n, |v| out[v]);
+    if total == 0.0 {
+        return Err(match graph.edges() {
+            0 => no_edges("modularity"),
+            _ => Error::new("weight", "the weights add up to 0: modularity is a share of their sum"),
+        });
+    }
     let sums = |strength: &[f64]| {
         let mut sums = vec![0.0; n];
         communities.iter().zip(strength).for_each(|(c, strength)| sums[*c as usize] += strength);
@@ -49,6 +56,11 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
         parallel::sum(n, |c| leaving[c] * leaving[c])
     };
     Ok(inside / total - resolution * expected / (total * total))
+}
+
+/// The error of a measure that is a share of the edges.
+fn no_edges(name: &str) -> Error {
+    Error::new("empty", format!("{name} is not defined for a graph without edges"))
 }
 
 fn check(graph: &Graph, communities: &[u32]) -> Result<(), Error> {
@@ -80,24 +92,34 @@ fn arcs_within(graph: &Graph, communities: &[u32], run: &Run) -> Result<(u64, u6
 }
 
 /// The share of the edges that lie within communities (Fortunato 2010). NetworkX: the first value of
-/// `partition_quality`. NaN without edges. Weights do not count. O(nodes + edges).
+/// `partition_quality`. Weights do not count. O(nodes + edges).
 ///
 /// # Errors
-/// If there is not one number for each node, a number is too large, or the user stops it.
+/// If the graph has no edges, there is not one number for each node, a number is too large, or the user stops it.
 pub fn coverage(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64, Error> {
     check(graph, communities)?;
+    if graph.edges() == 0 {
+        return Err(no_edges("coverage"));
+    }
     let (within, across) = arcs_within(graph, communities, run)?;
     Ok(within as f64 / (within + across) as f64)
 }
 
 /// The share of pairs of nodes that are rightly placed: neighbours in one community, or others in two (Fortunato 2010).
-/// NetworkX: the second value of `partition_quality`. Parallel edges count once, and self-loops do not count. NaN of
-/// less than two nodes. O(nodes + edges).
+/// NetworkX: the second value of `partition_quality`, which needs an edge and two nodes. Parallel edges count once, and
+/// self-loops do not count. O(nodes + edges).
 ///
 /// # Errors
-/// If there is not one number for each node, a number is too large, or the user stops it.
+/// If the graph has no edges or one node, there is not one number for each node, a number is too large, or the user
+/// stops it.
 pub fn performance(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64, Error> {
     check(graph, communities)?;
+    if graph.edges() == 0 {
+        return Err(no_edges("performance"));
+    }
+    if graph.nodes() < 2 {
+        return Err(Error::new("empty", "performance is not defined for a graph of one node: it has no pairs"));
+    }
     let (within, across) = arcs_within(&graph.simple(), communities, run)?;
     let n = graph.nodes() as u64;
     let mut sizes = vec![0u64; graph.nodes()];

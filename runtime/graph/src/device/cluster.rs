@@ -64,13 +64,15 @@ pub fn average_clustering(
     Ok(cluster::average(&values, count_zeros)?)
 }
 
-/// [`cluster::transitivity`] on a device.
+/// [`cluster::transitivity`] on a device. Directed, it runs on the host.
 ///
 /// # Errors
-/// If the graph is directed, or the user stops it; those of the device.
+/// If the user stops it; those of the device.
 pub fn transitivity(graph: &DeviceGraph, context: &Context, run: &Run) -> Result<f64> {
-    graph.check_undirected("transitivity")?;
     let rounds = DeviceRounds::new(graph, context, run)?;
+    if graph.is_directed() {
+        return Ok(cluster::transitivity(&graph.download(context)?, run)?);
+    }
     let (triangles, degrees) = found(graph, context, run)?;
     let nodes = 0..graph.nodes();
     let triangles = triangles.read::<u64>(nodes.clone(), &context.stream)?;

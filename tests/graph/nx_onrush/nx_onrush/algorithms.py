@@ -569,12 +569,12 @@ def average_clustering(G, nodes=None, weight=None, count_zeros=True):
     return G.value("average_clustering", **options)
 
 
-@function("directed", "multigraph")
+@function("multigraph")
 def transitivity(G):
     return G.value("transitivity")
 
 
-@function("directed", "multigraph")
+@function("multigraph")
 def square_clustering(G, nodes=None):
     return chosen(G, G.by_node(G.call("square_clustering")["square_clustering"]), nodes)
 
@@ -642,10 +642,9 @@ def community_frame(G, sets):
 @function()
 def modularity(G, communities, weight="weight", resolution=1):
     frames = community_frame(G, communities)
-    found = G.value("modularity", weight=weight, frames=frames, resolution=resolution)
-    if found != found:
-        raise ZeroDivisionError("no edges")
-    return found
+    if not G.nx.size(weight=weight):
+        raise ZeroDivisionError("no weight of edges")
+    return G.value("modularity", weight=weight, frames=frames, resolution=resolution)
 
 
 @function()
