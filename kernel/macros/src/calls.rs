@@ -116,10 +116,25 @@ impl Parser {
                 node(ExprKind::In { value, list })
             }
             "is_between" | "between" => {
-                let mut arguments = self.arguments(&group)?.into_iter().map(|(_, node)| Box::new(node.expr));
-                match (arguments.next(), arguments.next(), arguments.next()) {
-                    (Some(low), Some(high), None) => node(ExprKind::Between { value, low, high, high_inclusive: true }),
-                    _ => Err(Failure::new(name.span(), "`.is_between(low, high)` takes two values, both included")),
+                let (mut bounds, mut options) = (Vec::new(), Vec::new());
+                for (option, node) in self.arguments(&group)? {
+                    match option {
+                        None => bounds.push(node.expr),
+                        Some(name) => options.push(Arg { name: Some(name), value: node.expr }),
+                    }
+                }
+                match <[Expr; 2]>::try_from(bounds) {
+                    Ok([low, high]) if options.is_empty() => {
+                        let (low, high) = (Box::new(low), Box::new(high));
+                        node(ExprKind::Between { value, low, high, high_inclusive: true })
+                    }
+                    // With options: the session knows them.
+                    bounds => {
+                        let bounds = bounds.map_or_else(|bounds| bounds, Vec::from);
+                        let unnamed = [*value].into_iter().chain(bounds).map(|value| Arg { name: None, value });
+                        let args = unnamed.chain(options).collect();
+                        node(ExprKind::Call { function: "is_between".to_string(), args })
+                    }
                 }
             }
             "exclude" if is_selector(&value.kind) => {

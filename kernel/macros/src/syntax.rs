@@ -145,6 +145,10 @@ impl Parser {
             if level == Level::Compare {
                 refuse_chain(&left, at)?;
                 refuse_bit_operator(&left, &right)?;
+                refuse_null(op, &left, &right)?;
+            }
+            if level == Level::Compare || level >= Level::Add {
+                refuse_quoted(op, &left, &right)?;
             }
             left = join(op, left, right);
         }
@@ -431,6 +435,40 @@ fn refuse_bit_operator(left: &Node, right: &Node) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses `a == null`: the comparison is null in every row.
+fn refuse_null(op: BinaryOp, left: &Node, right: &Node) -> Result<()> {
+    let is_null = |node: &Node| matches!(node.expr.kind, ExprKind::Literal(Value::Null));
+    let method = match op {
+        BinaryOp::Equal => "is_null",
+        BinaryOp::NotEqual => "is_not_null",
+        _ => return Ok(()),
+    };
+    if !is_null(left) && !is_null(right) {
+        return Ok(());
+    }
+    let message = format!(
+        "a comparison with null is null in every row, so that it keeps no row\nhelp: write `a.{method}()`; a Rust value that \
+         may be `None` is compared by `a.eq_missing({{value}})`"
+    );
+    Err(Failure::over(left.start, right.end, message))
+}
+
+/// Refuses a string next to another literal, as in `"a" > 1`: it looks like a column in quotes.
+fn refuse_quoted(op: BinaryOp, left: &Node, right: &Node) -> Result<()> {
+    let (ExprKind::Literal(a), ExprKind::Literal(b)) = (&left.expr.kind, &right.expr.kind) else { return Ok(()) };
+    let (node, name) = match (a, b) {
+        (Value::Text(_), Value::Text(_)) if op == BinaryOp::Add => return Ok(()),
+        (Value::Text(name), _) => (left, name),
+        (_, Value::Text(name)) => (right, name),
+        _ => return Ok(()),
+    };
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.is_empty();
+    let column = if plain { format!("`{name}` or `col(\"{name}\")`") } else { format!("`col(\"{name}\")`") };
+    let message =
+        format!("\"{name}\" is a string and not a column, and neither side is a column\nhelp: write {column}");
+    Err(Failure::over(node.start, node.end, message))
 }
 
 pub fn slot_number(kind: &ExprKind) -> Option<i64> {

@@ -14,6 +14,9 @@ pub(crate) use value::list as list_of;
 
 use onrush_wire::{Arg, DataType, ExprKind, Span, Value};
 
+/// Calls one in the other, at most, as the session has them.
+const MOST_NESTED: usize = 100;
+
 /// A computation over the columns of a frame: one value for each row, or one for each group if it aggregates.
 ///
 /// `x!(distance / air_time * 60)` is the short form of `col("distance") / col("air_time") * 60`. The expression runs
@@ -162,6 +165,20 @@ fn function(name: &str, args: Vec<onrush_wire::Expr>) -> Expr {
 impl Expr {
     #[inline(never)]
     fn method(&self, name: &str, args: Vec<onrush_wire::Expr>, at: Span) -> Expr {
+        // Each call copies what it is called on: calls without end are refused here, not after a quadratic number of copies.
+        let mut receiver = &self.0;
+        for _ in 0..MOST_NESTED {
+            let ExprKind::Call { args, .. } = &receiver.kind else { break };
+            let Some(first) = args.first() else { break };
+            receiver = &first.value;
+        }
+        if matches!(&receiver.kind, ExprKind::Call { args, .. } if !args.is_empty()) {
+            let message =
+                format!("this expression has more than {MOST_NESTED} calls one in the other, which are the most");
+            let diagnostic = onrush_wire::Diagnostic::error(onrush_wire::Class::Plan, "deep-expression", message);
+            let help = "make columns of parts of it first, with `with_columns` and `persist`";
+            crate::raise::raise(diagnostic.at(at, "one call too many").help(help))
+        }
         let args = std::iter::once(self.0.clone()).chain(args);
         Expr(onrush_wire::Expr::call(name, args).at(at))
     }
@@ -233,7 +250,7 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
     }
 
-    /// Whether the value lies between two others, both included.
+    /// Whether the value lies between two others, both included. Option in `x!`: `closed = "left"`, `"right"` or `"none"`.
     #[must_use]
     pub fn is_between(&self, low: impl ToExpr, high: impl ToExpr) -> Expr {
         let kind = ExprKind::Between {

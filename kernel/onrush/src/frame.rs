@@ -45,8 +45,8 @@ use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Schema, Span};
 
 use crate::display::{Show, offer};
-use crate::expr::{IntoColumns, IntoExprs, IntoSortKeys};
-use crate::raise::here;
+use crate::expr::{IntoExprs, IntoSortKeys};
+use crate::raise::{here, raise};
 use crate::{host, session};
 
 /// An immutable table in the session: named, typed columns and ordered rows. The handle is small and cheap to clone. Use and
@@ -127,6 +127,32 @@ impl Frame {
     /// Names of the columns, in order.
     pub fn columns(&self) -> Vec<String> {
         self.handle.schema.names().map(str::to_string).collect()
+    }
+
+    /// The names of columns that are named, or that selectors such as `numeric()` stand for. Raises for other expressions.
+    pub(crate) fn chosen(&self, exprs: Vec<onrush_wire::Expr>, at: &Span) -> Vec<String> {
+        use onrush_wire::ExprKind;
+        let name = |expr: &onrush_wire::Expr| match &expr.kind {
+            ExprKind::Column(name) => Some(name.clone()),
+            _ => None,
+        };
+        if let Some(names) = exprs.iter().map(name).collect::<Option<Vec<_>>>() {
+            return names;
+        }
+        let is_selector = |expr: &onrush_wire::Expr| match &expr.kind {
+            ExprKind::Column(_) | ExprKind::All { .. } => true,
+            ExprKind::Call { function, .. } => onrush_wire::words::is_selector(function),
+            _ => false,
+        };
+        if let Some(other) = exprs.iter().find(|expr| !is_selector(expr)) {
+            let text = crate::values::expression_text(other);
+            let message = format!("`{text}` is an expression, and the name of a column is expected");
+            let help = "name columns, or take selectors such as `numeric()` and `matching(\"^x_\")`; an expression becomes a column \
+                        with `with_columns(x!(name = ..))`";
+            let place = other.span.clone().unwrap_or_else(|| at.clone());
+            raise(Diagnostic::error(Class::Plan, "column-name", message).at(place, "").help(help));
+        }
+        Frame::step(Op::Select { input: self.id(), exprs }, at.clone()).columns()
     }
 
     /// Names of the columns: an alias of [`Frame::columns`].
@@ -250,8 +276,10 @@ impl Frame {
 
     /// Drops columns.
     #[track_caller]
-    pub fn drop(&self, columns: impl IntoColumns) -> Frame {
-        Frame::step(Op::Drop { input: self.id(), columns: columns.into_columns() }, here("drop"))
+    pub fn drop(&self, columns: impl IntoExprs) -> Frame {
+        let at = here("drop");
+        let columns = self.chosen(columns.into_exprs(), &at);
+        Frame::step(Op::Drop { input: self.id(), columns }, at)
     }
 
     /// Renames columns: `f.rename([("old", "new")])`.

@@ -267,7 +267,7 @@ fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<Typed, Diagnosti
     if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_)) {
         return Err(unsupported(lower, call, &value));
     }
-    let function = || if max { df::min_max::max_udaf() } else { df::min_max::min_udaf() };
+    let function = || super::extremes::extreme(max);
     let plain = lower.aggregate(function(), vec![value.expr.clone()], Aggregation::default())?;
     if !value.dtype.is_floating() {
         return Ok(value.with(plain, value.dtype.clone()));

@@ -72,6 +72,11 @@ impl Function {
             .collect()
     }
 
+    /// The place from which on arguments are any number of columns, as those of `sum_horizontal`.
+    pub fn columns_from(&self) -> Option<usize> {
+        self.params().iter().position(|param| param.many)
+    }
+
     /// How it is called: `dep_delay.quantile(quantile, interpolation?)`.
     pub fn usage(&self) -> String {
         let params = self.params();
@@ -320,7 +325,6 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "groupby" => "within groups: `.over(\"key\")`, or `frame.group_by(\"key\").agg(..)`",
         "value_counts" => "`frame.value_counts(\"column\")`",
         "sort_values" | "sort" => "rows are sorted by the frame: `frame.sort(\"column\")`",
-        "dropna" | "drop_nulls" => "rows are dropped by the frame: `frame.drop_nulls_in(\"column\")`",
         "unique" | "drop_duplicates" => "`frame.select(\"column\").unique()`, or `.n_unique()` for their number",
         "where" => "`if condition { value } else { other }`",
         "rolling" => "`.rolling_mean(7)`, `.rolling_sum(7)`, `.rolling_mean_by(time, \"2h\")`",
@@ -360,15 +364,28 @@ fn names_with_dots(lower: &Lower, args: &[Arg], span: Option<&Span>) -> Result<(
     Ok(())
 }
 
-/// The arguments of an aggregate over `value.filter(condition)`, with `value` in its place, and the conditions.
+/// Functions of a column before an aggregate that take some of its values.
+pub const FILTERS: [&str; 4] = ["filter", "drop_nulls", "dropna", "drop_nans"];
+
+/// The arguments of an aggregate over `value.filter(condition)` or `value.drop_nulls()`, with `value` in its place, and the
+/// conditions.
 fn unfiltered(args: &[Arg]) -> (Vec<Arg>, Vec<Arg>) {
     let (mut args, mut conditions) = (args.to_vec(), Vec::new());
     while let Some(first) = args.first_mut()
         && let ExprKind::Call { function, args: inner } = &first.value.kind
-        && function == "filter"
+        && FILTERS.contains(&function.as_str())
         && !inner.is_empty()
     {
+        let test = match function.as_str() {
+            "drop_nulls" | "dropna" => Some("is_not_null"),
+            "drop_nans" => Some("is_not_nan"),
+            _ => None,
+        };
         conditions.extend_from_slice(&inner[1..]);
+        conditions.extend(test.map(|test| {
+            let kind = ExprKind::Call { function: test.to_string(), args: vec![inner[0].clone()] };
+            Arg { name: None, value: onrush_wire::Expr { kind, span: first.value.span.clone() } }
+        }));
         first.value = inner[0].value.clone();
     }
     (args, conditions)
@@ -495,6 +512,13 @@ fn check_argument(
     if fits || (null && !param.literal) {
         return Ok(());
     }
+    if let (true, Some(Value::Text(name))) = (receiver, &value.literal)
+        && lower.schema.field_with_name(name).is_ok()
+    {
+        let message = format!("`{}` needs {wanted}, and \"{name}\" in quotes is a string", function.name);
+        let diagnostic = check::plan_error("type-mismatch", message).help(quoted_column(name));
+        return Err(lower.fail(diagnostic, value.span.as_ref().or(span), "not a column"));
+    }
     let what = if receiver { String::new() } else { format!(" as `{}`", param.name) };
     let mut diagnostic = check::plan_error(
         "type-mismatch",
@@ -509,6 +533,13 @@ fn check_argument(
         _ => diagnostic,
     };
     Err(lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(dtype))))
+}
+
+/// The help for a column's name in quotes.
+pub fn quoted_column(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let column = if is_plain { format!("`{name}` or `col(\"{name}\")`") } else { format!("`col(\"{name}\")`") };
+    format!("the column is written {column}")
 }
 
 fn integral(value: &Typed) -> bool {

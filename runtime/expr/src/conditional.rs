@@ -19,6 +19,10 @@ pub const FUNCTIONS: &[Function] = &[
             .help("`.filter(condition).mean()`; for fewer rows filter the frame: `frame.filter(...)`");
         Err(l.fail(diagnostic, c.span, "no aggregate follows"))
     }),
+    function("drop_nulls", &["dropna"], R, "self:any", |l, c| {
+        Err(only_before_aggregates(l, c, "drop_nulls_in(\"column\")"))
+    }),
+    function("drop_nans", &[], R, "self:num", |l, c| Err(only_before_aggregates(l, c, "filter(x!(!column.is_nan()))"))),
     function("not", &[], R, "self:bool", |l, c| operators::not(l, c.this())),
     function("xor", &[], R, "self:bool other:bool", |l, c| {
         operators::binary(l, BinaryOp::Xor, c.this(), c.arg(1), c.span)
@@ -146,6 +150,13 @@ pub const FUNCTIONS: &[Function] = &[
     function("all_horizontal", &[], R, "exprs:bool*", |l, c| fold(l, c, Operator::And)),
     function("any_horizontal", &[], R, "exprs:bool*", |l, c| fold(l, c, Operator::Or)),
 ];
+
+fn only_before_aggregates(lower: &Lower, call: &Call, step: &str) -> Diagnostic {
+    let name = call.function.name;
+    let message = format!("`{name}` of a column stands before an aggregate: the other columns would have more rows");
+    let help = format!("`.{name}().mean()`; for fewer rows of the frame: `frame.{step}`");
+    lower.fail(check::plan_error("argument", message).help(help), call.span, "no aggregate follows")
+}
 
 fn test(call: &Call, expr: Expr) -> Typed {
     call.this().with(expr, DataType::Boolean)

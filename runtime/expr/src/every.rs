@@ -10,7 +10,8 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 /// What to write where a text is none.
-pub const HELP: &str = "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`";
+pub const HELP: &str =
+    "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`, or several of them: `1d12h`";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
@@ -23,8 +24,27 @@ pub enum Every {
 }
 
 impl Every {
-    /// `15m`, `1d`, `1mo`; also a word, as in SQL: `day`.
+    /// `15m`, `1d`, `1mo`; also a word, as in SQL: `day`. Several of one kind are added: `1d12h`, `1y6mo`.
     pub fn parse(text: &str) -> Option<Self> {
+        Every::one(text).or_else(|| {
+            let span = TimeSpan::parse(text)?;
+            match (span.months, span.fixed_nanos()) {
+                (0, nanos) if nanos % 1_000 == 0 => Every::possible(Every::Micros(i64::try_from(nanos / 1_000).ok()?)),
+                (months, 0) => Every::possible(Every::Months(months)),
+                _ => None,
+            }
+        })
+    }
+
+    fn possible(self) -> Option<Self> {
+        let is_possible = match self {
+            Every::Micros(n) => n > 0,
+            Every::Weeks(n) | Every::Months(n) => (1..1_000_000).contains(&n),
+        };
+        is_possible.then_some(self)
+    }
+
+    fn one(text: &str) -> Option<Self> {
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let n: i64 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
         let micros = |per: i64| n.checked_mul(per).map(Every::Micros);
@@ -42,11 +62,7 @@ impl Every {
             "y" | "year" => Every::Months(n.checked_mul(12)?),
             _ => return None,
         };
-        let is_possible = match every {
-            Every::Micros(n) => n > 0,
-            Every::Weeks(n) | Every::Months(n) => (1..1_000_000).contains(&n),
-        };
-        is_possible.then_some(every)
+        every.possible()
     }
 
     /// Which one a moment lies in; `None` beyond the calendar.
@@ -108,9 +124,81 @@ impl Every {
     }
 }
 
+/// A length of time of several units, as Polars writes it: `1d12h`, `-1mo2d`, `500ns`. All parts have one sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeSpan {
+    pub months: i64,
+    /// Days of a calendar: those of a time zone may have 23 hours.
+    pub days: i64,
+    pub nanos: i64,
+}
+
+impl TimeSpan {
+    /// `None` if the text is not a span, or does not fit. A word alone is one of it: `day`.
+    pub fn parse(text: &str) -> Option<TimeSpan> {
+        let (sign, mut rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+        let mut span = TimeSpan::default();
+        if rest.is_empty() {
+            return None;
+        }
+        let is_word = rest.chars().all(|c| c.is_ascii_alphabetic());
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            let n = if is_word { sign } else { sign * rest[..digits].parse::<i64>().ok()? };
+            rest = &rest[digits..];
+            let (unit, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+            rest = after;
+            let (part, per) = match unit {
+                "ns" => (&mut span.nanos, 1),
+                "us" | "microsecond" => (&mut span.nanos, 1_000),
+                "ms" | "millisecond" => (&mut span.nanos, 1_000_000),
+                "s" | "second" => (&mut span.nanos, 1_000 * SECOND),
+                "m" | "min" | "minute" => (&mut span.nanos, 1_000 * MINUTE),
+                "h" | "hour" => (&mut span.nanos, 1_000 * HOUR),
+                "d" | "day" => (&mut span.days, 1),
+                "w" | "week" => (&mut span.days, 7),
+                "mo" | "month" => (&mut span.months, 1),
+                "q" | "quarter" => (&mut span.months, 3),
+                "y" | "year" => (&mut span.months, 12),
+                _ => return None,
+            };
+            *part = part.checked_add(n.checked_mul(per)?)?;
+        }
+        Some(span)
+    }
+
+    /// Two spans that are one after the other this one: that of the calendar, and that of a clock.
+    pub fn parts(&self) -> (String, String) {
+        let sign = if self.months < 0 || self.days < 0 || self.nanos < 0 { "-" } else { "" };
+        let days = format!("{sign}{}mo{}d", self.months.unsigned_abs(), self.days.unsigned_abs());
+        (days, format!("{sign}{}ns", self.nanos.unsigned_abs()))
+    }
+
+    /// Days of 24 hours and what is smaller.
+    pub fn fixed_nanos(&self) -> i128 {
+        i128::from(self.days) * i128::from(DAY) * 1_000 + i128::from(self.nanos)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand; Polars 2.1 adds the parts in the same way.
+    #[test]
+    fn spans_of_several_units_are_added() {
+        assert_eq!(Every::parse("1d12h"), Some(Every::Micros(36 * HOUR)));
+        assert_eq!(Every::parse("1y6mo"), Some(Every::Months(18)));
+        assert_eq!(Every::parse("1w12h"), Some(Every::Micros(7 * DAY + 12 * HOUR)));
+        assert_eq!((Every::parse("1mo2d"), Every::parse("500ns"), Every::parse("1d12")), (None, None, None));
+        let span = |months, days, nanos| Some(TimeSpan { months, days, nanos });
+        assert_eq!(TimeSpan::parse("-1mo2d3h"), span(-1, -2, -3_000 * HOUR));
+        assert_eq!((TimeSpan::parse("500ns"), TimeSpan::parse("1w1d")), (span(0, 0, 500), span(0, 8, 0)));
+        assert_eq!(
+            (TimeSpan::parse(""), TimeSpan::parse("-"), TimeSpan::parse("hour")),
+            (None, None, span(0, 0, 1_000 * HOUR))
+        );
+    }
 
     #[test]
     fn what_is_written() {

@@ -1,7 +1,8 @@
 //! `min` and `max` of floats in groups with NaN as the largest number, as in DuckDB. DataFusion's take the first of two numbers that do not compare,
-//! so that NaN counts, or not, by the order of the rows.
+//! so that NaN counts, or not, by the order of the rows. They start from the largest finite number, so that a group of infinities had that as its
+//! smallest one.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int64Type};
@@ -20,6 +21,12 @@ struct Extreme(Arc<AggregateUDF>);
 /// `min` and `max`.
 pub fn extremes() -> [AggregateUDF; 2] {
     [min_udaf(), max_udaf()].map(|function| AggregateUDF::new_from_impl(Extreme(function)))
+}
+
+/// `max`, or else `min`, as of [`extremes`].
+pub fn extreme(max: bool) -> Arc<AggregateUDF> {
+    static BOTH: LazyLock<[Arc<AggregateUDF>; 2]> = LazyLock::new(|| extremes().map(Arc::new));
+    Arc::clone(&BOTH[usize::from(max)])
 }
 
 impl AggregateUDFImpl for Extreme {

@@ -17,10 +17,12 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use onrush_frame::nan::canonical;
 use onrush_wire::Span;
 
 use crate::check;
 use crate::error::{diagnose, external};
+use crate::nan::with_one;
 
 /// What a kernel does: arrays of equal length in, one of that length out.
 pub type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
@@ -96,6 +98,7 @@ impl ScalarUDFImpl for Kernel {
         }
         let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let result = (self.body)(&arrays).map_err(|e| placed(e, self.place.as_ref()))?;
+        let result = canonical(&result);
         Ok(match scalar {
             true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&result, 0)?),
             false => ColumnarValue::Array(result),
@@ -111,6 +114,12 @@ pub fn kernel(name: &'static str, output: DataType, body: Body) -> Arc<ScalarUDF
 /// A kernel whose type depends on those of its arguments.
 pub fn kernel_by_types(name: &'static str, output: fn(&[DataType]) -> Result<DataType>, body: Body) -> ScalarUDF {
     ScalarUDF::new_from_impl(Kernel::new(name, Output::Of(output), body, None))
+}
+
+/// As [`kernel_by_types`], of a function whose values also depend on the time of the query.
+pub fn stable_kernel(name: &'static str, output: fn(&[DataType]) -> Result<DataType>, body: Body) -> ScalarUDF {
+    let signature = Signature::variadic_any(Volatility::Stable);
+    ScalarUDF::new_from_impl(Kernel { signature, ..Kernel::new(name, Output::Of(output), body, None) })
 }
 
 /// As [`kernel`]; its errors stand at `place`.
@@ -183,7 +192,7 @@ impl ScalarUDFImpl for Cast {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.first() {
-            Some(value) => value.cast_to(&self.to, None).map_err(|e| placed(e, Some(&self.place))),
+            Some(value) => value.cast_to(&self.to, None).map(with_one).map_err(|e| placed(e, Some(&self.place))),
             None => Err(error("a cast without a value")),
         }
     }

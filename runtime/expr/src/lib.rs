@@ -8,9 +8,11 @@
 
 pub mod aggregate;
 pub mod catalogue;
+pub mod categories;
 pub mod chains;
 pub mod check;
 pub mod conditional;
+pub mod correlation;
 pub mod distinct;
 pub mod error;
 pub mod every;
@@ -22,6 +24,7 @@ pub mod mapping;
 pub mod math;
 pub mod metrics;
 pub mod model;
+pub mod nan;
 pub mod native;
 pub mod operators;
 pub mod quantile;
@@ -36,10 +39,11 @@ pub mod types;
 pub mod window;
 pub mod zones;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use datafusion::common::{Column, ExprSchema, ScalarValue, plan_datafusion_err};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
@@ -167,6 +171,16 @@ pub enum Scope {
     Groups,
 }
 
+/// Types of columns by name. A step may have thousands of hidden columns: a schema of DataFusion is made anew for each.
+#[derive(Debug)]
+pub(crate) struct Types(HashMap<String, FieldRef>);
+
+impl ExprSchema for Types {
+    fn field_from_column(&self, column: &Column) -> datafusion::error::Result<&FieldRef> {
+        self.0.get(&column.name).ok_or_else(|| plan_datafusion_err!("there is no column `{}`", column.name))
+    }
+}
+
 /// Lowers the expressions of one step over one input.
 pub struct Lower<'a> {
     /// The input with the hidden columns made so far.
@@ -180,9 +194,9 @@ pub struct Lower<'a> {
     /// Aggregates found in [`Scope::Groups`], each under its hidden name.
     pub aggregates: Vec<Expr>,
     /// Types of visible and hidden columns, for DataFusion's own type rules.
-    types: DFSchema,
-    windows: Vec<(Expr, String)>,
-    aggregate_keys: Vec<(Expr, String)>,
+    types: Types,
+    windows: HashMap<Expr, String>,
+    aggregate_keys: HashMap<Expr, String>,
     /// Rows that the aggregate being built takes: `value.filter(condition).mean()`.
     pub filter: Option<Expr>,
     row: Option<String>,
@@ -193,7 +207,7 @@ pub struct Lower<'a> {
 impl<'a> Lower<'a> {
     pub fn new(plan: LogicalPlan, at: Option<&'a Span>) -> Result<Self, Diagnostic> {
         let schema: SchemaRef = Arc::new(plan.schema().as_arrow().clone());
-        let types = DFSchema::try_from(Arc::clone(&schema)).map_err(diagnose)?;
+        let types = Types(schema.fields().iter().map(|field| (field.name().clone(), Arc::clone(field))).collect());
         Ok(Lower {
             plan,
             schema,
@@ -202,8 +216,8 @@ impl<'a> Lower<'a> {
             keys: Vec::new(),
             aggregates: Vec::new(),
             types,
-            windows: Vec::new(),
-            aggregate_keys: Vec::new(),
+            windows: HashMap::new(),
+            aggregate_keys: HashMap::new(),
             filter: None,
             row: None,
             disordered: false,
@@ -343,11 +357,8 @@ impl<'a> Lower<'a> {
         Ok(like.with(expr, dtype))
     }
 
-    fn remember(&mut self, field: FieldRef) -> Result<(), Diagnostic> {
-        let mut fields: Vec<FieldRef> = self.types.fields().iter().cloned().collect();
-        fields.push(field);
-        self.types = DFSchema::try_from(Schema::new(fields)).map_err(diagnose)?;
-        Ok(())
+    fn remember(&mut self, field: FieldRef) {
+        self.types.0.insert(field.name().clone(), field);
     }
 
     /// The number of each row in the input, from 1, as a hidden column.
@@ -357,7 +368,7 @@ impl<'a> Lower<'a> {
         }
         let name = format!("{HIDDEN}row");
         self.plan = number_rows(self.plan.clone(), &name)?;
-        self.remember(Arc::new(arrow::datatypes::Field::new(&name, DataType::UInt64, false)))?;
+        self.remember(Arc::new(arrow::datatypes::Field::new(&name, DataType::UInt64, false)));
         self.row = Some(name.clone());
         Ok(column(&name))
     }
@@ -368,8 +379,14 @@ impl<'a> Lower<'a> {
             for arg in &mut window.params.args {
                 *arg = self.apart(std::mem::replace(arg, lit(0i64)))?;
             }
+            for key in &mut window.params.partition_by {
+                *key = self.key(std::mem::replace(key, lit(0i64)))?;
+            }
+            for key in &mut window.params.order_by {
+                key.expr = self.key(std::mem::replace(&mut key.expr, lit(0i64)))?;
+            }
         }
-        if let Some((_, name)) = self.windows.iter().find(|(known, _)| known == &expr) {
+        if let Some(name) = self.windows.get(&expr) {
             return Ok(column(name));
         }
         let sorts = match &expr {
@@ -386,8 +403,8 @@ impl<'a> Lower<'a> {
             .window(vec![expr.clone().alias(&name)])
             .and_then(LogicalPlanBuilder::build)
             .map_err(diagnose)?;
-        self.remember(Arc::new(field.as_ref().clone().with_name(&name)))?;
-        self.windows.push((expr, name.clone()));
+        self.remember(Arc::new(field.as_ref().clone().with_name(&name)));
+        self.windows.insert(expr, name.clone());
         Ok(column(&name))
     }
 
@@ -396,10 +413,23 @@ impl<'a> Lower<'a> {
     fn apart(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
         let of_windows = format!("{HIDDEN}window_");
         let is_over_windows = expr.column_refs().iter().any(|column| column.name.starts_with(&of_windows));
-        if matches!(expr, Expr::Column(_)) || !is_over_windows {
-            return Ok(expr);
-        }
-        if let Some((_, name)) = self.windows.iter().find(|(known, _)| known == &expr) {
+        if matches!(expr, Expr::Column(_)) || !is_over_windows { Ok(expr) } else { self.as_column(expr) }
+    }
+
+    /// A key of a window. One that takes several steps becomes a hidden column: DataFusion does not see that rows sorted by it are in its
+    /// order, and refuses the plan.
+    fn key(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
+        let is_leaf = |expr: &Expr| matches!(expr, Expr::Column(_) | Expr::Literal(..));
+        let is_plain = match &expr {
+            Expr::BinaryExpr(binary) => is_leaf(&binary.left) && is_leaf(&binary.right),
+            expr => is_leaf(expr),
+        };
+        if is_plain { Ok(expr) } else { self.as_column(expr) }
+    }
+
+    /// An expression as a hidden column of a projection.
+    fn as_column(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
+        if let Some(name) = self.windows.get(&expr) {
             return Ok(column(name));
         }
         let name = format!("{HIDDEN}apart_{}", self.windows.len());
@@ -410,8 +440,8 @@ impl<'a> Lower<'a> {
             .project(all)
             .and_then(LogicalPlanBuilder::build)
             .map_err(diagnose)?;
-        self.remember(Arc::new(field.as_ref().clone().with_name(&name)))?;
-        self.windows.push((expr, name.clone()));
+        self.remember(Arc::new(field.as_ref().clone().with_name(&name)));
+        self.windows.insert(expr, name.clone());
         Ok(column(&name))
     }
 
@@ -491,14 +521,14 @@ impl<'a> Lower<'a> {
                     order,
                     how.null_treatment,
                 ));
-                if let Some((_, name)) = self.aggregate_keys.iter().find(|(known, _)| known == &expr) {
+                if let Some(name) = self.aggregate_keys.get(&expr) {
                     return Ok(column(name));
                 }
                 let name = format!("{HIDDEN}aggregate_{}", self.aggregates.len());
                 let (_, field) = expr.to_field(&self.types).map_err(diagnose)?;
-                self.remember(Arc::new(field.as_ref().clone().with_name(&name)))?;
+                self.remember(Arc::new(field.as_ref().clone().with_name(&name)));
                 self.aggregates.push(expr.clone().alias(&name));
-                self.aggregate_keys.push((expr, name.clone()));
+                self.aggregate_keys.insert(expr, name.clone());
                 Ok(column(&name))
             }
         }

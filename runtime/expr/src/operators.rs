@@ -55,10 +55,12 @@ pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
             return Ok(Typed { literal: Some(negated), ..value.with(Expr::Literal(scalar, None), dtype) });
         }
     }
+    if matches!(value.dtype, DataType::Duration(_)) {
+        let ticks = Expr::Negative(Box::new(value.i64()));
+        return Ok(value.with(datafusion::logical_expr::cast(ticks, value.dtype.clone()), value.dtype.clone()));
+    }
     let dtype = match &value.dtype {
-        d if d.is_signed_integer() || d.is_floating() || is_decimal(d) || matches!(d, DataType::Duration(_)) => {
-            d.clone()
-        }
+        d if d.is_signed_integer() || d.is_floating() || is_decimal(d) => d.clone(),
         // Unsigned numbers have no negative ones: the next wider signed type holds them.
         DataType::UInt8 => DataType::Int16,
         DataType::UInt16 => DataType::Int32,
@@ -157,6 +159,12 @@ fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option
     };
     let number_type = type_name(&number.dtype);
     diagnostic = match (&text.literal, &number.literal) {
+        (Some(Value::Text(name)), _) if lower.schema.field_with_name(name).is_ok() => {
+            diagnostic.help(super::catalogue::quoted_column(name))
+        }
+        (Some(Value::Text(name)), Some(_)) => {
+            diagnostic.help(format!("\"{name}\" is a string: a column is written without quotes, or `col(\"{name}\")`"))
+        }
         (Some(Value::Text(t)), _) if is_number(&number.dtype) && t.trim().parse::<f64>().is_ok() => {
             diagnostic.help(format!("`{}` is a number: write {} without quotes", number.name, t.trim()))
         }

@@ -384,17 +384,24 @@ impl Accumulator for Running {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Mode {
+    /// Whether the largest of equally frequent values is the one.
+    descending: bool,
     signature: Signature,
 }
 
 /// The most frequent value, nulls left out; the smallest of those that are equally frequent; null if there is none.
 pub fn mode() -> Arc<AggregateUDF> {
-    AggregateUDF::new_from_impl(Mode { signature: Signature::any(1, Volatility::Immutable) }).into()
+    AggregateUDF::new_from_impl(Mode { descending: false, signature: Signature::any(1, Volatility::Immutable) }).into()
+}
+
+/// As [`mode`], with the largest of the values that are equally frequent.
+pub fn mode_desc() -> Arc<AggregateUDF> {
+    AggregateUDF::new_from_impl(Mode { descending: true, signature: Signature::any(1, Volatility::Immutable) }).into()
 }
 
 impl AggregateUDFImpl for Mode {
     fn name(&self) -> &str {
-        "mode"
+        if self.descending { "mode_desc" } else { "mode" }
     }
 
     fn signature(&self) -> &Signature {
@@ -406,11 +413,12 @@ impl AggregateUDFImpl for Mode {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Counts { dtype: args.return_field.data_type().clone(), counts: HashMap::new() }))
+        let dtype = args.return_field.data_type().clone();
+        Ok(Box::new(Counts { dtype, counts: HashMap::new(), descending: self.descending }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        GroupedCounts::new(args.return_field.data_type()).is_ok()
+        !self.descending && GroupedCounts::new(args.return_field.data_type()).is_ok()
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
@@ -431,6 +439,7 @@ impl AggregateUDFImpl for Mode {
 struct Counts {
     dtype: DataType,
     counts: HashMap<ScalarValue, i64>,
+    descending: bool,
 }
 
 impl Accumulator for Counts {
@@ -445,7 +454,8 @@ impl Accumulator for Counts {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let better = |(a, n): &(&ScalarValue, &i64), (b, m): &(&ScalarValue, &i64)| {
-            n.cmp(m).then_with(|| b.partial_cmp(a).unwrap_or(Ordering::Equal))
+            let order = b.partial_cmp(a).unwrap_or(Ordering::Equal);
+            n.cmp(m).then(if self.descending { order.reverse() } else { order })
         };
         match self.counts.iter().max_by(better) {
             Some((value, _)) => Ok(value.clone()),

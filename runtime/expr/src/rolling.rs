@@ -16,7 +16,7 @@ use super::window::{self, Output};
 use super::{Aggregation, Lower, Typed, lit, operators};
 use crate::check;
 use crate::error::external;
-use crate::every::{self, Every};
+use crate::every::{self, Every, TimeSpan};
 use crate::types::{self, TEXT, float_of};
 
 const W: Kind = Kind::Window;
@@ -184,6 +184,12 @@ fn together(lower: &mut Lower, call: &Call, covariance: Option<i64>) -> Result<T
     Ok(value.with(expr, DataType::Float64))
 }
 
+/// The nanoseconds of a span without months.
+fn nanos_of(text: &str) -> Option<i64> {
+    let span = TimeSpan::parse(text).filter(|span| span.months == 0)?;
+    i64::try_from(span.fixed_nanos()).ok().filter(|nanos| *nanos > 0)
+}
+
 /// Over the rows whose time lies in a stretch that ends at the row's own: `(t - window_size, t]`.
 fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed, Diagnostic> {
     let by = match call.text(1) {
@@ -191,6 +197,9 @@ fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed
         None => call.arg(1),
     };
     let (times, reach) = match (&by.dtype, call.text(2), call.int(2)) {
+        (DataType::Timestamp(TimeUnit::Nanosecond, _), Some(text), _) if nanos_of(text).is_some() => {
+            (by.i64(), Reach::Number(nanos_of(text).unwrap_or(1)))
+        }
         (d, Some(text), _) if types::is_date_or_time(d) => {
             let Some(every) = Every::parse(text) else {
                 return Err(call.wrong(lower, 2, format!("`{text}` is not a time span")).help(every::HELP));

@@ -5,6 +5,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use onrush_wire::{Arg, Diagnostic, Expr, ExprKind, Span, Value};
 use regex::Regex;
 
+use crate::catalogue;
 use crate::check::{self, HIDDEN};
 use crate::types;
 
@@ -21,11 +22,20 @@ fn is_selector(expr: &Expr) -> bool {
 /// One expression for each column that the selectors in it stand for; `None` if there is no selector in it. `available`: the
 /// columns in question, in order.
 pub fn expand(
-    expr: &Expr,
+    whole: &Expr,
     available: &[String],
     schema: &SchemaRef,
     at: Option<&Span>,
 ) -> Result<Option<Vec<Expr>>, Diagnostic> {
+    let listed;
+    let expr = match inside(whole, available, schema, at)? {
+        Some(new) => {
+            listed = new;
+            &listed
+        }
+        None => whole,
+    };
+    let was_listed = !std::ptr::eq(expr, whole);
     let mut selectors = Vec::new();
     let mut is_renamed = false;
     expr.for_each(|node| {
@@ -35,7 +45,7 @@ pub fn expand(
         is_renamed |= matches!(&node.kind, ExprKind::Call { function, .. } if is_renaming(function));
     });
     if selectors.is_empty() {
-        return Ok(is_renamed.then(|| vec![renamed(expr.clone())]));
+        return Ok((is_renamed || was_listed).then(|| vec![renamed(expr.clone())]));
     }
     let mut chosen: Vec<Vec<String>> = Vec::new();
     for selector in &selectors {
@@ -53,6 +63,71 @@ pub fn expand(
         renamed(expr)
     };
     Ok(Some((0..count).map(one).collect()))
+}
+
+/// The expression with all columns of a selector where a function takes any number of them, as `sum_horizontal(numeric())` and
+/// `x.sum().over(strings())`, as in Polars. `None` if there is no such place.
+fn inside(
+    expr: &Expr,
+    available: &[String],
+    schema: &SchemaRef,
+    at: Option<&Span>,
+) -> Result<Option<Expr>, Diagnostic> {
+    if !has_selector(expr) {
+        return Ok(None);
+    }
+    let mut has_place = false;
+    expr.for_each(|node| {
+        has_place |= match &node.kind {
+            ExprKind::Call { function, args } => columns_from(function)
+                .is_some_and(|from| args.iter().skip(from).any(|arg| arg.name.is_none() && has_selector(&arg.value))),
+            ExprKind::Over { partition, .. } => partition.iter().any(has_selector),
+            _ => false,
+        };
+    });
+    if !has_place {
+        return Ok(None);
+    }
+    let mut new = expr.clone();
+    let mut failed = None;
+    let mut list = |expr: &Expr| match expand(expr, available, schema, at) {
+        Ok(all) => all.unwrap_or_else(|| vec![expr.clone()]),
+        Err(diagnostic) => {
+            failed.get_or_insert(diagnostic);
+            Vec::new()
+        }
+    };
+    new.for_each_mut(|node| match &mut node.kind {
+        ExprKind::Call { function, args } => {
+            let Some(from) = columns_from(function) else { return };
+            let mut all = Vec::with_capacity(args.len());
+            for (place, arg) in std::mem::take(args).into_iter().enumerate() {
+                match place >= from && arg.name.is_none() && has_selector(&arg.value) {
+                    true => all.extend(list(&arg.value).into_iter().map(|value| Arg { name: None, value })),
+                    false => all.push(arg),
+                }
+            }
+            *args = all;
+        }
+        ExprKind::Over { partition, .. } if partition.iter().any(has_selector) => {
+            *partition = partition.iter().flat_map(&mut list).collect();
+        }
+        _ => {}
+    });
+    match failed {
+        Some(diagnostic) => Err(diagnostic),
+        None => Ok(Some(new)),
+    }
+}
+
+fn columns_from(function: &str) -> Option<usize> {
+    if NAMES.contains(&function) { None } else { catalogue::find(function)?.columns_from() }
+}
+
+fn has_selector(expr: &Expr) -> bool {
+    let mut has = false;
+    expr.for_each(|node| has |= is_selector(node));
+    has
 }
 
 /// Puts columns in the place of selectors, from left to right.
@@ -205,5 +280,9 @@ mod tests {
         assert_eq!(shown(&unlike), "one selector stands for 2 columns and another one for 1");
         assert_eq!(shown(&Expr::call("matching", [Expr::literal("^[ab]$")])), "a b");
         assert_eq!(shown(&Expr::column("a")), "");
+        // All columns of a selector are arguments of one call.
+        let sum = Expr::call("sum_horizontal", [numeric()]);
+        let all = expand(&sum, &names, &schema, None).unwrap().unwrap();
+        assert_eq!(all, [Expr::call("sum_horizontal", [Expr::column("a"), Expr::column("b")])]);
     }
 }

@@ -22,7 +22,7 @@ pub const FUNCTIONS: &[Function] = &[
         if c.choice(l, 2, &["pearson", "spearman"])? == "spearman" {
             (a, b) = ranks(l, &a, &b)?;
         }
-        let expr = l.aggregate(df::correlation::corr_udaf(), vec![a.f64(), b.f64()], Aggregation::default())?;
+        let expr = l.aggregate(super::correlation::corr(), vec![a.f64(), b.f64()], Aggregation::default())?;
         Ok(a.with(expr, DataType::Float64))
     }),
 ];

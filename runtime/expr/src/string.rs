@@ -9,6 +9,7 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::Diagnostic;
 use regex::Regex;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::catalogue::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
@@ -48,7 +49,7 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(map(c, "to_titlecase", |a| map_text(a, |t| Some(title(t)))))
     }),
     function("str.reverse", &[], R, "self:str", |_, c| {
-        Ok(map(c, "reverse", |a| map_text(a, |t| Some(t.chars().rev().collect()))))
+        Ok(map(c, "reverse_graphemes", |a| map_text(a, |t| Some(t.graphemes(true).rev().collect()))))
     }),
     function("str.strip_chars", &["str.strip", "str.trim"], R, "self:str characters:#str?", |_, c| {
         Ok(strip(c, "strip_chars"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
 use arrow::compute::{DatePart, date_part};
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveDateTime, TimeDelta};
 use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::Diagnostic;
@@ -13,27 +13,27 @@ use onrush_wire::Diagnostic;
 use super::catalogue::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, literal_text};
 use super::{Lower, Typed, lit, zones};
-use crate::every::{self, Every};
+use crate::every::{self, Every, TimeSpan};
 use crate::types::TEXT;
 
 const R: Kind = Kind::Row;
 const MICRO: TimeUnit = TimeUnit::Microsecond;
 
-/// A calendar field by Arrow's kernel, in the type that Polars gives it.
+/// A calendar field by Arrow's kernel. Polars has 8 bits for most of them, in which `hour() * 60` wraps.
 macro_rules! part {
-    ($name:literal, $aliases:expr, $params:literal, $part:expr, $dtype:expr) => {
+    ($name:literal, $aliases:expr, $params:literal, $part:expr) => {
         function($name, $aliases, R, $params, |_, c| {
             let body: Body = |args| Ok(date_part(&args[0], $part)?);
             let value = field_source(&c.this());
             let expr = kernel($name, DataType::Int32, body).call(vec![value]);
-            Ok(c.this().with(cast(expr, $dtype), $dtype))
+            Ok(c.this().with(expr, DataType::Int32))
         })
     };
 }
 
 /// A field that chrono computes from a date.
 macro_rules! day_field {
-    ($name:literal, $aliases:expr, $dtype:expr, $f:expr) => {
+    ($name:literal, $aliases:expr, $f:expr) => {
         function($name, $aliases, R, "self:date", |_, c| {
             let body: Body = |args| {
                 let f: fn(NaiveDate) -> i64 = $f;
@@ -41,7 +41,7 @@ macro_rules! day_field {
                 Ok(Arc::new(moments.iter().map(|t| Some(f(moment(t?)?.date()))).collect::<arrow::array::Int64Array>()))
             };
             let expr = kernel($name, DataType::Int64, body).call(vec![wall(&c.this())]);
-            Ok(c.this().with(cast(expr, $dtype), $dtype))
+            Ok(c.this().with(cast(expr, DataType::Int32), DataType::Int32))
         })
     };
 }
@@ -57,19 +57,19 @@ macro_rules! total {
 }
 
 pub const FUNCTIONS: &[Function] = &[
-    part!("dt.year", &[], "self:date", DatePart::Year, DataType::Int32),
-    part!("dt.month", &[], "self:date", DatePart::Month, DataType::Int8),
-    part!("dt.day", &["dt.dayofmonth"], "self:date", DatePart::Day, DataType::Int8),
-    part!("dt.hour", &[], "self:time", DatePart::Hour, DataType::Int8),
-    part!("dt.minute", &[], "self:time", DatePart::Minute, DataType::Int8),
-    part!("dt.second", &[], "self:time", DatePart::Second, DataType::Int8),
-    part!("dt.quarter", &[], "self:date", DatePart::Quarter, DataType::Int8),
-    part!("dt.week", &["dt.weekofyear"], "self:date", DatePart::Week, DataType::Int8),
-    part!("dt.ordinal_day", &["dt.dayofyear"], "self:date", DatePart::DayOfYear, DataType::Int16),
-    day_field!("dt.iso_year", &[], DataType::Int32, |d| d.iso_week().year().into()),
+    part!("dt.year", &[], "self:date", DatePart::Year),
+    part!("dt.month", &[], "self:date", DatePart::Month),
+    part!("dt.day", &["dt.dayofmonth"], "self:date", DatePart::Day),
+    part!("dt.hour", &[], "self:time", DatePart::Hour),
+    part!("dt.minute", &[], "self:time", DatePart::Minute),
+    part!("dt.second", &[], "self:time", DatePart::Second),
+    part!("dt.quarter", &[], "self:date", DatePart::Quarter),
+    part!("dt.week", &["dt.weekofyear"], "self:date", DatePart::Week),
+    part!("dt.ordinal_day", &["dt.dayofyear"], "self:date", DatePart::DayOfYear),
+    day_field!("dt.iso_year", &[], |d| d.iso_week().year().into()),
     // Monday is 1, Sunday is 7.
-    day_field!("dt.weekday", &["dt.dayofweek"], DataType::Int8, |d| d.weekday().number_from_monday().into()),
-    day_field!("dt.days_in_month", &[], DataType::Int8, |d| d.num_days_in_month().into()),
+    day_field!("dt.weekday", &["dt.dayofweek"], |d| d.weekday().number_from_monday().into()),
+    day_field!("dt.days_in_month", &[], |d| d.num_days_in_month().into()),
     function("dt.is_leap_year", &[], R, "self:date", |_, c| {
         let body: Body = |args| {
             let moments = args[0].as_primitive::<TimestampMicrosecondType>();
@@ -112,59 +112,8 @@ pub const FUNCTIONS: &[Function] = &[
         };
         Ok(back(&c.this(), kernel("month_end", DataType::Timestamp(MICRO, None), body).call(vec![wall(&c.this())])))
     }),
-    function("dt.offset_by", &[], R, "self:date by:#str", |l, c| {
-        let text = c.text(1).unwrap_or_default().to_string();
-        if Every::parse(text.strip_prefix('-').unwrap_or(&text)).is_none() {
-            return Err(c.wrong(l, 1, format!("`{text}` is not a time span")).help(every::HELP));
-        }
-        let body: Body = |args| {
-            shifted(args, |t, text| {
-                let (is_back, span) = text.strip_prefix('-').map_or((false, text), |span| (true, span));
-                match Every::parse(span)? {
-                    Every::Months(n) if is_back => t.checked_sub_months(Months::new(n as u32)),
-                    Every::Months(n) => t.checked_add_months(Months::new(n as u32)),
-                    Every::Weeks(n) if is_back => t.checked_sub_days(Days::new(7 * n as u64)),
-                    Every::Weeks(n) => t.checked_add_days(Days::new(7 * n as u64)),
-                    Every::Micros(n) if is_back => t.checked_sub_signed(chrono::TimeDelta::microseconds(n)),
-                    Every::Micros(n) => t.checked_add_signed(chrono::TimeDelta::microseconds(n)),
-                }
-            })
-        };
-        let function = kernel("offset_by", DataType::Timestamp(MICRO, None), body);
-        // Hours pass at the same speed in every zone, days end at midnight of the wall clock.
-        let unit = text.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
-        let is_calendar = !["h", "hour", "m", "min", "minute", "s", "second", "ms", "us", "ns"].contains(&unit);
-        if let (DataType::Timestamp(unit, Some(zone)), false) = (&c.this().dtype, is_calendar) {
-            let moment = c.this().to(&DataType::Timestamp(MICRO, Some("UTC".into())));
-            let moment = df::to_local_time(vec![moment.expr]);
-            let moved = function.call(vec![moment, c.arg(1).text()]);
-            let moved = cast(moved, DataType::Timestamp(MICRO, Some("UTC".into())));
-            let out = DataType::Timestamp(*unit, Some(zone.clone()));
-            return Ok(c.this().with(cast(moved, out.clone()), out));
-        }
-        Ok(back(&c.this(), function.call(vec![wall(&c.this()), c.arg(1).text()])))
-    }),
-    function("dt.to_string", &["dt.strftime", "dt.format"], R, "self:date format:#str?", |l, c| {
-        let default = if matches!(c.this().dtype, DataType::Date32) { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M:%S%.f" };
-        let format = c.text(1).unwrap_or(default).to_string();
-        use chrono::format::{Item, StrftimeItems};
-        if StrftimeItems::new(&format).any(|i| matches!(i, Item::Error)) {
-            return Err(c.wrong(l, 1, format!("`{format}` is not a time format")).help("such as \"%Y-%m-%d %H:%M\""));
-        }
-        let body: Body = |args| {
-            let format = literal_text(&args[1]).unwrap_or_default();
-            let mut out = StringViewBuilder::with_capacity(args[0].len());
-            for t in args[0].as_primitive::<TimestampMicrosecondType>() {
-                out.append_option(t.and_then(moment).map(|t| {
-                    // With an offset, so that `%z` has something to say; a text that fails to format is our bug.
-                    t.and_utc().format(format).to_string()
-                }));
-            }
-            Ok(Arc::new(out.finish()))
-        };
-        let args = vec![wall(&c.this()), c.this().with(lit(format), DataType::Utf8).text()];
-        Ok(c.this().with(kernel("to_string", TEXT, body).call(args), TEXT))
-    }),
+    function("dt.offset_by", &[], R, "self:date by:#str", offset_by),
+    function("dt.to_string", &["dt.strftime", "dt.format"], R, "self:time format:#str?", written),
     function("dt.epoch", &["dt.timestamp"], R, "self:date time_unit:#str?", |l, c| {
         let unit = match c.choice(l, 1, &["us", "ns", "ms", "s", "d"])? {
             "ns" => TimeUnit::Nanosecond,
@@ -299,14 +248,132 @@ fn fraction(call: &Call, per: i64) -> Typed {
 }
 
 fn truncate(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
-    let text = call.text(1).unwrap_or_default();
+    let (value, text) = (call.this(), call.text(1).unwrap_or_default());
+    let span = TimeSpan::parse(text).filter(|span| span.months == 0 && span.days == 0 && span.nanos > 0);
+    // Less than a microsecond, of whole seconds or parts of one: whatever the zone is, it is counted from 1970.
+    if let (DataType::Timestamp(TimeUnit::Nanosecond, _), Some(TimeSpan { nanos, .. })) = (&value.dtype, span)
+        && nanos % 1_000 != 0
+    {
+        let rest = super::kernels::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(nanos)]);
+        let ticks = binary_expr(value.i64(), Operator::Minus, rest);
+        return Ok(value.with(cast(ticks, value.dtype.clone()), value.dtype.clone()));
+    }
     if Every::parse(text).is_none() {
         return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
     }
     let body: Body =
         |args| shifted(args, |t, text| moment(Every::parse(text)?.truncate(t.and_utc().timestamp_micros())?));
-    let args = vec![wall(&call.this()), call.arg(1).text()];
-    Ok(back(&call.this(), kernel("truncate", DataType::Timestamp(MICRO, None), body).call(args)))
+    let args = vec![wall(&value), call.arg(1).text()];
+    Ok(back(&value, kernel("truncate", DataType::Timestamp(MICRO, None), body).call(args)))
+}
+
+/// Hours pass at the same speed in every zone; days and months go by the wall clock.
+fn offset_by(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+    let (value, text) = (call.this(), call.text(1).unwrap_or_default());
+    let Some(span) = TimeSpan::parse(text) else {
+        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
+    };
+    let function = kernel("offset_by", DataType::Timestamp(MICRO, None), |args| shifted(args, offset));
+    let text_of = |text: &str| super::kernels::text_literal(text);
+    let is_calendar = span.months != 0 || span.days != 0;
+    let moved = match &value.dtype {
+        DataType::Timestamp(unit, Some(zone)) => {
+            let parts = span.parts();
+            let mut moved = value.clone();
+            if is_calendar {
+                let text = if span.nanos == 0 { text } else { &parts.0 };
+                moved = back(&value, function.call(vec![wall(&value), text_of(text)]));
+            }
+            if span.nanos != 0 {
+                let text = if is_calendar { &parts.1 } else { text };
+                let utc = DataType::Timestamp(MICRO, Some("UTC".into()));
+                let moment = df::to_local_time(vec![moved.to(&utc).expr]);
+                let out = DataType::Timestamp(*unit, Some(Arc::clone(zone)));
+                let expr = cast(function.call(vec![moment, text_of(text)]), utc);
+                moved = value.with(cast(expr, out.clone()), out);
+            }
+            moved
+        }
+        _ => back(&value, function.call(vec![wall(&value), call.arg(1).text()])),
+    };
+    // What microseconds do not show.
+    let DataType::Timestamp(TimeUnit::Nanosecond, _) = &value.dtype else { return Ok(moved) };
+    let rest = super::kernels::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(1_000i64)]);
+    let more = binary_expr(rest, Operator::Plus, lit(span.nanos.rem_euclid(1_000)));
+    let ticks = binary_expr(moved.i64(), Operator::Plus, more);
+    Ok(value.with(cast(ticks, value.dtype.clone()), value.dtype.clone()))
+}
+
+/// A moment later by the span that the text is: months, then days, then whole microseconds.
+fn offset(t: NaiveDateTime, text: &str) -> Option<NaiveDateTime> {
+    let span = TimeSpan::parse(text)?;
+    let months = Months::new(u32::try_from(span.months.unsigned_abs()).ok()?);
+    let t = if span.months < 0 { t.checked_sub_months(months)? } else { t.checked_add_months(months)? };
+    let t = t.checked_add_signed(TimeDelta::try_days(span.days)?)?;
+    t.checked_add_signed(TimeDelta::microseconds(span.nanos.div_euclid(1_000)))
+}
+
+/// Dates and times by a format; those with a zone in local time of their zone.
+fn written(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+    use chrono::format::{Fixed, Item, Numeric, StrftimeItems};
+    let value = call.this();
+    let is_time = matches!(value.dtype, DataType::Time32(_) | DataType::Time64(_));
+    if !is_time && !crate::types::is_date_or_time(&value.dtype) && value.dtype != DataType::Null {
+        let found = crate::check::type_name(&value.dtype);
+        let message = format!("`dt.to_string` needs a date or a time, but this is `{found}`");
+        return Err(call.wrong(lower, 0, message).help("a duration as a number: `.dt.total_seconds()`"));
+    }
+    let default = match &value.dtype {
+        DataType::Date32 => "%Y-%m-%d",
+        _ if is_time => "%H:%M:%S%.f",
+        _ => "%Y-%m-%d %H:%M:%S%.f",
+    };
+    let format = call.text(1).unwrap_or(default).to_string();
+    let wrong = |what: &str| {
+        Err(call.wrong(lower, 1, format!("`{format}` is not a {what} format")).help("such as \"%Y-%m-%d %H:%M\""))
+    };
+    if StrftimeItems::new(&format).any(|item| matches!(item, Item::Error)) {
+        return wrong("time");
+    }
+    let text = super::kernels::text_literal(&format);
+    if is_time {
+        use std::fmt::Write;
+        // Without a date there is neither a day nor a zone to write.
+        if write!(String::new(), "{}", chrono::NaiveTime::MIN.format(&format)).is_err() {
+            return wrong("time of day's");
+        }
+        let ticks = cast(value.to(&DataType::Time64(MICRO)).i64(), DataType::Timestamp(MICRO, None));
+        return Ok(value.with(kernel("to_string", TEXT, wall_text).call(vec![ticks, text]), TEXT));
+    }
+    let of_zone = |item: Item| match item {
+        Item::Numeric(Numeric::Timestamp, _) => true,
+        Item::Fixed(fixed) => {
+            use Fixed::{RFC2822, RFC3339, TimezoneName, TimezoneOffset, TimezoneOffsetColon, TimezoneOffsetZ};
+            use Fixed::{TimezoneOffsetColonZ, TimezoneOffsetDoubleColon, TimezoneOffsetTripleColon};
+            matches!(fixed, TimezoneName | TimezoneOffset | TimezoneOffsetZ | TimezoneOffsetColon | RFC2822 | RFC3339)
+                || matches!(fixed, TimezoneOffsetColonZ | TimezoneOffsetDoubleColon | TimezoneOffsetTripleColon)
+        }
+        _ => false,
+    };
+    if let DataType::Timestamp(_, Some(zone)) = &value.dtype
+        && StrftimeItems::new(&format).any(of_zone)
+    {
+        let moments = value.to(&DataType::Timestamp(MICRO, Some(Arc::clone(zone)))).expr;
+        let args = vec![moments, text, super::kernels::text_literal(zone)];
+        return Ok(value.with(kernel("zoned_to_string", TEXT, zones::text).call(args), TEXT));
+    }
+    Ok(value.with(kernel("to_string", TEXT, wall_text).call(vec![wall(&value), text]), TEXT))
+}
+
+/// Timestamps of a wall clock (microseconds without a zone) by a format.
+fn wall_text(args: &[ArrayRef]) -> datafusion::error::Result<ArrayRef> {
+    let format = literal_text(&args[1]).unwrap_or_default();
+    let mut out = StringViewBuilder::with_capacity(args[0].len());
+    for t in args[0].as_primitive::<TimestampMicrosecondType>() {
+        // As UTC, so that `%z` has something to say; a text that fails to format is our bug.
+        out.append_option(t.and_then(moment).map(|t| t.and_utc().format(format).to_string()));
+    }
+    Ok(Arc::new(out.finish()))
 }
 
 /// Each moment by `f`, which also gets the literal text of the second argument.

@@ -10,8 +10,8 @@ use datafusion::functions_aggregate as df;
 use datafusion::functions_window as dfw;
 use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-    binary_expr, cast,
+    AggregateUDF, Expr, ExprSchemable, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowFunctionDefinition, binary_expr, cast,
 };
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Keep;
@@ -19,7 +19,7 @@ use onrush_wire::{BinaryOp, Diagnostic};
 
 use super::catalogue::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
-use super::{Aggregation, Lower, Scope, Typed, lit, operators};
+use super::{Aggregation, Lower, Scope, Typed, categories, lit, operators};
 use crate::check;
 use crate::types::{self, float_of};
 
@@ -155,14 +155,16 @@ pub fn over(
     result
 }
 
-/// A sort key with Polars' default: nulls first, in either direction.
+/// A sort key with Polars' default: nulls first, in either direction. Categories with an order sort by it.
 pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
     let value = lower.expr(&key.expr)?;
     if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_) | DataType::Map(..)) {
         let message = format!("rows cannot be sorted by `{}`", check::type_name(&value.dtype));
         return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
     }
-    Ok(Sort::new(types::one_zero(value.expr, &value.dtype), !key.descending, !key.nulls_last.unwrap_or(false)))
+    let place = value.expr.to_field(&lower.types).ok().and_then(|(_, field)| categories::place(&value.expr, &field));
+    let by = place.unwrap_or_else(|| types::one_zero(value.expr, &value.dtype));
+    Ok(Sort::new(by, !key.descending, !key.nulls_last.unwrap_or(false)))
 }
 
 /// A window function over the present partition, in this order of its rows.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
-use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondBuilder};
+use arrow::array::{ArrayRef, AsArray, StringViewBuilder, TimestampMicrosecondBuilder};
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
-use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone, Utc};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, cast};
 use onrush_wire::{Class, Diagnostic, Span};
@@ -43,6 +43,26 @@ pub fn moved(wall: Expr, before: Expr, (unit, zone): (TimeUnit, &Arc<str>)) -> E
     let function = kernel_at("moved", utc(), by_offset, None);
     let before = cast(before, utc());
     cast(function.call(vec![wall, before, text_literal(zone)]), DataType::Timestamp(unit, Some(Arc::clone(zone))))
+}
+
+/// Timestamps (microseconds, in UTC) by a format, in local time of the zone that the last argument names.
+pub fn text(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let moments = args[0].as_primitive::<TimestampMicrosecondType>();
+    let mut out = StringViewBuilder::with_capacity(moments.len());
+    let (format, zone) = (literal_text(&args[1]).unwrap_or_default(), literal_text(&args[2]).unwrap_or("UTC"));
+    let mut write = |of: &dyn Fn(DateTime<Utc>) -> String| {
+        let moment = |micros: Option<i64>| micros.and_then(DateTime::from_timestamp_micros);
+        moments.iter().for_each(|micros| out.append_option(moment(micros).map(of)));
+    };
+    // Zones by name have abbreviations, such as CEST. Those by an offset have none.
+    match zone.parse::<chrono_tz::Tz>() {
+        Ok(zone) => write(&|t| t.with_timezone(&zone).format(format).to_string()),
+        Err(_) => {
+            let zone = zone.parse::<Tz>()?;
+            write(&|t| t.with_timezone(&zone).format(format).to_string());
+        }
+    }
+    Ok(Arc::new(out.finish()))
 }
 
 fn zone_of(array: &ArrayRef) -> Result<Tz> {

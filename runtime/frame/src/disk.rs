@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::FileWriter;
 
+use crate::nan::canonical;
 use crate::{Table, ipc};
 
 /// A table that is being written, batch by batch.
@@ -44,7 +45,7 @@ impl DiskWriter {
     }
 
     fn write_piece(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        let columns = batch.columns().iter().map(own).collect::<Vec<_>>();
+        let columns = batch.columns().iter().map(|column| canonical(&own(column))).collect::<Vec<_>>();
         let mut dictionaries = Vec::new();
         columns.iter().for_each(|column| dictionaries_of(column, &mut dictionaries));
         let is_same = dictionaries.len() == self.dictionaries.len()
@@ -97,7 +98,7 @@ impl DiskWriter {
                 batches.push(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?);
             }
         }
-        Ok(Table::new(self.schema, batches).on_disk())
+        Ok(Table::of_canonical(self.schema, batches).on_disk())
     }
 }
 

@@ -65,7 +65,7 @@ pub fn plain(table: &Table) -> Result<Table, ArrowError> {
             RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
         })
         .collect::<Result<_, _>>()?;
-    Ok(Table::new(schema, batches))
+    Ok(Table::of_canonical(schema, batches))
 }
 
 fn plain_type(dtype: &DataType) -> DataType {
@@ -100,7 +100,8 @@ pub fn write_file(table: &Table, out: impl Write) -> Result<(), ArrowError> {
     writer.finish()
 }
 
-/// An Arrow IPC file or stream in `bytes`. Copies nothing where the buffers in it are aligned.
+/// An Arrow IPC file or stream in `bytes`, as it is: for rows of strangers, [`Table::new`] of its batches mends NaNs. Copies nothing
+/// where the buffers in it are aligned.
 ///
 /// # Errors
 /// Whatever is wrong with the bytes: nothing of what they say is believed, and no more memory is taken than they have.
@@ -123,7 +124,7 @@ fn read_stream(bytes: Buffer) -> Result<Table, ArrowError> {
     }
     decoder.finish()?;
     let schema = decoder.schema().ok_or_else(|| damaged("no schema"))?;
-    Ok(Table::new(schema, batches))
+    Ok(Table::of_canonical(schema, batches))
 }
 
 /// Looks at all messages of a stream that are whole.
@@ -197,7 +198,7 @@ fn read_file(bytes: Buffer) -> Result<Table, ArrowError> {
     for block in footer.recordBatches().iter().flatten() {
         batches.extend(decoder.read_record_batch(block, &slice(block)?)?);
     }
-    Ok(Table::new(schema, batches))
+    Ok(Table::of_canonical(schema, batches))
 }
 
 #[cfg(test)]

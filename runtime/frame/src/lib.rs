@@ -3,9 +3,11 @@
 //! Knows no DataFusion, no files and no sockets. [`Table`] is a list of record batches of one schema; [`TaskHandle`] is how
 //! long work reports where it is and learns that it was cancelled.
 
+pub mod categories;
 mod coming;
 pub mod disk;
 pub mod ipc;
+pub mod nan;
 pub mod preview;
 pub mod scalar;
 pub mod table;

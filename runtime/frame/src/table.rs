@@ -16,6 +16,7 @@ use arrow::error::ArrowError;
 
 use crate::coming::ComingBatches;
 use crate::disk;
+use crate::nan::canonical_batch;
 
 #[derive(Clone, Debug)]
 enum Batches {
@@ -65,8 +66,15 @@ impl Table {
         Table { batches: Batches::Coming(Arc::clone(batches)), extension: extension.into(), ..made }
     }
 
-    /// Empty batches are left out. The batches must have the columns of `schema` in their order.
+    /// Empty batches are left out. The batches must have the columns of `schema` in their order. Every NaN becomes the one NaN of
+    /// [`crate::nan`].
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        let batches = batches.into_iter().map(|batch| canonical_batch(batch.clone()).unwrap_or(batch)).collect();
+        Table::of_canonical(schema, batches)
+    }
+
+    /// As [`Table::new`], of batches that come from a table.
+    pub(crate) fn of_canonical(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let batches = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
         Table::made(schema, batches, rows)
@@ -152,7 +160,7 @@ impl Table {
             work().and(joined.collect::<Result<Vec<()>, ArrowError>>().map(drop))
         })?;
         let batches = groups.into_iter().flat_map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Ok(Table::new(self.schema, batches.collect()))
+        Ok(Table::of_canonical(self.schema, batches.collect()))
     }
 
     /// Rows `offset..offset + length`, cut at the end. Shares the buffers.
@@ -174,7 +182,7 @@ impl Table {
             left -= take;
             skip = 0;
         }
-        Table::new(Arc::clone(&self.schema), batches)
+        Table::of_canonical(Arc::clone(&self.schema), batches)
     }
 
     pub fn head(&self, rows: usize) -> Table {

@@ -136,12 +136,12 @@ impl M2 {
     }
 }
 
-/// Whether [`state`] knows a function's states, whatever its values are. `grouped`: there are keys, for which some functions have others.
-pub fn merges(function: &AggregateFunctionExpr, grouped: bool) -> bool {
+/// Whether [`state`] knows a function's states, whatever its values are.
+pub fn merges(function: &AggregateFunctionExpr) -> bool {
     let spreads = ["var", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"];
     let name = function.fun().name();
     let known = ["count", "sum", "avg", "min", "max", "bool_and", "bool_or"].contains(&name) || spreads.contains(&name);
-    let known = known || bivariate::merges(name, grouped);
+    let known = known || bivariate::merges(name);
     known && !function.is_distinct() && function.order_bys().is_empty()
 }
 

@@ -28,6 +28,13 @@ pub fn as_group(graph: &mut ExprGraph, value: NodeId) -> NodeId {
     let (DeviceType::Number(scalar), true) = (kind, kind.is_float()) else { return value };
     let zero = graph.number(scalar, 0);
     let value = graph.add(Op::Add, &[value, zero], kind);
+    with_one_nan(graph, value)
+}
+
+/// A float whose every NaN has the bits of one: an emulated device makes those of the processor, with a sign.
+pub fn with_one_nan(graph: &mut ExprGraph, value: NodeId) -> NodeId {
+    let kind = graph.kind(value);
+    let (DeviceType::Number(scalar), true) = (kind, kind.is_float()) else { return value };
     let nan = match scalar {
         Scalar::F32 => LiteralValue::F32(f32::NAN.to_bits()),
         _ => LiteralValue::F64(f64::NAN.to_bits()),

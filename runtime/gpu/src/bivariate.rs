@@ -43,13 +43,9 @@ pub fn is_known(name: &str) -> bool {
     matches!(name, "corr" | "covar_samp" | "covar_pop") || name.starts_with("regr_")
 }
 
-/// Whether [`state`] gives what DataFusion's functions keep: the correlation of groups keeps sums of squares, in which digits are lost.
-pub fn merges(name: &str, grouped: bool) -> bool {
-    match name {
-        "corr" => !grouped,
-        "covar_samp" | "covar_pop" | "regr_slope" | "regr_intercept" | "regr_r2" | "regr_sxy" => true,
-        _ => false,
-    }
+/// Whether [`state`] gives what the functions keep on the CPU.
+pub fn merges(name: &str) -> bool {
+    matches!(name, "corr" | "covar_samp" | "covar_pop" | "regr_slope" | "regr_intercept" | "regr_r2" | "regr_sxy")
 }
 
 /// What is needed for one aggregate of the values `a` and `b`, of the rows for which `filter` is true.

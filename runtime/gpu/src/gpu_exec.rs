@@ -22,8 +22,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_frame::Table;
-use onrush_frame::table::own_bytes;
+use onrush_frame::{Table, nan::canonical, table::own_bytes};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
 use onrush_wire::{Class, Diagnostic};
@@ -751,7 +750,8 @@ pub(super) fn download(
             Err(error) => return Err(error),
         }
     }
-    let arrays = result.download(&lane, schema)?;
+    // A device, and above all an emulated one, makes NaNs of either sign.
+    let arrays: Vec<_> = result.download(&lane, schema)?.iter().map(canonical).collect();
     if keep {
         for (array, column) in arrays.iter().zip(&result.columns) {
             gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);

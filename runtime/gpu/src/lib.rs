@@ -65,6 +65,15 @@ pub use placement::place;
 pub use placements::Placements;
 pub use prefetch::Prefetch;
 
+/// For the tests of plans alone.
+#[doc(hidden)]
+pub mod inside {
+    pub use crate::powers_of_ten::upper;
+    pub use crate::regex_dfa::Like;
+    pub use crate::time_zone::find as time_zone;
+    pub use crate::unsupported::Unsupported;
+}
+
 /// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
 pub fn probe() -> Vec<String> {
     let state = |state| match state {

@@ -19,9 +19,7 @@ use datafusion::physical_expr::expressions::{
     NotExpr, TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::kernels;
-use onrush_expr::model;
-use onrush_expr::native::is_in;
+use onrush_expr::{kernels, model, nan::is_one_nan, native::is_in};
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{
@@ -452,6 +450,10 @@ impl Lowering {
         if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
             if let Some(found) = udf::call(self, function) {
                 return found;
+            }
+            if let ([arg], true) = (function.args(), is_one_nan(function.fun())) {
+                let value = self.expr(arg)?;
+                return Ok(arithmetic::with_one_nan(&mut self.graph, value));
             }
             if let Some(formula) = model::formula(function) {
                 return self.expr(&formula);

@@ -334,7 +334,7 @@ impl Fragment {
             return Ok(None);
         }
         let keys: Vec<_> = aggregate.group_expr().expr().iter().map(|(key, _)| Arc::clone(key)).collect();
-        if aggregate.aggr_expr().iter().all(|function| aggregates::merges(function, !keys.is_empty())) {
+        if aggregate.aggr_expr().iter().all(|function| aggregates::merges(function)) {
             let partial = |below: Arc<dyn ExecutionPlan>| -> Result<Arc<dyn ExecutionPlan>> {
                 Ok(Arc::new(AggregateExec::try_new(
                     AggregateMode::Partial,

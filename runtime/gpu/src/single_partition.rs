@@ -64,7 +64,7 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Re
     let Some(first) = below.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let keys = first.group_expr();
     let is_pair = *last.mode() == AggregateMode::Final && *first.mode() == AggregateMode::Partial;
-    let is_known = last.aggr_expr().iter().all(|function| aggregates::merges(function, false));
+    let is_known = last.aggr_expr().iter().all(|function| aggregates::merges(function));
     if !is_pair || !keys.has_grouping_set() || !is_known {
         return Ok(None);
     }

@@ -111,6 +111,10 @@ fn membership_choice_and_conditions() {
         "((late == \"late\") && origin in [\"JFK\", \"LGA\"])"
     );
     assert_eq!(tree("x in 1..5"), "x in 1..5");
+    assert_eq!(tree("x.is_between(0, 1)"), "x in 0..=1");
+    assert_eq!(tree("x.is_between(0, 1, closed = \"right\")"), "is_between(x, 0, 1, closed=\"right\")");
+    assert_eq!(tree("x.between(0, 1, \"left\")"), "is_between(x, 0, 1, \"left\")");
+    assert_eq!(tree("\"a\" + \"b\""), "(\"a\" + \"b\")");
     assert_eq!(tree("x + 1 in 1..=y"), "(x + 1) in 1..=y");
     assert_eq!(tree("x in {list}"), "x in [$slot(0)]");
     assert_eq!(
@@ -182,6 +186,11 @@ fn habits_of_other_languages_are_answered() {
         ("match a { _ => 1, 2 => 3 }", "never reached"),
         ("h = hour // 2\n, k = 3", "starts a comment"),
         ("date(2013, 2, 30)", "no such day"),
+        ("a == null", "`a.is_null()`"),
+        ("None != a", "`a.is_not_null()`"),
+        ("\"a\" > 1", "`a` or `col(\"a\")`"),
+        ("\"unit price\" * 2", "write `col(\"unit price\")`"),
+        ("\"name\" == \"Anna\"", "`name` or `col(\"name\")`"),
         ("", "needs an expression"),
     ] {
         let found = message(text);

@@ -88,6 +88,8 @@ methods! { Expr, |this| this, "":
     fill_null(value);
     /// `value` instead of NaN.
     fill_nan(value);
+    /// The values that are not null, for an aggregate: `col("x").drop_nulls().n_unique()`.
+    drop_nulls();
     /// Null if the values are equal.
     null_if(value);
     /// Forward fill: null becomes the last value before it.
@@ -128,7 +130,7 @@ methods! { Expr, |this| this, "":
     floor();
     /// Ceiling: the next integer at or above.
     ceil();
-    /// Rounded to `decimals` places, half away from zero.
+    /// Rounded to `decimals` places; halves go to the even neighbour.
     round(decimals);
     /// −1, 0 or 1.
     sign();
@@ -215,7 +217,7 @@ methods! { ExprStr, |this| this.0, "str.":
     to_lowercase();
     /// Each word with a capital.
     to_titlecase();
-    /// Characters in reverse order.
+    /// Characters in reverse order; an accent stays with its letter.
     reverse();
     /// Without white space at both ends.
     strip_chars();
@@ -309,7 +311,7 @@ methods! { ExprDt, |this| this.0, "dt.":
     total_minutes();
     /// A duration in whole seconds.
     total_seconds();
-    /// Shifted by an interval such as `"1d"` or `"-2h"`.
+    /// Shifted by an interval such as `"1d"`, `"-2h"` or `"1mo2d12h"`.
     offset_by(by);
 }
 

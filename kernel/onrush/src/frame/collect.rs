@@ -11,7 +11,7 @@ use onrush_wire::{Class, DataType, Diagnostic, Span, TimeUnit, Value};
 use super::Frame;
 use crate::column::{Column, Element};
 use crate::cuda::{self, Buffer};
-use crate::expr::{IntoColumns, IntoExprs};
+use crate::expr::IntoExprs;
 use crate::matrix::{Matrix, Number};
 use crate::raise::{here, raise};
 use crate::session::{self, Lent};
@@ -99,9 +99,9 @@ impl Frame {
     /// Columns as a dense row-major matrix for Rust's numeric crates: `f.to_matrix::<f32>(["a", "b"])`.
     /// Numbers and `bool` are converted to `T`; a null raises.
     #[track_caller]
-    pub fn to_matrix<T: Number>(&self, columns: impl IntoColumns) -> Matrix<T> {
+    pub fn to_matrix<T: Number>(&self, columns: impl IntoExprs) -> Matrix<T> {
         let at = here("to_matrix");
-        let names = columns.into_columns();
+        let names = self.chosen(columns.into_exprs(), &at);
         let batch = session::collect(self.id(), names, at.clone());
         Matrix::from_batch(&batch).unwrap_or_else(|diagnostic| session::raise_at(diagnostic, at))
     }

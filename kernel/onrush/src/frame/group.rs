@@ -9,7 +9,7 @@ use onrush_wire::{BinaryOp, Class, Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::pick::{binary, over};
 use super::{Frame, IntoSampleSize};
-use crate::expr::{IntoColumns, IntoExprs};
+use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 use crate::session;
 use crate::values::value_at;
@@ -175,9 +175,15 @@ impl GroupBy {
     }
 
     #[inline(never)]
-    fn each(&self, function: &str, columns: Vec<String>, at: Span) -> Frame {
-        let aggs =
-            columns.into_iter().map(|name| Expr::call(function, [Expr::column(&*name)]).at(at.clone()).alias(name));
+    fn each(&self, function: &str, columns: Vec<Expr>, at: Span) -> Frame {
+        // A selector stands for several columns, which keep their names.
+        let aggs = columns.into_iter().map(|column| match &column.kind {
+            ExprKind::Column(name) => {
+                let name = name.clone();
+                Expr::call(function, [column]).at(at.clone()).alias(name)
+            }
+            _ => Expr::call(function, [column]).at(at.clone()),
+        });
         self.run(aggs.collect(), at.clone())
     }
 }
@@ -187,8 +193,8 @@ macro_rules! shortcuts {
         impl GroupBy {$(
             $(#[$doc])*
             #[track_caller]
-            pub fn $name(&self, columns: impl IntoColumns) -> Frame {
-                self.each(stringify!($name), columns.into_columns(), here(stringify!($name)))
+            pub fn $name(&self, columns: impl IntoExprs) -> Frame {
+                self.each(stringify!($name), columns.into_exprs(), here(stringify!($name)))
             }
         )*}
     };

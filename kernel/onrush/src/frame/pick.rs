@@ -17,28 +17,35 @@ pub(super) fn over(value: Expr, partition: Vec<Expr>) -> Expr {
     Expr::new(ExprKind::Over { value: Box::new(value), partition, order: Vec::new() })
 }
 
+/// The end of an order.
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Largest,
+    Smallest,
+}
+
 impl Frame {
-    /// The `k` rows with the largest values, the largest first; nulls come last: `f.top_k(5, "price")`.
+    /// The `k` rows with the largest values, the largest first; nulls come last: `f.top_k(5, "price")`, or `desc("price")`. With `desc`
+    /// among several keys, the rows that come first in that order: `f.top_k(5, (desc("score"), asc("name")))`.
     #[track_caller]
     pub fn top_k(&self, k: usize, by: impl IntoSortKeys) -> Frame {
-        self.ends(k, by.into_sort_keys(), here("top_k"), |descending| !descending)
+        self.ends(k, by.into_sort_keys(), here("top_k"), Direction::Largest)
     }
 
-    /// The `k` rows with the smallest values, the smallest first; nulls come last.
+    /// The `k` rows with the smallest values, the smallest first; nulls come last. With `desc` among several keys, the rows that
+    /// come last in that order.
     #[track_caller]
     pub fn bottom_k(&self, k: usize, by: impl IntoSortKeys) -> Frame {
-        self.ends(k, by.into_sort_keys(), here("bottom_k"), |descending| descending)
+        self.ends(k, by.into_sort_keys(), here("bottom_k"), Direction::Smallest)
     }
 
-    fn ends(
-        &self,
-        k: usize,
-        mut keys: Vec<onrush_wire::expr::SortKey>,
-        at: Span,
-        descending: impl Fn(bool) -> bool,
-    ) -> Frame {
+    fn ends(&self, k: usize, mut keys: Vec<onrush_wire::expr::SortKey>, at: Span, direction: Direction) -> Frame {
+        // Keys without a direction are all of one.
+        let is_ordered = keys.iter().any(|key| key.descending);
         for key in &mut keys {
-            (key.descending, key.nulls_last) = (descending(key.descending), Some(key.nulls_last.unwrap_or(true)));
+            let first = !is_ordered || key.descending;
+            key.descending = first == (direction == Direction::Largest);
+            key.nulls_last = Some(key.nulls_last.unwrap_or(true));
         }
         let sorted = Frame::step(Op::Sort { input: self.id(), keys }, at.clone());
         Frame::step(Op::Slice { input: sorted.id(), offset: 0, length: Some(k as u64) }, at)

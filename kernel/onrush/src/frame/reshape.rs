@@ -2,11 +2,11 @@
 
 use arrow::array::{Array, RecordBatch};
 use onrush_wire::plan::{ConcatHow, Keep, Op, SampleSize};
-use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
+use onrush_wire::{Class, DataType, Diagnostic, ExprKind, Span, Value};
 
 use super::{Frame, IntoFrames, IntoPairs, IntoSampleSize};
 use crate::elements::IntoColumn;
-use crate::expr::{IntoColumns, IntoExprs};
+use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 
 impl Frame {
@@ -132,38 +132,39 @@ impl Frame {
     /// A column for each value of `on`, or for each combination of values of several columns (named `{"x","y"}`, as in Polars): rows
     /// are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`, `min`, `max`, `len`, `first`, `last`, `median`).
     #[track_caller]
-    pub fn pivot(
-        &self,
-        on: impl IntoColumns,
-        index: impl IntoColumns,
-        values: impl IntoColumns,
-        aggregate: &str,
-    ) -> Frame {
+    pub fn pivot(&self, on: impl IntoExprs, index: impl IntoExprs, values: impl IntoExprs, aggregate: &str) -> Frame {
+        let at = here("pivot");
         let op = Op::Pivot {
             input: self.id(),
-            on: on.into_columns(),
-            index: index.into_columns(),
-            values: values.into_columns(),
+            on: self.chosen(on.into_exprs(), &at),
+            index: self.chosen(index.into_exprs(), &at),
+            values: self.chosen(values.into_exprs(), &at),
             aggregate: aggregate.to_string(),
         };
-        Frame::step(op, here("pivot"))
+        Frame::step(op, at)
     }
 
     /// Reshapes from wide to long: the columns `on` become rows, with their names in `variable` and their values in `value`. The
-    /// columns `index` are repeated.
+    /// columns `index` are repeated. Selectors such as `numeric()` and `matching("^d_")` stand for columns.
     #[track_caller]
-    pub fn unpivot(&self, on: impl IntoColumns, index: impl IntoColumns) -> Frame {
-        self.long(on.into_columns(), index.into_columns(), ("variable", "value"), here("unpivot"))
+    pub fn unpivot(&self, on: impl IntoExprs, index: impl IntoExprs) -> Frame {
+        self.long(on.into_exprs(), index.into_exprs(), ("variable", "value"), here("unpivot"))
     }
 
     /// Reshapes as [`Frame::unpivot`], with names for the two new columns.
     #[track_caller]
-    pub fn unpivot_as(&self, on: impl IntoColumns, index: impl IntoColumns, variable: &str, value: &str) -> Frame {
-        self.long(on.into_columns(), index.into_columns(), (variable, value), here("unpivot_as"))
+    pub fn unpivot_as(&self, on: impl IntoExprs, index: impl IntoExprs, variable: &str, value: &str) -> Frame {
+        self.long(on.into_exprs(), index.into_exprs(), (variable, value), here("unpivot_as"))
     }
 
     #[inline(never)]
-    fn long(&self, on: Vec<String>, index: Vec<String>, names: (&str, &str), at: Span) -> Frame {
+    fn long(&self, on: Vec<onrush_wire::Expr>, index: Vec<onrush_wire::Expr>, names: (&str, &str), at: Span) -> Frame {
+        // A column that is repeated does not become rows, too.
+        let (index, is_named) = (self.chosen(index, &at), on.iter().all(is_name));
+        let mut on = self.chosen(on, &at);
+        if !is_named {
+            on.retain(|name| !index.contains(name));
+        }
         let (variable_name, value_name) = (names.0.to_string(), names.1.to_string());
         Frame::step(Op::Unpivot { input: self.id(), index, on, variable_name, value_name }, at)
     }
@@ -176,8 +177,10 @@ impl Frame {
 
     /// Explodes list columns: one row for each element.
     #[track_caller]
-    pub fn explode(&self, columns: impl IntoColumns) -> Frame {
-        Frame::step(Op::Explode { input: self.id(), columns: columns.into_columns() }, here("explode"))
+    pub fn explode(&self, columns: impl IntoExprs) -> Frame {
+        let at = here("explode");
+        let columns = self.chosen(columns.into_exprs(), &at);
+        Frame::step(Op::Explode { input: self.id(), columns }, at)
     }
 
     /// Adds a column of Rust values, one for each row, after the other columns.
@@ -208,6 +211,10 @@ impl Frame {
     pub fn hstack(&self, other: &Frame) -> Frame {
         Frame::step(Op::Concat { inputs: vec![self.id(), other.id()], how: ConcatHow::Horizontal }, here("hstack"))
     }
+}
+
+fn is_name(expr: &onrush_wire::Expr) -> bool {
+    matches!(expr.kind, ExprKind::Column(_))
 }
 
 /// Concatenates the rows of frames with the same columns: `concat([&a, &b])`.

@@ -3,9 +3,11 @@
 //! The session plans queries. What concerns names and files of the notebook is done here: paths in FROM become frames, `CREATE TABLE`
 //! keeps a frame under a name, `COPY` writes one.
 
+mod files;
+
 use std::sync::{Mutex, PoisonError};
 
-use onrush_wire::plan::{CsvOptions, Format, Op, ParquetOptions};
+use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, FrameId, Span};
 
@@ -13,6 +15,7 @@ use super::Frame;
 use super::read::source;
 use crate::raise::here;
 use crate::session;
+use files::{FileTable, files, literal};
 
 /// Frames that `CREATE TABLE` and `CREATE VIEW` made. The snapshot of a failed cell restores the list with all other memory.
 static CREATED: Mutex<Vec<(String, Frame)>> = Mutex::new(Vec::new());
@@ -112,9 +115,9 @@ fn copy(rest: &str, at: &Span) -> Frame {
 
 fn query_of(query: &str, at: &Span) -> Frame {
     let mut tables: Vec<(String, FrameId)> = crate::bindings::current();
-    let (query, files) = files(query);
-    let read: Vec<(String, Frame)> =
-        files.into_iter().map(|(name, path, format)| (name, Frame::step(source(path, format), at.clone()))).collect();
+    let (query, files) = files(query).unwrap_or_else(|diagnostic| session::raise_at(diagnostic, at.clone()));
+    let read = |file: FileTable| (file.name, Frame::step(source(file.path, file.format), at.clone()));
+    let read: Vec<(String, Frame)> = files.into_iter().map(read).collect();
     let own: Vec<(String, Frame)> = created().clone();
     for (name, frame) in read.iter().chain(&own) {
         if !tables.iter().any(|(known, _)| known == name) {
@@ -171,115 +174,9 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// A string literal at the start of a text, and the place behind it.
-fn literal(text: &str) -> Option<(String, usize)> {
-    let inner = text.strip_prefix('\'')?;
-    let mut out = String::new();
-    let mut chars = inner.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if c != '\'' {
-            out.push(c);
-        } else if chars.next_if(|(_, next)| *next == '\'').is_some() {
-            out.push('\'');
-        } else {
-            return Some((out, at + 2));
-        }
-    }
-    None
-}
-
-/// A query with names in place of its files, and the files: `from 'x.csv'`, `join read_parquet('y.parquet')`.
-fn files(query: &str) -> (String, Vec<(String, String, Format)>) {
-    let mut out = String::with_capacity(query.len());
-    let mut found: Vec<(String, String, Format)> = Vec::new();
-    let mut rest = query;
-    // Whether a table is expected: behind FROM, JOIN, or a comma behind a table.
-    let mut expects = false;
-    while let Some(c) = rest.chars().next() {
-        let name = || format!("__onrush_file_{}", found.len());
-        if c == '\'' {
-            let Some((path, end)) = literal(rest) else { break };
-            if expects {
-                out.push_str(&format!("\"{}\"", name()));
-                found.push((name(), path, Format::Any));
-            } else {
-                out.push_str(&rest[..end]);
-            }
-            (rest, expects) = (&rest[end..], false);
-            continue;
-        }
-        if rest.starts_with("--") {
-            let end = rest.find('\n').unwrap_or(rest.len());
-            out.push_str(&rest[..end]);
-            rest = &rest[end..];
-            continue;
-        }
-        if c == '"' {
-            let end = rest[1..].find('"').map_or(rest.len(), |at| at + 2);
-            out.push_str(&rest[..end]);
-            (rest, expects) = (&rest[end..], false);
-            continue;
-        }
-        if c.is_alphabetic() || c == '_' {
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-            let word = rest[..end].to_lowercase();
-            if expects
-                && let Some(format) = reader(&word)
-                && let Some((path, length)) = argument(&rest[end..])
-            {
-                out.push_str(&format!("\"{}\"", name()));
-                found.push((name(), path, format));
-                (rest, expects) = (&rest[end + length..], false);
-                continue;
-            }
-            out.push_str(&rest[..end]);
-            (rest, expects) = (&rest[end..], matches!(word.as_str(), "from" | "join" | "describe" | "summarize"));
-            continue;
-        }
-        out.push(c);
-        if !c.is_whitespace() {
-            expects = false;
-        }
-        rest = &rest[c.len_utf8()..];
-    }
-    out.push_str(rest);
-    (out, found)
-}
-
-fn reader(word: &str) -> Option<Format> {
-    Some(match word {
-        "read_csv" | "read_csv_auto" => Format::Csv(CsvOptions::default()),
-        "read_parquet" | "parquet_scan" => Format::Parquet(ParquetOptions::default()),
-        "read_json" | "read_json_auto" | "read_ndjson" => Format::JsonLines,
-        "read_xlsx" | "read_excel" | "read_arrow" | "read_avro" | "read_orc" => Format::Any,
-        _ => return None,
-    })
-}
-
-/// `('path')`, and its length.
-fn argument(text: &str) -> Option<(String, usize)> {
-    let open = text.find(|c: char| !c.is_whitespace()).filter(|at| text[*at..].starts_with('('))?;
-    let inner = open + 1 + text[open + 1..].find(|c: char| !c.is_whitespace())?;
-    let (path, length) = literal(&text[inner..])?;
-    let end = inner + length;
-    let close = end + text[end..].find(|c: char| !c.is_whitespace()).filter(|at| text[end + at..].starts_with(')'))?;
-    Some((path, close + 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_are_found_behind_from_and_join() {
-        let (query, found) =
-            files("select 'a' from 'x.csv' join read_parquet('y''s.parquet') using (k) where b = 'from'");
-        assert_eq!(query, "select 'a' from \"__onrush_file_0\" join \"__onrush_file_1\" using (k) where b = 'from'");
-        let paths: Vec<&str> = found.iter().map(|(_, path, _)| path.as_str()).collect();
-        assert_eq!(paths, ["x.csv", "y's.parquet"]);
-        let untouched = "select extract(year from t), \"from\" from u -- from 'c.csv'";
-        assert_eq!(files(untouched).0, untouched);
-    }
 
     #[test]
     fn words_end_at_brackets_and_blanks() {

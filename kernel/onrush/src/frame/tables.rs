@@ -11,7 +11,7 @@ use onrush_wire::{BinaryOp, Class, DataType, Diagnostic, Expr, Span, Value};
 
 use super::Frame;
 use super::pick::binary;
-use crate::expr::IntoColumns;
+use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 use crate::session;
 use crate::values::value_at;
@@ -118,18 +118,19 @@ impl Frame {
     /// A column of 0 and 1 (`u8`) for each value of the named columns, in place of them: `color_blue`, `color_red`, `color_null`. As
     /// Polars' `to_dummies` and pandas' `get_dummies`. Finds the values at the call.
     #[track_caller]
-    pub fn to_dummies(&self, columns: impl IntoColumns) -> Frame {
-        self.dummies(columns.into_columns(), 0, here("to_dummies"))
+    pub fn to_dummies(&self, columns: impl IntoExprs) -> Frame {
+        self.dummies(columns.into_exprs(), 0, here("to_dummies"))
     }
 
     /// Columns as of [`Frame::to_dummies`], without that of the first value of each column: the others say it.
     #[track_caller]
-    pub fn to_dummies_drop_first(&self, columns: impl IntoColumns) -> Frame {
-        self.dummies(columns.into_columns(), 1, here("to_dummies_drop_first"))
+    pub fn to_dummies_drop_first(&self, columns: impl IntoExprs) -> Frame {
+        self.dummies(columns.into_exprs(), 1, here("to_dummies_drop_first"))
     }
 
     #[inline(never)]
-    fn dummies(&self, named: Vec<String>, skipped: usize, at: Span) -> Frame {
+    fn dummies(&self, named: Vec<Expr>, skipped: usize, at: Span) -> Frame {
+        let named = self.chosen(named, &at);
         // An unknown name is an error of the step below.
         let mut exprs = Vec::new();
         let mut made = std::collections::HashMap::new();

@@ -258,6 +258,12 @@ impl CsvReader {
         self
     }
 
+    /// Whether folders named `key=value` give columns. Default: if the path is a folder or has a `*`.
+    pub fn hive(mut self, hive: bool) -> Self {
+        self.options.hive = Some(hive);
+        self
+    }
+
     /// Whether rows may be short: missing fields at the end are null (`null_padding` of DuckDB). Default: no.
     pub fn pad_rows(mut self, pad: bool) -> Self {
         self.options.pad_rows = pad;

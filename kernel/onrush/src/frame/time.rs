@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Int64Array, RecordBatch, TimestampMicrosecondArray};
 use chrono::{DateTime, Months, NaiveDate, NaiveDateTime, TimeDelta};
-use onrush_wire::plan::Op;
+use onrush_wire::plan::{ConcatHow, Keep, Op};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::{Frame, GroupBy};
@@ -21,28 +21,41 @@ enum Step {
 }
 
 const DAY: i64 = 86_400_000_000;
-const HELP: &str = "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`";
+const HELP: &str =
+    "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`, or several of them: `1d12h`";
 
 impl Step {
+    /// `15m`, `1d`, `1mo`; several of one kind are added: `1d12h`, `1y6mo`.
     fn parse(text: &str) -> Option<Step> {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let n: i64 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-        let months = |per: i64| u32::try_from(n.checked_mul(per)?).ok().map(Step::Months);
-        let micros = |per: i64| n.checked_mul(per).map(Step::Micros);
-        let step = match &text[digits..] {
-            "us" => micros(1),
-            "ms" => micros(1_000),
-            "s" => micros(1_000_000),
-            "m" | "min" => micros(60_000_000),
-            "h" => micros(3_600_000_000),
-            "d" => micros(DAY),
-            "w" => micros(7 * DAY),
-            "mo" => months(1),
-            "q" => months(3),
-            "y" => months(12),
+        let (mut months, mut nanos) = (0i64, 0i64);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            let n: i64 = if digits == 0 && rest.len() == text.len() { 1 } else { rest[..digits].parse().ok()? };
+            rest = &rest[digits..];
+            let (unit, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+            rest = after;
+            let (sum, per) = match unit {
+                "ns" => (&mut nanos, 1),
+                "us" => (&mut nanos, 1_000),
+                "ms" => (&mut nanos, 1_000_000),
+                "s" => (&mut nanos, 1_000_000_000),
+                "m" | "min" => (&mut nanos, 60_000_000_000),
+                "h" => (&mut nanos, 3_600_000_000_000),
+                "d" => (&mut nanos, 1_000 * DAY),
+                "w" => (&mut nanos, 7_000 * DAY),
+                "mo" => (&mut months, 1),
+                "q" => (&mut months, 3),
+                "y" => (&mut months, 12),
+                _ => return None,
+            };
+            *sum = sum.checked_add(n.checked_mul(per)?)?;
+        }
+        match (months, nanos) {
+            (0, nanos) if nanos > 0 && nanos % 1_000 == 0 => Some(Step::Micros(nanos / 1_000)),
+            (months, 0) if months > 0 => u32::try_from(months).ok().map(Step::Months),
             _ => None,
-        };
-        step.filter(|_| n > 0)
+        }
     }
 
     /// The `index`-th moment after the start: months are counted from the start, so that a day 31 comes back.
@@ -154,7 +167,8 @@ impl Frame {
     }
 
     /// Starts an aggregation as of [`Frame::group_by_dynamic`], with a row for each interval between the first and the last one;
-    /// aggregates of intervals without rows are null. As pandas' `resample`.
+    /// aggregates of intervals without rows are null. As pandas' `resample`. Intervals of a zoned time are those of local time: an hour
+    /// that the zone repeats is two of `"1h"`.
     #[track_caller]
     pub fn resample(&self, time: &str, every: &str) -> Resample {
         let at = here("resample");
@@ -179,14 +193,18 @@ impl Resample {
     fn filled(&self, aggs: Vec<Expr>, at: Span) -> Frame {
         let groups = self.groups.run(aggs, at.clone());
         let Some(field) = groups.schema().fields.into_iter().next() else { return groups };
-        if let DataType::Timestamp(_, Some(zone)) = &field.dtype {
-            let message = format!("`resample` needs a time without a time zone, and `{}` has {zone}", self.time);
-            let help = "take `.dt.convert_time_zone(\"UTC\").dt.replace_time_zone(None)` first, or `group_by_dynamic`";
-            raise(Diagnostic::error(Class::Plan, "type-mismatch", message).at(at, "").help(help));
-        }
+        let zone = match &field.dtype {
+            DataType::Timestamp(_, Some(zone)) => Some(zone.to_string()),
+            _ => None,
+        };
         let time = || Expr::column(&*self.time);
         let end = |function: &str| {
-            let micros = Expr::call("cast", [Expr::call(function, [time()]), Expr::literal("datetime")]);
+            // Local time of the zone.
+            let wall = match &zone {
+                Some(_) => Expr::call("dt.replace_time_zone", [time(), Expr::literal(Value::Null)]),
+                None => time(),
+            };
+            let micros = Expr::call("cast", [Expr::call(function, [wall]), Expr::literal("datetime")]);
             Expr::call("dt.epoch", [micros]).alias(function)
         };
         let bounds = Frame::step(Op::Select { input: groups.id(), exprs: vec![end("min"), end("max")] }, at.clone());
@@ -196,7 +214,10 @@ impl Resample {
             _ => None,
         };
         let (Some(first), Some(last)) = (micros(0), micros(1)) else { return groups };
-        let all = range(first, last, &self.every, false, at.clone());
+        let mut all = range(first, last, &self.every, false, at.clone());
+        if let Some(zone) = &zone {
+            all = self.in_zone(&all, zone, &groups, &at);
+        }
         let columns = vec![("time".to_string(), field.dtype.clone())];
         let all = Frame::step(Op::Cast { input: all.id(), columns, strict: true }, at.clone());
         let names = vec![("time".to_string(), self.time.clone())];
@@ -216,6 +237,39 @@ impl Resample {
     }
 }
 
+impl Resample {
+    /// The intervals of local time in a zone, and those of the groups: a repeated hour is two, and a skipped one is none.
+    fn in_zone(&self, walls: &Frame, zone: &str, groups: &Frame, at: &Span) -> Frame {
+        let is_short = matches!(Step::parse(&self.every), Some(step) if !step.is_whole_days());
+        let time = || Expr::column("time");
+        let placed = |wall: Expr, ambiguous: &str| {
+            let choices = [Expr::literal(zone), Expr::literal(ambiguous), Expr::literal("null")];
+            Expr::call("dt.replace_time_zone", [wall].into_iter().chain(choices))
+        };
+        let starts = |ambiguous: &str| {
+            let mut start = placed(time(), ambiguous);
+            if !is_short {
+                // A day whose midnight is skipped starts later.
+                let day = |wall: Expr, by: &str| Expr::call("dt.offset_by", [wall, Expr::literal(by)]);
+                start = Expr::call("coalesce", [start, day(placed(day(time(), "-1d"), ambiguous), "1d")]);
+            }
+            let exprs = vec![start.alias("time")];
+            Frame::step(Op::Select { input: walls.id(), exprs }, at.clone())
+        };
+        let of_groups = Op::Select { input: groups.id(), exprs: vec![Expr::column(&*self.time).alias("time")] };
+        let mut parts = vec![Frame::step(of_groups, at.clone()), starts("earliest")];
+        if is_short {
+            parts.push(starts("latest"));
+        }
+        let inputs = parts.iter().map(Frame::id).collect();
+        let all = Frame::step(Op::Concat { inputs, how: ConcatHow::Vertical }, at.clone());
+        let all = Frame::step(Op::DropNulls { input: all.id(), subset: Vec::new() }, at.clone());
+        let all = Frame::step(Op::Unique { input: all.id(), subset: Vec::new(), keep: Keep::First }, at.clone());
+        let keys = vec![onrush_wire::expr::SortKey { expr: time(), descending: false, nulls_last: None }];
+        Frame::step(Op::Sort { input: all.id(), keys }, at.clone())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +281,7 @@ mod tests {
         let step = Step::parse("1mo").unwrap();
         let days = [0, 1, 2, 3].map(|i| step.after(start, i).unwrap().date().to_string());
         assert_eq!(days, ["2024-01-31", "2024-02-29", "2024-03-31", "2024-04-30"]);
-        assert!(["", "0d", "x", "-1d", "1 d"].into_iter().all(|text| Step::parse(text).is_none()));
+        assert!(["", "0d", "x", "-1d", "1 d", "1mo1d", "1d2"].into_iter().all(|text| Step::parse(text).is_none()));
+        assert!(matches!(Step::parse("1d12h"), Some(Step::Micros(n)) if n == 36 * 3_600_000_000));
     }
 }

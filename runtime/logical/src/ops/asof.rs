@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 };
 use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
-use onrush_expr::every::Every;
+use onrush_expr::every::TimeSpan;
 use onrush_expr::types;
 use onrush_expr::{Lower, Typed, column};
 use onrush_wire::plan::{Asof, AsofStrategy};
@@ -221,17 +221,13 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
     let scalar = if types::is_temporal(dtype) {
         let nanos = match value {
             Value::Duration { value, unit } => i128::from(*value) * i128::from(nanos_of(unit_of(*unit))),
-            Value::Text(text) => {
-                match (text.strip_suffix("ns").and_then(|n| n.parse::<i64>().ok()), Every::parse(text)) {
-                    (Some(nanos), _) => i128::from(nanos),
-                    (None, Some(Every::Micros(micros))) => i128::from(micros) * 1000,
-                    (None, Some(Every::Weeks(weeks))) => i128::from(weeks) * 7 * 86_400 * 1_000_000_000,
-                    (None, Some(Every::Months(_))) => {
-                        return refused(&format!("`{text}` is not a fixed time span: months differ"), SPAN);
-                    }
-                    (None, None) => return refused(&format!("`{text}` is not a time span"), SPAN),
+            Value::Text(text) => match TimeSpan::parse(text) {
+                Some(span) if span.months != 0 => {
+                    return refused(&format!("`{text}` is not a fixed time span: months differ"), SPAN);
                 }
-            }
+                Some(span) if span.fixed_nanos() >= 0 => span.fixed_nanos(),
+                _ => return refused(&format!("`{text}` is not a time span"), SPAN),
+            },
             _ => {
                 return refused(
                     &format!("a tolerance for keys of type {} must be a time span", type_name(dtype)),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::DFSchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -23,13 +23,15 @@ use datafusion::physical_plan::{
 };
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use futures::TryStreamExt;
+use onrush_expr::error::diagnose;
+use onrush_wire::Diagnostic;
 
 use crate::keyless::Keyless;
 
 /// Where a value goes: its column, from 1, and its row.
 pub type Place = (usize, usize);
 
-/// The first column is that of the statistics' names.
+/// The first column is that of the statistics' names. Without names the values are one row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Describe {
     pub input: LogicalPlan,
@@ -75,6 +77,18 @@ impl UserDefinedLogicalNodeCore for Describe {
     /// All of them: without this DataFusion reads all columns of what lies below.
     fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![(0..self.input.schema().fields().len()).collect()])
+    }
+}
+
+impl Describe {
+    /// One row of values, each a column of `schema`.
+    ///
+    /// # Errors
+    /// If two columns have one name.
+    pub fn row(input: LogicalPlan, values: Vec<Expr>, schema: Schema) -> std::result::Result<LogicalPlan, Diagnostic> {
+        let schema = Arc::new(DFSchema::try_from(schema).map_err(diagnose)?);
+        let node = Describe { input, values, places: Arc::default(), names: &[], schema };
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 }
 
@@ -218,6 +232,10 @@ impl ExecutionPlan for DescribeExec {
 }
 
 fn picked(values: &[ArrayRef], places: &[Place], names: &[&str], schema: &SchemaRef) -> Result<RecordBatch> {
+    if names.is_empty() {
+        let columns = values.iter().zip(schema.fields()).map(|(value, field)| cast(value, field.data_type()));
+        return Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<std::result::Result<_, _>>()?)?);
+    }
     let mut columns: Vec<Vec<Option<&ArrayRef>>> = vec![vec![None; names.len()]; schema.fields().len()];
     for (value, (column, row)) in values.iter().zip(places) {
         columns[*column][*row] = Some(value);

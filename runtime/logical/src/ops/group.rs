@@ -2,9 +2,9 @@
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::aggregate::implode;
-use onrush_expr::catalogue::is_aggregated;
-use onrush_expr::check;
+use onrush_expr::catalogue::{FILTERS, is_aggregated};
 use onrush_expr::{Lower, Scope, Typed, column};
+use onrush_expr::{check, types};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::project::expanded;
@@ -38,7 +38,8 @@ pub fn grouped(
         return Err(check::plan_error("argument", "`group_by` needs at least one key")
             .help("for one row over the whole frame use `select` with aggregates"));
     }
-    lower.keys = typed_keys.iter().map(|k| k.expr.clone()).collect();
+    // As partitions of windows: 0.0 and -0.0 are one group.
+    lower.keys = typed_keys.iter().map(|k| types::one_zero(k.expr.clone(), &k.dtype)).collect();
     let key_names: Vec<String> = typed_keys.iter().map(|k| k.name.clone()).collect();
     lower.scope = Scope::Groups;
     let mut results: Vec<Typed> = Vec::new();
@@ -73,8 +74,15 @@ fn one(lower: &mut Lower, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic>
         ExprKind::Alias(inner, name) => (inner.as_ref(), Some(name)),
         _ => (expr, None),
     };
-    let value = lower.inside(|lower| lower.expr(inner))?;
-    let mut list = implode(lower, &value)?;
+    let is_filtered = matches!(&inner.kind, ExprKind::Call { function, .. } if FILTERS.contains(&function.as_str()));
+    let mut list = match is_filtered {
+        // The aggregate takes some of the values.
+        true => lower.expr(&onrush_wire::Expr::call("implode", [inner.clone()]))?,
+        false => {
+            let value = lower.inside(|lower| lower.expr(inner))?;
+            implode(lower, &value)?
+        }
+    };
     if let Some(name) = name {
         list.name = name.clone();
     }

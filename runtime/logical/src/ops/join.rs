@@ -12,6 +12,7 @@ use onrush_expr::{Lower, Typed, column};
 use onrush_wire::plan::JoinKind;
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
+use super::project::expanded;
 use super::{build, distinct_names, names, project_exprs};
 
 #[allow(clippy::too_many_arguments)]
@@ -37,6 +38,12 @@ pub fn join(
     }
     let mut lower_left = Lower::new(left, at)?;
     let mut lower_right = Lower::new(right, at)?;
+    let (left_on, right_on) =
+        (&expanded(left_on, &left_names, &lower_left)?[..], &expanded(right_on, &right_names, &lower_right)?[..]);
+    if left_on.len() != right_on.len() {
+        let message = format!("{} keys on the left and {} on the right", left_on.len(), right_on.len());
+        return Err(check::place(check::plan_error("argument", message), None, at, ""));
+    }
     let (left_keys, right_keys) = keys(&mut lower_left, &mut lower_right, left_on, right_on, at)?;
     let left = sided(&mut lower_left, &left_names, &left_keys, "l")?;
     let right = sided(&mut lower_right, &right_names, &right_keys, "r")?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use arrow::datatypes::{Field, Schema};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_expr};
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::check::{self, HIDDEN};
@@ -9,6 +10,7 @@ use onrush_expr::types;
 use onrush_expr::{Lower, Scope, Typed, column, lit, number_rows, operators, selectors};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
 
+use super::describe::Describe;
 use super::{build, distinct_names, keep, names, project_exprs};
 
 /// The expressions, with one for each column where a selector such as `all()` stands for several.
@@ -52,8 +54,16 @@ pub fn aggregate_all(mut lower: Lower, exprs: &[onrush_wire::Expr]) -> Result<Lo
     distinct_names(typed.iter().map(|t| (t.name.as_str(), t.span.as_ref())), lower.at)?;
     let aggregates = std::mem::take(&mut lower.aggregates);
     let plan = build(LogicalPlanBuilder::new(lower.plan).aggregate(Vec::<Expr>::new(), aggregates))?;
-    project_exprs(plan, typed.into_iter().map(|t| t.expr.alias(t.name)).collect())
+    if typed.len() <= MANY {
+        return project_exprs(plan, typed.into_iter().map(|t| t.expr.alias(t.name)).collect());
+    }
+    let fields: Vec<Field> = typed.iter().map(|t| Field::new(&t.name, t.dtype.clone(), true)).collect();
+    Describe::row(plan, typed.into_iter().map(|t| t.expr).collect(), Schema::new(fields))
 }
+
+/// Aggregates of all rows from which on their values are taken by a node of ours. DataFusion's projection looks through all columns for
+/// each of them, which takes a time of the cube of their number.
+const MANY: usize = 256;
 
 pub fn with_columns(
     plan: LogicalPlan,

@@ -51,7 +51,9 @@ pub fn sort(plan: LogicalPlan, keys: &[SortKey], at: Option<&Span>) -> Result<Lo
     let mut lower = Lower::new(plan, at)?;
     let mut sorts = Vec::new();
     for key in keys {
-        sorts.push(window::sort_key(&mut lower, key)?);
+        for expr in expanded(std::slice::from_ref(&key.expr), &available, &lower)? {
+            sorts.push(window::sort_key(&mut lower, &SortKey { expr, ..key.clone() })?);
+        }
     }
     sorts.push(lower.row()?.sort(true, true));
     let plan = build(LogicalPlanBuilder::new(lower.plan).sort(sorts))?;

@@ -94,8 +94,10 @@ fn replaced(plan: LogicalPlan, amount: SampleSize, seed: u64, available: &[Strin
     keep(plan, available)
 }
 
+/// How many draws: so many, or so many for each million of the rows.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Amount {
+pub enum Amount {
     Rows(u64),
     Millionths(u64),
 }
@@ -144,7 +146,9 @@ impl PartitionEvaluator for Drawer {
     }
 }
 
-fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
+/// How often each row is drawn.
+#[doc(hidden)]
+pub fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
     let total = match amount {
         Amount::Rows(n) => n,
         Amount::Millionths(n) => (rows as u128 * u128::from(n) / 1_000_000) as u64,
@@ -163,22 +167,4 @@ fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
 /// A step of SplitMix64.
 fn mix(value: u64) -> u64 {
     key::mix(value.wrapping_add(key::GOLDEN_RATIO))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By the definition of a sample with replacement: its size, and about 1/e of the rows left out of one as large as the
-    /// frame.
-    #[test]
-    fn draws_are_spread_evenly() {
-        let counts = draws(10_000, Amount::Rows(10_000), 7);
-        assert_eq!(counts.iter().sum::<u32>(), 10_000);
-        let never = counts.iter().filter(|c| **c == 0).count() as f64 / 10_000.0;
-        assert!((never - 0.3679).abs() < 0.02, "{never}");
-        assert_eq!(draws(10, Amount::Millionths(2_500_000), 1).iter().sum::<u32>(), 25);
-        assert_eq!(draws(0, Amount::Rows(5), 1), [0u32; 0]);
-        assert_eq!(draws(100, Amount::Rows(9), 3), draws(100, Amount::Rows(9), 3));
-    }
 }
