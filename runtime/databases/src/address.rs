@@ -167,7 +167,13 @@ pub fn settings(address: &Address, file: Option<&str>, writes: bool) -> Vec<Sett
         }
         (Kind::DuckDb, _, Some(file)) => {
             let mode = if writes { "READ_WRITE" } else { "READ_ONLY" };
-            vec![pair("path", file.to_string()), pair("access_mode", mode.to_string())]
+            let mut all = vec![pair("path", file.to_string()), pair("access_mode", mode.to_string())];
+            if !writes {
+                // A query reads this file alone: no other one, no network, no extension.
+                let off = ["enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"];
+                all.extend(off.map(|name| pair(name, "false".to_string())));
+            }
+            all
         }
         (_, Place::Server(address) | Place::File(address), _) => vec![pair("uri", address.clone())],
     }

@@ -21,9 +21,9 @@ use onrush_wire::plan::IfExists;
 use onrush_wire::{Class, Diagnostic, codec};
 
 use crate::address::{Address, Kind, settings};
-use crate::drivers;
 use crate::error::{Failure, Stage};
 use crate::protocol::{self, Order, Piece, ROLE, Work};
+use crate::{drivers, statement};
 
 /// How long a read or a write waits before the task is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -188,13 +188,16 @@ pub struct QueryRows {
 /// Runs a query in a driver process.
 ///
 /// # Errors
-/// A missing driver, a database that cannot be opened, a query that is wrong, columns of types that frames do not hold.
+/// A missing driver, a database that cannot be opened, a query that is wrong or would change something, columns of types that
+/// frames do not hold.
 pub fn query(target: &Target, query: &str, task: &TaskHandle) -> Result<QueryRows, Diagnostic> {
     task.check()?;
+    statement::check(query, target.address.kind)?;
     // Files are opened for reading alone.
     let before = match target.address.kind {
         Kind::Postgres => Some("set session characteristics as transaction read only".to_string()),
-        Kind::Sqlite | Kind::DuckDb => None,
+        Kind::DuckDb => Some("set lock_configuration = true".to_string()),
+        Kind::Sqlite => None,
     };
     let work = Work::Query { query: query.to_string(), before };
     let process = Process::start(target, false, work, task)?;

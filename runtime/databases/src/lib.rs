@@ -11,6 +11,7 @@ mod drivers;
 mod error;
 mod protocol;
 mod serve;
+mod statement;
 mod types;
 
 pub use address::{Address, Kind, Place};

@@ -26,7 +26,8 @@ pub(crate) fn extensions(format: &Format) -> Option<&'static [&'static str]> {
         Format::Ipc => &["arrow", "feather", "ipc", "arrows"],
         Format::Avro => &["avro"],
         Format::Orc => &["orc"],
-        Format::Excel(_) | Format::Sheets | Format::Graph { .. } | Format::Database { .. } => return None,
+        Format::Excel(_) => &["xlsx", "xlsm", "xlsb", "xls", "ods"],
+        Format::Sheets | Format::Graph { .. } | Format::Database { .. } => return None,
     })
 }
 

@@ -16,6 +16,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
 use crate::columns::{self, held_schema};
+use crate::hive::Folders;
 use crate::magic::{self, FileKind, HEAD};
 use crate::memory::Reservation;
 use crate::pieces::Division;
@@ -41,10 +42,11 @@ pub(crate) struct Opened {
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
 }
 
-/// Reads files of the same columns one below the other.
+/// Reads files of the same columns one below the other. `folders` have further columns.
 pub(crate) fn read(
     format: &Binary,
     files: &[FileState],
+    folders: &Folders,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
@@ -58,13 +60,13 @@ pub(crate) fn read(
         files.iter().zip(&tables).map(|(file, table)| (file.path.as_path(), table.schema().as_ref())).collect();
     let schema = columns::of_all(&schemas, false)?;
     let mut batches = Vec::new();
-    for (file, table) in files.iter().zip(&tables) {
+    for (place, (file, table)) in files.iter().zip(&tables).enumerate() {
         for batch in table.batches() {
             let batch = columns::with_schema(batch, &schema);
-            batches.push(batch.map_err(|e| damaged(&file.path, format.name, &e.to_string()))?);
+            batches.push((place, batch.map_err(|e| damaged(&file.path, format.name, &e.to_string()))?));
         }
     }
-    Ok(Table::new(schema, batches))
+    folders.table(schema, batches, files, taken)
 }
 
 /// Reads a file into batches of at most `division.chunk` rows. All cores share its columns.

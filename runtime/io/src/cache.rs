@@ -1,16 +1,19 @@
-//! Decoded files, kept by path, size, modification time and options; least recently used out.
+//! Decoded files, kept by path, size, times, number in the file system and options; least recently used out.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::UNIX_EPOCH;
 
+pub(crate) use onrush_files::io_diagnostic;
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plan::{FileMark, Format, Source};
+use onrush_wire::plan::{CsvOptions, ExcelOptions, FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::avro::AVRO;
+use crate::hive::Folders;
 use crate::ipc::IPC;
 use crate::memory::{Memory, NoLimit, Reservation};
 use crate::orc::ORC;
@@ -28,12 +31,29 @@ pub(crate) struct FileState {
     pub bytes: u64,
     /// Nanoseconds since 1970.
     pub modified: u128,
+    /// As of [`FileMark`]: what no program can set back after it has written to the file.
+    pub inode: u64,
+    pub changed: u128,
 }
 
 impl FileState {
     pub fn of(path: PathBuf, metadata: &std::fs::Metadata) -> Self {
         let modified = metadata.modified().ok().and_then(|m| m.duration_since(UNIX_EPOCH).ok());
-        FileState { path, bytes: metadata.len(), modified: modified.map_or(0, |d| d.as_nanos()) }
+        let modified = modified.map_or(0, |d| d.as_nanos());
+        let nanos = u128::try_from(metadata.ctime()).unwrap_or(0) * 1_000_000_000;
+        let changed = nanos + u128::try_from(metadata.ctime_nsec()).unwrap_or(0);
+        FileState { path, bytes: metadata.len(), modified, inode: metadata.ino(), changed }
+    }
+
+    /// A copy of a file in another place: its path stands for its content, and the copy may have been fetched again.
+    pub fn copied(self) -> Self {
+        FileState { inode: 0, changed: 0, ..self }
+    }
+
+    /// The same file, as it is now.
+    pub fn again(&self, metadata: &std::fs::Metadata) -> Self {
+        let now = FileState::of(self.path.clone(), metadata);
+        if self.inode == 0 { now.copied() } else { now }
     }
 }
 
@@ -48,13 +68,13 @@ struct State {
     limit: u64,
     clock: u64,
     entries: HashMap<u128, Arc<Mutex<Entry>>>,
-    /// Of files that were read: what they were then, and the hash of their ends.
-    ends: HashMap<PathBuf, (FileState, u64)>,
+    /// Of files that were read: what they were then, the bytes of them that are compared, and the hash of those.
+    hashes: HashMap<PathBuf, (FileState, u64, u64)>,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State { limit: DEFAULT_LIMIT, clock: 0, entries: HashMap::new(), ends: HashMap::new() }
+        State { limit: DEFAULT_LIMIT, clock: 0, entries: HashMap::new(), hashes: HashMap::new() }
     }
 }
 
@@ -152,21 +172,23 @@ impl FileCache {
             format => self.load(&resolved, (source, format), memory, task),
         };
         let loaded = loaded.map_err(|error| resolved.named(error))?;
-        let marks = files.iter().map(|file| self.mark(file, task)).collect::<Result<_, _>>()?;
+        let depth = marks::depth(files);
+        let marks = files.iter().map(|file| self.mark(file, depth, task)).collect::<Result<_, _>>()?;
         // What was read and what is marked are the same file.
         marks::still(files, marked.is_none())?;
         Ok((loaded, marks))
     }
 
     /// Files that are as they were when they were marked are not opened again.
-    fn mark(&self, file: &FileState, task: &TaskHandle) -> Result<FileMark, Diagnostic> {
+    fn mark(&self, file: &FileState, depth: u64, task: &TaskHandle) -> Result<FileMark, Diagnostic> {
         task.check()?;
-        let known = self.lock().ends.get(&file.path).filter(|(state, _)| state == file).map(|(_, ends)| *ends);
-        if let Some(ends) = known {
-            return Ok(marks::with_ends(file, ends));
+        let is_known = |(state, known, _): &&(FileState, u64, u64)| state == file && *known == depth;
+        let known = self.lock().hashes.get(&file.path).filter(is_known).map(|(_, _, hash)| *hash);
+        if let Some(hash) = known {
+            return Ok(marks::with_hash(file, hash));
         }
-        let mark = marks::mark(file)?;
-        self.lock().ends.insert(file.path.clone(), (file.clone(), mark.ends));
+        let mark = marks::mark(file, depth)?;
+        self.lock().hashes.insert(file.path.clone(), (file.clone(), depth, mark.hash));
         Ok(mark)
     }
 
@@ -283,19 +305,38 @@ fn read(
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
     let taken = Reservation::new(memory);
     let division = Division::default();
+    let folders = match format {
+        // Parquet has its own, which it also has when it is scanned.
+        Format::Parquet(_) => Folders::none(),
+        Format::Csv(options) => Folders::of(resolved, options.hive)?,
+        _ => Folders::of(resolved, None)?,
+    };
     match format {
         Format::Any | Format::Database { .. } => {
             Err(Diagnostic::error(Class::Internal, "internal", "a file is read before its format is known"))
         }
-        Format::Csv(options) => csv::read(files, options, folder, division, &taken, task).map(Decoded::Table),
-        Format::JsonLines => json::read(files, None, folder, division, &taken, task).map(Decoded::Table),
-        Format::JsonAt(path) => json::read(files, Some(path), folder, division, &taken, task).map(Decoded::Table),
+        Format::Csv(options) => {
+            let (own, chosen) = folders.apart(&options.columns);
+            let options = &CsvOptions { columns: own, ..options.clone() };
+            let table = csv::read(files, options, folder, &folders, division, &taken, task)?;
+            if options.rejects { Ok(Decoded::Table(table)) } else { chosen.of(table).map(Decoded::Table) }
+        }
+        Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(Decoded::Table),
+        Format::JsonAt(path) => {
+            json::read(files, Some(path), folder, &folders, division, &taken, task).map(Decoded::Table)
+        }
         Format::Parquet(options) => parquet::read(resolved, options, hold, division, &taken, task),
-        Format::Excel(options) => excel::read(files, options, division, &taken, task).map(Decoded::Table),
+        Format::Excel(options) => {
+            let (own, chosen) = folders.apart(&options.columns);
+            let options = &ExcelOptions { columns: own, ..options.clone() };
+            excel::read(files, options, &folders, division, &taken, task)
+                .and_then(|table| chosen.of(table))
+                .map(Decoded::Table)
+        }
         Format::Sheets => excel::sheets(files, &taken).map(Decoded::Table),
-        Format::Ipc => binary::read(&IPC, files, division, &taken, task).map(Decoded::Table),
-        Format::Avro => binary::read(&AVRO, files, division, &taken, task).map(Decoded::Table),
-        Format::Orc => binary::read(&ORC, files, division, &taken, task).map(Decoded::Table),
+        Format::Ipc => binary::read(&IPC, files, &folders, division, &taken, task).map(Decoded::Table),
+        Format::Avro => binary::read(&AVRO, files, &folders, division, &taken, task).map(Decoded::Table),
+        Format::Orc => binary::read(&ORC, files, &folders, division, &taken, task).map(Decoded::Table),
         Format::Graph { format, part } => {
             crate::graph::read(files, format.as_deref(), *part, &taken).map(Decoded::Table)
         }
@@ -315,22 +356,4 @@ fn key(resolved: &Resolved, format: &Format) -> u128 {
         hasher.finish()
     };
     (u128::from(half(1)) << 64) | u128::from(half(2))
-}
-
-/// For code that reports failures of reading and writing.
-pub(crate) fn io_diagnostic(what: &str, path: &std::path::Path, error: &std::io::Error) -> Diagnostic {
-    use std::io::ErrorKind;
-    let class = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::OutOfMemory => Class::Resources,
-        _ => Class::Data,
-    };
-    let diagnostic =
-        Diagnostic::error(class, "file-error", format!("`{}` could not be {what}: {error}", path.display()));
-    match error.kind() {
-        ErrorKind::PermissionDenied => diagnostic.help("check the permissions of the file and of the folders above it"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            diagnostic.help("free some disk space, or use another folder")
-        }
-        _ => diagnostic,
-    }
 }

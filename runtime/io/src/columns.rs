@@ -85,8 +85,59 @@ pub(crate) fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<Rec
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)
 }
 
+/// The type that holds the values of two others, as CSV files have it together: the wider one of integers, of floats, of an
+/// integer and a float a float, of decimals one with the digits of both. `None`: their values differ in kind.
+fn widened(a: &DataType, b: &DataType) -> Option<DataType> {
+    use DataType::{Date32, Dictionary, Float16, Float32, Float64, Timestamp, Utf8View};
+    let bits = |dtype: &DataType| dtype.primitive_width().unwrap_or(8) * 8;
+    let digits = |dtype: &DataType| match dtype {
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => Some((*p, *s)),
+        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
+        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
+        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::UInt64 => Some((20, 0)),
+        _ => None,
+    };
+    let signed = |bits: usize| match bits {
+        8 => DataType::Int8,
+        16 => DataType::Int16,
+        32 => DataType::Int32,
+        _ => DataType::Int64,
+    };
+    Some(match (a, b) {
+        (a, b) if a == b => a.clone(),
+        (a, b) if a.is_integer() && b.is_integer() => match (a.is_signed_integer(), b.is_signed_integer()) {
+            (true, true) | (false, false) => {
+                if bits(a) >= bits(b) {
+                    a.clone()
+                } else {
+                    b.clone()
+                }
+            }
+            (is_signed, _) => {
+                let (with, without) = if is_signed { (bits(a), bits(b)) } else { (bits(b), bits(a)) };
+                if without == 64 { DataType::Decimal128(20, 0) } else { signed(with.max(without * 2)) }
+            }
+        },
+        (Float16, Float32) | (Float32, Float16) => Float32,
+        (a, b) if a.is_floating() && (b.is_floating() || digits(b).is_some()) => Float64,
+        (a, b) if b.is_floating() && digits(a).is_some() => Float64,
+        (a, b) if digits(a).is_some() && digits(b).is_some() => {
+            let ((p, s), (q, t)) = (digits(a)?, digits(b)?);
+            let scale = s.max(t);
+            let whole = (i32::from(p) - i32::from(s)).max(i32::from(q) - i32::from(t));
+            DataType::Decimal128(u8::try_from(whole + i32::from(scale)).unwrap_or(38).min(38), scale)
+        }
+        (Date32, time @ Timestamp(..)) | (time @ Timestamp(..), Date32) => time.clone(),
+        (Utf8View, Dictionary(_, values)) | (Dictionary(_, values), Utf8View) if values.is_string() => Utf8View,
+        _ => return None,
+    })
+}
+
 /// The columns that all files have, in the order of the first file; a column that can be null in one file can be null in
-/// all. With `union`, a column of any file, in the order in which they come first; it can be null if a file lacks it.
+/// all. With `union`, a column of any file, in the order in which they come first; it can be null if a file
+/// lacks it, and has a type that holds the values of all files.
 ///
 /// # Errors
 /// Another column, or a column of another type, which names the file. Two columns of one name.
@@ -132,6 +183,10 @@ pub(crate) fn of_all(files: &[(&Path, &Schema)], union: bool) -> Result<SchemaRe
                 }
                 Ok(same) if union && field.data_type() == &DataType::Null => {
                     *field = field.clone().with_data_type(same.data_type().clone()).with_nullable(true);
+                }
+                Ok(same) if union && let Some(wide) = widened(field.data_type(), same.data_type()) => {
+                    let is_nullable = field.is_nullable() || same.is_nullable();
+                    *field = field.clone().with_data_type(wide).with_nullable(is_nullable);
                 }
                 Ok(same) => {
                     let (there, here) = (dtype_to_wire(same.data_type()), dtype_to_wire(field.data_type()));

@@ -23,6 +23,7 @@ use onrush_wire::plan::CsvOptions;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
+use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::pieces::Division;
 use infer::{DateForm, Kinds};
@@ -30,11 +31,12 @@ use open::{Columns, Text};
 use rejects::Rejects;
 use rows::Reader;
 
-/// Reads files one below the other. `folder` is the one that relative paths are shown for.
+/// Reads files one below the other. `folder` is the one that relative paths are shown for, `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     options: &CsvOptions,
     folder: &str,
+    folders: &Folders,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
@@ -79,7 +81,8 @@ pub(crate) fn read(
     let mut batches = Vec::with_capacity(built.len());
     let mut rejects = Rejects::default();
     let mut before = 0;
-    for ((text, _), built) in jobs.iter().zip(built) {
+    let places = texts.iter().enumerate().flat_map(|(file, text)| text.pieces.iter().map(move |_| file));
+    for (((text, _), file), built) in jobs.iter().zip(places).zip(built) {
         let (mut arrays, rows, found) = built?;
         rejects.add(found);
         if options.row_number.is_some() {
@@ -88,16 +91,15 @@ pub(crate) fn read(
         before += rows;
         let count = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &count);
-        batches.push(
-            batch
-                .map_err(|e| Diagnostic::error(Class::Internal, "csv", format!("columns do not fit together: {e}")))?,
-        );
+        let batch = batch
+            .map_err(|e| Diagnostic::error(Class::Internal, "csv", format!("columns do not fit together: {e}")))?;
+        batches.push((file, batch));
     }
     rejects.check(options, &texts, &columns)?;
     if options.rejects {
         return rejects.table(&texts, &columns, taken);
     }
-    let table = Table::new(schema, batches);
+    let table = folders.table(schema, batches, files, taken)?;
     match options.limit {
         // Each file was cut at the limit; together they can hold more.
         Some(limit) => Ok(table.head(usize::try_from(limit).unwrap_or(usize::MAX))),
@@ -150,7 +152,8 @@ mod tests {
         let table = |file: &FileState, options: &CsvOptions, threads, piece| {
             let division = Division { threads, piece, chunk: 1 };
             let files = std::slice::from_ref(file);
-            super::read(files, options, "/", division, &Reservation::new(&NoLimit), &TaskHandle::new())
+            let taken = Reservation::new(&NoLimit);
+            super::read(files, options, "/", &Folders::none(), division, &taken, &TaskHandle::new())
         };
         let rows = "1,\"x\n y\",2013-01-02\r\n2,,\n\n3,é,2013-01-03\n".repeat(50);
         let good = file(&format!("a,b,c\n{rows}4.5,last,"));

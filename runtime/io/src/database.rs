@@ -50,7 +50,7 @@ pub(crate) fn open(
     if let Some(marked) = marked {
         marks::unchanged(source, marked, &files)?;
     }
-    let marked_now = files.iter().map(marks::mark).collect::<Result<Vec<_>, _>>()?;
+    let marked_now = marks::marks(&files)?;
     let rows = onrush_databases::query(&Target { address, file: file.clone() }, query, task)?;
     let taken = Reservation::new(memory);
     let path = PathBuf::from(file.as_deref().unwrap_or(&name));

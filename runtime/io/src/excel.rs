@@ -19,6 +19,7 @@ use onrush_wire::{Class, Diagnostic};
 use crate::binary::guarded;
 use crate::cache::FileState;
 use crate::columns;
+use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::pieces::Division;
 use build::ColumnKinds;
@@ -47,10 +48,11 @@ struct Part {
     rows: usize,
 }
 
-/// Reads a sheet of each file, one below the other.
+/// Reads a sheet of each file, one below the other. `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     options: &ExcelOptions,
+    folders: &Folders,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
@@ -81,7 +83,7 @@ pub(crate) fn read(
     let fields: Vec<Field> = names.iter().zip(&dtypes).map(|(n, dtype)| Field::new(n, dtype.clone(), true)).collect();
     let schema = Arc::new(Schema::new(fields));
     let mut batches = Vec::new();
-    for (part, places) in parts.iter().zip(&places) {
+    for (file, (part, places)) in parts.iter().zip(&places).enumerate() {
         let mut start = 0;
         while start < part.rows {
             task.check()?;
@@ -92,11 +94,11 @@ pub(crate) fn read(
             let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
                 .map_err(|e| Diagnostic::error(Class::Internal, "internal", e.to_string()))?;
             taken.take(&files[0].path, batch.get_array_memory_size() as u64)?;
-            batches.push(batch);
+            batches.push((file, batch));
             start = end;
         }
     }
-    let table = Table::new(schema, batches);
+    let table = folders.table(schema, batches, files, taken)?;
     Ok(match options.limit {
         Some(limit) => table.head(usize::try_from(limit).unwrap_or(usize::MAX)),
         None => table,

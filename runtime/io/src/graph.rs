@@ -129,7 +129,17 @@ fn parse(file: &FileState, format: Option<Format>, taken: &Reservation<'_>) -> R
     let bytes = onrush_graph_io::load(&file.path).map_err(|e| e.diagnostic())?;
     // A compressed file says its size only here.
     taken.take(&file.path, (bytes.len() as u64 * MEMORY).saturating_sub(compressed))?;
-    onrush_graph_io::parse(&file.path, format, &bytes).map_err(|e| e.diagnostic())
+    // As much as the cells may take at most, or all that is free; the rest is given back.
+    let cell = onrush_graph_io::CELL as u64;
+    let room = taken.take_up_to(onrush_graph_io::most_cells(bytes.len()) as u64 * cell);
+    let cells = usize::try_from(room / cell).unwrap_or(usize::MAX);
+    let parsed = onrush_graph_io::parse_within(&file.path, format, &bytes, cells).map_err(|e| e.diagnostic());
+    let used = parsed.as_ref().map_or(0, |tables| {
+        let cells = |batch: &RecordBatch| (batch.num_rows() * batch.num_columns()) as u64;
+        cell * (cells(&tables.nodes) + cells(&tables.edges))
+    });
+    taken.give_back(room.saturating_sub(used));
+    parsed
 }
 
 /// Writes a graph. Gives the path and the bytes.

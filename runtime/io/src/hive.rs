@@ -3,21 +3,122 @@
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringViewArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, new_null_array};
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use onrush_frame::Table;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
+use crate::memory::Reservation;
+use crate::paths::Resolved;
 
 /// The value of null.
 pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// A column of folders.
+#[derive(Debug)]
 pub(crate) struct HiveColumn {
     pub field: Field,
     /// One row for each file.
     pub values: ArrayRef,
+}
+
+/// The columns of the folders above the files of a source. Every reader puts them behind those of the files.
+pub(crate) struct Folders {
+    columns: Vec<HiveColumn>,
+}
+
+/// The columns that the user chose, in their order. Empty: all.
+pub(crate) struct Chosen(Vec<String>);
+
+impl Folders {
+    pub fn none() -> Self {
+        Folders { columns: Vec::new() }
+    }
+
+    /// Those of the folders named `key=value`. `hive`: whether they give columns; by default if the path is a folder or a
+    /// pattern.
+    ///
+    /// # Errors
+    /// If the files have different keys.
+    pub fn of(resolved: &Resolved, hive: Option<bool>) -> Result<Self, Diagnostic> {
+        let columns = match hive.unwrap_or(resolved.is_set) {
+            true => columns(&resolved.files, &resolved.hive)?,
+            false => Vec::new(),
+        };
+        Ok(Folders { columns })
+    }
+
+    /// The chosen columns that a reader looks for in the files, and all of them if some are those of folders.
+    pub fn apart(&self, chosen: &[String]) -> (Vec<String>, Chosen) {
+        let is_key = |name: &String| self.columns.iter().any(|column| column.field.name() == name);
+        match chosen.iter().any(is_key) {
+            true => (chosen.iter().filter(|name| !is_key(name)).cloned().collect(), Chosen(chosen.to_vec())),
+            false => (chosen.to_vec(), Chosen(Vec::new())),
+        }
+    }
+
+    /// The table of batches, each of the file at its place in `files`, with the columns of the folders. Keys that the files
+    /// hold, too, are read from there.
+    pub fn table(
+        &self,
+        schema: SchemaRef,
+        batches: Vec<(usize, RecordBatch)>,
+        files: &[FileState],
+        taken: &Reservation<'_>,
+    ) -> Result<Table, Diagnostic> {
+        let own = |column: &&HiveColumn| schema.field_with_name(column.field.name()).is_err();
+        let added: Vec<&HiveColumn> = self.columns.iter().filter(own).collect();
+        if added.is_empty() {
+            return Ok(Table::new(schema, batches.into_iter().map(|(_, batch)| batch).collect()));
+        }
+        let keys = added.iter().map(|column| FieldRef::new(column.field.clone()));
+        let schema = SchemaRef::new(Schema::new(schema.fields().iter().cloned().chain(keys).collect::<Vec<_>>()));
+        let with_keys = |file: usize, batch: &RecordBatch| -> Result<RecordBatch, ArrowError> {
+            let rows = batch.num_rows();
+            let mut all = batch.columns().to_vec();
+            for column in &added {
+                all.push(column.repeated(file, rows)?);
+            }
+            let count = RecordBatchOptions::new().with_row_count(Some(rows));
+            RecordBatch::try_new_with_options(SchemaRef::clone(&schema), all, &count)
+        };
+        let mut whole = Vec::with_capacity(batches.len());
+        for (file, batch) in batches {
+            let all = with_keys(file, &batch).map_err(|e| {
+                Diagnostic::error(Class::Internal, "internal", format!("the keys of folders do not fit: {e}"))
+            })?;
+            let keys = &all.columns()[batch.num_columns()..];
+            taken.take(&files[file].path, keys.iter().map(|key| key.get_array_memory_size() as u64).sum())?;
+            whole.push(all);
+        }
+        Ok(Table::new(schema, whole))
+    }
+}
+
+impl Chosen {
+    /// These columns of a table.
+    pub fn of(&self, table: Table) -> Result<Table, Diagnostic> {
+        if self.0.is_empty() {
+            return Ok(table);
+        }
+        let places = self.0.iter().map(|name| table.schema().index_of(name)).collect::<Result<Vec<_>, _>>();
+        places
+            .and_then(|places| table.project(&places))
+            .map_err(|e| Diagnostic::error(Class::Internal, "internal", format!("columns cannot be chosen: {e}")))
+    }
+}
+
+impl HiveColumn {
+    /// The value of a file for a number of rows.
+    pub fn repeated(&self, file: usize, rows: usize) -> Result<ArrayRef, ArrowError> {
+        match self.values.is_valid(file) {
+            true => take(&self.values, &UInt32Array::from(vec![file as u32; rows]), None),
+            false => Ok(new_null_array(self.values.data_type(), rows)),
+        }
+    }
 }
 
 /// The keys and values of the folders above a file, from the outermost one.
@@ -58,7 +159,9 @@ pub(crate) fn columns(files: &[FileState], keys: &[Vec<(String, String)>]) -> Re
                     names(first)
                 ),
             )
-            .help("read a part of the files, or leave the keys out: parquet().hive(false).read(..)"));
+            .help(
+                "read a part of the files, or leave the keys out: parquet().hive(false).read(..), csv().hive(false).read(..)",
+            ));
         }
     }
     let column = |i: usize| {

@@ -22,6 +22,7 @@ use onrush_frame::{Cancelled, Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::FileState;
+use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::paths::below;
 use crate::pieces::{self, Division};
@@ -41,11 +42,13 @@ struct Text {
     pieces: Vec<Range<usize>>,
 }
 
-/// Reads files one below the other. `at` is the path of the value in each file; `folder` the one that paths are shown for.
+/// Reads files one below the other. `at` is the path of the value in each file; `folder` the one that paths are shown for,
+/// `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     at: Option<&str>,
     folder: &str,
+    folders: &Folders,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
@@ -85,7 +88,9 @@ pub(crate) fn read(
     }
     let schema: SchemaRef = Arc::new(views(&merged));
     let batches = division.run(&jobs(&texts), task, |(text, piece)| decode(text, piece.clone(), &schema, taken, task));
-    Ok(Table::new(schema, batches.into_iter().collect::<Result<_, Diagnostic>>()?))
+    let places = texts.iter().enumerate().flat_map(|(file, text)| text.pieces.iter().map(move |_| file));
+    let batches = places.zip(batches).map(|(file, batch)| batch.map(|batch| (file, batch)));
+    folders.table(schema, batches.collect::<Result<_, Diagnostic>>()?, files, taken)
 }
 
 type Job<'a> = (&'a Text, Range<usize>);
@@ -343,6 +348,9 @@ fn mixed(text: &Text, number: usize, error: &types::MixedTypes) -> Diagnostic {
     Diagnostic::error(Class::Data, "mixed-types", message).help("give the field the same type in every line")
 }
 
+/// Bytes that decoding takes for each byte of a piece, besides the rows.
+const SCRATCH: u64 = 4;
+
 /// The rows of a piece: one batch.
 fn decode(
     text: &Text,
@@ -353,6 +361,9 @@ fn decode(
 ) -> Result<RecordBatch, Diagnostic> {
     let failed = |e: ArrowError| bad_value(text, piece.clone(), schema, &e);
     let mut decoder = decoder(schema, BATCH).map_err(failed)?;
+    // The decoder copies strings, and has 8 bytes for each token.
+    let scratch = SCRATCH * piece.len() as u64;
+    taken.take(&text.path, scratch)?;
     let plain = surrogates::decoded(&text.bytes[piece.clone()]);
     let mut bytes = plain.as_ref();
     let mut batches = Vec::new();
@@ -366,15 +377,20 @@ fn decode(
             batches.push(batch);
         }
     }
+    drop(decoder);
+    taken.give_back(scratch);
     if batches.len() < 2 {
         return Ok(batches.pop().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema))));
     }
     let parts: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+    taken.take(&text.path, parts as u64)?;
     let whole = concat_batches(schema, &batches)
         .map_err(|e| Diagnostic::error(Class::Internal, "json", format!("batches do not fit together: {e}")))?;
-    taken.take(&text.path, whole.get_array_memory_size() as u64)?;
     drop(batches);
-    taken.give_back(parts as u64);
+    // Of the parts, and of the room for the whole.
+    let bytes = whole.get_array_memory_size() as u64;
+    taken.take(&text.path, bytes)?;
+    taken.give_back(2 * parts as u64);
     Ok(whole)
 }
 
@@ -445,7 +461,15 @@ mod tests {
         let file = file(&dir, text);
         let mut tables = THREADS.map(|threads| {
             let files = std::slice::from_ref(&file);
-            read(files, None, "/", division(threads, piece), &Reservation::new(&NoLimit), &TaskHandle::new())
+            read(
+                files,
+                None,
+                "/",
+                &Folders::none(),
+                division(threads, piece),
+                &Reservation::new(&NoLimit),
+                &TaskHandle::new(),
+            )
         });
         for other in &tables[1..] {
             match (&tables[0], other) {
@@ -645,7 +669,7 @@ mod tests {
         let files = [put("a", b"{}\n3\n"), put("b", b"\xff\xff\n"), put("c", b"[1]\n")];
         let code = |files: &[FileState]| {
             let taken = Reservation::new(&NoLimit);
-            read(files, None, "/", division(3, 1), &taken, &TaskHandle::new()).unwrap_err().message
+            read(files, None, "/", &Folders::none(), division(3, 1), &taken, &TaskHandle::new()).unwrap_err().message
         };
         assert!(code(&files).contains("line 2 of") && code(&files[1..]).contains("is not UTF-8"));
         assert!(code(&files[2..]).contains("a number instead of an object"));
@@ -658,10 +682,10 @@ mod tests {
         let taken = Reservation::new(&NoLimit);
         let task = TaskHandle::new();
         let files = std::slice::from_ref(&file);
-        let whole = read(files, None, "/", division(2, 1 << 30), &taken, &task).unwrap();
+        let whole = read(files, None, "/", &Folders::none(), division(2, 1 << 30), &taken, &task).unwrap();
         assert_eq!((whole.rows(), whole.batches().len(), task.progress().rows), (60_000, 1, 60_000));
         task.cancel();
-        let error = read(files, None, "/", division(2, 1000), &taken, &task).unwrap_err();
+        let error = read(files, None, "/", &Folders::none(), division(2, 1000), &taken, &task).unwrap_err();
         assert_eq!(error.class, Class::Interrupted);
     }
 }

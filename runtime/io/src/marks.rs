@@ -13,34 +13,52 @@ use onrush_wire::{Class, Diagnostic};
 use crate::cache::{FileState, io_diagnostic};
 use crate::{any, paths};
 
-/// Bytes at each end of a file that are compared.
-const END: u64 = 64 << 10;
+/// Bytes of a file that are compared, at most: all of a smaller one.
+const MOST: u64 = 8 << 20;
+/// Bytes of all files of a source that are compared, about, at most.
+const TOGETHER: u64 = 1 << 30;
+/// Bytes of a block of a larger file. At least the first and the last block are compared.
+const BLOCK: u64 = 64 << 10;
 
-/// What there is to recognise a file by.
-pub(crate) fn mark(state: &FileState) -> Result<FileMark, Diagnostic> {
-    let ends = ends(&state.path, state.bytes).map_err(|e| io_diagnostic("read", &state.path, &e))?;
-    Ok(with_ends(state, ends))
+/// What there is to recognise the files of a source by.
+pub(crate) fn marks(files: &[FileState]) -> Result<Vec<FileMark>, Diagnostic> {
+    let depth = depth(files);
+    files.iter().map(|file| mark(file, depth)).collect()
 }
 
-/// The same, of a file whose hash of its ends is known.
-pub(crate) fn with_ends(state: &FileState, ends: u64) -> FileMark {
+/// The mark of one file, of which `depth` bytes are compared.
+pub(crate) fn mark(state: &FileState, depth: u64) -> Result<FileMark, Diagnostic> {
+    let hash = hash(&state.path, state.bytes, depth).map_err(|e| io_diagnostic("read", &state.path, &e))?;
+    Ok(with_hash(state, hash))
+}
+
+/// The same, of a file whose hash is known.
+pub(crate) fn with_hash(state: &FileState, hash: u64) -> FileMark {
     let path = state.path.to_string_lossy().into_owned();
-    FileMark { path, bytes: state.bytes, modified: state.modified, ends }
+    let FileState { bytes, modified, inode, changed, .. } = *state;
+    FileMark { path, bytes, modified, inode, changed, hash }
 }
 
-/// A hash of the first and last bytes.
-fn ends(path: &Path, bytes: u64) -> io::Result<u64> {
+/// The bytes of each file that are compared: fewer if there are many files.
+pub(crate) fn depth(files: &[FileState]) -> u64 {
+    let all: u64 = files.iter().map(|file| file.bytes.min(MOST)).sum();
+    if all <= TOGETHER { MOST } else { (TOGETHER / files.len() as u64 / BLOCK).max(2) * BLOCK }
+}
+
+/// A hash of all bytes of a file of at most `depth`, else of so many bytes in blocks from its start to its end.
+fn hash(path: &Path, bytes: u64, depth: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let mut hasher = DefaultHasher::new();
     let mut buffer = Vec::new();
-    file.by_ref().take(END.min(bytes)).read_to_end(&mut buffer)?;
-    if bytes > END {
+    let (block, count) = if bytes <= depth { (bytes, 1) } else { (BLOCK, depth / BLOCK) };
+    for number in 0..count {
         // Not what was added to the file meanwhile.
-        let from = bytes.saturating_sub(END).max(END);
-        file.seek(SeekFrom::Start(from))?;
-        file.take(bytes - from).read_to_end(&mut buffer)?;
+        let start = u128::from(bytes - block) * u128::from(number) / u128::from((count - 1).max(1));
+        file.seek(SeekFrom::Start(start as u64))?;
+        buffer.clear();
+        file.by_ref().take(block).read_to_end(&mut buffer)?;
+        hasher.write(&buffer);
     }
-    hasher.write(&buffer);
     Ok(hasher.finish())
 }
 
@@ -53,19 +71,29 @@ pub(crate) fn unchanged(source: &Source, marked: &[FileMark], files: &[FileState
         };
         return Err(changed(source, &source.path, &what));
     }
+    let mut pairs = Vec::with_capacity(marked.len());
     for mark in marked {
         let Some(file) = files.iter().find(|f| f.path.to_string_lossy() == mark.path) else {
             return Err(changed(source, &source.path, &format!("`{}` is gone", mark.path)));
         };
-        let now = self::mark(file)?;
-        if now.bytes != mark.bytes {
-            let what = format!("it had {} and has {}", bytes(mark.bytes), bytes(now.bytes));
+        if file.bytes != mark.bytes {
+            let what = format!("it had {} and has {}", bytes(mark.bytes), bytes(file.bytes));
             return Err(changed(source, &mark.path, &what));
         }
-        // The hash is of all bytes of a small file: one that was written again as it was is the same.
-        let touched = now.modified != mark.modified && mark.bytes > 2 * END;
-        if now.ends != mark.ends || touched {
+        pairs.push((mark, file));
+    }
+    let depth = depth(files);
+    for (mark, file) in pairs {
+        let now = self::mark(file, depth)?;
+        if now.hash != mark.hash {
             return Err(changed(source, &mark.path, "it was written again"));
+        }
+        // All bytes of a small file are compared: one that was written again as it was is the same.
+        let same = (now.modified, now.inode, now.changed) == (mark.modified, mark.inode, mark.changed);
+        if !same && mark.bytes > depth {
+            let what =
+                "it was written again, or its name, rights or times were changed; it is too large to be compared whole";
+            return Err(changed(source, &mark.path, what));
         }
     }
     Ok(())
@@ -75,7 +103,7 @@ pub(crate) fn unchanged(source: &Source, marked: &[FileMark], files: &[FileState
 /// before, so that it is not taken for the same later.
 pub(crate) fn still(files: &[FileState], may_grow: bool) -> Result<(), Diagnostic> {
     for file in files {
-        let now = std::fs::metadata(&file.path).map(|metadata| FileState::of(file.path.clone(), &metadata));
+        let now = std::fs::metadata(&file.path).map(|metadata| file.again(&metadata));
         if !now.as_ref().is_ok_and(|now| now == file || may_grow && now.bytes > file.bytes) {
             let what = match now {
                 Ok(now) if now.bytes != file.bytes => {
@@ -110,22 +138,32 @@ fn changed(source: &Source, path: &str, what: &str) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn few_bytes_of_many_files_are_compared() {
+        let file = |bytes| FileState { path: PathBuf::new(), bytes, modified: 0, inode: 0, changed: 0 };
+        assert_eq!(depth(&vec![file(u64::MAX / 256); 128]), MOST);
+        assert_eq!(depth(&vec![file(100); 1_000_000]), MOST);
+        assert_eq!(depth(&vec![file(MOST); 1024]), TOGETHER / 1024);
+        assert_eq!(depth(&vec![file(MOST); 100_000]), 2 * BLOCK);
+    }
 
     #[test]
     fn a_file_that_grows_while_it_is_read_is_known_by_what_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.csv");
-        for bytes in [10, END as usize + 10, 3 * END as usize] {
+        for bytes in [10, MOST as usize, 2 * MOST as usize] {
             std::fs::write(&path, vec![b'a'; bytes]).unwrap();
             let state = FileState::of(path.clone(), &std::fs::metadata(&path).unwrap());
-            let before = mark(&state).unwrap();
+            let before = marks(std::slice::from_ref(&state)).unwrap();
             let mut file = File::options().append(true).open(&path).unwrap();
             file.write_all(&[b'b'; 100]).unwrap();
             let files = [state];
             assert!(still(&files, true).is_ok() && still(&files, false).is_err());
-            assert_eq!(mark(&files[0]).unwrap(), before);
+            assert_eq!(marks(&files).unwrap(), before);
             // Shorter than it was is another file.
             std::fs::write(&path, "a").unwrap();
             assert!(still(&files, true).is_err());

@@ -58,7 +58,7 @@ impl<'a> Reservation<'a> {
                 Class::Resources,
                 "out-of-memory",
                 format!(
-                    "`{}` does not fit: {} more are needed to read it, and of the {} of ONRUSH_MEMORY {} are free",
+                    "`{}` does not fit into memory: {} more are needed to read it, and of the {} of ONRUSH_MEMORY {} are free",
                     path.display(),
                     size(bytes),
                     size(full.limit),
@@ -69,6 +69,15 @@ impl<'a> Reservation<'a> {
         })?;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Counts as many of these bytes as there are, and says how many.
+    pub fn take_up_to(&self, mut bytes: u64) -> u64 {
+        while let Err(full) = self.memory.take(bytes) {
+            bytes = full.free.min(bytes.saturating_sub(1));
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        bytes
     }
 
     pub fn give_back(&self, bytes: u64) {

@@ -9,10 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use onrush_frame::{Table, TaskHandle};
+use arrow::error::ArrowError;
+use onrush_frame::{Table, TaskHandle, categories};
 use onrush_wire::plan::ParquetOptions;
 use onrush_wire::{Class, Diagnostic};
 use parquet::arrow::ProjectionMask;
@@ -49,6 +50,8 @@ struct Opened {
     rows: u64,
     /// The columns of the folders above the file, with one value each.
     constants: Vec<(String, ArrayRef)>,
+    /// The columns of categories that have an order, and that order.
+    orders: Vec<(String, Vec<String>)>,
 }
 
 impl Opened {
@@ -68,15 +71,17 @@ impl Opened {
 
 impl Opened {
     /// A column of all files for the rows of a batch of this one: that of the batch or of the folders, else nulls.
-    fn column(&self, batch: &RecordBatch, field: &Field) -> ArrayRef {
+    fn column(&self, batch: &RecordBatch, field: &Field) -> Result<ArrayRef, ArrowError> {
         let rows = batch.num_rows();
         let constant = || self.constants.iter().find(|(name, _)| name == field.name());
-        match (batch.column_by_name(field.name()), constant()) {
-            (Some(column), _) if column.data_type() == field.data_type() => Arc::clone(column),
+        Ok(match (batch.column_by_name(field.name()), constant()) {
+            (Some(column), _) if column.data_type() != &DataType::Null => {
+                return columns::converted(column, field.data_type());
+            }
             (None, Some((_, value))) if value.is_valid(0) => take(value, &UInt32Array::from(vec![0; rows]), None)
                 .unwrap_or_else(|_| new_null_array(value.data_type(), rows)),
             _ => new_null_array(field.data_type(), rows),
-        }
+        })
     }
 }
 
@@ -102,7 +107,7 @@ pub(crate) fn read(
         opened.push(file);
     }
     let schemas: Vec<_> = opened.iter().map(|o| (o.path.as_path(), o.metadata.schema().as_ref())).collect();
-    let own = columns::of_all(&schemas, options.union_by_name)?;
+    let own = with_orders(&columns::of_all(&schemas, options.union_by_name)?, &opened);
     // Polars writes the keys into the files, too: then those are read.
     let folders: Vec<HiveColumn> =
         folders.into_iter().filter(|folder| own.field_with_name(folder.field.name()).is_err()).collect();
@@ -178,7 +183,57 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     let packed = groups.iter().map(|g| g.total_byte_size().max(0) as u64).sum::<u64>();
     let fixed = metadata.schema().fields().iter().map(|f| width(f.data_type())).sum::<u64>();
     let (memory_bytes, constants) = (packed.max(rows * fixed), Vec::new());
-    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants })
+    let orders = orders(plain.schema(), &handle, &metadata, path)?;
+    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants, orders })
+}
+
+/// The orders of categories that the schema in the footer says are ordered: of Polars' Enum they are in the schema, of pandas'
+/// categoricals in the dictionary of the column.
+fn orders(
+    schema: &Schema,
+    handle: &File,
+    metadata: &ArrowReaderMetadata,
+    path: &Path,
+) -> Result<Vec<(String, Vec<String>)>, Diagnostic> {
+    let mut orders = Vec::new();
+    for (place, field) in schema.fields().iter().enumerate() {
+        if let Some(order) = categories::ordered(field) {
+            orders.push((field.name().clone(), order));
+            continue;
+        }
+        if field.dict_is_ordered() != Some(true) {
+            continue;
+        }
+        let damaged = |e: &dyn std::fmt::Display| cut_off(path, &e.to_string());
+        let handle = handle.try_clone().map_err(|e| io_diagnostic("read", path, &e))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, metadata.clone());
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), [place]);
+        let mut first = builder.with_projection(mask).with_batch_size(1).build().map_err(|e| damaged(&e))?;
+        let Some(batch) = first.next().transpose().map_err(|e| damaged(&e))? else { continue };
+        let Some(dictionary) = batch.column(0).as_any_dictionary_opt() else { continue };
+        let Ok(values) = arrow::compute::cast(dictionary.values(), &DataType::Utf8View) else { continue };
+        let order = values.as_string_view().iter().flatten().map(str::to_string).collect();
+        orders.push((field.name().clone(), order));
+    }
+    Ok(orders)
+}
+
+/// The columns of all files, whose categories have an order if it is the same in all files.
+fn with_orders(schema: &SchemaRef, files: &[Opened]) -> SchemaRef {
+    let order = |field: &Field| {
+        let has = |file: &&Opened| file.metadata.schema().field_with_name(field.name()).is_ok();
+        let of =
+            |file: &Opened| file.orders.iter().find(|(name, _)| name == field.name()).map(|(_, order)| order.clone());
+        let mut all = files.iter().filter(has).map(of);
+        let first = all.next()??;
+        let is_dictionary = matches!(field.data_type(), DataType::Dictionary(..));
+        (is_dictionary && all.all(|other| other.as_ref() == Some(&first))).then_some(first)
+    };
+    let field = |field: &Arc<Field>| match order(field) {
+        Some(order) => Arc::new(categories::with_order(field.as_ref().clone(), &order)),
+        None => Arc::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 /// A footer whose number of rows is that of its row groups. The reader makes batches of at most the number in the footer:
@@ -240,6 +295,14 @@ fn no_parquet(path: &Path, bytes: u64) -> Diagnostic {
         error.code = "no-parquet".to_string();
     }
     error.note(format!("it has {bytes} bytes, and does not start and end with `PAR1`"))
+}
+
+/// The error of a value that the type of all files does not hold.
+fn unfit(path: &Path, error: &ArrowError) -> Diagnostic {
+    let message =
+        format!("a column of `{}` does not fit the type that all files have together: {error}", path.display());
+    Diagnostic::error(Class::Data, "different-columns", message)
+        .help("read the files one by one, cast the column, and put them together with `concat`")
 }
 
 fn cut_off(path: &Path, why: &str) -> Diagnostic {
@@ -405,7 +468,8 @@ impl Unit<'_> {
                 task.check()?;
                 let batch = batch.map_err(|e| damaged(&e))?;
                 taken.take(&file.path, batch.get_array_memory_size() as u64)?;
-                let columns = fields.iter().map(|f| file.column(&batch, f)).collect();
+                let columns = fields.iter().map(|f| file.column(&batch, f)).collect::<Result<_, _>>();
+                let columns = columns.map_err(|e| unfit(&file.path, &e))?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows);
                 batches.push(batch.map_err(|e| damaged(&e))?);

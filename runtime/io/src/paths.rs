@@ -113,7 +113,7 @@ fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Res
     let files = Places::of_process().fetch(address, &wanted, task)?;
     let hive = files.iter().map(|file| hive::keys(Path::new(&file.url))).collect();
     let urls = files.iter().map(|file| file.url.clone()).collect();
-    let files = files.iter().map(|file| single(&file.path)).collect::<Result<_, _>>()?;
+    let files = files.iter().map(|file| single(&file.path).map(FileState::copied)).collect::<Result<_, _>>()?;
     Ok(Resolved { files, hive, is_set: !is_http && (is_folder || is_pattern(address)), urls })
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn fetch(places: &Places, address: &Address, task: &TaskHandle)
         .build()
         .map_err(|e| of_connection(&address.shown(), address.host(), &e))?;
     let known = places.kept.version(&address.text);
-    let mut coming = places.kept.start()?;
+    let mut coming = places.kept.start(places.limit)?;
     let mut version = Version::default();
     let mut wait = FIRST_WAIT;
     for attempt in 1.. {
@@ -117,6 +117,7 @@ async fn attempt_once(
         version.tag = header(response.headers(), ETAG.as_str());
         version.modified = header(response.headers(), LAST_MODIFIED.as_str());
         if let Some(length) = response.content_length() {
+            coming.check(length)?;
             task.add_total_bytes(length);
         }
     }

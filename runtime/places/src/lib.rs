@@ -14,14 +14,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onrush_frame::TaskHandle;
+use onrush_wire::limits::parse_size;
 use onrush_wire::{Class, Diagnostic, paths};
 
-use error::Address;
+#[doc(hidden)]
+pub use error::{Address, code_of, name_of};
+
 use kept::FileStore;
 
 const SCHEMES: &[&str] = &["http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 /// Between two looks at the task.
 const CHECK: Duration = Duration::from_millis(50);
+/// Bytes of a file that is fetched, at most, unless the environment says otherwise: as many as the cache keeps.
+const LIMIT: u64 = kept::LIMIT;
 
 /// A file that is here now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +53,8 @@ pub struct Places {
     kept: FileStore,
     environment: HashMap<String, String>,
     timeout: Duration,
+    /// Bytes of a file that is fetched, at most.
+    limit: u64,
 }
 
 impl Places {
@@ -58,8 +65,9 @@ impl Places {
 
     /// Keeps fetched files in `folder`. The variables are those of [`std::env::vars`].
     pub fn new(folder: impl Into<PathBuf>, environment: impl IntoIterator<Item = (String, String)>) -> Places {
-        let environment = environment.into_iter().collect();
-        Places { kept: FileStore::new(folder.into()), environment, timeout: Duration::from_secs(30) }
+        let environment: HashMap<String, String> = environment.into_iter().collect();
+        let limit = limit(environment.get(paths::DOWNLOAD_LIMIT).map(String::as_str));
+        Places { kept: FileStore::new(folder.into()), environment, timeout: Duration::from_secs(30), limit }
     }
 
     /// The time that a place may take for an answer, and between two pieces of it.
@@ -131,6 +139,14 @@ impl Places {
         };
         std::thread::scope(|scope| scope.spawn(work).join())
             .unwrap_or_else(|_| Err(internal("a request has failed".to_string())))
+    }
+}
+
+/// What the variable says; a value that is not a size counts as not set.
+fn limit(variable: Option<&str>) -> u64 {
+    match variable.map(str::trim) {
+        Some(none) if none.eq_ignore_ascii_case("none") => u64::MAX,
+        given => given.and_then(parse_size).unwrap_or(LIMIT),
     }
 }
 

@@ -142,7 +142,8 @@ async fn one(
         return Ok((url, path));
     }
     let failed = |e: &Error| store.failed(&url, e);
-    let mut coming = places.kept.start()?;
+    let mut coming = places.kept.start(places.limit)?;
+    coming.check(object.size)?;
     let got = store.store.get(&object.location).await.map_err(|e| failed(&e))?;
     let mut pieces = got.into_stream();
     loop {

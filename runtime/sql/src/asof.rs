@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, JoinType};
+use datafusion::common::{Column, JoinSide, JoinType};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, lit};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, lit, when,
+};
 use onrush_expr::check::plan_error;
 use onrush_expr::error::{diagnose, external};
 use onrush_expr::kernels::{error, kernel_by_types};
@@ -45,6 +47,18 @@ fn condition(join: &Join) -> Option<&Expr> {
     }
 }
 
+/// The table whose columns alone a condition has.
+fn only_of(join: &Join, condition: &Expr) -> Option<JoinSide> {
+    let columns = condition.column_refs();
+    let is_of =
+        |plan: &LogicalPlan| !columns.is_empty() && columns.iter().all(|column| plan.schema().has_column(column));
+    match (is_of(&join.left), is_of(&join.right)) {
+        (true, false) => Some(JoinSide::Left),
+        (false, true) => Some(JoinSide::Right),
+        _ => None,
+    }
+}
+
 /// A comparison with the left table on its left.
 fn sided<'a>(join: &Join, comparison: &'a BinaryExpr) -> Result<(&'a Expr, Operator, &'a Expr), Diagnostic> {
     let is_of = |expr: &Expr, plan: &LogicalPlan| {
@@ -67,7 +81,13 @@ fn planned(join: &Join, of: &Expr) -> Result<LogicalPlan, Diagnostic> {
         return Err(plan_error("not-supported", message).help("exchange the two tables"));
     }
     let (mut near, mut equal) = (Vec::new(), Vec::new());
+    // Conditions on one side alone.
+    let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
     for part in split_conjunction(of) {
+        if let Some(side) = only_of(join, part) {
+            if side == JoinSide::Left { &mut of_left } else { &mut of_right }.push(part.clone());
+            continue;
+        }
         let Expr::BinaryExpr(comparison) = part else {
             return Err(plan_error("argument", format!("`{part}` is not a comparison of an ASOF JOIN")));
         };
@@ -96,8 +116,20 @@ fn planned(join: &Join, of: &Expr) -> Result<LogicalPlan, Diagnostic> {
         }
         project_exprs(plan.as_ref().clone(), exprs)
     };
-    let left = side(&join.left, "left", std::iter::once(left_on).chain(equal.iter().map(|(l, _)| l)).collect())?;
-    let right = side(&join.right, "right", std::iter::once(right_on).chain(equal.iter().map(|(_, r)| r)).collect())?;
+    // A row of the left table that does not fulfil its conditions has no time, and no match.
+    let left_on = match conjunction(of_left) {
+        Some(condition) => when(condition, left_on.clone()).end().map_err(diagnose)?,
+        None => left_on.clone(),
+    };
+    let rows_right = match conjunction(of_right) {
+        Some(condition) => {
+            let filtered = LogicalPlanBuilder::new_from_arc(Arc::clone(&join.right)).filter(condition);
+            Arc::new(filtered.and_then(LogicalPlanBuilder::build).map_err(diagnose)?)
+        }
+        None => Arc::clone(&join.right),
+    };
+    let left = side(&join.left, "left", std::iter::once(&left_on).chain(equal.iter().map(|(l, _)| l)).collect())?;
+    let right = side(&rows_right, "right", std::iter::once(right_on).chain(equal.iter().map(|(_, r)| r)).collect())?;
     let key = |side: &str, index: usize| WireExpr::column(name(&format!("{side}key"), index));
     let with = Asof {
         left_on: key("left", 0),

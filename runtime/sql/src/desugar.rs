@@ -1,13 +1,14 @@
 //! Syntax of DuckDB that the parser does not read, rewritten before it is parsed: digit separators, list comprehensions, `USING
-//! SAMPLE`, `ASOF JOIN`, `SEMI JOIN`, `ANTI JOIN`, and units of intervals.
+//! SAMPLE`, `ASOF JOIN`, `SEMI JOIN`, `ANTI JOIN`, units of intervals, queries that begin with FROM, and `trim(from x)`.
 //!
 //! Works on tokens: a form is recognised by its keywords and the brackets around it, and is replaced by one that the parser
 //! reads. What is not recognised stays as it is.
 
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 use onrush_expr::check::{HIDDEN, plan_error};
 use onrush_wire::Diagnostic;
+
+use super::syntax;
 
 /// The name of the function around the condition of an `ASOF JOIN`: `asof.rs` takes it off.
 pub const ASOF: &str = "__onrush_asof";
@@ -15,7 +16,7 @@ pub const ASOF: &str = "__onrush_asof";
 /// # Errors
 /// A form that is recognised and not complete.
 pub fn rewritten(tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
-    let tokens = materialized(separators(tokens));
+    let tokens = selected(trimmed(materialized(separators(tokens))));
     let tokens = units(tokens);
     let tokens = sided(asof(tokens)?);
     refuse_positional(&tokens)?;
@@ -39,7 +40,7 @@ fn previous(tokens: &[Token], before: usize) -> Option<usize> {
 
 /// The tokens of a text.
 pub fn read(text: &str) -> Vec<Token> {
-    Tokenizer::new(&DuckDbDialect {}, text).with_unescape(false).tokenize().unwrap_or_default()
+    syntax::tokens(text).unwrap_or_default()
 }
 
 pub fn written(tokens: &[Token]) -> String {
@@ -76,6 +77,76 @@ pub fn until(tokens: &[Token], from: usize, found: impl Fn(&Token) -> bool) -> u
         depth += i32::from(opens(token)) - i32::from(closes(token));
     }
     tokens.len()
+}
+
+/// Words after which another query follows.
+const SETS: [&str; 3] = ["union", "except", "intersect"];
+
+/// A query that begins with FROM and has no SELECT, as `select * from ...`. The parser reads one without further clauses.
+fn selected(tokens: Vec<Token>) -> Vec<Token> {
+    /// The tokens inside of a bracket.
+    #[derive(Clone, Copy)]
+    struct Level {
+        /// A query may begin here.
+        begins: bool,
+        /// Behind the WITH of a query, before its SELECT.
+        with: bool,
+    }
+    // `extract(year from x)`
+    const FUNCTIONS: [&str; 5] = ["trim", "extract", "substring", "overlay", "position"];
+    let is_any = |token: &Token, words: &[&str]| words.iter().any(|word| is_word(token, word));
+    let mut out = Vec::with_capacity(tokens.len() + 4);
+    let mut levels = vec![Level { begins: true, with: false }];
+    let mut before: Option<usize> = None;
+    for (at, token) in tokens.iter().enumerate() {
+        if matches!(token, Token::Whitespace(_)) {
+            out.push(token.clone());
+            continue;
+        }
+        let last = before.map(|before| &tokens[before]);
+        if let Some(level) = levels.last_mut() {
+            let begins = level.begins || level.with && last == Some(&Token::RParen);
+            if begins && is_word(token, "from") {
+                let end = until(&tokens, at + 1, |token| is_word(token, "select") || is_any(token, &SETS));
+                if !tokens.get(end).is_some_and(|token| is_word(token, "select")) {
+                    out.extend(read("select * "));
+                }
+            }
+            let continues = level.begins && is_any(token, &["all", "distinct", "by", "name"]);
+            level.with = (level.with || level.begins && is_word(token, "with")) && !is_any(token, &["select", "from"]);
+            level.begins = continues || is_any(token, &SETS) || *token == Token::SemiColon;
+        }
+        if opens(token) {
+            let of_function = last.is_some_and(|last| is_any(last, &FUNCTIONS));
+            levels.push(Level { begins: *token == Token::LParen && !of_function, with: false });
+        } else if closes(token) && levels.len() > 1 {
+            levels.pop();
+        }
+        before = Some(at);
+        out.push(token.clone());
+    }
+    out
+}
+
+/// `trim(from x)` and `trim(both from x)` without the word that says nothing.
+fn trimmed(tokens: Vec<Token>) -> Vec<Token> {
+    let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        if is_word(&token, "from") {
+            let mut open = previous(&out, out.len());
+            if let Some(side) = open
+                && ["both", "leading", "trailing"].iter().any(|word| is_word(&out[side], word))
+            {
+                open = previous(&out, side);
+            }
+            let call = open.filter(|open| out[*open] == Token::LParen).and_then(|open| previous(&out, open));
+            if call.is_some_and(|call| is_word(&out[call], "trim")) {
+                continue;
+            }
+        }
+        out.push(token);
+    }
+    out
 }
 
 /// `1_000` as `1000`.
@@ -137,7 +208,27 @@ fn asof(mut tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
             at += 1;
             continue;
         }
-        let ends = ["join", "left", "inner", "where", "group", "order", "limit", "having", "qualify", "asof"];
+        let ends = [
+            "join",
+            "left",
+            "inner",
+            "where",
+            "group",
+            "order",
+            "limit",
+            "having",
+            "qualify",
+            "asof",
+            "union",
+            "except",
+            "intersect",
+            "window",
+            "offset",
+            "fetch",
+            "cross",
+            "full",
+            "natural",
+        ];
         let join = until(&tokens, at + 1, |token| is_word(token, "join"));
         let on = until(&tokens, join + 1, |token| is_word(token, "on") || is_word(token, "using"));
         if on >= tokens.len() || closes(&tokens[on]) {
@@ -299,7 +390,7 @@ fn sampled(mut tokens: Vec<Token>) -> Result<Vec<Token>, Diagnostic> {
         let new = format!(" {} ", some_of(inner.trim(), &sample));
         // The table keeps its name.
         let name = previous(&tokens, stop).and_then(|last| match &tokens[last] {
-            Token::Word(word) if !inner.to_lowercase().contains("join") && !inner.contains(',') => {
+            Token::Word(word) if !tokens[start..stop].iter().any(|t| is_word(t, "join") || *t == Token::Comma) => {
                 Some(word.to_string())
             }
             _ => None,

@@ -21,18 +21,20 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use onrush_expr::categories;
 use onrush_expr::check::{HIDDEN, plan_error, type_name};
 use onrush_expr::error::external;
 use onrush_expr::extremes::extremes;
 use onrush_expr::kernels::{Body, error, kernel, strict};
 use onrush_expr::math::by_number;
-use onrush_expr::quantile::{mode, product};
+use onrush_expr::quantile::{mode, mode_desc, product};
 use onrush_expr::ticks;
 use onrush_expr::types;
 use onrush_logical::predicates::{has_subqueries, is_column};
 use onrush_wire::Diagnostic;
 
 use super::aggregates::{bare, unnamed};
+use super::cases::{self, settled};
 use super::checked::{checked, fixed_type, in_one_type};
 use super::library::{nested, varchar};
 use super::{aggregates, intervals, names, times};
@@ -41,9 +43,11 @@ pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
     let mut state = state.write();
     state.register_udaf(mode())?;
+    state.register_udaf(mode_desc())?;
     state.register_udf(kernel("len", DataType::Int64, |args| length(&args[0])))?;
     state.register_udf(kernel("cardinality", DataType::UInt64, |args| cardinality(&args[0])))?;
     state.register_udaf(product())?;
+    state.register_udaf(onrush_expr::correlation::corr())?;
     for extreme in extremes() {
         state.register_udaf(Arc::new(extreme))?;
     }
@@ -97,6 +101,7 @@ impl ExprPlanner for DuckDb {
             // Of any types: to ask each of a thousand conditions for those of all before it would take seconds.
             return Ok(PlannerResult::Original(raw));
         }
+        let raw = RawBinaryExpr { left: settled(raw.left, schema), right: settled(raw.right, schema), ..raw };
         let type_of = |expr: &Expr| fixed_type(expr).map_or_else(|| expr.get_type(schema), |dtype| Ok(dtype.clone()));
         let (Ok(left), Ok(right)) = (type_of(&raw.left), type_of(&raw.right)) else {
             return Ok(PlannerResult::Original(raw));
@@ -350,10 +355,18 @@ fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             *expr = new;
         }
     };
+    let order = |expr: &mut Expr, schema: &DFSchema| match expr
+        .to_field(schema)
+        .ok()
+        .and_then(|(_, field)| categories::place(expr, &field))
+    {
+        Some(place) => *expr = place,
+        None => replace(expr, schema),
+    };
     match node {
         LogicalPlan::Sort(mut sort) => {
             let schema = Arc::clone(sort.input.schema());
-            sort.expr.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+            sort.expr.iter_mut().for_each(|key| order(&mut key.expr, &schema));
             Ok(Transformed::yes(LogicalPlan::Sort(sort)))
         }
         LogicalPlan::Window(window) => {
@@ -366,7 +379,7 @@ fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 }
                 let Expr::WindowFunction(mut call) = unnamed(expr) else { unreachable!("it is one without its name") };
                 let params = &mut call.params;
-                params.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &schema));
+                params.order_by.iter_mut().for_each(|key| order(&mut key.expr, &schema));
                 params.partition_by.iter_mut().for_each(|key| replace(key, &schema));
                 Ok(Transformed::yes(saved.restore(Expr::WindowFunction(call))))
             })
@@ -562,6 +575,7 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                     tests.push(base);
                     changed |= beside(&mut tests, &schema, true);
                 }
+                changed |= cases::meet(&mut c, &schema);
                 Ok(Transformed::new_transformed(Expr::Case(c), changed))
             }
             Expr::ScalarFunction(mut f) if ["coalesce", "greatest", "least"].contains(&f.func.name()) => {

@@ -6,9 +6,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, ObjectName, OrderByKind, Query, Statement, Subscript,
-    UnaryOperator, Value, WindowType,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, LimitClause, ObjectName,
+    OrderByExpr, OrderByKind, Query, Statement, Subscript, UnaryOperator, Value, WindowType,
 };
+use onrush_expr::check::plan_error;
+use onrush_wire::Diagnostic;
 
 use super::library;
 use super::scopes::parsed;
@@ -16,14 +18,23 @@ use super::walk::{Rewriter, Walk, walk};
 
 /// Calls in other words, before their arguments are looked at. Marks the lambdas that functions of lists take: other arrows are
 /// parts of JSON.
-pub fn calls(statement: &mut Statement) {
-    let _ = walk(statement, &mut Calls);
+///
+/// # Errors
+/// A FETCH FIRST that is not a number of rows.
+pub fn calls(statement: &mut Statement) -> Result<(), Diagnostic> {
+    match walk(statement, &mut Calls) {
+        ControlFlow::Break(diagnostic) => Err(diagnostic),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 struct Calls;
 
 impl Rewriter for Calls {
     fn pre_visit_query(&mut self, query: &mut Query) -> Walk {
+        if let Err(diagnostic) = limited(query) {
+            return ControlFlow::Break(diagnostic);
+        }
         if let Some(order) = &mut query.order_by
             && let OrderByKind::Expressions(keys) = &mut order.kind
         {
@@ -67,6 +78,24 @@ impl Rewriter for Calls {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `fetch first 3 rows only` as `limit 3`.
+fn limited(query: &mut Query) -> Result<(), Diagnostic> {
+    let Some(fetch) = query.fetch.take() else { return Ok(()) };
+    if fetch.with_ties || fetch.percent {
+        let message = "FETCH FIRST takes a number of rows: neither PERCENT nor WITH TIES is supported";
+        return Err(plan_error("not-supported", message)
+            .help("write `limit 3`, or choose rows by `qualify rank() over (...) <= 3`"));
+    }
+    let one = || Expr::Value(Value::Number("1".to_string(), false).into());
+    let rows = Some(fetch.quantity.unwrap_or_else(one));
+    let none = LimitClause::LimitOffset { limit: None, offset: None, limit_by: Vec::new() };
+    match query.limit_clause.get_or_insert(none) {
+        LimitClause::LimitOffset { limit: limit @ None, .. } => *limit = rows,
+        _ => return Err(plan_error("sql-syntax", "a query has both LIMIT and FETCH FIRST").help("keep one of them")),
+    }
+    Ok(())
 }
 
 fn mark_lambdas(function: &mut Function) {
@@ -349,6 +378,11 @@ fn cast(data_type: &mut DataType, of: &mut Expr, kind: &CastKind) -> Option<Expr
     }
 }
 
+/// The most frequent value: the smallest of several, or the largest in descending order.
+fn ordered_mode(key: &OrderByExpr) -> &'static str {
+    if key.options.asc == Some(false) { "mode_desc" } else { "mode" }
+}
+
 fn arguments(function: &mut Function) -> Option<Vec<Expr>> {
     let FunctionArguments::List(list) = &mut function.args else { return None };
     list.args
@@ -415,6 +449,48 @@ fn of_function(function: &mut Function) -> Option<Expr> {
     let args = arguments(function)?;
     let replace = |name: &str, args: Vec<Expr>| Some(call(name, args));
     match (name.as_str(), args.as_slice()) {
+        // `percentile_cont([0.25, 0.5]) within group (order by x)`
+        ("percentile_cont" | "percentile_disc", [Expr::Array(of)]) if !function.within_group.is_empty() => {
+            let calls = of.elem.iter().map(|q| {
+                let mut one = function.clone();
+                if let FunctionArguments::List(list) = &mut one.args {
+                    list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(q.clone()))];
+                }
+                one.to_string()
+            });
+            parsed(&format!("[{}]", calls.collect::<Vec<_>>().join(", ")))
+        }
+        // With FILTER and OVER as they are; null for no rows.
+        ("count_if" | "countif", [x]) => {
+            let counted = parsed(&format!("cast({x} as integer)"))?;
+            rename(function, "sum");
+            if let FunctionArguments::List(list) = &mut function.args {
+                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(counted))];
+            }
+            None
+        }
+        // Of values that are equally frequent, the first one in the order.
+        ("mode", []) if let [key] = function.within_group.as_slice() => {
+            let (x, name) = (key.expr.clone(), ordered_mode(key));
+            function.within_group.clear();
+            rename(function, name);
+            if let FunctionArguments::List(list) = &mut function.args {
+                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(x))];
+            }
+            None
+        }
+        ("mode", [x]) => {
+            let FunctionArguments::List(list) = &mut function.args else { return None };
+            let of = |clause: &FunctionArgumentClause| match clause {
+                FunctionArgumentClause::OrderBy(keys) => keys.first().filter(|key| key.expr == *x).map(ordered_mode),
+                _ => None,
+            };
+            if let Some(name) = list.clauses.iter().find_map(of) {
+                list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
+                rename(function, name);
+            }
+            None
+        }
         (
             "list_aggregate" | "list_aggr" | "array_aggregate" | "array_aggr" | "aggregate",
             [list, Expr::Value(v), rest @ ..],

@@ -9,13 +9,11 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, ObjectNamePart, OrderByExpr,
     Statement, TimezoneInfo, UnaryOperator, Value,
 };
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::walk::each;
-use super::{duckdb, names, times, windows};
+use super::{duckdb, names, syntax, times, windows};
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
 pub fn bound(statement: &mut Statement) {
@@ -122,7 +120,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
     names::title(statement);
     windows::extend(statement)?;
-    duckdb::calls(statement);
+    duckdb::calls(statement)?;
     let result = each(statement, &mut |expr| {
         if let Some(new) = duckdb::rewritten(expr) {
             *expr = new;
@@ -420,7 +418,6 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
             let error = plan_error("not-supported", "`mode` takes values in any order: it has no ORDER BY");
             return Err(error.help("without ORDER BY it is the smallest of the most frequent values"));
         }
-        ("count_if" | "countif", [x]) => format!("sum(cast({x} as integer))"),
         // DataFusion's own takes the two zeros for two values.
         ("nullif", [x, y]) => format!("case when {x} = {y} then null else {x} end"),
         ("isinf", [x]) => format!("(abs(cast({x} as double)) = cast('inf' as double))"),
@@ -501,8 +498,9 @@ fn quantile_disc(x: &str, q: &str, descending: bool) -> String {
 
 /// What stands in the place of a call.
 fn read(name: &str, text: &str) -> Result<Option<Expr>, Diagnostic> {
-    let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr());
-    parsed.map(Some).map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
+    syntax::expression(text)
+        .map(Some)
+        .map_err(|e| plan_error("sql-syntax", format!("`{name}(...)` could not be read: {e}")))
 }
 
 /// `lag(x, n, y)` whose default is computed: where no row is so far away it is `y`.

@@ -7,6 +7,7 @@
 
 mod aggregates;
 mod asof;
+mod cases;
 mod checked;
 mod desugar;
 mod dialect;
@@ -16,6 +17,7 @@ mod functions;
 mod intervals;
 mod library;
 mod names;
+mod orders;
 mod scopes;
 mod stars;
 mod statements;
@@ -27,6 +29,7 @@ mod windows;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::catalog::{
@@ -37,10 +40,9 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::{SQLOptions, SessionContext};
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, SelectItem, SetExpr, Statement};
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, SelectItem, SetExpr, Statement, TableFactor};
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace, Word};
 use onrush_expr::chains;
 use onrush_expr::check::{self, plan_error};
 use onrush_expr::error::diagnose;
@@ -52,6 +54,14 @@ use onrush_wire::Diagnostic;
 
 pub use dialect::planner;
 pub use statements::{Host, prepared};
+
+/// For the tests of plans alone.
+#[doc(hidden)]
+pub mod inside {
+    pub use crate::library::format::{Value, braces, c_style};
+    pub use crate::library::json::document::{Json, Path};
+    pub use crate::library::nested::{parts, value_of};
+}
 
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
@@ -95,9 +105,7 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let catalogs = MemoryCatalogProviderList::new();
     catalogs.register_catalog("datafusion".to_string(), Arc::new(catalog));
     state.register_catalog_list(Arc::new(catalogs));
-    // `forms.rs` makes an `unnest` of a series of times.
-    let has = |word: &str| query.to_lowercase().contains(word);
-    if has("unnest") || has("interval") && (has("range") || has("generate_series")) {
+    if unnests(&mut statement) {
         state.keep_apart();
         state.register_relation_planner(Arc::new(Relations::default())).map_err(diagnose)?;
     }
@@ -105,7 +113,38 @@ pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)
     let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
     let plan = asof::joined(plan)?;
+    let plan = orders::kept(plan).map_err(shown)?;
     named(dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(shown)?, names)
+}
+
+/// Whether a query makes rows of lists.
+fn unnests(statement: &mut DfStatement) -> bool {
+    struct Search(bool);
+
+    impl walk::Rewriter for Search {
+        fn pre_visit_expr(&mut self, expr: &mut SqlExpr) -> walk::Walk {
+            self.0 |= matches!(expr, SqlExpr::Function(call) if is_unnest(&call.name));
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> walk::Walk {
+            self.0 |= match factor {
+                TableFactor::UNNEST { .. } => true,
+                TableFactor::Table { name, args: Some(_), .. } => is_unnest(name),
+                _ => false,
+            };
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn is_unnest(name: &ObjectName) -> bool {
+        scopes::last(name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"))
+    }
+
+    let DfStatement::Statement(inner) = statement else { return false };
+    let mut search = Search(false);
+    let _ = walk::walk(inner.as_mut(), &mut search);
+    search.0
 }
 
 /// With the names that the query has.
@@ -120,12 +159,7 @@ const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
 
 /// Words in the spelling of the tables, columns or first use that they match but for their case.
 fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagnostic> {
-    let dialect = DuckDbDialect {};
-    // Literals stay as they are written: with their doubled quotes.
-    let tokens = Tokenizer::new(&dialect, query)
-        .with_unescape(false)
-        .tokenize()
-        .map_err(|e| plan_error("sql-syntax", e.to_string()))?;
+    let tokens = syntax::tokens(query).map_err(|e| plan_error("sql-syntax", e.to_string()))?;
     let names: Vec<&str> = tables
         .iter()
         .flat_map(|(name, frame)| {

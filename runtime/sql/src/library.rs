@@ -4,8 +4,8 @@
 //! gives null unless the comment says otherwise.
 
 mod dates;
-mod format;
-mod json;
+pub(crate) mod format;
+pub(crate) mod json;
 mod lists;
 pub mod nested;
 mod numbers;

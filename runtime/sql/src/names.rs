@@ -15,9 +15,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, Select, SelectItem, Statement};
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 
+use super::syntax;
 use super::walk::{Rewriter, Walk, each, walk};
 
 /// Stands around an expression while a query is planned, with the text that tells it from others.
@@ -112,9 +111,8 @@ fn name_casts(expr: &mut Expr) {
         if matches!(e, Expr::Cast { .. } | Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. }) {
             let text = e.to_string();
             let call = format!("{APART}({text}, '{}')", text.replace('\'', "''"));
-            let parsed = Parser::new(&DuckDbDialect {}).try_with_sql(&call).and_then(|mut p| p.parse_expr());
             // What cannot be read again keeps the name that it had.
-            if let Ok(call) = parsed {
+            if let Ok(call) = syntax::expression(&call) {
                 *e = call;
             }
         }

@@ -10,12 +10,10 @@ use datafusion::sql::sqlparser::ast::{
     Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, WildcardAdditionalOptions,
 };
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use onrush_expr::check::HIDDEN;
 
-use super::is_alike;
 use super::walk::{Rewriter, Walk, replace_names, walk};
+use super::{is_alike, syntax};
 
 pub type Columns = Option<Vec<String>>;
 
@@ -574,5 +572,5 @@ fn column(table: &Ident, name: &str) -> Expr {
 }
 
 pub fn parsed(text: &str) -> Option<Expr> {
-    Parser::new(&DuckDbDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr()).ok()
+    syntax::expression(text).ok()
 }

@@ -1,12 +1,14 @@
-//! DuckDB's dialect for the parser: the parser's own, with the precedence of `^`.
+//! DuckDB's dialect for the parser: the parser's own, with the precedence of `^`, and with `=` as a comparison in the arguments of
+//! functions: `count(a = 2)`.
 
 use std::any::TypeId;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, TokenizerError};
 
 /// How strongly `^` binds: more than `*` (40), less than `::` (50).
 const POWER: u8 = 45;
@@ -45,7 +47,6 @@ impl Dialect for DuckDb {
         supports_filter_during_aggregation,
         supports_group_by_expr,
         supports_bitwise_shift_operators,
-        supports_named_fn_args_with_eq_operator,
         supports_named_fn_args_with_assignment_operator,
         supports_dictionary_syntax,
         support_map_literal_syntax,
@@ -63,6 +64,16 @@ impl Dialect for DuckDb {
         supports_select_wildcard_replace,
         supports_comma_separated_trim,
     );
+}
+
+/// The tokens of a text. Literals stay as they are written: with their doubled quotes.
+pub fn tokens(text: &str) -> Result<Vec<Token>, TokenizerError> {
+    Tokenizer::new(&DuckDb, text).with_unescape(false).tokenize()
+}
+
+/// The expression at the start of a text.
+pub fn expression(text: &str) -> Result<Expr, ParserError> {
+    Parser::new(&DuckDb).try_with_sql(text).and_then(|mut parser| parser.parse_expr())
 }
 
 /// The statement of a text; `None` if there are several.

@@ -1,4 +1,5 @@
-//! Named windows: `over (w order by x)` and windows that extend others. DataFusion supports `over w` alone.
+//! Named windows: `over w`, `over (w order by x)` and windows that extend others. DataFusion supports `over w` alone, and only in
+//! the list of results.
 
 use std::ops::ControlFlow;
 
@@ -39,10 +40,17 @@ impl Rewriter for Windows {
             return ControlFlow::Continue(());
         }
         let mut over = |expr: &mut Expr| match expr {
-            Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), .. }) => match extended(spec, &known) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(diagnostic) => ControlFlow::Break(diagnostic),
-            },
+            Expr::Function(Function { over: Some(over), .. }) => {
+                let mut spec = match over {
+                    WindowType::WindowSpec(spec) => spec.clone(),
+                    WindowType::NamedWindow(of) => WindowSpec { window_name: Some(of.clone()), ..blank() },
+                };
+                if let Err(diagnostic) = extended(&mut spec, &known) {
+                    return ControlFlow::Break(diagnostic);
+                }
+                *over = WindowType::WindowSpec(spec);
+                ControlFlow::Continue(())
+            }
             _ => ControlFlow::Continue(()),
         };
         for item in &mut select.projection {

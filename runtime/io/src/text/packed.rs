@@ -73,12 +73,16 @@ pub(super) fn unpacked(
     task: &TaskHandle,
 ) -> Result<Option<Vec<u8>>, Diagnostic> {
     let Some(packing) = Packing::of(packed) else { return Ok(None) };
-    let all = |reader: &mut dyn Read| read_all(path, packing, packed.len(), reader, taken, task);
+    let all = |reader: &mut dyn Read, plain: usize| read_all(path, packing, (packed.len(), plain), reader, taken, task);
     let failed = |e: std::io::Error| damaged(path, packing, &e.to_string());
     match packing {
-        Packing::Gzip => all(&mut flate2::read::MultiGzDecoder::new(packed)),
-        Packing::Zstd => all(&mut zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?),
-        Packing::Bzip2 => all(&mut bzip2::bufread::MultiBzDecoder::new(packed)),
+        Packing::Gzip => {
+            // The last four bytes of a member are its size, modulo 2^32.
+            let size = packed.last_chunk().map_or(0, |size| u32::from_le_bytes(*size));
+            all(&mut flate2::read::MultiGzDecoder::new(packed), size as usize)
+        }
+        Packing::Zstd => all(&mut zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?, 0),
+        Packing::Bzip2 => all(&mut bzip2::bufread::MultiBzDecoder::new(packed), 0),
         Packing::Zip => {
             // A workbook is a zip archive, too.
             if let Some(error) = office(path, packed) {
@@ -86,16 +90,19 @@ pub(super) fn unpacked(
             }
             let mut archive = ZipArchive::new(Cursor::new(packed)).map_err(|e| zip_error(path, &e))?;
             let index = only_file(path, &mut archive)?;
-            all(&mut archive.by_index(index).map_err(|e| zip_error(path, &e))?)
+            let mut file = archive.by_index(index).map_err(|e| zip_error(path, &e))?;
+            let size = usize::try_from(file.size()).unwrap_or(usize::MAX);
+            all(&mut file, size)
         }
     }
     .map(Some)
 }
 
+/// `expected`: the size that the file claims, or 0. Room for it is taken at once.
 fn read_all(
     path: &Path,
     packing: Packing,
-    packed: usize,
+    (packed, expected): (usize, usize),
     reader: &mut dyn Read,
     taken: &Reservation<'_>,
     task: &TaskHandle,
@@ -104,13 +111,15 @@ fn read_all(
     let most = MOST_UNPACKED.max(packed.saturating_mul(RATIO));
     loop {
         task.check()?;
-        // By what a vector grows anyway, so that what is taken is what is there.
-        let room = STEP.max(plain.len() / 2);
-        taken.take(path, room as u64)?;
+        // By what a vector grows anyway, so that what is taken is what is there. While it grows, its bytes are there twice.
+        let first = if plain.is_empty() && expected <= most { expected + 1 } else { 0 };
+        let (room, moved) = (STEP.max(plain.len() / 2).max(first), plain.len() as u64);
+        taken.take(path, room as u64 + moved)?;
         plain.try_reserve_exact(room).map_err(|e| {
             let message = format!("`{}` unpacks to more than {}: {e}", path.display(), size(plain.len() as u64));
             Diagnostic::error(Class::Resources, "out-of-memory", message)
         })?;
+        taken.give_back(moved);
         let before = plain.len();
         let got = reader.take(room as u64).read_to_end(&mut plain);
         got.map_err(|e| damaged(path, packing, &e.to_string()))?;

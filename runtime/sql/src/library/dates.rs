@@ -8,14 +8,15 @@ use arrow::datatypes::{DataType, IntervalUnit, TimeUnit, TimestampMicrosecondTyp
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike, Utc};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::{kernel_by_types, strict};
+use onrush_expr::kernels::{kernel_by_types, stable_kernel, strict};
 
 use super::{float, floats_of, integers_of, invalid, number_at, takes};
 
 pub fn functions() -> Vec<ScalarUDF> {
     let interval = |_: &[DataType]| Ok(DataType::Interval(IntervalUnit::MonthDayNano));
     vec![
-        kernel_by_types("age", interval, age),
+        // The age of one timestamp is the time until today.
+        stable_kernel("age", interval, age),
         kernel_by_types("make_time", |_| Ok(DataType::Time64(TimeUnit::Microsecond)), time),
         kernel_by_types("julian", float, julian),
     ]

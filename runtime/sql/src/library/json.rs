@@ -1,6 +1,6 @@
 //! JSON in strings: parts by path, types, and documents from values.
 
-mod document;
+pub(crate) mod document;
 
 use std::sync::Arc;
 

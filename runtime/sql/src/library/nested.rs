@@ -116,7 +116,7 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
 }
 
 /// The parts between commas of what stands in brackets. `None` if there are no brackets and nothing fails.
-fn parts(text: &str, open: char, close: char, fail: bool) -> Result<Option<Vec<&str>>> {
+pub fn parts(text: &str, open: char, close: char, fail: bool) -> Result<Option<Vec<&str>>> {
     let trimmed = text.trim();
     let inside = trimmed.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     let Some(inside) = inside else {
@@ -176,7 +176,7 @@ fn pair(part: &str, between: char) -> Option<(String, &str)> {
 }
 
 /// The value of a part: without blanks around it and without quotes; `None` for `NULL`.
-fn value_of(part: impl AsRef<str>) -> Option<String> {
+pub fn value_of(part: impl AsRef<str>) -> Option<String> {
     let part = part.as_ref().trim();
     if part.eq_ignore_ascii_case("null") {
         return None;
@@ -197,27 +197,4 @@ fn value_of(part: impl AsRef<str>) -> Option<String> {
         }
     }
     Some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// From DuckDB 2.0: `cast('...' as varchar[])`.
-    #[test]
-    fn lists_of_strings() {
-        let check = |text: &str, expect: &[Option<&str>]| {
-            let found: Vec<Option<String>> =
-                parts(text, '[', ']', true).unwrap().unwrap().into_iter().map(value_of).collect();
-            assert_eq!(found.iter().map(|v| v.as_deref()).collect::<Vec<_>>(), expect, "{text}");
-        };
-        check("[hello, world]", &[Some("hello"), Some("world")]);
-        check(r#"["]", "a, b"]"#, &[Some("]"), Some("a, b")]);
-        check("[NULL, , 'null']", &[None, Some(""), Some("null")]);
-        check("[[1, 2], [3]]", &[Some("[1, 2]"), Some("[3]")]);
-        check(r"[can\'t, x]", &[Some("can't"), Some("x")]);
-        check(r"[a\,b, c]", &[Some(r"a\"), Some("b"), Some("c")]);
-        check("[]", &[]);
-        assert!(parts("x", '[', ']', true).is_err());
-    }
 }
