@@ -157,14 +157,47 @@ def test_a_stopped_fit_leaves_nothing_and_the_session_goes_on(kernel):
     assert kernel.value("many.height()") == "35940"
 
 
-def until_shown(kernel, message: str, word: str):
+SEARCH = """let s = GridSearchCV::new(RandomForestClassifier::new().n_estimators(5).random_state(1))
+    .param("max_depth", 1..=400).cv(2).fit(&many, "target");"""
+
+
+def test_an_interrupted_search_gives_the_best_of_its_complete_trials(kernel):
+    kernel.ok('let many = concat(&vec![read_csv("digits.csv"); 20]).persist();')
+    message = kernel.client.execute(f"{SEARCH}\nlet after = 1;")
+    until_shown(kernel, message, ">done<", "text/html")
+    begun = time.monotonic()
+    kernel.interrupt()
+    ran = kernel.wait(message, begun)
+    assert ran.status == "ok", ran.error_text
+    assert "best of its complete trials" in ran.stderr and time.monotonic() - begun < 30
+    states = kernel.value('s.results().select(x!(state)).unique().sort("state").column::<String>("state").to_vec()')
+    assert "done" in states and "stopped" in states
+    # The best of the complete trials, by the table of all trials.
+    best = kernel.value('s.results().filter(x!(state == "done")).value::<f64>(x!(mean_test_score.max()))')
+    assert kernel.value("s.best_score()") == best and kernel.value("after") == "1"
+    assert kernel.value("s.predict(&many).height()") == "35940"
+
+
+def test_a_second_interrupt_ends_the_cell(kernel):
+    kernel.ok('let many = concat(&vec![read_csv("digits.csv"); 20]).persist();')
+    message = kernel.client.execute(f"{SEARCH}\nlet more = 1; loop {{}}")
+    until_shown(kernel, message, ">done<", "text/html")
+    begun = time.monotonic()
+    kernel.interrupt()
+    kernel.interrupt()
+    ran = kernel.wait(message, begun)
+    assert "all variables are as they were before it" in ran.error_text and time.monotonic() - begun < 30
+    assert "more" not in str(kernel.ok(":vars").bundles)
+
+
+def until_shown(kernel, message: str, word: str, mime: str = "text/plain"):
     """Waits until the progress of a cell has the word."""
     until, shown = time.monotonic() + PATIENCE, ""
     while word not in shown:
         assert time.monotonic() < until, f"no {word!r} in the progress; the last one: {shown}"
         received = kernel.client.get_iopub_msg(timeout=PATIENCE)
         if received["parent_header"].get("msg_id") == message and received["msg_type"].endswith("display_data"):
-            shown = received["content"]["data"]["text/plain"]
+            shown = received["content"]["data"].get(mime, "")
 
 
 def test_many_fits_leave_the_memory_where_it_was(kernel):

@@ -9,6 +9,7 @@ import time
 
 import nbformat
 import processes
+from driver import Kernel
 
 
 def next_stream(kernel, text: str) -> dict:
@@ -67,6 +68,45 @@ def test_a_session_that_was_stopped_is_named_and_an_interrupt_is_obeyed(kernel):
     assert kernel.value("table.shape()") == "(3, 1)"
     kernel.ok('publish("shared", &table);')
     assert kernel.value('get("shared").shape()') == "(3, 1)"
+
+
+def test_a_session_that_was_stopped_does_not_keep_a_new_notebook_from_running(kernel, kernelspecs, tmp_path):
+    kernel.ok("let table = frame! { a: [1, 2, 3] };")
+    supervisor = processes.supervisor()
+    os.kill(supervisor, signal.SIGSTOP)
+    fresh = None
+    try:
+        fresh = Kernel(kernelspecs, tmp_path)
+        ran = fresh.ok("1 + 1")
+        # It waits for the prelude and rustc, and not for the session.
+        assert ran.result == "2" and ran.seconds < 10
+        assert f"`kill -CONT {supervisor}`" in ran.stderr
+        assert fresh.ok("let kept = 5; kept + 1").seconds < 10
+        # A frame needs the session, and says so.
+        message, begun = fresh.client.execute("frame! { a: [1] }"), time.monotonic()
+        next_stream(fresh, "kill -CONT")
+        fresh.interrupt()
+        ran = fresh.wait(message, begun)
+        assert ran.status == "error" and time.monotonic() - begun < 15
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+        if fresh:
+            assert fresh.value("frame! { a: [1] }.shape()") == "(1, 1)"
+            assert fresh.value("kept") == "5"
+            fresh.close()
+
+
+def test_a_signal_from_outside_is_no_fault_of_the_cell(kernel):
+    ran = kernel.fails('std::process::Command::new("kill").args(["-SEGV", &std::process::id().to_string()]).status()?; loop {}')
+    assert "sent the signal SIGSEGV" in ran.error_text and "not its own" not in ran.error_text
+    assert "all variables are as they were before it" in ran.error_text
+
+
+def test_a_crash_names_the_line_of_the_function_and_of_the_cell(kernel):
+    count = kernel.ok("fn read_at(p: *const i32) -> i32 {\n    unsafe { p.read_volatile() }\n}").reply["execution_count"]
+    ran = kernel.fails('println!("before");\nread_at(16 as *const i32)')
+    here = ran.reply["execution_count"]
+    assert f"--> In [{count}], line 2, column 5" in ran.error_text and f"In [{here}], line 2" in ran.error_text, ran.error_text
 
 
 def test_data_cannot_send_a_terminal_commands(onrush_bin, tmp_path):

@@ -121,46 +121,12 @@ impl<T> Known<T> {
         all.insert(key, Arc::downgrade(held));
     }
 
+    /// How many are known, also of those that nobody holds any more.
+    pub fn entries(&self) -> usize {
+        self.lock().len()
+    }
+
     pub fn get(&self, key: u128) -> Option<Arc<T>> {
         self.lock().get(&key)?.upgrade()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-
-    use super::*;
-
-    fn table(rows: i64) -> Arc<Table> {
-        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
-        let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
-        Arc::new(Table::new(batch.schema(), vec![batch]))
-    }
-
-    #[test]
-    fn the_least_recently_used_goes_first() {
-        let cache = ResultCache::new(10_000);
-        cache.put(1, table(500));
-        cache.put(2, table(400));
-        assert!(cache.get(1).is_some());
-        cache.put(3, table(400));
-        assert!(cache.get(1).is_some() && cache.get(2).is_none() && cache.get(3).is_some());
-        assert!(cache.bytes() <= 10_000);
-        cache.put(4, table(1000));
-        assert!(cache.get(4).is_none(), "too large to keep");
-    }
-
-    #[test]
-    fn what_somebody_holds_is_found() {
-        let residents = Known::default();
-        let held = table(10);
-        residents.put(1, &held);
-        residents.put(2, &table(10));
-        assert!(residents.get(1).is_some_and(|found| Arc::ptr_eq(&found, &held)) && residents.get(2).is_none());
-        for key in 3..100 {
-            residents.put(key, &table(1));
-        }
-        assert!(residents.lock().len() <= 65);
     }
 }

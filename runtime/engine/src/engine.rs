@@ -49,7 +49,7 @@ use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, ObjectId, Schema, Span, Value, codec};
 
 use crate::cache::{Known, ResultCache};
-use crate::pool::Pool;
+use crate::pool::{HeldMemory, Pool};
 pub use large::{Ends, Whole};
 pub use lending::Loan;
 pub use models::ModelAnswer;
@@ -197,7 +197,11 @@ impl Engine {
             .set_bool("datafusion.optimizer.join_reordering", false)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
+            // What a sort keeps free for merging what it wrote to disk: 10 MB, which is too much of little memory.
+            .set_u64("datafusion.execution.sort_spill_reservation_bytes", (running as u64 / 4).min(10 << 20))
             .set_str("datafusion.sql_parser.dialect", "duckdb")
+            // `runtime/sql/src/orders.rs` takes out those that nothing relies on.
+            .set_bool("datafusion.sql_parser.enable_subquery_sort_elimination", false)
             .set_str("datafusion.sql_parser.default_null_ordering", "nulls_last")
             // What is written with a point is exact, as in DuckDB.
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
@@ -275,6 +279,11 @@ impl Engine {
         self.config.memory_limit
     }
 
+    /// A count of memory for something that outlives a request; `what` is for messages.
+    pub fn account(&self, what: &'static str) -> HeldMemory {
+        HeldMemory::new(Arc::clone(&self.pool), what)
+    }
+
     /// From now on `holder` is told which tables and frames are gone, as long as it lives.
     pub fn add_holder(&self, holder: Weak<dyn TableHolder>) {
         let mut holders = self.holders.write().unwrap_or_else(|e| e.into_inner());
@@ -305,7 +314,10 @@ impl Engine {
         data: Option<Vec<RecordBatch>>,
         task: &TaskHandle,
     ) -> Result<Schema, Diagnostic> {
-        let frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
+        let mut frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
+        if table::is_volatile(&frame.plan) {
+            frame.key = key::hash(|h| std::hash::Hash::hash(&("volatile", frame.key, id.0), h));
+        }
         let schema = onrush_frame::schema_to_wire(&frame.schema);
         self.insert(id, frame, task);
         Ok(schema)
@@ -344,7 +356,7 @@ impl Engine {
                 let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
                     .and_then(LogicalPlanBuilder::build)
                     .map_err(diagnose)?;
-                let mut frame = frame(loaded.key, title, ops::unqualified(plan)?);
+                let mut frame = Frame::computed(loaded.key, title, ops::unqualified(plan)?);
                 frame.rows = loaded.rows.into();
                 frame
             }
@@ -373,6 +385,7 @@ impl Engine {
         data: Option<Vec<RecordBatch>>,
         task: &TaskHandle,
     ) -> Result<Frame, Diagnostic> {
+        let key = || key::step(op, |id| Ok::<_, Diagnostic>(self.frame(id)?.key));
         match op {
             Op::Read(source) => Ok(self.read_frame(source, None, task)?.0),
             Op::FromArrow { schema, bytes } => {
@@ -382,6 +395,7 @@ impl Engine {
                         None => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
                     },
                     (None, Some(bytes)) => onrush_frame::ipc::read(arrow::buffer::Buffer::from(bytes.as_slice()))
+                        .map(|table| Table::new(Arc::clone(table.schema()), table.batches().to_vec()))
                         .map_err(|e| internal(&format!("rows that a cell sent could not be read: {e}")))?,
                     (None, None) => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
                 };
@@ -390,19 +404,12 @@ impl Engine {
                 let key = key::table(&table);
                 resident(key, "values".to_string(), Arc::new(table))
             }
-            Op::Split { input, split, part } => {
-                let key = key::step(op, &[self.frame(*input)?.key]);
-                self.split(*input, split, *part, key, task)
-            }
-            Op::Graph { input, graph, call } => {
-                let key = key::step(op, &[self.frame(*input)?.key]);
-                self.graph_step(*input, graph, call, (key, at), task)
-            }
+            Op::Split { input, split, part } => self.split(*input, split, *part, key()?, task),
+            Op::Graph { input, graph, call } => self.graph_step(*input, graph, call, (key()?, at), task),
             _ => {
                 let _time = phases::scope(Phase::Plan);
                 chains::check(op.exprs(), at)?;
-                let keys =
-                    op.inputs().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<_>, _>>()?;
+                let key = key()?;
                 let plan = match op {
                     Op::Sql { query, tables } => {
                         let tables = tables
@@ -413,7 +420,7 @@ impl Engine {
                     }
                     op => ops::plan(op, self, at)?,
                 };
-                Ok(frame(key::step(op, &keys), op.name().to_string(), self.analysed(plan)?))
+                Ok(Frame::computed(key, op.name().to_string(), self.analysed(plan)?))
             }
         }
     }
@@ -555,7 +562,7 @@ impl Engine {
                 true => ops::project::aggregate_all(lower, std::slice::from_ref(expr))?,
                 false => ops::project::select(lower.plan, std::slice::from_ref(expr), None)?,
             };
-            Ok(self::frame(key, "value".to_string(), self.analysed(plan)?))
+            Ok(Frame::computed(key, "value".to_string(), self.analysed(plan)?))
         })?;
         let table = self.run(&Arc::new(derived), task)?;
         if table.rows() != 1 || table.schema().fields().len() != 1 {
@@ -586,7 +593,8 @@ impl Engine {
         // Two frames of the same rows hold them once.
         let resident = self.known.get(frame.key).filter(|known| Arc::ptr_eq(&known.table(), &table));
         let resident = resident.unwrap_or_else(|| Arc::new(Resident::new(table)));
-        self.insert(new, frame_of(frame.key, frame.title.clone(), resident)?, task);
+        let held = Frame::held(frame.key, frame.title.clone(), resident).map_err(diagnose)?;
+        self.insert(new, held, task);
         Ok(())
     }
 
@@ -725,26 +733,9 @@ impl Drop for Engine {
     }
 }
 
-/// A frame that is computed when it is asked for; its plan is analysed.
-fn frame(key: u128, title: String, plan: LogicalPlan) -> Frame {
-    let schema = Arc::new(plan.schema().as_arrow().clone());
-    let sorts = table::sorts(&plan);
-    let depth = 1 + table::inputs(&plan).iter().map(|f| f.depth).max().unwrap_or(0);
-    let rows = OnceLock::new();
-    Frame { key, title, plan, schema, resident: None, rows, sorts, depth, running: Mutex::new(()) }
-}
-
 /// A frame whose rows are there.
 fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
-    frame_of(key, title, Arc::new(Resident::new(table)))
-}
-
-fn frame_of(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame, Diagnostic> {
-    let plan = table::resident(&resident).map_err(diagnose)?;
-    let schema = Arc::clone(resident.schema());
-    let rows = OnceLock::new();
-    let resident = Some(resident);
-    Ok(Frame { key, title, plan, schema, resident, rows, sorts: false, depth: 0, running: Mutex::new(()) })
+    Frame::held(key, title, Arc::new(Resident::new(table))).map_err(diagnose)
 }
 
 fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {

@@ -14,3 +14,6 @@ pub use explain::Placement;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};
 pub use onrush_graph_calls::Index;
 pub use onrush_kernels::raster::{PixelWindow, PositionExtent};
+pub use pool::HeldMemory;
+#[doc(hidden)]
+pub use pool::Pool;

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
-use onrush_io::Full;
+use onrush_io::{Full, Memory};
+use onrush_wire::{Class, Diagnostic};
 
 /// An allocation that does not fit fails with [`DataFusionError::ResourcesExhausted`]. Operators that can spill to disk then do so, and
 /// the user sees only the errors of the other operators.
@@ -20,6 +21,78 @@ pub struct Pool {
     reading: AtomicU64,
     /// Bytes by what they are for.
     held: Mutex<BTreeMap<&'static str, usize>>,
+    /// The part of `reading` that models, graphs and dashboards have, by what has it.
+    kept: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// Memory that something outside of plans has: a model, the index of a graph or of a dashboard. It is counted before it is taken, and given
+/// back with this.
+#[derive(Debug)]
+pub struct HeldMemory {
+    pool: Arc<Pool>,
+    what: &'static str,
+    bytes: u64,
+}
+
+impl HeldMemory {
+    /// Nothing yet. `what` is for messages: `models`.
+    pub fn new(pool: Arc<Pool>, what: &'static str) -> HeldMemory {
+        HeldMemory { pool, what, bytes: 0 }
+    }
+
+    /// Counts more bytes.
+    ///
+    /// # Errors
+    /// `out-of-memory` if the session has not as many.
+    pub fn grow(&mut self, bytes: u64) -> std::result::Result<(), Diagnostic> {
+        Memory::take(self.pool.as_ref(), bytes).map_err(|full| self.refused(bytes, full))?;
+        self.bytes += bytes;
+        *self.pool.kept().entry(self.what).or_default() += bytes;
+        Ok(())
+    }
+
+    /// Counts so many bytes instead.
+    ///
+    /// # Errors
+    /// As [`HeldMemory::grow`].
+    pub fn set(&mut self, bytes: u64) -> std::result::Result<(), Diagnostic> {
+        let less = self.bytes.saturating_sub(bytes);
+        if less == 0 {
+            return self.grow(bytes - self.bytes);
+        }
+        Memory::give_back(self.pool.as_ref(), less);
+        self.bytes = bytes;
+        if let Some(kept) = self.pool.kept().get_mut(self.what) {
+            *kept = kept.saturating_sub(less);
+        }
+        Ok(())
+    }
+
+    fn refused(&self, bytes: u64, full: Full) -> Diagnostic {
+        let mb = |bytes: u64| megabytes(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let kept = self.pool.kept().clone();
+        let kept: Vec<String> =
+            kept.iter().filter(|(_, bytes)| **bytes > 0).map(|(of, bytes)| format!("{of} {}", mb(*bytes))).collect();
+        let held = if kept.is_empty() { String::new() } else { format!("; held by: {}", kept.join(", ")) };
+        let message = format!(
+            "out of memory: {} need {} more, and {} of the {} of ONRUSH_MEMORY are free{held}",
+            self.what,
+            mb(bytes),
+            mb(full.free),
+            mb(full.limit)
+        );
+        Diagnostic::error(Class::Resources, "out-of-memory", message)
+            .help("drop what is not needed any more, use fewer rows or columns, or raise ONRUSH_MEMORY")
+    }
+}
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        Memory::give_back(self.pool.as_ref(), self.bytes);
+        if let Some(kept) = self.pool.kept().get_mut(self.what) {
+            *kept = kept.saturating_sub(self.bytes);
+        }
+    }
 }
 
 /// What a consumer of DataFusion's is for, by its name. A partition's number follows in brackets.
@@ -52,7 +125,13 @@ fn megabytes(bytes: usize) -> String {
 
 impl Pool {
     pub fn new(limit: usize) -> Pool {
-        Pool { fair: FairSpillPool::new(limit), limit, reading: AtomicU64::new(0), held: Mutex::default() }
+        Pool {
+            fair: FairSpillPool::new(limit),
+            limit,
+            reading: AtomicU64::new(0),
+            held: Mutex::default(),
+            kept: Mutex::default(),
+        }
     }
 
     /// Half of it is for plans.
@@ -62,6 +141,10 @@ impl Pool {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, usize>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, reservation: &MemoryReservation, bytes: usize) {
@@ -79,7 +162,11 @@ impl Pool {
         }
         let mut others: Vec<(&str, usize)> = others.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
         if most < self.limit {
-            others.push(("files that are read", reading));
+            let kept = self.kept().clone();
+            let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            others.push(("files that are read", reading.saturating_sub(bytes(kept.values().sum()))));
+            others.extend(kept.into_iter().map(|(of, held)| (of, bytes(held))));
+            others.retain(|(_, bytes)| *bytes > 0);
         }
         others.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         let others: Vec<String> = others.iter().map(|(of, bytes)| format!("{of} {}", megabytes(*bytes))).collect();
@@ -164,51 +251,5 @@ impl onrush_io::Memory for Pool {
 
     fn give_back(&self, bytes: u64) {
         self.reading.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    /// The figures by hand, of 64 MB.
-    #[test]
-    fn a_refusal_says_what_is_needed_what_is_free_and_what_has_the_rest() {
-        let pool: Arc<dyn MemoryPool> = Arc::new(Pool::new(64 << 20));
-        let join = MemoryConsumer::new("HashJoinInput[0]").register(&pool);
-        let groups = MemoryConsumer::new("SingleHashAggregateStream[0]").register(&pool);
-        join.try_grow(40 << 20).unwrap();
-        groups.try_grow(4 << 20).unwrap();
-        let error = groups.try_grow(30 << 20).unwrap_err();
-        let DataFusionError::ResourcesExhausted(message) = error else { panic!("{error}") };
-        assert_eq!(
-            message,
-            "34 MB or more are needed for the grouping of rows, which has 4 MB: of the 64 MB for running queries, half of ONRUSH_MEMORY, \
-             20 MB are free; the rest: the table of a join 40 MB"
-        );
-        join.free();
-        groups.try_grow(30 << 20).unwrap();
-        assert_eq!(pool.reserved(), 34 << 20);
-        groups.free();
-        assert_eq!(pool.reserved(), 0);
-    }
-
-    /// Of 128 MB, of which plans have half.
-    #[test]
-    fn readers_have_what_plans_leave() {
-        use onrush_io::Memory;
-        let pool = Arc::new(Pool::new(64 << 20));
-        let plans: Arc<dyn MemoryPool> = Arc::<Pool>::clone(&pool);
-        let join = MemoryConsumer::new("HashJoinInput[0]").register(&plans);
-        join.try_grow(28 << 20).unwrap();
-        pool.take(90 << 20).unwrap();
-        assert_eq!(pool.take(20 << 20), Err(Full { limit: 128 << 20, free: 10 << 20 }));
-        let DataFusionError::ResourcesExhausted(message) = join.try_grow(20 << 20).unwrap_err() else { panic!() };
-        assert!(message.contains("10 MB are free; the rest: files that are read 90 MB"), "{message}");
-        pool.give_back(90 << 20);
-        join.try_grow(20 << 20).unwrap();
-        pool.take(80 << 20).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 //! A result that was computed meanwhile then replaces the frame's plan.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow::datatypes::SchemaRef;
@@ -13,6 +14,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
+use onrush_expr::check::HIDDEN;
 use onrush_frame::Table;
 
 use crate::keyless::{self, Keyless};
@@ -31,12 +33,23 @@ pub struct Frame {
     pub resident: Option<Arc<Resident>>,
     /// Of a file that is too large to hold, and of a plan once it was found to be.
     pub rows: OnceLock<u64>,
-    /// The plan sorts. DataFusion drops a sort under an operator that does not ask for its order, even where the order
-    /// decides what comes out (row numbers, the first of a group), so such a frame is computed before it is used there.
+    /// The plan sorts, or describes.
     pub sorts: bool,
-    /// Steps since the last rows that are held. Every [`DEEPEST`]th is computed before it is used, so that a loop that adds
-    /// thousands of steps makes no plan that nobody can walk.
+    /// The rows differ from run to run.
+    pub varies: bool,
+    /// Joins, groups, sorts or windows since the last rows that are held. Plans take in such a frame once; a second reader has its rows
+    /// computed and kept, if they are not too large.
+    pub costly: bool,
+    /// A description, or the end of a long chain of steps: computed before it is used.
+    pub whole: bool,
+    /// Steps since the last rows that are held, along the longest path; those that are costly count [`COSTLY`] times.
     pub depth: u32,
+    /// Steps since the last rows that are held, each as often as it is in the plan.
+    pub size: u32,
+    /// How many plans have taken in the plan of the frame.
+    pub readers: AtomicU32,
+    /// Its rows were found to be too large to keep for several readers.
+    pub large: AtomicBool,
     /// Held while the frame is computed, so that two requests for it compute it once.
     pub running: Mutex<()>,
 }
@@ -48,14 +61,68 @@ impl std::fmt::Debug for Frame {
 }
 
 impl Frame {
+    /// A frame that is computed when it is asked for; its plan is analysed.
+    pub fn computed(key: u128, title: String, plan: LogicalPlan) -> Frame {
+        let schema = Arc::new(plan.schema().as_arrow().clone());
+        let inputs = inputs(&plan);
+        let within = |frame: &&Arc<Frame>| frame.resident.is_none() && !frame.whole;
+        let below = || inputs.iter().filter(within);
+        let costly = is_costly(&plan);
+        let depth = below().map(|frame| frame.depth).max().unwrap_or(0) + if costly { COSTLY } else { 1 };
+        let size = below().fold(1, |size: u32, frame| size.saturating_add(frame.size));
+        Frame {
+            key,
+            title,
+            schema,
+            resident: None,
+            rows: OnceLock::new(),
+            sorts: sorts(&plan),
+            varies: changes(&plan) || inputs.iter().any(|frame| frame.varies),
+            costly: costly || below().any(|frame| frame.costly),
+            whole: describes(&plan) || depth >= DEEPEST || size >= LARGEST,
+            depth,
+            size,
+            readers: AtomicU32::new(0),
+            large: AtomicBool::new(false),
+            running: Mutex::new(()),
+            plan,
+        }
+    }
+
+    /// A frame whose rows are there.
+    pub fn held(key: u128, title: String, resident: Arc<Resident>) -> Result<Frame> {
+        let plan = self::resident(&resident)?;
+        let schema = Arc::clone(resident.schema());
+        Ok(Frame {
+            key,
+            title,
+            plan,
+            schema,
+            resident: Some(resident),
+            rows: OnceLock::new(),
+            sorts: false,
+            varies: false,
+            costly: false,
+            whole: false,
+            depth: 0,
+            size: 0,
+            readers: AtomicU32::new(0),
+            large: AtomicBool::new(false),
+            running: Mutex::new(()),
+        })
+    }
+
     /// How many rows a frame has that is too large to be held.
     pub fn too_many(&self) -> Option<u64> {
         self.rows.get().copied()
     }
 }
 
-/// Most steps in one plan.
-pub const DEEPEST: u32 = 48;
+/// Most steps in one plan along a path: a loop that adds thousands of steps makes no plan that nobody can walk.
+const DEEPEST: u32 = 48;
+const COSTLY: u32 = 4;
+/// Most steps in one plan, with those that are in it several times.
+const LARGEST: u32 = 512;
 
 /// Stands for a frame in the plans of frames made from it.
 #[derive(Debug)]
@@ -107,31 +174,65 @@ pub fn inputs(plan: &LogicalPlan) -> Vec<Arc<Frame>> {
     all
 }
 
-/// `true` if some node of the plan sorts.
-pub fn sorts(plan: &LogicalPlan) -> bool {
+fn any_node(plan: &LogicalPlan, is: impl Fn(&LogicalPlan) -> bool) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
-        found |= match node {
-            LogicalPlan::Extension(extension) => !extension.node.as_any().is::<Keyless>(),
-            node => matches!(node, LogicalPlan::Sort(_)),
-        };
-        Ok(TreeNodeRecursion::Continue)
+        found |= is(node);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     found
+}
+
+/// `true` if some node of the plan sorts.
+fn sorts(plan: &LogicalPlan) -> bool {
+    any_node(plan, |node| matches!(node, LogicalPlan::Sort(_)) || describes(node))
+}
+
+/// `true` if the plan has a node of ours that is left in the physical plan.
+fn describes(plan: &LogicalPlan) -> bool {
+    any_node(plan, |node| match node {
+        LogicalPlan::Extension(extension) => !extension.node.as_any().is::<Keyless>(),
+        _ => false,
+    })
+}
+
+/// `true` if a node of the plan takes in many rows before it gives one, but for the sort of a concatenation, which has nothing to do.
+fn is_costly(plan: &LogicalPlan) -> bool {
+    let ordered = |expr: &Expr| match expr.clone().unalias() {
+        Expr::WindowFunction(call) => !call.params.partition_by.is_empty() || !call.params.order_by.is_empty(),
+        _ => false,
+    };
+    let source = |expr: &Expr| matches!(expr, Expr::Column(column) if column.name == format!("{HIDDEN}source"));
+    any_node(plan, |node| match node {
+        LogicalPlan::Join(_) | LogicalPlan::Distinct(_) | LogicalPlan::RecursiveQuery(_) => true,
+        LogicalPlan::Aggregate(group) => !group.group_expr.is_empty(),
+        LogicalPlan::Window(window) => window.window_expr.iter().any(ordered),
+        LogicalPlan::Sort(sort) => !sort.expr.first().is_some_and(|key| source(&key.expr)),
+        _ => false,
+    })
 }
 
 /// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one value of
 /// a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
 pub fn changes(plan: &LogicalPlan) -> bool {
+    has_expression(plan, |expr| is_volatile_call(expr) || matches!(expr, Expr::ScalarSubquery(_)))
+}
+
+/// `true` if the plan asks for the time or for random numbers. Frames of two such steps have different rows.
+pub fn is_volatile(plan: &LogicalPlan) -> bool {
+    has_expression(plan, is_volatile_call)
+}
+
+fn is_volatile_call(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.func.signature().volatility != Volatility::Immutable)
+}
+
+fn has_expression(plan: &LogicalPlan, is_wanted: impl Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
         let _ = node.apply_expressions(|expr| {
             let _ = expr.apply(|expr| {
-                found |= match expr {
-                    Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
-                    Expr::ScalarSubquery(_) => true,
-                    _ => false,
-                };
+                found |= is_wanted(expr);
                 Ok(TreeNodeRecursion::Continue)
             });
             Ok(TreeNodeRecursion::Continue)

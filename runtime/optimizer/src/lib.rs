@@ -5,9 +5,11 @@
 
 mod filters;
 mod guards;
+mod one_nan;
 mod order;
 mod reduce;
 mod sides;
+mod sorts;
 mod walk;
 mod windows;
 
@@ -65,6 +67,7 @@ struct Shape {
     unions: bool,
     distinct: bool,
     limits: bool,
+    sorts: bool,
     filters: bool,
     groups: bool,
     fields: bool,
@@ -104,7 +107,8 @@ impl fmt::Debug for Logical {
 const EQUIJOIN: &str = "extract_equijoin_predicate";
 
 /// Rules of the second pass. DataFusion makes up to three with all of them; on TPC-H's queries nothing else changes a plan then.
-const AGAIN: &[&str] = &[
+#[doc(hidden)]
+pub const AGAIN: &[&str] = &[
     "simplify_expressions",
     "decorrelate_predicate_subquery",
     "scalar_subquery_to_join",
@@ -124,7 +128,8 @@ const AGAIN: &[&str] = &[
 const REORDERED: &[&str] = &["push_down_filter", "optimize_projections"];
 
 /// Of plans without joins, subqueries and unions.
-const AGAIN_SIMPLE: &[&str] = &["simplify_expressions", "eliminate_filter", "propagate_empty_relation"];
+#[doc(hidden)]
+pub const AGAIN_SIMPLE: &[&str] = &["simplify_expressions", "eliminate_filter", "propagate_empty_relation"];
 
 impl OptimizerRule for Logical {
     fn name(&self) -> &str {
@@ -137,9 +142,13 @@ impl OptimizerRule for Logical {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let schema = Arc::clone(plan.schema());
+        let plan = one_nan::of_constants(plan)?;
         let mut shape = Shape::of(&plan)?;
         shape.costly |= !self.for_device;
         let mut plan = walk::run(plan, self.those(|rule| shape.needs(rule)), |_, _, _| true, config)?;
+        if shape.sorts {
+            plan = self.without_sorts(plan, config)?;
+        }
         // What merged projections and filters, and joins instead of subqueries, brought together.
         if shape.joins || shape.subqueries || shape.unions || shape.merges {
             plan = self.again(plan, &shape, config)?;
@@ -160,6 +169,7 @@ impl OptimizerRule for Logical {
             }
             plan = sides::chosen(plan)?;
         }
+        plan = one_nan::everywhere(plan)?;
         if !plan.schema().logically_equivalent_names_and_types(&schema) {
             return internal_err!("rules made {:?} of a plan that gives {schema:?}", plan.schema());
         }
@@ -169,6 +179,20 @@ impl OptimizerRule for Logical {
 }
 
 impl Logical {
+    /// Without sorts that no result depends on, and without the columns that they alone read. Row numbers are among these columns, and
+    /// with them goes the need of an order below.
+    fn without_sorts(&self, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
+        let one = config.options().execution.target_partitions == 1;
+        loop {
+            let fewer = sorts::needed(plan, one)?;
+            plan = fewer.data;
+            if !fewer.transformed {
+                return Ok(plan);
+            }
+            plan = walk::run(plan, self.those(|rule| rule == "optimize_projections"), |_, _, _| true, config)?;
+        }
+    }
+
     fn again(&self, plan: LogicalPlan, before: &Shape, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
         let rules = if before.joins || before.subqueries || before.unions { AGAIN } else { AGAIN_SIMPLE };
         let shape = Shape::of(&plan)?;
@@ -284,6 +308,7 @@ impl Shape {
                 LogicalPlan::Sort(sort) => {
                     shape.twice |= has_twice(sort.expr.iter().map(|key| &key.expr));
                     shape.limits |= sort.fetch.is_some();
+                    shape.sorts = true;
                 }
                 _ => {}
             }
@@ -447,8 +472,9 @@ impl Physical {
         config: &ConfigOptions,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let parts = Parts::of(&plan, config.execution.target_partitions > 1)?;
         let schema = plan.schema();
+        plan = sorts::required(plan)?;
+        let parts = Parts::of(&plan, config.execution.target_partitions > 1)?;
         for rule in self.rules.iter().filter(|rule| wanted(rule.name()) && parts.needs(rule.name())) {
             plan = match parts.alike && rule.name().starts_with("FilterPushdown") {
                 true => below(plan, &|part| rule.optimize(part, config)),
@@ -557,21 +583,13 @@ fn whole(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Those that are chosen by name have these names in DataFusion.
-    #[test]
-    fn the_rules_are_there() {
-        let (none, bare) = (Shape::default(), Parts::default());
-        let logical: Vec<String> = Logical::new(false).rules.iter().map(|rule| rule.name().to_string()).collect();
-        let left: Vec<&str> = logical.iter().map(String::as_str).filter(|rule| none.needs(rule)).collect();
-        let always = ["simplify_expressions", "propagate_empty_relation", "optimize_projections", "window_filters"];
-        assert_eq!(left, always);
-        assert!(AGAIN.iter().chain(AGAIN_SIMPLE).all(|rule| logical.iter().any(|other| other == rule)));
-        let physical: Vec<String> = Physical::new().rules.iter().map(|rule| rule.name().to_string()).collect();
-        let left: Vec<&str> = physical.iter().map(String::as_str).filter(|rule| bare.needs(rule)).collect();
-        assert_eq!(left, ["ProjectionPushdown", "EnsureCooperative", "filter_first"]);
-    }
+/// The names of the rules that run on every plan: logical ones, then physical ones.
+#[doc(hidden)]
+pub fn unconditional() -> (Vec<String>, Vec<String>) {
+    let (none, bare) = (Shape::default(), Parts::default());
+    let logical = Logical::new(false);
+    let logical = logical.those(|rule| none.needs(rule)).map(|rule| rule.name().to_string()).collect();
+    let physical = Physical::new().rules;
+    let physical = physical.iter().map(|rule| rule.name().to_string()).filter(|rule| bare.needs(rule)).collect();
+    (logical, physical)
 }

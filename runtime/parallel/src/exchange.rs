@@ -10,6 +10,7 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::common::internal_err;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 
@@ -23,7 +24,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
 use crate::Cores;
@@ -107,7 +108,7 @@ impl ExecutionPlan for HashExchangeExec {
                     let count = input.output_partitioning().partition_count();
                     let (schema, of_input) = (input.schema(), Arc::clone(&context));
                     let open = move |partition: usize| input.execute(partition, Arc::clone(&of_input));
-                    exchanged(schema, count, open, keys, cores, &context).await.map_err(Arc::new)
+                    exchanged(schema, count, open, keys, cores, false, &context).await.map_err(Arc::new)
                 })
                 .await;
             match filled {
@@ -139,6 +140,11 @@ impl fmt::Debug for Pieces {
 }
 
 impl Pieces {
+    /// Whether some rows are on disk.
+    pub fn is_spilled(&self) -> bool {
+        self.spilled.is_some()
+    }
+
     /// The rows of a partition.
     ///
     /// # Errors
@@ -159,37 +165,51 @@ impl Pieces {
     }
 }
 
-/// Hash-partitions the rows of so many streams; `open` is called in their order.
+/// Batches of about [`crate::CHUNK`] rows together.
+fn chunks(rows: SendableRecordBatchStream) -> impl Stream<Item = Result<Vec<RecordBatch>>> + Send {
+    stream::try_unfold(rows, |mut rows| async move {
+        let (mut waiting, mut many) = (Vec::new(), 0);
+        while many < crate::CHUNK
+            && let Some(batch) = rows.try_next().await?
+        {
+            many += batch.num_rows();
+            waiting.push(batch);
+        }
+        Ok(if many > 0 { Some((waiting, rows)) } else { None })
+    })
+}
+
+/// Hash-partitions the rows of so many streams; `open` is called in their order. `to_disk`: memory is short already.
 pub async fn exchanged(
     schema: SchemaRef,
     count: usize,
     open: impl Fn(usize) -> Result<SendableRecordBatchStream> + Send + 'static,
     keys: Vec<Arc<dyn PhysicalExpr>>,
     cores: Cores,
+    to_disk: bool,
     context: &Arc<TaskContext>,
 ) -> Result<Pieces> {
-    let work = {
-        let schema = Arc::clone(&schema);
-        move |number: usize| {
-            let (opened, keys, schema) = (open(number), keys.clone(), Arc::clone(&schema));
-            async move {
-                let mut rows = opened?;
-                let mut chunks = Vec::new();
-                let (mut waiting, mut many) = (Vec::new(), 0);
-                while let Some(batch) = rows.next().await {
-                    let batch = batch?;
-                    many += batch.num_rows();
-                    waiting.push(batch);
-                    if many >= crate::CHUNK {
-                        chunks.push(parted(&schema, &std::mem::take(&mut waiting), &keys)?);
-                        many = 0;
-                    }
+    let mut chunks = match count {
+        // One stream may have all rows: they are cut as they come.
+        1 => {
+            let (rows, of) = (chunks(open(0)?), Arc::clone(&schema));
+            let parts = move |chunk: Result<Vec<RecordBatch>>| {
+                let (keys, schema) = (keys.clone(), Arc::clone(&of));
+                let part = SpawnedTask::spawn(async move { Ok(vec![parted(&schema, &chunk?, &keys)?]) });
+                async move { part.join_unwind().await.map_err(|error| DataFusionError::External(Box::new(error)))? }
+            };
+            rows.map(parts).buffered(cores.window()).boxed()
+        }
+        _ => {
+            let of = Arc::clone(&schema);
+            let work = move |number: usize| {
+                let (opened, keys, schema) = (open(number), keys.clone(), Arc::clone(&of));
+                async move {
+                    let rows = chunks(opened?);
+                    rows.map(|chunk| parted(&schema, &chunk?, &keys)).try_collect::<Vec<_>>().await
                 }
-                if many > 0 {
-                    chunks.push(parted(&schema, &waiting, &keys)?);
-                }
-                Ok(chunks)
-            }
+            };
+            tasks_in_order(count, cores, work).boxed()
         }
     };
     let consumer = MemoryConsumer::new("Exchange").with_can_spill(true);
@@ -197,12 +217,11 @@ pub async fn exchanged(
     let mut held: Vec<Vec<RecordBatch>> = vec![Vec::new(); PARTITIONS];
     let mut held_bytes = vec![0; PARTITIONS];
     let mut files = None;
-    let mut chunks = std::pin::pin!(tasks_in_order(count, cores, work));
     while let Some(chunk) = chunks.try_next().await? {
         for pieces in chunk {
             if files.is_none() {
                 let sizes: Vec<usize> = pieces.iter().map(|piece| piece.as_ref().map_or(0, rows_size)).collect();
-                if reservation.try_grow(sizes.iter().sum()).is_ok() {
+                if !to_disk && reservation.try_grow(sizes.iter().sum()).is_ok() {
                     held_bytes.iter_mut().zip(sizes).for_each(|(held, size)| *held += size);
                     held.iter_mut().zip(pieces).for_each(|(held, piece)| held.extend(piece));
                     continue;
@@ -287,60 +306,4 @@ fn parted(
         (end > start).then(|| sorted.slice(start, end - start))
     };
     Ok((0..PARTITIONS).map(piece).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::{AsArray, Int64Array, StringArray};
-    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-    use datafusion::execution::memory_pool::GreedyMemoryPool;
-    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-    use datafusion::physical_expr::expressions::Column;
-
-    use super::*;
-    use crate::gather::collect;
-
-    const CHUNKS: i64 = 5;
-    const ROWS: i64 = 1_000;
-
-    async fn partitions(memory: usize) -> Vec<Vec<i64>> {
-        let fields = vec![Field::new("key", DataType::Utf8, false), Field::new("row", DataType::Int64, false)];
-        let schema: SchemaRef = Arc::new(Schema::new(fields));
-        let of = Arc::clone(&schema);
-        let open = move |chunk: usize| {
-            let rows: Vec<i64> = (0..ROWS).map(|row| chunk as i64 * ROWS + row).collect();
-            let keys: StringArray = rows.iter().map(|row| Some(format!("key {}", row % 97))).collect();
-            let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(Int64Array::from(rows))];
-            Ok(streams::batches(Arc::clone(&of), vec![RecordBatch::try_new(Arc::clone(&of), columns)?]))
-        };
-        let pool = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(GreedyMemoryPool::new(memory)));
-        let context = Arc::new(TaskContext::default().with_runtime(pool.build_arc().unwrap()));
-        let keys: Vec<Arc<dyn PhysicalExpr>> = vec![Arc::new(Column::new("key", 0))];
-        let count = CHUNKS as usize;
-        let pieces = exchanged(schema, count, open, keys, Cores::new(2), &context).await.unwrap();
-        assert_eq!(pieces.spilled.is_some(), memory < 100_000);
-        let mut partitions = Vec::new();
-        for partition in 0..PARTITIONS {
-            let batches = collect(pieces.partition(partition).unwrap()).await.unwrap();
-            let rows = |batch: &RecordBatch| batch.column(1).as_primitive::<Int64Type>().values().to_vec();
-            partitions.push(batches.iter().flat_map(rows).collect());
-        }
-        partitions
-    }
-
-    /// A partition has all rows of its keys, in their order; without room for them they come from disk, the same ones.
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn partitions_keep_the_order_of_rows_in_memory_and_on_disk() {
-        let held = partitions(1 << 30).await;
-        assert_eq!(held.iter().map(Vec::len).sum::<usize>() as i64, CHUNKS * ROWS);
-        for rows in &held {
-            assert!(rows.is_sorted());
-            let keys: std::collections::BTreeSet<i64> = rows.iter().map(|row| row % 97).collect();
-            let others = held.iter().filter(|other| *other != rows).flatten();
-            assert!(others.clone().all(|row| !keys.contains(&(row % 97))), "a key is in two partitions");
-        }
-        for memory in [1_000, 60_000] {
-            assert_eq!(partitions(memory).await, held);
-        }
-    }
 }

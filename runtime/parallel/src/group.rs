@@ -65,6 +65,10 @@ impl PartitionedAggregateExec {
         &self.node
     }
 
+    pub fn aggregate(&self) -> &AggregateExec {
+        &self.aggregate
+    }
+
     /// The column of the input that a column of the result groups by.
     pub fn key(&self, place: usize) -> Option<usize> {
         let keys = self.aggregate.group_expr().expr();
@@ -249,7 +253,7 @@ impl Work {
         };
         let keys = self.aggregate.group_expr().input_exprs();
         let count = started + partitions - at;
-        let pieces = exchanged(Arc::clone(&schema), count, open, keys, self.cores, &self.context).await?;
+        let pieces = exchanged(Arc::clone(&schema), count, open, keys, self.cores, false, &self.context).await?;
         let streams: Vec<_> = (0..PARTITIONS).map(|partition| pieces.partition(partition)).collect::<Result<_>>()?;
         let groups = AggregateExec::try_new(
             AggregateMode::SinglePartitioned,

@@ -14,6 +14,7 @@ mod row_number;
 mod runtime_filter;
 mod shared;
 mod sort;
+mod spilling_join;
 mod streams;
 mod top_k;
 mod windows;
@@ -30,13 +31,25 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 
 pub use pass::parallel;
 
+/// For the tests of plans alone.
+#[doc(hidden)]
+pub mod inside {
+    pub use crate::exchange::{PARTITIONS, Pieces, exchanged};
+    pub use crate::gather::{collect, streams_in_order};
+    pub use crate::sort::words::{Layout, SortKeys};
+    pub use crate::sort::{Entry, RADIX, sort};
+    pub use crate::streams::batches;
+    pub use crate::windows::folds::{Frames, fold};
+}
+
 /// DataFusion's node that one of this crate stands for, for those who show plans.
 pub fn stands_for(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     let any: &dyn Any = plan.as_ref();
     let filter = any.downcast_ref().map(filter::ConjunctFilterExec::node);
     let group = any.downcast_ref().map(group::PartitionedAggregateExec::node);
     let sort = any.downcast_ref().map(sort::ParallelSortExec::node);
-    filter.or(group).or(sort).unwrap_or(plan)
+    let join = any.downcast_ref().map(spilling_join::SpillingJoinExec::node);
+    filter.or(group).or(sort).or(join).unwrap_or(plan)
 }
 
 /// The windows of a node of this crate.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::datasource::memory::DataSourceExec;
+use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
@@ -37,6 +38,7 @@ use crate::row_number::RowNumberExec;
 use crate::runtime_filter::RuntimeFilterBuildExec;
 use crate::shared::{SharedExec, shared};
 use crate::sort::{ParallelSortExec, can_order};
+use crate::spilling_join::spilling;
 use crate::top_k::PartitionTopKExec;
 use crate::windows::ColumnarWindowExec;
 use crate::{Cores, Plan, cast, columnwise, runtime_filter, with_inputs};
@@ -64,10 +66,10 @@ pub fn parallel(plan: Plan, cores: Cores, sorted: bool) -> Result<Plan> {
             || columnwise::split(node)?.is_some())
     };
     if !plan.exists(changes)? {
-        return Ok(plan);
+        return spilling(plan, true, cores);
     }
     let plan = pass.node(&shared(plan, cores.chunk)?, sorted)?;
-    Ok(pass.one(plan, false))
+    spilling(pass.one(plan, false), true, cores)
 }
 
 fn is_row_number(expr: &Arc<dyn WindowExpr>) -> bool {
@@ -116,6 +118,30 @@ fn partitions(plan: &Plan) -> usize {
     plan.output_partitioning().partition_count()
 }
 
+/// The aggregate that two are, one over the states of the other, if all rows go through both.
+fn in_one_step(last: &AggregateExec) -> Result<Option<Arc<AggregateExec>>> {
+    let merge = cast::<CoalescePartitionsExec>(last.input()).filter(|merge| merge.fetch().is_none());
+    let first = cast::<AggregateExec>(merge.map_or(last.input(), |merge| merge.input()));
+    let is_pair = |first: &&AggregateExec| {
+        *last.mode() == AggregateMode::Final
+            && *first.mode() == AggregateMode::Partial
+            && first.group_expr().is_single()
+            && first.limit_options().is_none()
+            && last.limit_options().is_none()
+            && first.aggr_expr().iter().all(|call| call.order_bys().is_empty())
+    };
+    let Some(first) = first.filter(is_pair) else { return Ok(None) };
+    let single = AggregateExec::try_new(
+        AggregateMode::Single,
+        first.group_expr().clone(),
+        first.aggr_expr().to_vec(),
+        first.filter_expr().to_vec(),
+        Arc::clone(first.input()),
+        first.input_schema(),
+    )?;
+    Ok((single.schema() == last.schema()).then(|| Arc::new(single)))
+}
+
 /// A node of windows a column at a time, if its functions can be.
 fn by_columns(node: Plan) -> Plan {
     match ColumnarWindowExec::of(&node) {
@@ -138,7 +164,7 @@ fn is_united(plan: &Plan) -> bool {
 }
 
 /// The rows of a plan, about. `None` if a source is not in memory.
-fn rows(plan: &Plan) -> Option<usize> {
+pub fn rows(plan: &Plan) -> Option<usize> {
     estimate(plan).map(|(rows, _)| rows as usize)
 }
 
@@ -174,6 +200,46 @@ fn volatile(node: &Plan) -> Result<bool> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(found)
+}
+
+fn same_aggregate(aggregate: &AggregateExec, calls: Vec<Arc<AggregateFunctionExpr>>) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        *aggregate.mode(),
+        aggregate.group_expr().clone(),
+        calls,
+        aggregate.filter_expr().to_vec(),
+        Arc::clone(aggregate.input()),
+        aggregate.input_schema(),
+    )
+}
+
+/// Aggregates that take values as they come if they are given no order.
+const TAKES_INPUT_ORDER: &[&str] = &["array_agg", "string_agg"];
+
+/// The aggregate without the orders of its calls, if the input has each of these orders already.
+fn in_input_order(aggregate: &AggregateExec) -> Result<Option<AggregateExec>> {
+    let input = aggregate.input().equivalence_properties();
+    let mut calls = Vec::with_capacity(aggregate.aggr_expr().len());
+    for call in aggregate.aggr_expr() {
+        if call.order_bys().is_empty() {
+            calls.push(Arc::clone(call));
+            continue;
+        }
+        let takes = TAKES_INPUT_ORDER.contains(&call.fun().name()) && !call.is_distinct() && !call.is_reversed();
+        if !takes || !input.ordering_satisfy(call.order_bys().iter().cloned())? {
+            return Ok(None);
+        }
+        let unordered = AggregateExprBuilder::new(Arc::new(call.fun().clone()), call.expressions())
+            .schema(aggregate.input_schema())
+            .alias(call.name())
+            .with_ignore_nulls(call.ignore_nulls())
+            .build()?;
+        if unordered.field() != call.field() {
+            return Ok(None);
+        }
+        calls.push(Arc::new(unordered));
+    }
+    same_aggregate(aggregate, calls).map(Some)
 }
 
 impl Pass {
@@ -285,9 +351,16 @@ impl Pass {
     }
 
     fn aggregate(&self, node: &Plan, aggregate: &AggregateExec, sorted: bool) -> Result<Plan> {
+        // Over a union DataFusion aggregates each input, and then their states.
+        if let Some(single) = in_one_step(aggregate)? {
+            return self.aggregate(&(Arc::clone(&single) as Plan), &single, sorted);
+        }
         let whole = matches!(aggregate.mode(), AggregateMode::Single | AggregateMode::SinglePartitioned);
         let ordered = aggregate.aggr_expr().iter().any(|call| !call.order_bys().is_empty());
         let unsorted = matches!(aggregate.input_order_mode(), InputOrderMode::Linear);
+        if whole && ordered && unsorted {
+            return self.ordered_aggregate(node, aggregate, sorted);
+        }
         if !whole || ordered || !unsorted || aggregate.limit_options().is_some() || volatile(node)? {
             return self.serial(node, sorted);
         }
@@ -308,15 +381,30 @@ impl Pass {
         if partitions(&input) == 1 || !aggregate.group_expr().is_single() {
             return Self::over(node, vec![self.one(input, false)]);
         }
-        let single = AggregateExec::try_new(
-            *aggregate.mode(),
-            aggregate.group_expr().clone(),
-            aggregate.aggr_expr().to_vec(),
-            aggregate.filter_expr().to_vec(),
-            Arc::clone(aggregate.input()),
-            aggregate.input_schema(),
-        )?;
+        let single = same_aggregate(aggregate, aggregate.aggr_expr().to_vec())?;
         Ok(Arc::new(PartitionedAggregateExec::new(Arc::new(single), input, self.cores)))
+    }
+
+    /// Lists and joined strings in the order that the input has: each group takes its values as they come, and
+    /// none is sorted.
+    fn ordered_aggregate(&self, node: &Plan, aggregate: &AggregateExec, sorted: bool) -> Result<Plan> {
+        let Some(unordered) = in_input_order(aggregate)? else { return self.serial(node, sorted) };
+        if aggregate.limit_options().is_some() || volatile(node)? {
+            return self.serial(node, sorted);
+        }
+        let input = self.node(aggregate.input(), true)?;
+        if is_exchanged(&input) || is_united(&input) {
+            return self.serial(node, sorted);
+        }
+        let grouped = !aggregate.group_expr().is_empty() && aggregate.group_expr().is_single();
+        let unordered: Plan = Arc::new(unordered);
+        match cast::<AggregateExec>(&unordered) {
+            Some(groups) if grouped && partitions(&input) > 1 => {
+                let groups = Arc::new(same_aggregate(groups, groups.aggr_expr().to_vec())?);
+                Ok(Arc::new(PartitionedAggregateExec::new(groups, input, self.cores)))
+            }
+            _ => Self::over(&unordered, vec![self.one(input, false)]),
+        }
     }
 
     fn join(&self, node: &Plan, join: &HashJoinExec, sorted: bool) -> Result<Plan> {

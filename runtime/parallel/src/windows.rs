@@ -4,7 +4,7 @@
 //! fixed width are folds of two parts without subtraction (van Herk 1992; Gil and Werman 1993), so that infinities leave no trace in
 //! later rows. Ranks, `lag` and `lead` are DataFusion's own, over whole partitions.
 
-mod folds;
+pub(crate) mod folds;
 
 use std::any::Any;
 use std::fmt;

@@ -77,7 +77,8 @@ pub enum Room<'a> {
 }
 
 /// Messages up to this size need no room: they come at once.
-const SMALL: usize = 1 << 20;
+#[doc(hidden)]
+pub const SMALL: usize = 1 << 20;
 
 /// Bytes of the messages that all connections are reading, limited to the size of the longest message. A client that announces long
 /// messages and does not send them delays other clients with long messages until its time is up. It takes no memory.
@@ -89,7 +90,8 @@ pub struct Incoming {
 
 impl Incoming {
     /// Waits for room for a message, as long as its sender does.
-    fn take(&self, length: usize, from: &UnixStream) -> Result<MessageRoom<'_>, CodecError> {
+    #[doc(hidden)]
+    pub fn take(&self, length: usize, from: &UnixStream) -> Result<MessageRoom<'_>, CodecError> {
         if length <= SMALL {
             return Ok(MessageRoom { incoming: self, length: 0 });
         }
@@ -105,7 +107,8 @@ impl Incoming {
     }
 }
 
-struct MessageRoom<'a> {
+#[doc(hidden)]
+pub struct MessageRoom<'a> {
     incoming: &'a Incoming,
     length: usize,
 }
@@ -127,39 +130,5 @@ pub fn is_closed(stream: &UnixStream) -> bool {
     match poll(&mut descriptors, Some(&now)) {
         Ok(_) => descriptors[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR),
         Err(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_messages_wait_for_each_other() {
-        let incoming = Incoming::default();
-        let (a, b) = UnixStream::pair().unwrap();
-        let most = incoming.take(MAX_MESSAGE - SMALL, &b).unwrap();
-        assert!(incoming.take(SMALL, &b).is_ok(), "short ones need no room");
-        drop(a);
-        assert!(matches!(incoming.take(SMALL + 1, &b), Err(CodecError::Closed)));
-        let (_a, b) = UnixStream::pair().unwrap();
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| incoming.take(MAX_MESSAGE, &b).map(drop));
-            drop(most);
-            waits.join().unwrap().unwrap();
-        });
-    }
-
-    #[test]
-    fn the_other_ends_hanging_up_is_seen() {
-        let (a, b) = UnixStream::pair().unwrap();
-        let (mut sender, other_half) = split(a).unwrap();
-        let (_b, mut receiver) = split(b).unwrap();
-        sender.send(&"last", None).unwrap();
-        assert!(matches!(receiver.receive::<String>().unwrap(), (text, None) if text == "last"));
-        assert!(!is_closed(receiver.stream()));
-        drop((sender, other_half));
-        assert!(is_closed(receiver.stream()));
-        assert!(matches!(receiver.receive::<String>(), Err(CodecError::Closed)));
     }
 }

@@ -11,4 +11,5 @@ pub mod engine;
 pub mod memory;
 pub mod protocol;
 pub mod supervisor;
-mod threads;
+#[doc(hidden)]
+pub mod threads;

@@ -52,6 +52,30 @@ pub fn read(descriptor: &OwnedFd) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The bytes of a file from its beginning, without its position.
+pub struct At<'a> {
+    file: &'a File,
+    at: u64,
+    length: u64,
+}
+
+impl<'a> At<'a> {
+    pub fn new(file: &'a File, length: u64) -> At<'a> {
+        At { file, at: 0, length }
+    }
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt;
+        let left = usize::try_from(self.length - self.at).unwrap_or(usize::MAX);
+        let most = bytes.len().min(left);
+        let read = self.file.read_at(&mut bytes[..most], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
 /// Makes a descriptor that a client sent safe to keep: one that is sealed is kept as it is, any other is copied.
 pub fn keep(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     let length = checked_length(&descriptor)?;
@@ -63,34 +87,4 @@ pub fn keep(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     source.seek(SeekFrom::Start(0))?;
     // Its owner may make it longer meanwhile.
     sealed_by("onrush-values", |kept| io::copy(&mut source.take(length), kept).map(drop))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sealed_memory_cannot_be_changed() {
-        let memory = sealed("test", b"abc").unwrap();
-        assert_eq!(length(&memory).unwrap(), 3);
-        let mut file = File::from(memory.try_clone().unwrap());
-        assert!(file.write_all(b"x").is_err());
-        assert!(file.set_len(0).is_err());
-        assert_eq!(read(&keep(memory).unwrap()).unwrap(), b"abc");
-    }
-
-    #[test]
-    fn what_is_no_memory_or_says_that_it_is_huge_is_refused() {
-        let huge = File::from(memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap());
-        huge.set_len(1 << 42).unwrap();
-        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
-        fcntl_add_seals(&huge, seals).unwrap();
-        assert!(read(&huge.try_clone().unwrap().into()).unwrap_err().to_string().contains("ONRUSH_MEMORY"));
-        assert!(keep(huge.into()).unwrap_err().to_string().contains("they have 4.4 TB"));
-        let endless = File::open("/dev/zero").unwrap();
-        assert!(keep(endless.into()).unwrap_err().to_string().contains("not shared memory"));
-        let open = File::from(memfd_create("test", MemfdFlags::CLOEXEC).unwrap());
-        (&open).write_all(b"abc").unwrap();
-        assert_eq!(read(&keep(open.into()).unwrap()).unwrap(), b"abc");
-    }
 }

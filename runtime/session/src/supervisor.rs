@@ -3,7 +3,9 @@
 //! One thread accepts, one serves each connection, one keeps time. They share [`state::State`] behind one lock, which is
 //! never held while the engine works.
 
-mod catalog;
+#[doc(hidden)]
+pub mod catalog;
+mod copies;
 mod link;
 mod models;
 mod requests;
@@ -15,6 +17,8 @@ mod tasks;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[doc(hidden)]
+pub use requests::{mentions, titled};
 pub use start::{serve, start_in_background};
 
 /// How a session is run.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 type Work = Box<dyn FnOnce() + Send>;
 
 /// Idle threads that are kept; more end when their call does.
-const KEPT: usize = 8;
+pub const KEPT: usize = 8;
 
 /// Clones are the same threads.
 #[derive(Clone)]
@@ -21,6 +21,11 @@ impl Threads {
     /// With stacks of so many bytes.
     pub fn new(stack: usize) -> Threads {
         Threads { stack, idle: Arc::default() }
+    }
+
+    /// Threads that wait for work.
+    pub fn idle(&self) -> usize {
+        self.idle.lock().len()
     }
 
     /// Runs the work on a separate thread. Returns `false` if the system has no more threads. The work must not panic.
@@ -52,42 +57,5 @@ impl Threads {
             }
         };
         std::thread::Builder::new().name("call".to_string()).stack_size(self.stack).spawn(wait).is_ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-    use std::sync::Barrier;
-
-    use super::*;
-
-    #[test]
-    fn work_runs_beside_other_work_and_threads_are_used_again() {
-        let threads = Threads::new(1 << 20);
-        let (sender, receiver) = channel();
-        // All run at once, so each has a separate thread.
-        let all = Arc::new(Barrier::new(20));
-        for _ in 0..20 {
-            let (all, sender) = (Arc::clone(&all), sender.clone());
-            assert!(threads.run(move || {
-                all.wait();
-                sender.send(std::thread::current().id()).unwrap();
-            }));
-        }
-        let first: HashSet<_> = receiver.iter().take(20).collect();
-        assert_eq!(first.len(), 20);
-        // One after the other: those that were kept.
-        while threads.idle.lock().len() < KEPT {
-            std::thread::yield_now();
-        }
-        for _ in 0..20 {
-            let sender = sender.clone();
-            assert!(threads.run(move || sender.send(std::thread::current().id()).unwrap()));
-            assert!(first.contains(&receiver.recv().unwrap()));
-            while threads.idle.lock().len() < KEPT {
-                std::thread::yield_now();
-            }
-        }
     }
 }

@@ -24,41 +24,45 @@ use onrush_wire::visual::GraphWrite;
 use onrush_wire::{Diagnostic, Expr, FrameId, Span};
 
 use super::{Engine, Frame, placed, resident};
+use crate::pool::HeldMemory;
 
 /// Indexes that were used last.
 #[derive(Default)]
 pub(super) struct Indexes {
     /// With their keys, the latest used last.
-    kept: Mutex<Vec<(u128, Arc<Index>)>>,
+    kept: Mutex<Vec<(u128, Arc<Index>, HeldMemory)>>,
     device: device::DeviceGraphs,
 }
 
 /// Indexes that are kept.
 const KEPT: usize = 4;
+/// Bytes that the numbering of nodes takes for each edge.
+const NUMBERED: u64 = 48;
 
 impl Indexes {
     fn get(&self, key: u128) -> Option<Arc<Index>> {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = all.iter().position(|(known, _)| *known == key)?;
+        let at = all.iter().position(|(known, ..)| *known == key)?;
         let found = all.remove(at);
-        all.push(found.clone());
-        Some(found.1)
+        let index = Arc::clone(&found.1);
+        all.push(found);
+        Some(index)
     }
 
-    /// Keeps an index, and as many of the others as fit into `most` bytes with it.
-    fn put(&self, key: u128, index: &Arc<Index>, most: u64) {
-        if index.bytes() > most {
+    /// Keeps an index, and as many of the others as fit into `most` bytes with it. `memory`: what is counted for it.
+    fn put(&self, key: u128, index: &Arc<Index>, most: u64, mut memory: HeldMemory) {
+        if index.bytes() > most || memory.set(index.bytes()).is_err() {
             return;
         }
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(known, _)| *known != key);
-        all.push((key, Arc::clone(index)));
-        let bytes = |all: &[(u128, Arc<Index>)]| all.iter().map(|(_, index)| index.bytes()).sum::<u64>();
+        all.retain(|(known, ..)| *known != key);
+        all.push((key, Arc::clone(index), memory));
+        let bytes = |all: &[(u128, Arc<Index>, HeldMemory)]| all.iter().map(|(_, index, _)| index.bytes()).sum::<u64>();
         let mut gone = Vec::new();
         while all.len() > 1 && (all.len() > KEPT || bytes(&all) > most) {
             gone.push(all.remove(0));
         }
-        self.device.keep(|index| all.iter().any(|(_, kept)| Arc::ptr_eq(kept, index)));
+        self.device.keep(|index| all.iter().any(|(_, kept, _)| Arc::ptr_eq(kept, index)));
         // Large buffers are freed after the lock.
         drop(all);
         drop(gone);
@@ -67,7 +71,7 @@ impl Indexes {
     /// Keeps the graph of an index on the device, if the index is kept.
     fn put_on_device(&self, index: &Arc<Index>, graph: &DeviceGraph) {
         let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.iter().any(|(_, kept)| Arc::ptr_eq(kept, index)) {
+        if all.iter().any(|(_, kept, _)| Arc::ptr_eq(kept, index)) {
             self.device.put(index, graph);
         }
     }
@@ -75,7 +79,7 @@ impl Indexes {
     /// Bytes of all indexes that are kept.
     pub(super) fn bytes(&self) -> u64 {
         let all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|(_, index)| index.bytes()).sum()
+        all.iter().map(|(_, index, _)| index.bytes()).sum()
     }
 
     pub(super) fn clear(&self) {
@@ -228,6 +232,11 @@ impl Engine {
         }
         let tables = self.graph_tables(input, spec, task)?;
         task.stage("number the nodes");
+        // Ids, numbers of nodes and neighbours in both directions: about three words for each end of an edge.
+        let mut memory = self.account("graphs");
+        memory.grow(
+            NUMBERED * (tables.edges.rows() as u64 + tables.nodes.iter().map(|t| t.rows() as u64).sum::<u64>()),
+        )?;
         let made = match call {
             Some(call) => self.index_on_device(&tables, spec, call)?,
             None => None,
@@ -239,7 +248,7 @@ impl Engine {
         if task.cancelled() {
             return Err(onrush_frame::Cancelled.into());
         }
-        self.graphs.put(index_key, &index, self.memory_limit() / 8);
+        self.graphs.put(index_key, &index, self.memory_limit() / 8, memory);
         if let Some(graph) = on_device {
             self.graphs.put_on_device(&index, &graph);
         }

@@ -142,17 +142,26 @@ impl Engine {
             let (has, may) = (metadata.len() >> 20, self.memory_limit() >> 22);
             return Err(failed(&format!("it has {has} MB, and a model may take {may} MB")).help("ONRUSH_MEMORY=16G"));
         }
+        let mut memory = self.account("models");
+        memory.grow(metadata.len())?;
         let bytes = std::fs::read(&path).map_err(|e| failed(&e))?;
-        self.restore_model(id, &path.display().to_string(), bytes)
+        let name = path.display().to_string();
+        let fitted = onrush_learn::save::load(&name, &bytes).map_err(diagnose)?;
+        if fitted.session.is_empty() {
+            return self.restore_model(id, &name, bytes);
+        }
+        // The key in a file is that of the training: the file may come from another version, or was changed since.
+        let trained = TrainedModel::of_file(fitted, content_key(&bytes))?;
+        self.keep(id, Arc::new(trained), None)
     }
 
-    /// The model of a file's bytes. `name` is for messages.
+    /// The model of the bytes that came with it, under its key. `name` is for messages.
     ///
     /// # Errors
     /// If the bytes are not those of a model.
     pub fn restore_model(&self, id: ModelId, name: &str, bytes: Vec<u8>) -> Result<(ModelInfo, Vec<u8>), Diagnostic> {
         let fitted = onrush_learn::save::load(name, &bytes).map_err(diagnose)?;
-        let trained = TrainedModel::restored(fitted, || key::hash(|h| std::hash::Hash::hash(&bytes, h)))?;
+        let trained = TrainedModel::restored(fitted, || content_key(&bytes))?;
         self.keep(id, Arc::new(trained), Some(bytes))
     }
 
@@ -177,8 +186,17 @@ impl Engine {
             }
         };
         drop(known);
+        if trained.memory.get().is_none() {
+            let mut memory = self.account("models");
+            memory.grow(trained.bytes())?;
+            // Another request may have counted the same model.
+            let _ = trained.memory.set(memory);
+        }
         let predictor: Arc<dyn Predictor> = Arc::<TrainedModel>::clone(&trained);
         model::register(&predictor);
+        // The copy for the supervisor.
+        let mut copy = self.account("models");
+        copy.grow(if bytes.is_some() { 0 } else { trained.bytes() })?;
         let bytes = match bytes {
             Some(bytes) => bytes,
             None => onrush_learn::save::to_bytes(&trained.fitted).map_err(diagnose)?,
@@ -211,7 +229,7 @@ impl Engine {
             ModelAsk::Evaluate { frame, what } => {
                 let needs_target =
                     !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
-                let data = self.evaluation(&model, *frame, needs_target, task)?;
+                let (data, _memory) = self.evaluation(&model, *frame, needs_target, task)?;
                 let evaluate = |run: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what, run);
                 results::table(self.with_threads(task, evaluate)?)?
             }
@@ -336,10 +354,9 @@ impl Engine {
     /// Equal for trainings that give the same model.
     fn key_of_fit(&self, fit: &Fit) -> Result<u128, Diagnostic> {
         let mut plain = fit.clone();
-        let frames = std::iter::once(fit.frame).chain(fit.eval.iter().copied());
-        let keys = frames.map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<u128>, _>>()?;
-        plain.frame = FrameId(0);
-        plain.eval = vec![FrameId(0); fit.eval.len()];
+        let keys =
+            fit.frames().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<u128>, _>>()?;
+        plain.frames_mut().into_iter().for_each(|id| *id = FrameId(0));
         plain.target.iter_mut().for_each(key::without_places);
         without_places(&mut plain.spec);
         let bytes = codec::content(&plain);
@@ -348,6 +365,10 @@ impl Engine {
             ("fit", &bytes, &keys).hash(h);
         }))
     }
+}
+
+fn content_key(bytes: &[u8]) -> u128 {
+    key::hash(|h| std::hash::Hash::hash(bytes, h))
 }
 
 fn without_places(spec: &mut Spec) {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -15,13 +16,14 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use onrush_device::phases::{self, Phase, Phases};
 use onrush_expr::error::{diagnose, internal};
+use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, GpuExec, Placements, Policy};
 use onrush_logical::ops::Inputs;
 use onrush_logical::table::{self, Frame};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
-use super::{Engine, guarded, panicked, physical};
+use super::{Engine, KEPT, guarded, panicked, physical};
 use crate::explain::{self, Placement, Times};
 
 /// A plan that runs.
@@ -40,7 +42,7 @@ impl Engine {
     pub(super) fn explain_frame(&self, frame: &Frame, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
         let mut ready = HashMap::new();
         if analyze {
-            self.prepare(&frame.plan, false, &mut ready, task)?;
+            self.prepare(&frame.plan, &mut ready, task)?;
         }
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
         let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
@@ -170,8 +172,7 @@ impl Engine {
 
     /// Whether a frame has other rows each time that it runs.
     pub fn varies(&self, frame: &Frame) -> bool {
-        frame.resident.is_none()
-            && (table::changes(&frame.plan) || table::inputs(&frame.plan).iter().any(|input| self.varies(input)))
+        frame.varies
     }
 
     /// Another request may be computing the frame: waits for that, unless this one is cancelled.
@@ -223,7 +224,7 @@ impl Engine {
     /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
     fn physical(&self, plan: &LogicalPlan, task: &TaskHandle) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
         let mut ready = HashMap::new();
-        self.prepare(plan, false, &mut ready, task)?;
+        self.prepare(plan, &mut ready, task)?;
         let steady = is_steady(plan, &ready);
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
         let plan = table::expand(plan, &held).map_err(diagnose)?;
@@ -282,28 +283,86 @@ impl Engine {
         done.map_err(|panic| panicked(&*panic))
     }
 
-    /// Computes the inputs whose order a plan relies on; see [`Frame::sorts`].
+    /// The rows of inputs that are there, or that are computed before the plan is made. The plans of all other inputs become a part of it.
     fn prepare(
         &self,
         plan: &LogicalPlan,
-        strict: bool,
         ready: &mut HashMap<u128, Arc<Table>>,
         task: &TaskHandle,
     ) -> Result<(), Diagnostic> {
-        let strict = strict || !table::keeps_order(plan);
+        let mut readers = HashMap::new();
+        self.count_readers(plan, &mut readers);
+        self.compute_inputs(plan, false, &readers, ready, task)
+    }
+
+    /// How often each frame below a plan is read, by frames that are in the plan once.
+    fn count_readers(&self, plan: &LogicalPlan, readers: &mut HashMap<u128, u32>) {
+        for frame in table::inputs(plan) {
+            let count = readers.entry(frame.key).or_default();
+            *count += 1;
+            if *count == 1 && self.held(&frame).is_none() {
+                self.count_readers(&frame.plan, readers);
+            }
+        }
+    }
+
+    fn compute_inputs(
+        &self,
+        plan: &LogicalPlan,
+        unordered: bool,
+        readers: &HashMap<u128, u32>,
+        ready: &mut HashMap<u128, Arc<Table>>,
+        task: &TaskHandle,
+    ) -> Result<(), Diagnostic> {
+        let unordered = unordered || !table::keeps_order(plan);
         for frame in table::inputs(plan) {
             if ready.contains_key(&frame.key) {
                 continue;
             }
             if let Some(table) = self.held(&frame) {
                 ready.insert(frame.key, table);
-            } else if (strict && frame.sorts) || frame.depth.is_multiple_of(table::DEEPEST) {
+                continue;
+            }
+            // Two queries over a frame that takes other rows each time see the same ones.
+            if unordered && frame.sorts && frame.varies {
                 ready.insert(frame.key, self.run(&frame, task)?);
-            } else {
-                self.prepare(&frame.plan, strict, ready, task)?;
+                continue;
+            }
+            let again = frame.readers.fetch_add(1, Ordering::Relaxed) > 0 || readers.get(&frame.key) > Some(&1);
+            let rows = if frame.whole || (frame.costly && again) { self.small_rows(&frame, task)? } else { None };
+            match rows {
+                Some(table) => _ = ready.insert(frame.key, table),
+                None => self.compute_inputs(&frame.plan, unordered, readers, ready, task)?,
             }
         }
         Ok(())
+    }
+
+    /// The rows of a frame that several plans or nodes read, computed now and kept, unless they take more than a part of the session's
+    /// memory.
+    fn small_rows(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Option<Arc<Table>>, Diagnostic> {
+        let _running = self.alone(frame, task)?;
+        if let Some(table) = self.held(frame) {
+            return Ok(Some(table));
+        }
+        if frame.too_many().is_some() || frame.large.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let limit = self.memory_limit() / KEPT / 2;
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        let streamed = self.stream(frame, task, &mut |batch| {
+            bytes += batch.columns().iter().map(own_bytes).sum::<u64>();
+            batches.push(batch);
+            if bytes > limit { Err(too_large(limit)) } else { Ok(()) }
+        });
+        if bytes > limit {
+            frame.large.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        streamed?;
+        let table = Arc::new(Table::new(Arc::clone(&frame.schema), batches));
+        self.results.put(frame.key, Arc::clone(&table));
+        Ok(Some(table))
     }
 
     /// Runs on the engine's threads and waits. A panic there is a bug of ours and no end of the engine.

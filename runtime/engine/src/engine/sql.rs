@@ -9,7 +9,7 @@ use onrush_logical::ops::Inputs;
 use onrush_logical::table::Frame;
 use onrush_wire::Diagnostic;
 
-use super::{Engine, frame};
+use super::Engine;
 
 type Tables = [(String, Arc<Frame>)];
 
@@ -49,7 +49,7 @@ impl onrush_sql::Host for SqlHost<'_> {
 
     fn explain(&self, query: &str, analyze: bool) -> Result<String, Diagnostic> {
         let plan = self.plan(query)?;
-        self.engine.explain_frame(&frame(0, "sql".to_string(), plan), analyze, self.task)
+        self.engine.explain_frame(&Frame::computed(0, "sql".to_string(), plan), analyze, self.task)
     }
 
     fn tables(&self) -> Vec<String> {

@@ -20,6 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionEx
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_expr::check::{HIDDEN, type_name};
 use onrush_expr::kernels::CAST;
+use onrush_expr::nan::is_one_nan;
 use onrush_expr::types;
 
 /// What columns with hidden names stand for.
@@ -119,6 +120,9 @@ fn text(this: &Arc<dyn PhysicalExpr>, names: &Names, level: u8) -> String {
         if let (Some(to), [value]) = (e.name().strip_prefix(CAST), e.args()) {
             return format!("{} as {to}", text(value, names, 9));
         }
+        if let (true, [value]) = (is_one_nan(e.fun()), e.args()) {
+            return text(value, names, level);
+        }
         return format!("{}({})", function(e.name()), list(e.args(), names));
     }
     this.to_string()
@@ -198,6 +202,7 @@ fn function(name: &str) -> &str {
         "string_agg" => "str.join",
         "lag" => "shift",
         "isnan" => "is_nan",
+        "reverse_graphemes" => "reverse",
         other => other,
     }
 }

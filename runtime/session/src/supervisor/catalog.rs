@@ -4,23 +4,26 @@
 //! Holding, parking, publishing, sweeping and making again are the same for all kinds: frames and models.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::hash::Hash;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use onrush_logical::key;
 use onrush_wire::learn::{Fit, ModelInfo};
 use onrush_wire::plan::{FileMark, Op};
-use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, Span};
+use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, Span, codec};
+
+use super::copies::Copy;
 
 /// How a frame is made, with everything that is needed to make it again.
 #[derive(Clone, Debug)]
-pub(super) enum Plan {
+pub enum Plan {
     /// `data` holds the rows of `Op::FromArrow`.
     Step {
         op: Op,
         at: Option<Span>,
-        data: Option<Arc<OwnedFd>>,
+        data: Option<Arc<Copy>>,
         /// What `Op::Read` has read.
         files: Option<Vec<FileMark>>,
     },
@@ -32,7 +35,7 @@ pub(super) enum Plan {
         fit: Option<Fit>,
         at: Option<Span>,
         /// Its file: with it the model needs neither its frames nor another training.
-        copy: Option<Arc<OwnedFd>>,
+        copy: Option<Arc<Copy>>,
     },
     /// The same object under another id, for another notebook.
     Alias {
@@ -42,20 +45,20 @@ pub(super) enum Plan {
 
 /// What kind of object it is, and what is known of it besides its plan. A new kind has its variant here.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     Frame(FrameFacts),
     Model(Box<ModelInfo>),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct FrameFacts {
+pub struct FrameFacts {
     pub schema: Schema,
     /// If it has been counted.
     pub rows: Option<u64>,
 }
 
 #[derive(Debug)]
-pub(super) struct Object {
+pub struct Object {
     pub kind: Kind,
     pub plan: Plan,
     pub title: String,
@@ -74,13 +77,13 @@ pub(super) struct Object {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parked {
+pub struct Parked {
     pub notebook: NotebookId,
     pub until: Instant,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Holder {
+pub struct Holder {
     pub notebook: NotebookId,
     pub generation: Generation,
     /// Made by the cell that runs now: undone if it fails.
@@ -122,7 +125,7 @@ impl Object {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Catalog {
+pub struct Catalog {
     next: u64,
     all: HashMap<ObjectId, Object>,
 }
@@ -169,7 +172,8 @@ impl Catalog {
         self.get(id)?.frame()
     }
 
-    pub fn len(&self) -> usize {
+    /// Objects that somebody wants.
+    pub fn count(&self) -> usize {
         self.all.values().filter(|f| f.wanted()).count()
     }
 
@@ -290,11 +294,12 @@ impl Catalog {
         match plan {
             // The rows that a cell sent are compared nowhere.
             Plan::Step { data: Some(_), .. } => u128::from(id.0),
-            Plan::Step { op, .. } => {
-                let keys: Vec<u128> = op.inputs().into_iter().map(|id| of(id.into())).collect();
-                onrush_logical::key::step(op, &keys)
+            Plan::Step { op, files, .. } => {
+                let Ok::<_, Infallible>(key) = key::step(op, |id| Ok(of(id.into())));
+                let files = codec::content(files);
+                key::hash(|h| (key, &files).hash(h))
             }
-            Plan::Persist { input } => onrush_logical::key::hash(|h| ("persist", of((*input).into())).hash(h)),
+            Plan::Persist { input } => key::hash(|h| ("persist", of((*input).into())).hash(h)),
             // The engine says by what a model is found again: see `State::add`.
             Plan::Model { .. } => u128::from(id.0),
             Plan::Alias { of: object } => of(*object),
@@ -303,67 +308,5 @@ impl Catalog {
 
     pub fn wanted_target(&self, id: ObjectId) -> bool {
         self.all.iter().any(|(other, f)| f.wanted() && self.target(*other) == id)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frame(plan: Plan, held: bool) -> Object {
-        let holder =
-            held.then(|| Holder { notebook: NotebookId("n".to_string()), generation: Generation(0), fresh: false });
-        let facts = FrameFacts { schema: Schema::default(), rows: None };
-        Object { holder, ..Object::new(Kind::Frame(facts), plan, String::new()) }
-    }
-
-    fn step(input: u64) -> Plan {
-        Plan::Step { op: Op::Describe { input: FrameId(input) }, at: None, data: None, files: None }
-    }
-
-    #[test]
-    fn plans_stay_while_something_is_made_from_them() {
-        let mut catalog = Catalog::default();
-        let source = Op::FromArrow { schema: Schema::default(), bytes: None };
-        let source = Plan::Step { op: source, at: None, data: None, files: None };
-        for plan in [source, step(1), step(2), Plan::Alias { of: ObjectId(3) }] {
-            let id = catalog.new_id();
-            catalog.insert(id, frame(plan, true));
-        }
-        catalog.get_mut(ObjectId(2)).unwrap().holder = None;
-        assert_eq!(catalog.sweep(vec![ObjectId(2)]), [ObjectId(2)], "its data can go, its plan is needed");
-        assert_eq!(catalog.steps_for(ObjectId(4), &|_| false).unwrap(), [ObjectId(1), ObjectId(2), ObjectId(3)]);
-        assert_eq!(catalog.steps_for(ObjectId(3), &|id| id == ObjectId(1)).unwrap(), [ObjectId(2), ObjectId(3)]);
-        catalog.get_mut(ObjectId(3)).unwrap().holder = None;
-        assert!(catalog.sweep(vec![ObjectId(3)]).is_empty(), "the alias still wants it");
-        catalog.get_mut(ObjectId(4)).unwrap().holder = None;
-        let released = catalog.sweep(vec![ObjectId(4)]);
-        assert!(released.contains(&ObjectId(3)) && !released.contains(&ObjectId(1)));
-        assert!(catalog.get(ObjectId(2)).is_none() && catalog.get(ObjectId(1)).is_some());
-    }
-
-    #[test]
-    fn a_plan_is_parked_once() {
-        let mut catalog = Catalog::default();
-        let now = Instant::now();
-        let parked = |seconds| Parked {
-            notebook: NotebookId("n".to_string()),
-            until: now + std::time::Duration::from_secs(seconds),
-        };
-        let park = |catalog: &mut Catalog, of: u64, seconds| {
-            let id = catalog.new_id();
-            let key = catalog.key_of(id, &step(of));
-            catalog.insert(id, Object { key, ..frame(step(of), true) });
-            (id, catalog.park(id, parked(seconds)))
-        };
-        let (first, nothing) = park(&mut catalog, 100, 1);
-        assert_eq!(nothing, None);
-        let (other, nothing) = park(&mut catalog, 101, 2);
-        assert_eq!(nothing, None, "another plan");
-        let (again, given_up) = park(&mut catalog, 100, 3);
-        assert_eq!((given_up, catalog.parked()), (Some(first), 2));
-        assert_eq!(catalog.unpark_oldest(), [other]);
-        assert_eq!(catalog.unpark(|p| p.until <= now + std::time::Duration::from_secs(9)), [again]);
-        assert_eq!((catalog.parked(), catalog.unpark_oldest()), (0, vec![]));
     }
 }

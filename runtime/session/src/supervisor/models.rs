@@ -56,7 +56,7 @@ impl Supervisor {
         (reply, file): (Reply, Option<std::os::fd::OwnedFd>),
     ) -> Answer {
         let Reply::Model { info, .. } = reply else { return Ok((reply, None)) };
-        let copy = file.and_then(|file| memory::keep(file).ok()).map(Arc::new);
+        let copy = file.and_then(|file| memory::keep(file).ok()).map(|file| self.copies.keep(Arc::new(file)));
         let title = info.card.title.clone();
         let object = Object::new(Kind::Model(info.clone()), Plan::Model { fit, at, copy }, title);
         self.slot.lock().has.insert(id.into());

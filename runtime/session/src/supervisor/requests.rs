@@ -314,7 +314,7 @@ impl Supervisor {
             engine_starts,
             engine: engine.unwrap_or_else(|| "cpu".to_string()),
             notebooks,
-            frames: state.catalog.len() as u64,
+            frames: state.catalog.count() as u64,
             parked: state.catalog.parked() as u64,
             resident_bytes,
             device_bytes,
@@ -359,7 +359,8 @@ impl Supervisor {
             models_in(op.exprs(), &state)?;
             (FrameId(state.catalog.new_id().0), titled(title, &op), op)
         };
-        let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: data.clone(), files: None };
+        let copy = data.clone().map(|data| self.copies.keep(data));
+        let mut plan = Plan::Step { op: given.clone(), at: at.clone(), data: copy, files: None };
         let needed = plan.inputs();
         let ask = || (Ask::Step { id, op: given.clone(), at: at.clone(), files: None }, data.clone());
         let asked = self.with_task(client, stream, title.clone(), |task| self.ask(task, &needed, &ask, true));
@@ -508,11 +509,15 @@ impl Supervisor {
         for id in missing {
             let plan = self.state.lock().catalog.get(id).map(|f| f.plan.clone());
             let (ask, data) = match plan {
-                Some(Plan::Step { op, at, data, files }) => (Ask::Step { id: FrameId(id.0), op, at, files }, data),
+                Some(Plan::Step { op, at, data, files }) => {
+                    (Ask::Step { id: FrameId(id.0), op, at, files }, data.map(|data| data.file()))
+                }
                 Some(Plan::Persist { input }) => {
                     (Ask::Persist { frame: self.state.lock().catalog.target_frame(input), new: FrameId(id.0) }, None)
                 }
-                Some(Plan::Model { copy: Some(copy), .. }) => (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy)),
+                Some(Plan::Model { copy: Some(copy), .. }) => {
+                    (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy.file()))
+                }
                 Some(Plan::Model { fit: Some(fit), at, copy: None }) => (Ask::Fit { id: ModelId(id.0), fit, at }, None),
                 Some(Plan::Model { fit: None, .. } | Plan::Alias { .. }) | None => continue,
             };
@@ -666,7 +671,7 @@ fn rows_of(op: &mut Op, descriptor: Option<OwnedFd>) -> Result<Option<Arc<OwnedF
 }
 
 /// True if `name` is a word of the query, in any case.
-fn mentions(query: &str, name: &str) -> bool {
+pub fn mentions(query: &str, name: &str) -> bool {
     let (query, name) = (query.to_lowercase(), name.to_lowercase());
     let word = |c: char| c.is_alphanumeric() || c == '_';
     query.match_indices(&name).any(|(at, _)| {
@@ -679,7 +684,7 @@ fn file_name(path: &str) -> &str {
 }
 
 /// A few words for progress: the last steps of the plan.
-fn titled(input: Option<String>, op: &Op) -> String {
+pub fn titled(input: Option<String>, op: &Op) -> String {
     let step = match op {
         Op::Read(source) => format!("read {}", file_name(&source.name())),
         Op::FromArrow { .. } => "values".to_string(),
@@ -691,24 +696,4 @@ fn titled(input: Option<String>, op: &Op) -> String {
     steps.push(&step);
     let from = steps.len().saturating_sub(TITLE_STEPS);
     steps[from..].join(" → ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_are_the_last_steps() {
-        let step = |input: Option<&str>| {
-            titled(input.map(str::to_string), &Op::DropNulls { input: FrameId(1), subset: vec![] })
-        };
-        assert_eq!(step(None), "drop_nulls");
-        assert_eq!(step(Some("read a.csv → filter → sort")), "filter → sort → drop_nulls");
-    }
-
-    #[test]
-    fn a_query_mentions_whole_words() {
-        assert!(mentions("select * from Flights", "flights") && mentions("FROM \"a b\"", "a b"));
-        assert!(!mentions("select * from flights2", "flights") && !mentions("", "f"));
-    }
 }

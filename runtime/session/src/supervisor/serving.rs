@@ -10,6 +10,7 @@ use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, PROTOCOL,
 use parking_lot::Mutex;
 
 use super::catalog::Catalog;
+use super::copies::Copies;
 use super::link::Link;
 use super::state::State;
 use crate::connection::{Incoming, Receiver, Room, Sender, split};
@@ -29,6 +30,7 @@ pub(super) struct Supervisor {
     pub slot: Mutex<Slot>,
     /// Held while frames are rebuilt, so that two requests do not rebuild the same ones.
     pub rebuilding: Mutex<()>,
+    pub copies: Copies,
     pub started: Instant,
     incoming: Incoming,
     idle: Duration,
@@ -63,6 +65,7 @@ impl Supervisor {
             state: Mutex::new(state),
             slot: Mutex::default(),
             rebuilding: Mutex::new(()),
+            copies: Copies::default(),
             started: Instant::now(),
             incoming: Incoming::default(),
             idle,

@@ -20,6 +20,7 @@ use rayon::prelude::*;
 use super::results::TrainedModel;
 use super::{Task, diagnose, task_of};
 use crate::engine::Engine;
+use crate::pool::HeldMemory;
 
 /// Names of columns of ours next to the features.
 pub const TARGET: &str = "__onrush_target";
@@ -38,6 +39,8 @@ pub struct Training {
     pub sample: Option<(usize, Data)>,
     /// `cpu`, `gpu` or `emulated`.
     pub place: &'static str,
+    /// What the session counts for the data and a copy of them. `None` on a device.
+    pub _memory: Option<HeldMemory>,
 }
 
 impl Engine {
@@ -89,6 +92,7 @@ impl Engine {
             classes,
             sample: None,
             place: "cpu",
+            _memory: Some(data.memory),
         })
     }
 
@@ -99,7 +103,7 @@ impl Engine {
         frame: FrameId,
         needs_target: bool,
         task: &TaskHandle,
-    ) -> Result<Data, Diagnostic> {
+    ) -> Result<(Data, HeldMemory), Diagnostic> {
         let target = model.target_expr.clone().filter(|_| needs_target);
         let features: Vec<(String, Expr)> =
             model.features.iter().map(|(field, expr)| (field.name.clone(), expr.clone())).collect();
@@ -109,7 +113,7 @@ impl Engine {
             rows.data.target.clone_from(&model.fitted.target);
             known_target(&mut rows.data, &array, model.classes.as_ref(), &model.fitted.classes)?;
         }
-        Ok(rows.data)
+        Ok((rows.data, rows.memory))
     }
 
     /// Features, target, weight and groups of a frame under their names.
@@ -166,6 +170,8 @@ impl Engine {
             .help("train on a sample: `frame.sample(100_000)`, or on fewer features")
             .help("or give the session more memory: ONRUSH_MEMORY=16G"));
         }
+        let mut memory = self.account("trainings");
+        memory.grow(needed.saturating_mul(2))?;
         task.stage("read columns");
         let one = |(position, (name, _)): (usize, &(String, Expr))| {
             let dtype = onrush_frame::dtype_to_wire(table.schema().field(position).data_type());
@@ -187,7 +193,7 @@ impl Engine {
             let dtype = array.data_type().clone();
             (array, dtype)
         });
-        Ok(Rows { data, fields, target })
+        Ok(Rows { data, fields, target, memory })
     }
 }
 
@@ -196,6 +202,7 @@ struct Rows {
     /// The features as they are in the frame.
     fields: Vec<Field>,
     target: Option<(ArrayRef, DataType)>,
+    memory: HeldMemory,
 }
 
 /// Columns of a table under new names, if the expressions are nothing else.

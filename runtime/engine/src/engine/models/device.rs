@@ -108,6 +108,7 @@ impl Engine {
             sample: None,
             place: if accelerator.name == "cuda" { "gpu" } else { accelerator.name },
             data,
+            _memory: None,
         };
         // Rows for the score on the card.
         if let (Some(position), false) = (position_of_target, is_class && training.classes.is_none()) {

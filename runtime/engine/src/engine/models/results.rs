@@ -1,6 +1,6 @@
 //! From a trained model to the columns, attributes and card that a notebook sees.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StringViewArray, UInt64Array,
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{self, Training};
 use super::diagnose;
+use crate::pool::HeldMemory;
 
 /// What the session keeps of a model in its file, in addition to what the estimator keeps.
 #[derive(Serialize, Deserialize)]
@@ -42,6 +43,8 @@ pub(crate) struct TrainedModel {
     inputs: Vec<Input>,
     outputs: Vec<FieldRef>,
     roles: Vec<Role>,
+    /// What the session counts for the model, once it is kept.
+    pub memory: OnceLock<HeldMemory>,
 }
 
 impl std::fmt::Debug for TrainedModel {
@@ -67,14 +70,23 @@ impl TrainedModel {
         Self::build(fitted, kept, training.classes.clone())
     }
 
+    /// Restores a model of a file that Onrush has written, under another key than that of its training.
+    ///
+    /// # Errors
+    /// As [`TrainedModel::restored`].
+    pub fn of_file(mut fitted: FittedModel, key: u128) -> Result<Self, Diagnostic> {
+        let kept = Kept { key, ..kept_of(&fitted)? };
+        fitted.session = serde_json::to_string(&kept).unwrap_or_default();
+        Self::restored(fitted, || key)
+    }
+
     /// Of a file. `other_key` is the key of a model that another program has written.
     ///
     /// # Errors
     /// If the file says other things of its target than of its classes.
     pub fn restored(mut fitted: FittedModel, other_key: impl FnOnce() -> u128) -> Result<Self, Diagnostic> {
         let kept: Kept = match fitted.session.is_empty() {
-            false => serde_json::from_str(&fitted.session)
-                .map_err(|e| check::plan_error("model-file", format!("the model file cannot be used: {e}")))?,
+            false => kept_of(&fitted)?,
             true => {
                 let kept = Kept {
                     key: other_key(),
@@ -146,6 +158,7 @@ impl TrainedModel {
             classes,
             outputs,
             roles,
+            memory: OnceLock::new(),
         }
     }
 
@@ -244,6 +257,12 @@ impl Predictor for TrainedModel {
         let made = self.fitted.apply(&data, &wanted).map_err(diagnose)?;
         self.roles.iter().zip(made).map(|(role, values)| self.array(role, values)).collect()
     }
+}
+
+/// What the session has put into a model's file.
+fn kept_of(fitted: &FittedModel) -> Result<Kept, Diagnostic> {
+    serde_json::from_str(&fitted.session)
+        .map_err(|e| check::plan_error("model-file", format!("the model file cannot be used: {e}")))
 }
 
 /// Predictions of strings come as views, as other string columns do.
