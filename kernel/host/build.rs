@@ -15,6 +15,7 @@ fn main() {
         "waitpid",
         "unsetenv",
         "_Unwind_Backtrace",
+        "_Unwind_RaiseException",
     ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }

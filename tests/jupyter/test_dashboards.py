@@ -2,7 +2,11 @@
 
 Counts are DuckDB's, of the same rows by SQL."""
 
+import base64
+import gzip
+import json
 import random
+import re
 import struct
 
 import duckdb
@@ -152,4 +156,67 @@ def test_a_page_and_a_picture(trips, tmp_path):
     text = page.read_text()
     assert "default-src 'none'" in text and "https://" not in text
     assert picture.read_text().startswith("<svg")
+    trips.ok("d.clear();")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "condition"),
+    [
+        ("18..143", "fare >= 18 and fare < 143"),
+        ("100..=163", "fare between 100 and 163"),
+        ("7.5..33.25", "fare >= 7.5 and fare < 33.25"),
+        ("481..", "fare >= 481"),
+        ("..=2", "fare <= 2"),
+        ("[3, 77, 480]", "fare in (3, 77, 480)"),
+    ],
+)
+def test_bounds_in_code_are_exact(trips, duck, wanted, condition):
+    state = shown(run_as(trips, "dashboard", CELL))[DASHBOARD]
+    view = View(trips, state["view"])
+    expected = duck.execute(f"select count(*) from trips where {condition}").fetchone()[0]
+    assert trips.ok(f'd.set("fare", {wanted}); println!("{{}}", d.selection().len());').stdout.strip() == str(expected)
+    # What a front end gets, it gives back.
+    filters = view.ask("state")["filters"]
+    drawn = view.ask("dashboard", filters=filters, moving=False)
+    assert drawn["selected"] == expected
+    hours = duck.execute(f"select hour, count(*) from trips where {condition} group by hour").fetchall()
+    of_hours = dict(zip(drawn["views"][3]["slots"], drawn["views"][3]["shown"]))
+    assert {str(hour): count for hour, count in hours} == {name: count for name, count in of_hours.items() if count}
+    code = trips.ok('println!("{}", d.code());').stdout.strip().replace("f.filter", "trips.filter")
+    assert trips.ok(f'println!("{{}}", {code}.len());').stdout.strip() == str(expected)
+    trips.ok("d.clear();")
+
+
+def test_a_page_has_the_rows_of_exact_bounds(trips, duck, tmp_path):
+    page = tmp_path / "exact.html"
+    trips.ok(f'd.set("fare", 18..143); let d = d.save("{page}"); d.clear();')
+    text = page.read_text()
+    about = json.loads(re.search(r'id="about">(.*?)</script>', text, re.S)[1])
+    sections = {one["name"]: one for one in about["sections"]}
+    rows = gzip.decompress(base64.b64decode(re.search(r'id="rows">(.*?)</script>', text, re.S)[1]))
+    kept = sections["kept_1"]
+    passing = sum(rows[kept["offset"] : kept["offset"] + kept["length"]])
+    assert passing == duck.execute("select count(*) from trips where fare >= 18 and fare < 143").fetchone()[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"view": 1, "lasso": [[3.5, 1.0]]}, "a histogram is not filtered by a polygon"),
+        ({"view": 1, "slots": [[5, 2]]}, "in order and without overlaps"),
+        ({"view": 1, "slots": [[0, 1_000_000_000]]}, "in order and without overlaps"),
+        ({"view": 9, "slots": [[0, 1]]}, "there is no view 9"),
+        ({"view": 5, "box": [3, 1, 2, 0]}, "finite edges, the lower ones first"),
+        ({"view": 5, "lasso": [[3.5, 1.0]]}, "a polygon needs 3 to 64 corners"),
+    ],
+)
+def test_a_refused_filter_changes_nothing(trips, wrong, told):
+    state = shown(run_as(trips, "dashboard", CELL))[DASHBOARD]
+    view = View(trips, state["view"])
+    before = [{"view": 3, "slots": [[7, 10]]}]
+    selected = view.ask("dashboard", filters=before, moving=False)["selected"]
+    message = view.fails("dashboard", filters=[wrong], moving=False)
+    assert told in message and "Slots" not in message and "Lasso" not in message
+    assert view.ask("state")["filters"] == before
+    assert trips.ok('println!("{}", d.selection().len());').stdout.strip() == str(selected)
     trips.ok("d.clear();")

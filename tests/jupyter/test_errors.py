@@ -88,6 +88,8 @@ CELLS = [
     "struct S;\nlet s = S;\ns();",
     "let a = [1, 2, 3];\nlet b: [i32; 2] = a;",
     "let (a, b) = (1, 2, 3);",
+    "speed = 5;",
+    'let n = "5".parse().unwrap();',
 ]
 
 # What rustc says about a crate, and not about the code.

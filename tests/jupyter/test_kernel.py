@@ -876,7 +876,24 @@ def test_run_refuses_a_folder_that_is_not_there(onrush_bin, tmp_path):
     nbformat.write(notebook(["1"]), tmp_path / "in.ipynb")
     command = [onrush_bin, "run", tmp_path / "in.ipynb", "-o", tmp_path / "none/out.ipynb"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=90)
-    assert ran.returncode == 1 and "its folder does not exist" in ran.stderr
+    assert ran.returncode == 1 and "there is no folder" in ran.stderr
+
+
+def test_run_writes_the_file_behind_a_link(onrush_bin, tmp_path):
+    import nbformat
+
+    private, link, pipe = tmp_path / "private.ipynb", tmp_path / "link.ipynb", tmp_path / "pipe.ipynb"
+    nbformat.write(notebook(["40 + 2"]), private)
+    private.chmod(0o600)
+    link.symlink_to("private.ipynb")
+    os.mkfifo(pipe)
+    run = lambda out: subprocess.run([onrush_bin, "run", private, "-o", out], capture_output=True, text=True, timeout=90)
+    ran = run(link)
+    assert ran.returncode == 0, ran.stderr
+    assert link.is_symlink() and private.stat().st_mode & 0o777 == 0o600
+    assert nbformat.read(private, as_version=4).cells[0].outputs[0].data["text/plain"] == "42"
+    ran = run(pipe)
+    assert ran.returncode == 1 and "is a pipe, not a regular file" in ran.stderr and pipe.is_fifo()
 
 
 def test_install_and_uninstall(onrush_bin, tmp_path):

@@ -70,6 +70,7 @@ fn main() {
                     Event::ReadControl { reply, .. } => drop(reply.send(None)),
                     Event::Top { reply } => drop(reply.send(Ok(String::new()))),
                     Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture | Event::Lost => {}
+                    Event::Worked(line) => println!("  {line}"),
                     Event::ClearOutput { .. } | Event::Working { .. } | Event::Flow(_) => {}
                 }
             }

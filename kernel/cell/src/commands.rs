@@ -100,6 +100,8 @@ At the top of a cell
   %%markdown       the rest is shown as Markdown
 In the code
   input!(\"name: \")   ask for a line; password!(\"token: \") does not show it
+  show!(a, b)      show values; show_html(text), show_markdown, show_latex,
+                   show_svg, show_png(bytes): rich output, as IPython.display
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 

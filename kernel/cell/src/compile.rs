@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::generate::{Again, Ends, Generated, Request, generate, globs};
+use crate::generate::{Again, Ends, Generated, Request, generate, globs, parts_of};
 use crate::interrupt::Stoppable;
 use crate::kit::Kit;
 use crate::notebook::Notebook;
@@ -490,11 +490,21 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
         }
         _ => None,
     };
+    // A field that was moved, or that the type no longer has.
+    let of_field = message.primary().and_then(put).filter(|name| parts_of(name).is_some());
     match message.code() {
+        _ if of_field.is_some() && !is_about_the_source(message) => Some((of_field?, Ends::Moved)),
         "E0382" | "E0381" => {
             // Used in the epilogue, moved before.
             let name = message.primary().and_then(put)?;
-            Some((name, if message.code() == "E0381" { Ends::Unset } else { Ends::Moved }))
+            Some((
+                name,
+                match message.code() {
+                    "E0381" => Ends::Unset,
+                    _ if message.message.contains("partially moved") => Ends::MovedInPart,
+                    _ => Ends::Moved,
+                },
+            ))
         }
         _ if is_about_borrowing(message) => {
             // The put that needs the borrow is the borrower's; the other one is what it borrows from.

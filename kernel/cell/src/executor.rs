@@ -437,6 +437,7 @@ impl Executor {
                 diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, Some(&current));
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
+                trace::place(&mut diagnostic, source);
                 diagnostic.narrow(source);
                 diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);

@@ -4,10 +4,12 @@
 //! [`SourceMap`] leads from rustc's positions back to the user's.
 
 mod arguments;
+mod assigned;
 mod borrowers;
 mod closures;
 mod copies;
 mod ends;
+mod fields;
 pub mod globs;
 mod lay_out;
 mod places;
@@ -17,15 +19,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::notebook::Notebook;
 use crate::source_map::SourceMap;
 use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
+use assigned::assigned;
+pub use assigned::declared_type;
 pub use closures::Closure;
 pub use copies::copies;
 pub use ends::{Ends, SHOWN};
+pub use fields::parts_of;
 pub use lay_out::lay_out_only;
 use lay_out::{Insertion, lay_out, width_of};
 pub use returns::Return;
@@ -159,17 +163,18 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let mut own = own_names(&cell.parts);
     own.extend(request.again.iter().map(|again| again.name.as_str()));
     let uses = visible_uses(notebook, &own);
-    let (mentions, macros) = mentioned(cell, notebook, &uses);
-
-    let takes: Vec<String> = taken(cell, notebook);
+    let mut takes: Vec<String> = taken(cell, notebook);
+    takes.extend(fields::taken(cell, notebook));
     let assigned = assigned(cell, notebook);
-    let puts = put_back(&cell.parts, notebook, &takes, &assigned, request.omit);
+    let (mentions, macros) = mentioned(cell, notebook, &uses, &assigned);
+    let puts = put_back(cell, notebook, &takes, &assigned, request.omit);
 
     let imports = imported(&mentions, &own, notebook);
     let makers = made(&mentions, &own, notebook);
     let links = linked(request, &imports, &makers, &takes, &assigned);
 
-    let mut insertions = part_insertions(request, &takes, &assigned);
+    let returns = returns::find(cell);
+    let mut insertions = part_insertions(request, &takes, &assigned, &returns);
     let mut root_start = root_prologue(request, &links, &imports, &uses, &macros, &own, &mentions);
     let imports_print = mentions.contains("print") && !own.contains("print") && !notebook.macros.contains_key("print");
     for index in makers {
@@ -184,7 +189,6 @@ pub fn generate(request: &Request<'_>) -> Generated {
     let boxes = if request.plain_arguments { Vec::new() } else { arguments::boxes(cell, notebook) };
     let has_boxes = !boxes.is_empty();
     insertions.extend(boxes);
-    let returns = returns::find(cell);
     let keeps = !request.returns_bare && !request.asks_for_borrowers;
     let mut closures_at_returns = BTreeMap::new();
     for part in returns.iter().filter(|_| keeps).map(|of| of.part).collect::<BTreeSet<usize>>() {
@@ -280,7 +284,7 @@ fn linked(
 }
 
 /// Makes the insertions that follow from the kind of each part.
-fn part_insertions(request: &Request<'_>, takes: &[String], assigned: &[String]) -> Vec<Insertion> {
+fn part_insertions(request: &Request<'_>, takes: &[String], assigned: &[String], returns: &[Return]) -> Vec<Insertion> {
     let cell = request.cell;
     let mut insertions = Vec::new();
     let made =
@@ -330,6 +334,8 @@ fn part_insertions(request: &Request<'_>, takes: &[String], assigned: &[String])
                 }
                 insertions.push(Insertion { at: part.range.end, text: ", true);".to_string(), into_items: false });
             }
+            // Its block is written by `returns`.
+            PartKind::Statement if returns.iter().any(|of| (of.start..of.end) == part.range) => {}
             PartKind::Statement => {
                 // The last one may be an assignment without its `;`.
                 insertions.push(Insertion { at: part.range.end, text: ";".to_string(), into_items: false });
@@ -445,8 +451,16 @@ fn visible_uses<'a>(notebook: &'a Notebook, own: &BTreeSet<&str>) -> Vec<&'a Use
 }
 
 /// All names that the crate's text will mention, and the crates whose macros it needs.
-fn mentioned(cell: &Cell, notebook: &Notebook, uses: &[&UseLeaf]) -> (BTreeSet<String>, BTreeSet<usize>) {
+fn mentioned(
+    cell: &Cell,
+    notebook: &Notebook,
+    uses: &[&UseLeaf],
+    assigned: &[String],
+) -> (BTreeSet<String>, BTreeSet<usize>) {
     let mut mentions: BTreeSet<String> = cell.parts.iter().flat_map(|p| p.mentions.iter().cloned()).collect();
+    for of in assigned.iter().filter_map(|name| notebook.moved[name].type_code.parse().ok()) {
+        identifiers(of, &mut mentions);
+    }
     mentions.extend(uses.iter().map(|leaf| leaf.first().to_string()));
     for leaf in &notebook.uses {
         mentions.insert(leaf.first().to_string());
@@ -485,26 +499,8 @@ fn taken(cell: &Cell, notebook: &Notebook) -> Vec<String> {
     taken
 }
 
-/// `mut` variables that an earlier cell has moved, and to which this one assigns before it uses them.
-fn assigned(cell: &Cell, notebook: &Notebook) -> Vec<String> {
-    let assigns = |name: &&String| {
-        let uses = |part: &&Part| {
-            let binds = matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == **name));
-            !matches!(part.kind, PartKind::Item(_)) && (binds || part.mentions.contains(*name))
-        };
-        let part = cell.parts.iter().find(uses).filter(|part| matches!(part.kind, PartKind::Statement));
-        let text = part.map_or("", |part| &cell.code[part.range.clone()]).trim_end_matches(';');
-        let Ok(syn::Expr::Assign(assignment)) = syn::parse_str::<syn::Expr>(text) else { return false };
-        let mut used = BTreeSet::new();
-        identifiers(assignment.right.to_token_stream(), &mut used);
-        matches!(*assignment.left, syn::Expr::Path(to) if to.path.is_ident(*name)) && !used.contains(*name)
-    };
-    let moved = notebook.moved.keys().filter(|name| !notebook.variables.contains_key(*name));
-    moved.filter(assigns).cloned().collect()
-}
-
 fn put_back(
-    parts: &[Part],
+    cell: &Cell,
     notebook: &Notebook,
     takes: &[String],
     assigned: &[String],
@@ -522,12 +518,20 @@ fn put_back(
     };
     let earlier = |name: &String, mutable: bool| Binding { name: name.clone(), mutable, cfg: None };
     takes.iter().for_each(|name| put(earlier(name, notebook.variables[name].mutable)));
-    assigned.iter().for_each(|name| put(earlier(name, true)));
-    for part in parts {
+    assigned.iter().for_each(|name| put(earlier(name, notebook.moved[name].mutable)));
+    for part in &cell.parts {
         let PartKind::Let { names, .. } = &part.kind else { continue };
         names.iter().filter(|b| !b.name.starts_with('_')).for_each(|binding| put(binding.clone()));
     }
-    let mut puts: Vec<Binding> = puts.into_iter().flatten().collect();
+    // A variable that was moved in part is put back as the fields that are left.
+    let parts = |put: Binding| match omit.get(&put.name) {
+        Some(Ends::MovedInPart) => {
+            let fields = fields::of(cell, notebook, &put.name);
+            fields.into_iter().map(|name| Binding { name, ..put.clone() }).collect()
+        }
+        _ => vec![put],
+    };
+    let mut puts: Vec<Binding> = puts.into_iter().flatten().flat_map(parts).collect();
     puts.retain(|b| omit.get(&b.name).is_none_or(|ends| !ends.is_end()));
     // What was defined last borrows from what was defined first: the error is then at the borrower's line.
     puts.reverse();
@@ -702,7 +706,7 @@ fn body_prologue(
     if request.asks_for_borrowers {
         text.push_str(&borrowers::prologue(puts));
     }
-    for name in takes {
+    for name in takes.iter().filter(|name| parts_of(name).is_none()) {
         let variable = &request.notebook.variables[name];
         let mutable = if variable.mutable { "mut " } else { "" };
         // Whether it changes is asked of rustc, and no error.
@@ -712,8 +716,11 @@ fn body_prologue(
         let plain = name.trim_start_matches("r#");
         let _ = write!(text, "let {mutable}{name} = __onrush_store.take::<{}>({plain:?})?; ", variable.type_code);
     }
+    text.push_str(&fields::prologue(takes, request.notebook));
     for name in assigned {
-        let _ = write!(text, "let mut {name}: {}; ", request.notebook.moved[name].type_code);
+        let variable = &request.notebook.moved[name];
+        let mutable = if variable.mutable { "mut " } else { "" };
+        let _ = write!(text, "let {mutable}{name}: {}; ", variable.type_code);
     }
     text
 }

@@ -1,6 +1,10 @@
 //! Hints that rustc cannot give: about notebooks, about earlier cells, and for people who come from Python.
 
+mod captured;
 mod cuda;
+mod frames;
+mod habits;
+mod keeping;
 mod prelude;
 mod words;
 
@@ -9,6 +13,7 @@ use onrush_wire::{Diagnostic, Span};
 use crate::commands::nearest;
 
 pub use cuda::variables_begin_anew;
+pub use keeping::{borrower, keeping};
 
 use crate::notebook::Notebook;
 
@@ -48,24 +53,65 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
         };
         d.code != "E0277" || !primary(d).is_some_and(covers)
     });
-    for diagnostic in diagnostics {
+    // A name that a forgotten `let` would define is unknown further down, too.
+    let mut forgotten: Vec<String> = Vec::new();
+    let mut said: Vec<String> = Vec::new();
+    diagnostics.retain_mut(|diagnostic| {
+        let named = quoted(&diagnostic.message);
+        if diagnostic.code == "E0425" && forgotten.contains(&named) {
+            return false;
+        }
         advise_one(diagnostic, code, notebook);
-    }
+        if diagnostic.help.iter().any(|help| help.contains("introduce a new binding")) {
+            forgotten.push(named);
+        }
+        // Each use of a variable in a function is an error of rustc.
+        let is_new = diagnostic.code != "E0434" || !said.contains(&diagnostic.message);
+        said.push(diagnostic.message.clone());
+        is_new
+    });
+}
+
+/// The first name in backticks.
+fn quoted(message: &str) -> String {
+    message.split('`').nth(1).unwrap_or("").to_string()
 }
 
 fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
     let at = primary(diagnostic);
     let text = at.as_ref().and_then(|span| text_at(code, span)).unwrap_or_default();
     let line = at.as_ref().and_then(|span| code.lines().nth(span.line as usize - 1)).unwrap_or_default();
-    let named = diagnostic.message.split('`').nth(1).unwrap_or("").to_string();
+    let named = quoted(&diagnostic.message);
+    let is_call = diagnostic.message.contains(" function");
     let set = |help: String, diagnostic: &mut Diagnostic| diagnostic.help = vec![help];
     // `p` of a message about `p.x`.
     let mut roots =
         diagnostic.message.split('`').skip(1).step_by(2).map(|name| name.split(['.', '[']).next().unwrap_or(name));
     let immutable = roots.find(|name| notebook.variables.get(*name).is_some_and(|v| !v.mutable)).map(str::to_string);
     prelude::advise(diagnostic, code);
+    if diagnostic.code == "E0425" {
+        captured::advise(diagnostic, &named, code, notebook);
+    }
     match diagnostic.code.as_str() {
-        "E0425" | "E0423" if notebook.gone.contains_key(&named) => gone(diagnostic, &named, notebook),
+        "E0425" | "E0423" | "E0381" if notebook.gone.contains_key(&named) => {
+            let forgotten = at.as_ref().and_then(|at| habits::forgotten_let(line, at));
+            gone(diagnostic, &named, notebook);
+            diagnostic.help.extend(forgotten.filter(|_| diagnostic.code == "E0425"));
+        }
+        "E0425" if at.as_ref().is_some_and(|at| habits::forgotten_let(line, at).is_some()) => {
+            set(at.and_then(|at| habits::forgotten_let(line, &at)).unwrap_or_default(), diagnostic);
+        }
+        // `random.random()`
+        "E0599" if of_function_item(diagnostic).is_some() => {
+            set(of_function_item(diagnostic).unwrap_or_default(), diagnostic);
+        }
+        // The name is that of a function: `line = 5`.
+        "E0070" if assigned_function(diagnostic, line).is_some() => {
+            set(assigned_function(diagnostic, line).unwrap_or_default(), diagnostic);
+        }
+        "E0425" if at.as_ref().is_some_and(|at| habits::named_argument(line, at).is_some()) => {
+            set(at.and_then(|at| habits::named_argument(line, &at)).unwrap_or_default(), diagnostic);
+        }
         // A macro of the prelude has the name of an unknown variable.
         "E0423" if diagnostic.message.starts_with("expected value, found macro") => {
             diagnostic.message = format!("there is no variable `{text}`");
@@ -92,13 +138,19 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         }
         "E0502" | "E0499" | "E0505" => cuda::borrowed(diagnostic, code, notebook),
         "E0425"
-            if mentions_frame(line, notebook) && (diagnostic.help.is_empty() || is_far_fetched(diagnostic, &named)) =>
+            if mentions_frame(line, notebook)
+                && habits::of_name(&named, is_call).is_none()
+                && (diagnostic.help.is_empty() || is_far_fetched(diagnostic, &named)) =>
         {
             set(format!("a column is written inside of `x!(…)`: `x!({named} …)`"), diagnostic);
         }
-        "E0608" | "E0609" if diagnostic.message.ends_with("`Frame`") => {
-            let help = "`f.column::<f64>(\"name\")` gives the values of a column, `f.select(\"name\")` a frame of it";
-            set(help.to_string(), diagnostic);
+        "E0608" | "E0609" | "E0615" | "E0616" if diagnostic.message.contains("`Frame`") => {
+            let column = "`f.column::<f64>(\"name\")` gives the values of a column, `f.select(\"name\")` a frame of it";
+            let advice = frames::advise(diagnostic, code);
+            let is_method = diagnostic.code == "E0615" && advice.is_none();
+            if !is_method {
+                set(advice.unwrap_or_else(|| column.to_string()), diagnostic);
+            }
         }
         "E0277" if diagnostic.message == "`Frame` is not an iterator" => {
             diagnostic.notes.clear();
@@ -126,15 +178,21 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         "E0425" | "E0423" | "E0412" | "E0405" if elsewhere(&named).is_some() => {
             set(elsewhere(&named).unwrap_or_default().to_string(), diagnostic);
         }
+        "E0425" | "E0423" if habits::of_name(&named, is_call).is_some() => {
+            set(habits::of_name(&named, is_call).unwrap_or_default().to_string(), diagnostic);
+        }
         "E0425" | "E0423" | "E0412" | "E0405" | "E0422" | "E0433" | "syntax"
             if (diagnostic.help.is_empty() || is_one_letter_off(diagnostic, &named, notebook))
                 && near_name(diagnostic, &named, notebook).is_some() =>
         {
             set(near_name(diagnostic, &named, notebook).unwrap_or_default(), diagnostic);
         }
-        "E0282" | "E0283" if line.contains("let ") && diagnostic.message.starts_with("type annotations needed") => {
+        "E0282" | "E0283" | "E0284" | "E0790" if line.contains("let ") => {
             let note = "what a later cell does with a variable does not say its type: this cell must";
             diagnostic.notes.push(note.to_string());
+            if diagnostic.code == "E0790" {
+                set("say the type of the variable: `let name: f64 = Default::default();`".to_string(), diagnostic);
+            }
         }
         "E0277" if diagnostic.message.contains("can only be used on `Result`s, not `Option`s") => {
             diagnostic.message =
@@ -146,37 +204,53 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             diagnostic.notes.clear();
             set("comparisons of columns stand in `x!(a > 1)`, or are methods: `col(\"a\").gt(1)`".into(), diagnostic);
         }
-        "syntax" if diagnostic.message.starts_with("character literal may only contain") => {
-            let inner = text.trim_matches('\'');
-            set(format!("write \"{inner}\": single quotes are for one character"), diagnostic);
-        }
-        "syntax"
-            if text.starts_with("lambda") || line.contains("lambda ") && diagnostic.message.contains("found `") =>
-        {
-            set("a closure is written `|x| x + 1`".to_string(), diagnostic);
-        }
-        "syntax" if line.contains("= {") && diagnostic.message.ends_with("found `:`") => {
-            set(
-                "a map is made with `HashMap::from([(\"a\", 1)])`, a frame with `frame! { a: [1, 2] }`".into(),
-                diagnostic,
-            );
-        }
-        "syntax" if line.to_lowercase().contains("sql(select ") => {
-            set("the query is a text: `sql(\"select … from …\")`".to_string(), diagnostic);
-        }
-        "syntax" if diagnostic.message == "prefix `f` is unknown" => {
-            set("`format!(\"… {name} …\")` puts values into a text".to_string(), diagnostic);
-        }
-        "syntax" if code.trim_start().starts_with("import ") || code.trim_start().starts_with("from ") => {
-            set("cells are Rust: `use std::collections::HashMap;` brings a name in".to_string(), diagnostic);
+        "syntax" | "E0614" => {
+            if let Some(help) = syntax_help(diagnostic, code, line, &text) {
+                set(help, diagnostic);
+            }
         }
         _ => {}
+    }
+    if diagnostic.message == "type annotations needed" {
+        name_types(diagnostic);
     }
     two_of_a_name(diagnostic);
     // Hundreds of types of the standard library do not help.
     diagnostic.help.retain(|help| {
         !help.starts_with("the following other types implement") && !help.starts_with("the following types implement")
     });
+}
+
+/// The help on code that does not parse, or that is read otherwise than it was meant.
+fn syntax_help(diagnostic: &Diagnostic, code: &str, line: &str, text: &str) -> Option<String> {
+    let message = diagnostic.message.as_str();
+    if diagnostic.code != "syntax" {
+        return habits::of_syntax(diagnostic, line);
+    }
+    if text == "where" && line.contains(".where(") {
+        return Some("rows by a condition: `f.filter(x!(a > 1))`".to_string());
+    }
+    if [".loc[", ".iloc["].iter().any(|word| line.contains(word)) {
+        return words::of_frame("loc");
+    }
+    let help = if line.contains(".agg({") {
+        "aggregates are expressions: `.agg(x!(a.sum(), m = b.mean()))`"
+    } else if message.starts_with("character literal may only contain") {
+        return Some(format!("write \"{}\": single quotes are for one character", text.trim_matches('\'')));
+    } else if text.starts_with("lambda") || line.contains("lambda ") && message.contains("found `") {
+        "a closure is written `|x| x + 1`"
+    } else if line.contains("= {") && message.ends_with("found `:`") {
+        "a map is made with `HashMap::from([(\"a\", 1)])`, a frame with `frame! { a: [1, 2] }`"
+    } else if line.to_lowercase().contains("sql(select ") {
+        "the query is a text: `sql(\"select … from …\")`"
+    } else if message == "prefix `f` is unknown" {
+        "`format!(\"… {name} …\")` puts values into a text"
+    } else if code.trim_start().starts_with("import ") || code.trim_start().starts_with("from ") {
+        "cells are Rust: `use std::collections::HashMap;` brings a name in"
+    } else {
+        return habits::of_syntax(diagnostic, line);
+    };
+    Some(help.to_string())
 }
 
 /// Adds hints to an error of a running cell.
@@ -187,6 +261,14 @@ pub fn advise_run(diagnostic: &mut Diagnostic) {
         diagnostic.code == "unknown-column" && parts.next().is_some_and(|text| text.ends_with("no column "));
     let name = parts.next().unwrap_or_default();
     let is_expression = name.contains(['>', '<', '=', '+', '*', '/', '(']) || name.contains(" and ");
+    const AGGREGATES: [&str; 9] = ["sum", "mean", "min", "max", "count", "median", "std", "var", "size"];
+    if is_column && AGGREGATES.contains(&name) {
+        let method = if name == "size" { "len" } else { name };
+        diagnostic.help = vec![match method {
+            "len" => "a string names a column; the number of rows is written `x!(len())`".to_string(),
+            _ => format!("a string names a column; an aggregate of a column is written `x!(a.{method}())`"),
+        }];
+    }
     if is_column && is_expression {
         let expression = name.replace(" and ", " && ");
         diagnostic.help = vec![format!("a string names a column; an expression is written `x!({expression})`")];
@@ -210,6 +292,8 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
     diagnostic.help = vec![match name.strip_prefix('_') {
         Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
+        _ if why.starts_with("was moved in part") => in_part(name, notebook),
+        _ if why.starts_with("got no value") => format!("give it one: `{name} = …;`"),
         _ if why.ends_with("failed") => "correct that cell and run it again".to_string(),
         _ if why.starts_with("borrowed") => keeping("borrowed").to_string(),
         _ if why.starts_with("is ") && why.contains(", and ended with") => {
@@ -219,18 +303,14 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     }];
 }
 
-/// The hint on how a variable can persist, by the reason why it did not.
-pub fn keeping(what: &str) -> &'static str {
-    match what {
-        "borrowed" => "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
-        "a closure" => "write a `fn`, or box it with its type: `let f: Box<dyn Fn(i32) -> i32> = Box::new(…)`",
-        "a function" => "say its type: `let f: fn(i32) -> i32 = …`",
-        "an iterator over a closure" => {
-            "`.collect::<Vec<_>>()` it, or box it: `let it: Box<dyn Iterator<Item = i32>> = Box::new(…)`"
-        }
-        "a future" => "await it in its cell, or box it: `let f: Pin<Box<dyn Future<Output = i32>>> = Box::pin(…)`",
-        "of a private type" => "keep what it was made from, or turn it into a type with a name (`collect`, `to_owned`)",
-        _ => "define the type at the top level of a cell",
+/// The fields that are left of a variable that was moved in part.
+fn in_part(name: &str, notebook: &Notebook) -> String {
+    let start = format!("{name}.");
+    let left: Vec<String> =
+        notebook.variables.keys().filter(|known| known.starts_with(&start)).map(|known| format!("`{known}`")).collect();
+    match left.is_empty() {
+        true => format!("take it apart in that cell: `let (a, b) = {name};`; or leave it whole: `{name}.0.clone()`"),
+        false => format!("{} can still be used; move a copy to keep all of it: `.clone()`", left.join(", ")),
     }
 }
 
@@ -244,7 +324,7 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
     if notebook.items.contains_key(named) && !notebook.variables.contains_key(named) {
         return Some(format!("a module sees the items of cells with `super::`: `super::{named}`"));
     }
-    let found = nearest(named, &names)?;
+    let found = nearest(named, &names).filter(|found| *found != named)?;
     // Short names are all near to each other.
     let close = named.chars().count() > 3 || strsim::damerau_levenshtein(named, found) < named.chars().count().min(2);
     close.then(|| format!("did you mean `{found}`?"))
@@ -260,7 +340,9 @@ fn is_one_letter_off(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) 
 /// Names that people know from other languages.
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
-        "null" | "nil" | "NULL" | "nullptr" => "what may be missing is an `Option`: `None`, or `Some(value)`",
+        "null" | "nil" | "NULL" | "nullptr" => {
+            "what may be missing is an `Option`: `None`, or `Some(value)`; nulls of a column: `x!(a.is_null())`"
+        }
         "True" => "write `true`",
         "False" => "write `false`",
         "range" => "a range is written `0..10`",
@@ -298,6 +380,28 @@ fn is_past(diagnostic: &Diagnostic, code: &str) -> bool {
     primary(diagnostic).is_some_and(|at| (at.line, at.column) >= (line, column))
 }
 
+/// rustc's help leaves the type of a result open, `.sum::<S>()`: one that fits is code to copy.
+fn name_types(diagnostic: &mut Diagnostic) {
+    let summed = diagnostic.notes.iter().find_map(|note| note.split_once(": Sum<").or(note.split_once(": Product<")));
+    let item = summed.and_then(|(_, rest)| rest.split('>').next()).unwrap_or("i32").trim_start_matches('&');
+    let item = item.replace("{integer}", "i32").replace("{float}", "f64");
+    let mut named = vec![("sum::<S>", format!("sum::<{item}>")), ("product::<P>", format!("product::<{item}>"))];
+    named.push(("parse::<F>", "parse::<i32>".to_string()));
+    if summed.is_some() {
+        named.push(("/* Type */", item));
+    }
+    for (open, of) in named {
+        for help in diagnostic.help.iter_mut().filter(|help| help.contains(open)) {
+            *help = help.replacen(open, &of, 1);
+            // The signs below what is new go on as far as it does.
+            let Some(end) = help.rfind('+') else { continue };
+            let start = help[..end].rfind(|c: char| c != '+').map_or(0, |at| at + 1);
+            let width = (end + 1 - start + of.len()).saturating_sub(open.len());
+            help.replace_range(start..=end, &"+".repeat(width));
+        }
+    }
+}
+
 /// Two types of one name: their crate names mean nothing to the user, their cells do.
 fn two_of_a_name(diagnostic: &mut Diagnostic) {
     let crate_of = " is defined in crate ``";
@@ -311,6 +415,30 @@ fn two_of_a_name(diagnostic: &mut Diagnostic) {
     }
     let help = "a cell that defines a type again makes a new type: run the cells that use the old one again";
     diagnostic.help = vec![help.to_string()];
+}
+
+/// The byte at which a span of this cell begins.
+fn offset(code: &str, span: &Span) -> Option<usize> {
+    let line = (span.line as usize).checked_sub(1)?;
+    let start: usize = code.split_inclusive('\n').take(line).map(str::len).sum();
+    let text = code.get(start..)?;
+    let before: usize = text.chars().take((span.column as usize).checked_sub(1)?).map(char::len_utf8).sum();
+    Some(start + before)
+}
+
+/// A `let` that was forgotten in front of a name that a function has.
+fn assigned_function(diagnostic: &Diagnostic, line: &str) -> Option<String> {
+    let at = primary(diagnostic)?;
+    let to = diagnostic.labels.iter().find(|label| label.text == "cannot assign to this expression")?;
+    let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let name: String = line.chars().skip(to.span.column as usize - 1).take(to.span.length as usize).collect();
+    (to.span.line == at.line && is_name(&name)).then(|| habits::forgotten_let(line, &to.span)).flatten()
+}
+
+/// A function of the prelude that is used as a module of another language.
+fn of_function_item(diagnostic: &Diagnostic) -> Option<String> {
+    let (_, item) = diagnostic.message.split_once(" found for fn item ")?;
+    habits::of_function(item.split_once('{')?.1.split('}').next()?, "")
 }
 
 /// The source that a span of this cell covers.
@@ -366,6 +494,20 @@ mod tests {
         let mut other = Diagnostic::error(onrush_wire::Class::Plan, "another-code", "no column `a > 1`");
         advise_run(&mut other);
         assert!(other.help.is_empty());
+    }
+
+    #[test]
+    fn an_open_type_of_a_help_is_named() {
+        let mut diagnostic = Diagnostic::error(onrush_wire::Class::Compile, "E0283", "type annotations needed")
+            .note("cannot satisfy `_: Sum<&f64>`")
+            .help("consider specifying the generic argument:\n    v.iter().sum::<S>()\n                +++++");
+        name_types(&mut diagnostic);
+        let help = "consider specifying the generic argument:\n    v.iter().sum::<f64>()\n                +++++++";
+        assert_eq!(diagnostic.help, [help]);
+        diagnostic.help =
+            vec!["consider giving `t` an explicit type:\n    let t: /* Type */ = v\n         ++++++++++++".into()];
+        name_types(&mut diagnostic);
+        assert_eq!(diagnostic.help, ["consider giving `t` an explicit type:\n    let t: f64 = v\n         +++++"]);
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub enum Event {
         what: String,
         fraction: Option<f32>,
     },
+    /// That work is over: a line of progress that stays under the cell.
+    Worked(String),
     /// A warning of rustc or of ours that belongs under the cell.
     Warning(Diagnostic),
     /// What the cell reads, before it runs; after it what it made, too, and which cells are stale now.

@@ -23,6 +23,7 @@ pub mod kit;
 mod linker;
 mod names;
 mod notebook;
+mod parameters;
 mod probe;
 mod process;
 mod procfs;
@@ -45,5 +46,6 @@ pub use interface::{
     Completeness, Completions, Config, Event, Flow, Inspection, Interrupt, Match, Outcome, Stale, Times, VariableInfo,
 };
 pub use names::{Frames, Names, NoFrames};
+pub use parameters::{ParameterCell, injected_parameters};
 pub use process::Bell;
 pub use stale::{Origin, defined_names};

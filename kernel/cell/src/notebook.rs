@@ -72,7 +72,8 @@ pub struct Notebook {
     pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
     pub gone: BTreeMap<String, String>,
-    /// `mut` variables that a cell has moved: a later one can assign to them.
+    /// Variables to which a later cell can assign: `mut` ones that a cell has moved, with the code of their type, and
+    /// declared ones that got no value, with the type as the user wrote it.
     pub moved: BTreeMap<String, KnownVariable>,
     /// Names of the prelude that the globs among `uses` have not, as rustc found out.
     pub missing: BTreeSet<String>,

@@ -334,7 +334,13 @@ impl CellProcess {
 
     /// Places that a cell prints (`dbg!`, a panic on a thread) are shown in the user's columns.
     pub fn know_places(&mut self, file: &str, map: &SourceMap) {
-        self.places.0.insert(file.to_string(), map.clone());
+        self.places.maps.insert(file.to_string(), map.clone());
+    }
+
+    /// For a file that is made of several cells: the first and the last line of each piece, its cell, its first line
+    /// there.
+    pub fn know_pieces(&mut self, file: &str, pieces: &[(u32, u32, u64, u32)]) {
+        self.places.pieces.insert(file.to_string(), pieces.to_vec());
     }
 
     /// Runs a compiled cell, passing on what it shows.
@@ -639,6 +645,7 @@ impl CellProcess {
 
     fn roll_back(&mut self, mut failure: Failure, running: Running, events: &Sender<Event>) -> Ended {
         self.stop.unwatch();
+        self.calls.clear();
         if matches!(failure, Failure::Died(Death::Unknown)) {
             failure = Failure::Died(self.death());
         }
@@ -677,7 +684,8 @@ impl CellProcess {
         self.advance();
         let variables = match running.wake {
             Some((wake, pid)) => match self.take_over(wake, pid) {
-                Ok(words) => {
+                Ok(mut words) => {
+                    self.calls = std::mem::take(&mut words.calls);
                     known.words = words;
                     Variables::Kept
                 }

@@ -1,5 +1,6 @@
 //! One call of rustc for one cell, and its messages as diagnostics in the user's lines.
 
+mod inner;
 mod messages;
 mod suggestion;
 mod warm;
@@ -219,11 +220,12 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     errors(job, messages, &output.stderr)
 }
 
-fn errors(job: &Job<'_>, messages: Vec<Message>, stderr: &str) -> Result<Compiled, Diagnostic> {
+fn errors(job: &Job<'_>, mut messages: Vec<Message>, stderr: &str) -> Result<Compiled, Diagnostic> {
     if job.stop.interrupted() {
         return Err(interrupted());
     }
     if messages.iter().any(|m| m.level == "error") {
+        inner::Inner::of(job).leave_out(&mut messages);
         return Ok(Compiled::Errors(messages));
     }
     let tail: String =

@@ -286,11 +286,25 @@ fn statics(tokens: TokenStream) -> (ItemKind, Vec<usize>) {
 fn is_shown(statement: &Stmt) -> bool {
     use syn::Expr::*;
     match statement {
-        Stmt::Expr(While(_) | ForLoop(_) | Return(_) | Break(_) | Continue(_) | Assign(_), _) => false,
+        Stmt::Expr(e, _) if returns(e) => false,
+        Stmt::Expr(While(_) | ForLoop(_) | Break(_) | Continue(_) | Assign(_), _) => false,
         Stmt::Expr(If(e), _) => e.else_branch.is_some(),
         Stmt::Expr(Binary(e), _) => !is_assignment(&e.op),
         Stmt::Expr(Loop(e), _) => e.to_token_stream().to_string().contains("break "),
         _ => true,
+    }
+}
+
+/// Whether an expression ends with a `return` on all its ways, and so has no value to show.
+fn returns(expression: &syn::Expr) -> bool {
+    use syn::Expr::*;
+    let ends = |block: &syn::Block| matches!(block.stmts.last(), Some(Stmt::Expr(last, _)) if returns(last));
+    match expression {
+        Return(_) => true,
+        Block(of) => ends(&of.block),
+        If(of) => ends(&of.then_branch) && of.else_branch.as_ref().is_some_and(|(_, other)| returns(other)),
+        Match(of) => !of.arms.is_empty() && of.arms.iter().all(|arm| returns(&arm.body)),
+        _ => false,
     }
 }
 
@@ -644,6 +658,11 @@ mod tests {
             ]
         );
         assert_eq!(kinds("for i in 0..3 { println!(\"{i}\") }").len(), 1);
+        for (code, kind) in
+            [("if a { 1 } else { return 2 }", "show"), ("if a { return 1 } else { return 2; }", "statement")]
+        {
+            assert_eq!(kinds(code), [format!("{kind}: {code}")]);
+        }
         assert!(split("let x = (1;").error.is_some());
     }
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use addr2line::Loader;
-use onrush_wire::Call;
 use onrush_wire::host::Address;
+use onrush_wire::{Call, Diagnostic, Label, Span};
 
 use crate::notebook::Notebook;
 use crate::source_map::SourceMap;
@@ -44,6 +44,19 @@ pub fn calls(addresses: &[Address], notebook: &Notebook, current: Option<&Curren
         }
     }
     calls
+}
+
+/// Labels an error that names no place with the line of its innermost call: a crash has only its calls. `source` gives the
+/// text of a cell.
+pub fn place<'s>(diagnostic: &mut Diagnostic, source: impl Fn(&str) -> Option<&'s str>) {
+    let is_crash = matches!(diagnostic.code.as_str(), "panic" | "segfault" | "stack-overflow" | "abort");
+    let Some(call) = diagnostic.trace.first().filter(|_| is_crash && diagnostic.labels.is_empty()) else { return };
+    let Some(line) = call.line else { return };
+    let text = source(&call.file).and_then(|text| text.lines().nth(line as usize - 1)).unwrap_or_default();
+    let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
+    let length = text.trim().chars().count().max(1) as u32;
+    let span = Span { file: call.file.clone(), line, column, length };
+    diagnostic.labels.push(Label { span, text: String::new(), primary: true });
 }
 
 /// The file of the cell that a library belongs to, and how many lines it has.

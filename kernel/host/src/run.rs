@@ -1,13 +1,19 @@
 //! One cell: load its shared object, call its entry, and say how it ended. And the end of variables, which is code of the user's, too.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use libc::{c_int, c_void};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use onrush::host::{self, CellError, Done, Entry, Panic, Store};
 use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 use onrush_wire::{Class, Diagnostic, Span};
+
+use crate::next::Next;
 
 /// Runs on the main thread: its stack is as large as the kernel process's limit allows.
 pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
@@ -114,10 +120,11 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     }
 }
 
-/// What an earlier cell has caught.
+/// What an earlier cell has caught. And a hook that it has set runs from here on after ours.
 fn forget_caught() {
     host::last_panic();
     host::calls::take();
+    keep_hook();
 }
 
 #[expect(
@@ -126,35 +133,98 @@ fn forget_caught() {
 )]
 fn describe(payload: Box<dyn std::any::Any + Send>) -> Diagnostic {
     let raised = onrush::host::raised(&*payload);
-    let panic = host::last_panic().unwrap_or_else(|| Panic { message: message_of(&*payload), span: None });
+    let message = message_of(&*payload);
+    let panic = match host::last_panic() {
+        Some(panic) if panic.message == message => panic,
+        // The hook has seen an earlier panic, which the cell has caught: the calls are of that one.
+        Some(_) => {
+            host::calls::take();
+            Panic { message, span: None }
+        }
+        None => Panic { message, span: None },
+    };
     // A payload may be a value of the user's, whose `Drop` panics.
     let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
     std::mem::forget(dropped);
     raised.unwrap_or_else(|| host::describe_panic(&panic))
 }
 
-fn message_of(payload: &dyn std::any::Any) -> String {
-    match (payload.downcast_ref::<&'static str>(), payload.downcast_ref::<String>()) {
-        (Some(text), _) => text.to_string(),
-        (_, Some(text)) => text.clone(),
-        _ => "the cell panicked with a value that is not a string".to_string(),
-    }
+fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
+    let other = || "the cell panicked with a value that is not a string".to_string();
+    host::payload_text(payload).unwrap_or_else(other)
+}
+
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// Where our hook is in memory: another one is a cell's.
+static OURS: AtomicUsize = AtomicUsize::new(0);
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+fn is_main() -> bool {
+    MAIN.get().is_some_and(|main| std::thread::current().id() == *main)
 }
 
 /// A panic on the main thread is kept for the cell's diagnostic; other threads print theirs as usual.
 pub fn install_panic_hook() {
+    let _ = MAIN.set(std::thread::current().id());
     let usual = panic::take_hook();
-    let main = std::thread::current().id();
-    panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() != main {
-            return usual(info);
+    set_hook(Box::new(move |info| if is_main() { note(info) } else { usual(info) }));
+}
+
+/// Puts our hook before the one that a cell has set.
+fn keep_hook() {
+    let hook = panic::take_hook();
+    if address(&hook) == OURS.load(Ordering::Relaxed) {
+        return panic::set_hook(hook);
+    }
+    set_hook(Box::new(move |info| {
+        if is_main() {
+            note(info);
         }
-        let span =
-            info.location().map(|l| Span { file: l.file().to_string(), line: l.line(), column: l.column(), length: 1 });
-        let message = message_of(info.payload());
-        // If the process aborts over it, this is all that is left.
-        host::last_words::panicked(&message, span.as_ref());
-        host::calls::keep();
-        host::set_panic(Panic { message, span });
+        hook(info);
     }));
 }
+
+fn set_hook(hook: Hook) {
+    OURS.store(address(&hook), Ordering::Relaxed);
+    panic::set_hook(hook);
+}
+
+/// Closures without captures share one address; ours have some.
+fn address(hook: &Hook) -> usize {
+    std::ptr::from_ref(&**hook).cast::<()>().addr()
+}
+
+fn note(info: &PanicHookInfo<'_>) {
+    let span =
+        info.location().map(|l| Span { file: l.file().to_string(), line: l.line(), column: l.column(), length: 1 });
+    let message = message_of(info.payload());
+    // If the process aborts over it, this is all that is left.
+    host::last_words::panicked(&message, span.as_ref());
+    host::calls::keep();
+    host::set_panic(Panic { message, span });
+}
+
+/// How the standard library names its exceptions: the bytes in the order of the machine.
+const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
+
+/// Begins to unwind. A panic whose hook a cell has set in the same cell has noted nothing down yet: its calls say where it
+/// was. This executable's own function comes first in the loader's search, so the calls of the standard library arrive here.
+///
+/// # Safety
+/// As of the unwinder's `_Unwind_RaiseException`.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "the unwinder's own name")]
+pub unsafe extern "C-unwind" fn _Unwind_RaiseException(exception: *mut u64) -> c_int {
+    type Raise = unsafe extern "C-unwind" fn(*mut u64) -> c_int;
+    static NEXT: Next = Next::new(c"_Unwind_RaiseException");
+    // SAFETY: an exception begins with its class.
+    if unsafe { *exception } == RUST && is_main() {
+        host::calls::keep_of_unwinding();
+    }
+    // SAFETY: the unwinder's function has this signature; the caller's promise.
+    unsafe { std::mem::transmute::<*const c_void, Raise>(NEXT.address())(exception) }
+}
+
+#[used]
+static KEEP: unsafe extern "C-unwind" fn(*mut u64) -> c_int = _Unwind_RaiseException;

@@ -167,8 +167,16 @@ impl Notebook {
         notebook
     }
 
-    /// Stops the running cell from any thread; does nothing between cells.
+    /// Stops the running cell from any thread; does nothing between cells. If the cell waits for a search of parameters that
+    /// has complete trials, the search ends instead, and the cell goes on with the best of them.
     pub fn interrupt(&self) {
+        if self.running.load(Ordering::Acquire) && !self.session.stop_searches() {
+            self.interrupt_cell();
+        }
+    }
+
+    /// The same, whatever the cell waits for.
+    pub fn interrupt_cell(&self) {
         if !self.running.load(Ordering::Acquire) {
             return;
         }
@@ -218,7 +226,7 @@ impl Notebook {
 
     /// Ends the cell process; a running cell is stopped first.
     pub fn shutdown(&self) {
-        self.interrupt();
+        self.interrupt_cell();
         self.worker.stop(Duration::from_secs(3));
         self.session.close();
     }
@@ -607,6 +615,7 @@ impl Run<'_> {
                 let _ = reply.send(begun.map(drop));
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
+            Event::Worked(line) => self.progress.worked(line, self.front),
             Event::Flow(flow) => self.front.flow(flow),
             Event::Timed(times) => {
                 let session = self

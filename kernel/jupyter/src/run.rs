@@ -2,7 +2,7 @@
 
 mod check;
 mod ipynb;
-mod neutral;
+mod parameters;
 mod terminal;
 
 use std::collections::HashMap;
@@ -32,6 +32,15 @@ pub struct Arguments {
     /// Run it and compare the outputs with the stored ones; print what differs
     #[arg(long, conflicts_with = "output")]
     check: bool,
+    /// Give a variable of the cell tagged `parameters` another value, as papermill does; may be given several times
+    #[arg(
+        long = "parameter",
+        short = 'p',
+        value_name = "NAME=VALUE",
+        value_parser = parameters::named,
+        conflicts_with = "check"
+    )]
+    parameters: Vec<(String, String)>,
     /// Stop a cell that runs longer, such as 90s or 10m [default: none]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
     timeout: Option<Duration>,
@@ -48,6 +57,8 @@ pub struct Arguments {
 pub enum RunError {
     #[error(transparent)]
     Document(#[from] DocumentError),
+    #[error("{0}")]
+    Parameter(String),
     #[error("signals cannot be received: {0}")]
     Signals(#[source] std::io::Error),
 }
@@ -55,6 +66,10 @@ pub enum RunError {
 /// True if all cells did what they should. Everything that went wrong in a cell has been printed.
 pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
     let mut document = Document::read(&arguments.input)?;
+    if !arguments.parameters.is_empty() {
+        let notes = parameters::inject(&mut document, &arguments.parameters).map_err(RunError::Parameter)?;
+        notes.iter().for_each(|note| eprintln!("note: {}", onrush_view::plain(note)));
+    }
     let stored = if arguments.check { Some(Document::read(&arguments.input)?) } else { None };
     if let Some(output) = &arguments.output {
         ipynb::check_writable(output)?;
@@ -166,7 +181,7 @@ fn catch_interrupts(notebook: Arc<Notebook>, stopped: Arc<AtomicBool>) -> std::i
                     #[expect(clippy::disallowed_methods, reason = "the second Ctrl-C ends the program at once")]
                     std::process::exit(130);
                 }
-                notebook.interrupt();
+                notebook.interrupt_cell();
             }
         });
     })?;
@@ -189,7 +204,7 @@ impl Watch {
         std::thread::spawn(move || {
             if ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 flag.store(true, Ordering::Relaxed);
-                notebook.interrupt();
+                notebook.interrupt_cell();
             }
         });
         Watch { limit, expired, _done: done }

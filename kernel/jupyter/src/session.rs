@@ -2,33 +2,35 @@
 //! its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
 
 mod connection;
+mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use onrush_cell::Frames;
 use onrush_wire::codec::{self, CodecError};
+use onrush_wire::learn::Detail;
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{CellEnd, Event, NamedFrame, NamedModel, Reply, Request, Role, Status};
-use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, TaskId, paths};
+use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, NotebookId, TaskId};
 use parking_lot::Mutex;
 
 use crate::log;
 use connection::{ANSWER_LIMIT, unreachable_session};
 pub use connection::{Connection, stopped};
+use start::start;
 
-/// A fresh session has this long until it answers.
-const START_LIMIT: Duration = Duration::from_secs(20);
 /// Completion does without columns rather than wait longer.
 const NAMES_LIMIT: Duration = Duration::from_millis(300);
+
+/// So many trials of a search have a complete one among them.
+const MANY_TRIALS: usize = 200;
 
 /// What a summary of a column may take, for each number.
 const SUMMARY_LIMIT: Duration = Duration::from_millis(700);
@@ -40,6 +42,21 @@ struct Board {
     /// Tasks of earlier cells that had not ended when the present one began.
     earlier: BTreeSet<TaskId>,
     notices: Vec<String>,
+    /// Searches that an interrupt has stopped: the next one ends the cell.
+    stopped: BTreeSet<TaskId>,
+}
+
+impl Board {
+    /// The searches that run and have a trial to give.
+    fn searches(&self) -> Vec<TaskId> {
+        let can_stop = |task: &&Task| {
+            let Some(Detail::Trials(trials)) = &task.detail else { return false };
+            let is_open = task.state == TaskState::Running && !self.stopped.contains(&task.id);
+            // Of many trials the board has the last ones only.
+            is_open && (trials.len() >= MANY_TRIALS || trials.iter().any(|trial| trial.state == "done"))
+        };
+        self.tasks.values().filter(can_stop).map(|task| task.id).collect()
+    }
 }
 
 struct State {
@@ -105,6 +122,8 @@ impl Session {
             Ok(()) => Ok(()),
             // One of another build answers and says why it will not talk.
             Err(refused) if refused.code != "no-session" => Err(refused),
+            // One that a signal has stopped holds the lock of the session: another one cannot start.
+            Err(silent) if stopped().is_some() => Err(silent),
             Err(_) => {
                 let engine = self.engine();
                 start(&self.socket, engine.as_deref()).and_then(|()| self.connect_within(Duration::from_secs(2)))
@@ -276,6 +295,27 @@ impl Session {
         self.stop_by(&Request::Cancel);
     }
 
+    /// Stops the searches of parameters that this notebook waits for: they give the best of their complete trials. False if
+    /// there are none, or if they have been stopped before.
+    pub fn stop_searches(self: &Arc<Self>) -> bool {
+        let searches = {
+            let mut board = self.board.lock();
+            let searches = board.searches();
+            board.stopped.extend(&searches);
+            if !searches.is_empty() {
+                let notice = "the interrupt stopped the search, which gives the best of its complete trials; the cell went \
+                              on (another interrupt ends the cell)";
+                board.notices.push(notice.to_string());
+            }
+            searches
+        };
+        for task in &searches {
+            let (session, task) = (Arc::clone(self), *task);
+            let _ = std::thread::Builder::new().name("search stop".into()).spawn(move || session.cancel_task(task));
+        }
+        !searches.is_empty()
+    }
+
     /// Stops one task: what waits for it is told that it was stopped.
     pub fn cancel_task(&self, task: TaskId) {
         self.stop_by(&Request::CancelTask { task });
@@ -406,7 +446,11 @@ impl Session {
         codec::write_message(&mut connection.stream, &Request::Subscribe)?;
         connection.limit(None);
         // Another session counts its tasks anew.
-        self.board.lock().earlier.clear();
+        {
+            let mut board = self.board.lock();
+            board.earlier.clear();
+            board.stopped.clear();
+        }
         loop {
             match codec::read_message(&mut connection.reader)? {
                 Event::Task(task) if task.notebook == self.notebook => {
@@ -534,70 +578,6 @@ pub fn executable() -> Result<PathBuf, Diagnostic> {
 
 fn log_path(socket: &Path) -> PathBuf {
     socket.with_file_name("session.log")
-}
-
-/// Starts a session in the background. It outlives this kernel and does not belong to its process group, because Jupyter
-/// ends whole groups. Without an `engine` it has that of the environment.
-fn start(socket: &Path, engine: Option<&str>) -> Result<(), Diagnostic> {
-    let executable = executable()?;
-    let failed = |what: &str, error: io::Error| {
-        Diagnostic::error(
-            Class::Environment,
-            "no-session",
-            format!("the session could not be started: {what}: {error}"),
-        )
-        .help("`onrush doctor` says what is missing")
-    };
-    if let Some(folder) = socket.parent() {
-        paths::private_dir(folder).map_err(|e| failed(&format!("the folder {}", folder.display()), e))?;
-    }
-    let output = std::fs::OpenOptions::new().create(true).append(true).open(log_path(socket));
-    let output = output.map_err(|e| failed(&log_path(socket).display().to_string(), e))?;
-    let errors = output.try_clone().map_err(|e| failed("its log", e))?;
-    let begun = output.metadata().map_or(0, |metadata| metadata.len());
-    let mut child = Command::new(&executable)
-        .arg("serve")
-        .env(paths::SESSION, socket)
-        .envs(engine.map(|engine| (paths::ENGINE, engine)))
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(errors)
-        .process_group(0)
-        .spawn()
-        .map_err(|e| failed(&executable.display().to_string(), e))?;
-    // `serve` puts the session into the background, and ends when it answers.
-    let end = Instant::now() + START_LIMIT;
-    loop {
-        match child.try_wait().map_err(|e| failed("its process", e))? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => {
-                let said = said_since(&log_path(socket), begun);
-                let why = if said.is_empty() { format!("it ended with {status}") } else { said };
-                return Err(failed("onrush-session", io::Error::other(why)));
-            }
-            None if Instant::now() > end => {
-                let _ = child.kill().and_then(|()| child.wait());
-                let why = format!("no answer within {} s", START_LIMIT.as_secs());
-                return Err(failed("onrush-session", io::Error::other(why)));
-            }
-            None => std::thread::sleep(Duration::from_millis(3)),
-        }
-    }
-}
-
-/// What the log got after its first `begun` bytes, in one line.
-fn said_since(log: &Path, begun: u64) -> String {
-    use std::io::{Read, Seek, SeekFrom};
-    let mut text = Vec::new();
-    let read = std::fs::File::open(log).and_then(|mut file| {
-        file.seek(SeekFrom::Start(begun))?;
-        file.take(2000).read_to_end(&mut text)
-    });
-    match read {
-        Ok(_) => String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" "),
-        Err(_) => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Display of values in cells: converts a value of any type to an output. How an output looks is in `widgets/view`.
 //!
-//! `__show!` chooses at compile time by autoref specialisation: `evcxr_display` if the type has it, then Onrush's types and
-//! lists, then `Debug`, then `Display`. Method resolution prefers the candidate with the fewest references.
+//! `__show!` chooses at compile time by autoref specialisation: `evcxr_display` if the type has it, then `RichDisplay`, then
+//! Onrush's types and lists, then `Debug`, then `Display`. Method resolution prefers the candidate with the fewest references.
 
 mod layout;
 
@@ -36,12 +36,12 @@ pub fn show<T: Debug + ?Sized>(value: &T) {
     send(content_of_debug(value), false);
 }
 
-/// Displays a value of any type that can be the last expression of a cell.
+/// Displays values of any types that can be the last expression of a cell, one output each: `show!(a)`, `show!(a, b)`.
 #[macro_export]
 macro_rules! show {
-    ($value:expr) => {
-        $crate::__show!($value, false)
-    };
+    ($($value:expr),+ $(,)?) => {{
+        $($crate::__show!($value, false);)+
+    }};
 }
 
 /// For generated code: displays a value without moving it.
@@ -54,13 +54,13 @@ macro_rules! __show {
                 #[allow(unused_imports)]
                 use $crate::display::{Known as _, NoEvcxr as _, Referent as _, ReferentItself as _};
                 #[allow(unused_imports)]
-                use $crate::display::{ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _};
+                use $crate::display::{ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _, ViaRich as _};
                 // Without this a value of a type that nothing says would be taken for a reference.
                 (*value).__onrush_known();
                 #[allow(unused_mut)]
                 let mut referent = (&&$crate::display::Shown(value)).__onrush_referent();
                 if $crate::display::Answer::from(referent.evcxr_display()).is_unhandled() {
-                    (&&&&$crate::display::Shown(value)).__onrush_show($is_result);
+                    (&&&&&$crate::display::Shown(value)).__onrush_show($is_result);
                 }
             }
         }
@@ -78,24 +78,26 @@ macro_rules! __show_debug {
     }};
 }
 
-/// For generated code: binds `name` to the value from here on.
+/// For generated code: binds `name` to the value from here on. It asks rustc nothing about the value's type, because a
+/// later statement of the cell may be the one that fixes it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __bind {
-    ($name:expr, $value:expr) => {{
-        match $value {
-            value => {
-                #[allow(unused_imports)]
-                use $crate::display::{BindFrame as _, BindOther as _, Known as _};
-                // Without this, a value whose type is not inferred yet would be taken for a frame.
-                (*value).__onrush_known();
-                (&&$crate::display::Shown(value)).__onrush_bind($name);
-            }
-        }
-    }};
+    ($name:expr, $value:expr) => {
+        $crate::display::bind($name, $value)
+    };
 }
 
-/// A value to display or to bind.
+/// Notes the variable `name`, and its frame if it holds one.
+#[doc(hidden)]
+pub fn bind<T>(name: &str, value: &T) {
+    match host::as_type::<Frame, T>(value) {
+        Some(frame) => crate::bindings::bind(name, frame),
+        None => crate::bindings::bind_name(name),
+    }
+}
+
+/// A value to display.
 pub struct Shown<'a, T: ?Sized>(pub &'a T);
 
 /// A method of every type. The call makes rustc infer the receiver's type.
@@ -105,26 +107,6 @@ pub trait Known {
 }
 
 impl<T: ?Sized> Known for T {}
-
-pub trait BindFrame {
-    fn __onrush_bind(&self, name: &str);
-}
-
-impl BindFrame for &Shown<'_, Frame> {
-    fn __onrush_bind(&self, name: &str) {
-        crate::bindings::bind(name, self.0);
-    }
-}
-
-pub trait BindOther {
-    fn __onrush_bind(&self, name: &str);
-}
-
-impl<T: ?Sized> BindOther for Shown<'_, T> {
-    fn __onrush_bind(&self, name: &str) {
-        crate::bindings::bind_name(name);
-    }
-}
 
 #[inline(never)]
 fn send(content: Content, is_result: bool) {
@@ -211,6 +193,18 @@ pub trait Show {
     fn content(&self) -> Option<Content>;
 }
 
+pub trait ViaRich {
+    fn __onrush_show(&self, is_result: bool);
+}
+
+impl<T: crate::rich::RichDisplay + ?Sized> ViaRich for &&&&Shown<'_, T> {
+    fn __onrush_show(&self, is_result: bool) {
+        if let Some(content) = self.0.mime_bundle().content() {
+            send(content, is_result);
+        }
+    }
+}
+
 pub trait ViaOwn {
     #[track_caller]
     fn __onrush_show(&self, is_result: bool);
@@ -274,6 +268,9 @@ fn unshowable(name: &str) -> String {
         return format!("the function `{head}`, which has no text\nhelp: call it: `{head}(…)`");
     }
     let help = match own.as_slice() {
+        [] if name.starts_with("onrush::") && matches!(head, "GroupBy" | "Resample") => {
+            "groups become a frame by an aggregate: `.agg(x!(m = a.mean()))`, `.len()`, `.sum(\"a\")`".to_string()
+        }
         [] => "show a part of it, or what it was made from".to_string(),
         own => format!("add `#[derive(Debug)]` to `{}`", own.join("` and `")),
     };

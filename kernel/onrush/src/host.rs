@@ -15,7 +15,8 @@ mod tests;
 
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_picture, tell};
 pub use channel::{send, send_begin, send_end};
-pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, returned, set_panic};
+pub(crate) use error::as_type;
+pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, payload_text, returned, set_panic};
 pub use keep::{KeepBothEnds, KeepIterator, KeepOther, Kept};
 pub use store::{Done, Preview, Store};
 pub use tests::{Test, Verdict, run_tests};

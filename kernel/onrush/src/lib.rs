@@ -28,6 +28,7 @@ mod plot;
 pub mod prelude;
 mod progress;
 mod raise;
+mod rich;
 mod session;
 mod talk;
 mod text;
@@ -69,6 +70,7 @@ pub use onrush_wire::{DataType, Diagnostic, Schema, TimeUnit, Value};
 pub use plot::{Plot, PlotValue, area, bar, box_plot, density, heatmap, hist, line, panels, plot, scatter};
 pub use progress::{Progress, progress};
 pub use raise::{Error, attempt, raise};
+pub use rich::{MimeBundle, RichDisplay, show_html, show_latex, show_markdown, show_png, show_svg};
 pub use session::use_session;
 pub use talk::{clear_output, input, password};
 

@@ -22,8 +22,9 @@ pub fn raise(diagnostic: Diagnostic) -> ! {
             None => eprintln!("error: {diagnostic}"),
         }
     }
-    if ATTEMPTS.get() == 0 {
-        crate::host::calls::keep();
+    match ATTEMPTS.get() {
+        0 => crate::host::calls::keep(),
+        _ => crate::host::calls::leave(),
     }
     resume_unwind(Box::new(diagnostic))
 }
@@ -40,7 +41,10 @@ pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     ATTEMPTS.set(ATTEMPTS.get() - 1);
     outcome.map_err(|payload| match payload.downcast::<Diagnostic>() {
         Ok(diagnostic) => *diagnostic,
-        Err(panic) => resume_unwind(panic),
+        Err(panic) => {
+            crate::host::calls::leave();
+            resume_unwind(panic)
+        }
     })
 }
 

@@ -481,6 +481,30 @@ fn steps_made_of_others_are_sent_in_order() {
     f.top_k(2, "a");
     let Op::Slice { offset: 0, length: Some(2), .. } = last() else { panic!() };
     assert_eq!(last_place().length, 5);
+    // Polars' `top_k` and `bottom_k` are the ends of a sort; `desc` says the same of the largest.
+    let keys = |descending: &[bool]| {
+        let steps = fake::STEPS.lock().unwrap();
+        let (Op::Sort { keys, .. }, _) = &steps[steps.len() - 2] else { panic!() };
+        assert!(keys.iter().all(|key| key.nulls_last == Some(true)));
+        assert_eq!(keys.iter().map(|key| key.descending).collect::<Vec<_>>(), descending);
+    };
+    keys(&[true]);
+    f.top_k(2, desc("a"));
+    keys(&[true]);
+    f.bottom_k(2, desc("a"));
+    keys(&[false]);
+    f.bottom_k(2, ["a", "b"]);
+    keys(&[false, false]);
+    f.top_k(2, (desc("a"), asc("b")));
+    keys(&[true, false]);
+    f.bottom_k(2, (desc("a"), asc("b")));
+    keys(&[false, true]);
+    // Selectors stand for columns: the session is asked for their names.
+    f.drop(x!(numeric()));
+    let Op::Drop { columns, .. } = last() else { panic!() };
+    assert_eq!(columns, f.columns());
+    let error = attempt(|| f.drop(x!(a + 1))).unwrap_err();
+    assert_eq!((error.code.as_str(), error.labels.len()), ("column-name", 1));
     f.pivot(["a", "b"], "c", "d", "sum");
     let Op::Pivot { on: columns, .. } = last() else { panic!() };
     assert_eq!(columns, ["a", "b"]);

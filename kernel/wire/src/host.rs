@@ -114,6 +114,8 @@ pub struct LastWords {
     pub fault: Option<Fault>,
     /// Variables whose locks a gone thread held: they are open again.
     pub opened: Vec<String>,
+    /// The calls that led to the fault, the innermost first: those in cells.
+    pub calls: Vec<Address>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +137,10 @@ pub enum Fault {
     Channel,
     /// The main thread waits for something that only a thread could give that is gone since a cell failed.
     Abandoned,
+    /// No fault of the code: another process (by its number) has sent the signal.
+    Sent(u32),
+    /// A signal that stands for no address: the process aborts, or runs into an instruction that cannot be executed.
+    Signal,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-pub use private::{connect, create_private, private_dir};
+pub use private::{connect, create_private, listener, private_dir};
 
 /// Moves sockets and other files that live as long as the session. Default: `$XDG_RUNTIME_DIR/onrush`, else
 /// `/tmp/onrush-UID`.
@@ -25,6 +25,8 @@ pub const MEMORY: &str = "ONRUSH_MEMORY";
 pub const DEVICE_MEMORY: &str = "ONRUSH_DEVICE_MEMORY";
 /// Bytes that a notebook's cells may hold in variables; default: half of what the machine has. Suffixes K, M, G; `none`.
 pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
+/// Bytes of a file that is fetched from another place, at most; default: 8G. Suffixes K, M, G; `none`.
+pub const DOWNLOAD_LIMIT: &str = "ONRUSH_DOWNLOAD_LIMIT";
 /// Seconds for which the session keeps what a failed cell had finished; default: 600.
 pub const PARKED: &str = "ONRUSH_PARKED";
 

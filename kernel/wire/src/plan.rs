@@ -264,8 +264,12 @@ pub struct FileMark {
     pub bytes: u64,
     /// Nanoseconds since 1970.
     pub modified: u128,
-    /// A hash of the first and the last 64 KiB.
-    pub ends: u64,
+    /// The file system's number of the file, and nanoseconds from 1970 to the last change of its content, name or rights: no
+    /// program can set them. 0 for copies of files in other places, whose name stands for the content.
+    pub inode: u64,
+    pub changed: u128,
+    /// A hash of all bytes of a file of at most 8 MiB, else of blocks that are spread over it.
+    pub hash: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -354,6 +358,8 @@ pub struct CsvOptions {
     pub file_name: Option<String>,
     /// Files of a pattern may lack columns of others, which are null then.
     pub union_by_name: bool,
+    /// Whether folders named `key=value` give columns. `None`: if the path is a folder or a pattern.
+    pub hive: Option<bool>,
     /// Missing fields at the end of a row are null. Default: false.
     pub pad_rows: bool,
     /// Surplus fields at the end of a row are left out. Default: false.
@@ -416,6 +422,7 @@ impl Default for CsvOptions {
             row_number: None,
             file_name: None,
             union_by_name: false,
+            hive: None,
             pad_rows: false,
             cut_rows: false,
             on_error: OnError::Fail,

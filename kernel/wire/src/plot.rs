@@ -371,7 +371,11 @@ pub struct BoxStats {
     pub median: f64,
     pub q3: f64,
     pub high: f64,
-    /// At most a few hundred, spread over the range.
+    /// Different values beyond the whiskers, in order. If there are too many, some that are spread over them.
     pub outliers: Vec<f64>,
+    /// The number of different values beyond the whiskers. The number of rows, if there are too many to compare them.
+    pub different: u64,
+    /// Rows beyond the whiskers.
+    pub outside: u64,
     pub count: u64,
 }

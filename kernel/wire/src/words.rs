@@ -120,3 +120,8 @@ pub fn is_function(name: &str) -> bool {
 pub fn is_taken(name: &str) -> bool {
     is_function(name) || FORMS.contains(&name)
 }
+
+/// Whether a function stands for several columns, as `numeric()` does. `all()` has a form of expression.
+pub fn is_selector(function: &str) -> bool {
+    ["numeric", "strings", "temporal", "booleans", "matching", "by_dtype"].contains(&function)
+}

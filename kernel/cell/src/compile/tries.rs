@@ -135,7 +135,8 @@ impl<'a> Tries<'a> {
             } else if let Some((name, ends)) = about_the_end(error, generated, &places) {
                 if ends == Ends::Borrows && generated.takes.contains(&name) {
                     lost.push((name, error));
-                } else if matches!(ends, Ends::Moved | Ends::Unset) && omitted.get(&name) != Some(&ends)
+                } else if matches!(ends, Ends::Moved | Ends::MovedInPart | Ends::Unset)
+                    && omitted.get(&name) != Some(&ends)
                     || omitted.get(&name).is_none_or(|ends| !ends.is_end())
                 {
                     changed |= omitted.insert(name, ends) != Some(ends);

@@ -1,13 +1,18 @@
 //! From requests to shared libraries: cargo resolves and builds, once on each machine.
 //!
-//! One target folder serves all notebooks. Each resolved graph has a folder with links to its libraries and a record; a
-//! notebook that asks for the same again finds it without running cargo.
+//! A small pool of target folders serves all notebooks. Each resolved graph has a folder with links to its libraries and a
+//! record; a notebook that asks for the same again finds it without running cargo.
+//!
+//! A build holds two locks. The lock of the set of requests lets equal requests build once. The lock of a target folder
+//! stands for cargo's own, for which cargo would wait in silence. A crate has the same hash in each folder of the pool
+//! (`deps/wrapper.rs` hides the folder's path from rustc), so graphs of different folders go together.
 
 mod cargo;
 mod store;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -25,16 +30,20 @@ use crate::kit::{self, Kit, KitCrate};
 use crate::space;
 use cargo::Cargo;
 use store::Store;
+use waiting::FOR_EACH_CRATE;
+pub use waiting::Waits;
 
 /// Compiled by the rustc of the cells when it is first needed.
 const WRAPPER: &str = include_str!("wrapper.rs");
 /// Bump it when graphs of an older Onrush must not be used.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 
 pub type Requests = BTreeMap<String, Request>;
 
 pub struct Builder<'a> {
     pub cache: &'a Path,
+    /// The name of the notebook, for the others that wait for its build.
+    pub notebook: &'a str,
     pub kit: &'a Kit,
     pub stop: &'a Arc<Stoppable>,
     /// A line and, where it is known, a fraction.
@@ -42,10 +51,15 @@ pub struct Builder<'a> {
 }
 
 /// How a graph came to be there.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum How {
     Found,
-    Built { seconds: f64, offline: bool },
+    /// `seconds` are those of the work, without the waits.
+    Built {
+        seconds: f64,
+        offline: bool,
+        waits: Waits,
+    },
 }
 
 fn failed(what: impl std::fmt::Display) -> Diagnostic {
@@ -82,36 +96,46 @@ impl Builder<'_> {
             return Ok((graph, How::Found));
         }
         let started = Instant::now();
-        let _alone = self.alone(&store)?;
+        let mut waits = Waits::default();
+        let _set = self.hold(&[store.lock_of_set(&key)], Duration::ZERO, &mut waits)?;
         if let Some(graph) = store.find(&key, locked) {
             return Ok((graph, How::Found));
         }
         let wrapper = self.wrapper(&store)?;
-        let project = store.project();
+        let project = Project(store.project(&key));
         let seed = lock::seed(locked, kit::lock_file());
         let manifest = self.manifest(requests, &[]);
-        write_project(&project, &manifest, &seed).map_err(failed)?;
-        let cargo = Cargo { builder: self, project: &project, target: store.target() };
+        write_project(&project.0, &manifest, &seed).map_err(failed)?;
 
         (self.progress)(format!("resolving {}", list(requests.keys())), None);
-        let (resolved, offline) = cargo.resolve()?;
+        let (resolved, offline) = Cargo::new(self, &project.0, &project.0).resolve(&mut waits)?;
         let shared = self.shared(&resolved);
         let manifest = self.manifest(requests, &shared);
-        fs::write(project.join("Cargo.toml"), manifest).map_err(failed)?;
+        fs::write(project.0.join("Cargo.toml"), manifest).map_err(failed)?;
         let stamps: BTreeMap<PathBuf, String> = resolved
             .packages
             .values()
             .filter(|p| p.is_local)
             .map(|p| (p.folder.clone(), store::stamp(&p.folder)))
             .collect();
-        let plan = store.plan();
-        fs::write(&plan, self.plan(&shared, &stamps)).map_err(failed)?;
-        let artifacts = cargo.build(&wrapper, &plan, resolved.packages.len())?;
-        let lock = fs::read_to_string(project.join("Cargo.lock")).map_err(failed)?;
+        let wanted = resolved.packages.values().map(|package| package.name.replace('-', "_")).collect();
+        let targets = store.targets(self.kit.toolchain.host(), &wanted);
+        let locks: Vec<PathBuf> = targets.iter().map(|target| target.lock.clone()).collect();
+        let only_there = targets[0].has - targets[1].has;
+        let patience = FOR_EACH_CRATE * u32::try_from(only_there).unwrap_or(u32::MAX);
+        let held = self.hold(&locks, patience, &mut waits)?;
+        let target = &targets[held.at];
+        let plan = project.0.join("plan");
+        fs::write(&plan, self.plan(&shared, &stamps, &target.folder)).map_err(failed)?;
+        let total = resolved.packages.len();
+        let artifacts = Cargo::new(self, &project.0, &target.folder).build(&wrapper, &plan, total, &mut waits)?;
+        let lock = fs::read_to_string(project.0.join("Cargo.lock")).map_err(failed)?;
         let (crates, notes) = crates(&resolved, &artifacts);
+        let _graphs = self.hold(&[store.lock_of_graphs()], Duration::ZERO, &mut waits)?;
         let graph = store.keep(&key, crates, notes, stamps, lock).map_err(failed)?;
-        store.bound();
-        Ok((graph, How::Built { seconds: started.elapsed().as_secs_f64(), offline }))
+        store.bound(target);
+        let seconds = (started.elapsed().saturating_sub(waits.total())).as_secs_f64();
+        Ok((graph, How::Built { seconds, offline, waits }))
     }
 
     fn key(&self, requests: &Requests) -> String {
@@ -125,26 +149,6 @@ impl Builder<'_> {
         kit::hash(&parts)
     }
 
-    /// Waits for another kernel that builds. The lock ends with the file.
-    fn alone(&self, store: &Store) -> Result<File, Diagnostic> {
-        let lock = File::create(store.lock()).map_err(failed)?;
-        let mut said = false;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
-                Err(fs::TryLockError::WouldBlock) => {}
-            }
-            if !std::mem::replace(&mut said, true) {
-                (self.progress)("waiting for another kernel that builds crates".to_string(), None);
-            }
-            if self.stop.interrupted() {
-                return Err(interrupted());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
     /// The program that cargo calls in place of rustc.
     fn wrapper(&self, store: &Store) -> Result<PathBuf, Diagnostic> {
         let toolchain = &self.kit.toolchain;
@@ -152,11 +156,13 @@ impl Builder<'_> {
         if path.is_file() {
             return Ok(path);
         }
-        let source = path.with_extension("rs");
+        // Another kernel may compile it at the same time.
+        let source = path.with_extension(format!("{}.rs", std::process::id()));
         fs::write(&source, WRAPPER).map_err(failed)?;
-        let partial = path.with_extension("part");
+        let partial = path.with_extension(format!("{}.part", std::process::id()));
         let mut command = Command::new(&toolchain.rustc);
-        command.args(["--edition", "2024", "-Copt-level=1", "--cap-lints=allow", "-o"]).arg(&partial).arg(&source);
+        command.args(["--edition", "2024", "--crate-name", "onrush_rustc", "-Copt-level=1", "--cap-lints=allow", "-o"]);
+        command.arg(&partial).arg(&source);
         command.env_remove("RUSTFLAGS").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn().map_err(failed)?;
         if !self.stop.watch(child.id() as i32) {
@@ -166,6 +172,7 @@ impl Builder<'_> {
         let read = child.stderr.take().map(|mut pipe| pipe.read_to_end(&mut said));
         self.stop.unwatch();
         let status = child.wait().map_err(failed)?;
+        let _ = fs::remove_file(&source);
         if self.stop.interrupted() {
             return Err(interrupted());
         }
@@ -230,9 +237,10 @@ impl Builder<'_> {
         }
     }
 
-    fn plan(&self, shared: &[Shared<'_>], stamps: &BTreeMap<PathBuf, String>) -> String {
+    fn plan(&self, shared: &[Shared<'_>], stamps: &BTreeMap<PathBuf, String>, target: &Path) -> String {
         let folder = self.kit.paths.prelude.parent().unwrap_or(Path::new("."));
-        let mut text = format!("prelude\t{}\nkit\t{}\n", folder.display(), self.kit.paths.deps.display());
+        let (folder, deps, target) = (folder.display(), self.kit.paths.deps.display(), target.display());
+        let mut text = format!("prelude\t{folder}\nkit\t{deps}\ntarget\t{target}\n");
         for Shared { package, file } in shared {
             text.push_str(&format!("shared\t{}\t{}\t{}\n", package.name, package.version, file.display()));
         }
@@ -246,6 +254,15 @@ impl Builder<'_> {
 struct Shared<'a> {
     package: &'a Package,
     file: PathBuf,
+}
+
+/// The folder of a build's project, which ends with the build.
+struct Project(PathBuf);
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 fn write_project(project: &Path, manifest: &str, lock: &str) -> io::Result<()> {

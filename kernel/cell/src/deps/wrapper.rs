@@ -52,6 +52,8 @@ struct Plan {
     prelude: PathBuf,
     /// `kit FOLDER`, with what the prelude was built from.
     kit: PathBuf,
+    /// `target FOLDER`: cargo's target folder, of which there are several. A crate must not depend on which one it is.
+    target: PathBuf,
     /// `stamp FOLDER WORD`: a crate whose sources may change goes by a new name after each change.
     stamps: BTreeMap<PathBuf, String>,
 }
@@ -66,6 +68,7 @@ impl Plan {
                 }
                 ["prelude", folder] => plan.prelude = PathBuf::from(folder),
                 ["kit", folder] => plan.kit = PathBuf::from(folder),
+                ["target", folder] => plan.target = PathBuf::from(folder),
                 ["stamp", folder, word] => drop(plan.stamps.insert(PathBuf::from(folder), word.to_string())),
                 _ => {}
             }
@@ -230,6 +233,8 @@ impl<'a> Unit<'a> {
             command.args(["-C", &format!("metadata={stamp}")]);
         }
         command.args(["-C", "prefer-dynamic"]);
+        // The path of generated code (`OUT_DIR`) is part of a crate's hash.
+        command.arg(format!("--remap-path-prefix={}=/onrush/target", plan.target.display()));
         let mut unstable = false;
         if let Some(name) = shared {
             command.arg(format!("-Clink-arg=-Wl,-soname,{name}")).arg("-Clink-arg=-Wl,-rpath,$ORIGIN");

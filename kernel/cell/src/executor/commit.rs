@@ -9,8 +9,8 @@ use onrush_wire::{Class, Diagnostic};
 use super::Executor;
 use crate::again;
 use crate::compile::Ready;
-use crate::generate::{Again, Ends};
-use crate::hints::keeping;
+use crate::generate::{Again, Ends, declared_type, parts_of};
+use crate::hints::{borrower, keeping};
 use crate::interface::Event;
 use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
@@ -104,26 +104,7 @@ impl Executor {
         let items = &self.notebook.items;
         self.notebook.uses.retain(|leaf| items.get(&leaf.name) != Some(&index));
 
-        for (name, ends) in &ready.choices.omitted {
-            let why = match ends {
-                Ends::Moved => format!("was moved by cell {number}"),
-                Ends::Unset => format!("got no value in cell {number}"),
-                Ends::Borrows | Ends::Holds => format!("borrowed from another variable and ended with cell {number}"),
-                Ends::WithCell => format!("ended with cell {number}, in which something borrows"),
-                Ends::CallsMut | Ends::CallsOnce | Ends::Plain => continue,
-            };
-            let known = self.notebook.variables.remove(name).filter(|known| known.mutable && *ends == Ends::Moved);
-            if let Some(known) = known {
-                self.notebook.moved.insert(name.clone(), known);
-            }
-            self.notebook.gone.insert(name.clone(), why);
-            // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
-            let is_unkept = name.starts_with('_');
-            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_unkept && !is_used(cell, name) {
-                let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
-                self.warn(events, "borrowed-variable", message, keeping("borrowed"));
-            }
-        }
+        self.note_ends(number, cell, &ready, events);
         let puts: BTreeSet<&str> = ready.generated.puts.iter().map(|put| put.name.as_str()).collect();
         for name in ready.generated.takes.iter().filter(|name| !puts.contains(name.as_str())) {
             self.notebook.variables.remove(name);
@@ -182,6 +163,38 @@ impl Executor {
         }
     }
 
+    /// Variables that the cell has not put back are gone, and why.
+    fn note_ends(&mut self, number: u64, cell: &Cell, ready: &Ready, events: &Sender<Event>) {
+        for (name, ends) in &ready.choices.omitted {
+            let why = match ends {
+                Ends::Moved => format!("was moved by cell {number}"),
+                Ends::MovedInPart if !is_left(name, ready) => format!("was moved by cell {number}"),
+                Ends::MovedInPart => format!("was moved in part by cell {number}"),
+                Ends::Unset => format!("got no value in cell {number}"),
+                Ends::Borrows | Ends::Holds => match borrower(cell, name) {
+                    "borrowed" => format!("borrowed from another variable and ended with cell {number}"),
+                    what => format!("is {what}, and ended with cell {number}"),
+                },
+                Ends::WithCell => format!("ended with cell {number}, in which something borrows"),
+                Ends::CallsMut | Ends::CallsOnce | Ends::Plain => continue,
+            };
+            let known = self.notebook.variables.remove(name);
+            let is_moved = matches!(ends, Ends::Moved | Ends::MovedInPart);
+            let known = known.filter(|known| known.mutable && is_moved);
+            let known = known.or_else(|| declared(cell, name).filter(|_| *ends == Ends::Unset));
+            if let Some(known) = known {
+                self.notebook.moved.insert(name.clone(), known);
+            }
+            self.notebook.gone.insert(name.clone(), why);
+            // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
+            let is_unkept = name.starts_with('_');
+            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_unkept && !is_used(cell, name) {
+                let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
+                self.warn(events, "borrowed-variable", message, keeping(borrower(cell, name)));
+            }
+        }
+    }
+
     /// Drops values that nothing can name any more. The cell has succeeded; if a `Drop` fails, the values stay where they are.
     fn forget_unnamed(&mut self, names: Vec<String>, events: &Sender<Event>) {
         self.stop.begin();
@@ -211,6 +224,12 @@ impl Executor {
         for name in &hidden {
             self.notebook.variables.remove(name);
         }
+        let is_part_of = |name: &str, put: &Binding| parts_of(name).is_some_and(|(variable, _)| variable == put.name);
+        let is_replaced = |name: &&String| ready.generated.puts.iter().any(|put| is_part_of(name, put));
+        let fields: Vec<String> = self.notebook.variables.keys().filter(is_replaced).cloned().collect();
+        for name in &fields {
+            self.notebook.variables.remove(name);
+        }
         for put in &ready.generated.puts {
             let is_older = self.notebook.items.get(&put.name).is_some_and(|&home| home != index);
             let source = self.notebook.sources.get(&put.name).map_or("", |source| source.text.as_str());
@@ -218,7 +237,7 @@ impl Executor {
                 self.notebook.items.remove(&put.name);
             }
         }
-        hidden.iter().map(|name| plain(name).to_string()).collect()
+        hidden.iter().chain(&fields).map(|name| plain(name).to_string()).collect()
     }
 
     /// Items of earlier cells keep the older item that they were compiled with: says which.
@@ -382,6 +401,22 @@ fn plain(name: &str) -> &str {
 
 fn by_plain_name(puts: &[Binding]) -> HashMap<&str, &Binding> {
     puts.iter().map(|put| (plain(&put.name), put)).collect()
+}
+
+/// Whether something is left of a variable that the cell has moved in part: all fields may be moved.
+fn is_left(name: &str, ready: &Ready) -> bool {
+    let is_field = |other: &str| parts_of(other).is_some_and(|(variable, _)| variable == name);
+    let is_known = ready.choices.omitted.keys().any(|other| is_field(other));
+    !is_known || ready.generated.puts.iter().any(|put| is_field(&put.name))
+}
+
+/// A variable that the cell has declared without a value.
+fn declared(cell: &Cell, name: &str) -> Option<KnownVariable> {
+    let part = cell.parts.iter().rfind(|part| binds(part, name))?;
+    let PartKind::Let { names, .. } = &part.kind else { return None };
+    let type_code = declared_type(&cell.code[part.range.clone()], name)?;
+    let mutable = names.iter().any(|binding| binding.name == name && binding.mutable);
+    Some(KnownVariable { type_code, mutable, preview: None, bytes: 0 })
 }
 
 /// Whether a cell uses a variable after the `let` that makes it.

@@ -39,8 +39,11 @@ impl Executor {
         }
         let cache = self.config.cache.clone().unwrap_or_else(onrush_wire::paths::cache_dir);
         let locked = self.locked();
+        let file = self.config.file.clone().or_else(notebook_file);
+        let name = file.as_ref().and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned());
         let builder = Builder {
             cache: &cache,
+            notebook: name.as_deref().unwrap_or_default(),
             kit: &self.compiler.kit,
             stop: &self.stop,
             progress: &|what, fraction| drop(events.send(Event::Working { what, fraction })),
@@ -55,15 +58,18 @@ impl Executor {
             diagnostic.at(at(line, text), "")
         });
         let (graph, how) = built?;
-        let mut said = String::new();
         let count = graph.crates.iter().filter(|c| !c.shared).count();
-        if let How::Built { seconds, offline } = how {
+        if let How::Built { seconds, offline, waits } = how {
             let crates = if count == 1 { "1 crate".to_string() } else { format!("{count} crates") };
-            said.push_str(&format!("{crates} in {seconds:.1} s, once for all notebooks\n"));
-            if offline {
-                said.push_str("the registry was not reached: these are versions that were here already\n");
-            }
+            let after = waits.said().map_or(String::new(), |after| format!(", {after}"));
+            let versions =
+                if offline { "; the registry was not reached: these versions were here already" } else { "" };
+            // A progress line, not an output: another run finds the crates built.
+            let _ = events.send(Event::Worked(format!(
+                "{crates} built in {seconds:.1} s, once for all notebooks{after}{versions}"
+            )));
         }
+        let mut said = String::new();
         for note in &graph.notes {
             said.push_str(&format!("note: {note}\n"));
         }

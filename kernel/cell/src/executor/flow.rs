@@ -40,7 +40,7 @@ impl Executor {
         let generated = &ready.generated;
         for name in &generated.takes {
             let variable = Name::Variable(name.clone());
-            if ready.choices.omitted.get(name) == Some(&Ends::Moved) {
+            if matches!(ready.choices.omitted.get(name), Some(Ends::Moved | Ends::MovedInPart)) {
                 self.made.moved.insert(variable);
             } else if self.notebook.variables.get(name).is_some_and(|v| v.mutable) && !ready.unchanged.contains(name) {
                 self.made.written.insert(variable, None);

@@ -43,6 +43,7 @@ impl Executor {
                 // Its places are in the cells that made the closures.
                 self.map_labels(&mut diagnostic, "", &SourceMap::default());
                 let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
+                trace::place(&mut diagnostic, source);
                 diagnostic.narrow(source);
                 diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);

@@ -77,6 +77,8 @@ impl Executor {
                 self.forget_variables(Vec::new(), events)?;
                 let _ = events.send(Event::Lost);
                 self.ledger.forget();
+                // Tests and the exported program are made of these cells: their items are forgotten.
+                self.ran.clear();
                 let old = std::mem::take(&mut self.notebook);
                 self.notebook.gone = went(&old, "was forgotten by `:clear`");
                 // Their code stays loaded, and diagnostics may still point at it.
@@ -149,6 +151,7 @@ impl Executor {
                 }
                 diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, None);
                 self.map_labels(&mut diagnostic, "", &SourceMap::default());
+                trace::place(&mut diagnostic, |file| self.sources.get(file).map(|(_, text)| text.as_str()));
                 Err(diagnostic)
             }
         }
@@ -168,6 +171,7 @@ impl Executor {
     fn restart_cells(&mut self) -> Result<String, Diagnostic> {
         self.process.restart()?;
         self.ledger.forget();
+        self.ran.clear();
         let old = std::mem::take(&mut self.notebook);
         self.notebook.dependencies = old.dependencies.clone();
         self.notebook.folder = old.folder.clone();

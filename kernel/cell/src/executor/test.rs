@@ -55,14 +55,21 @@ impl Executor {
             let first = diagnostics.into_iter().next();
             let mut diagnostic =
                 first.unwrap_or_else(|| Diagnostic::error(Class::Compile, "tests", "no test compiles"));
-            diagnostic.labels.iter_mut().filter(|label| label.span.file == tests_file).for_each(|label| {
+            diagnostic.labels.retain_mut(|label| {
                 let line = label.span.line;
-                if let Some((first, _, cell, start)) = lines.iter().find(|(a, b, ..)| (*a..=*b).contains(&line)) {
-                    (label.span.file, label.span.line) = (cell_file(*cell), start + line - first);
+                if label.span.file != tests_file {
+                    return true;
                 }
+                let Some((first, _, cell, start)) = lines.iter().find(|(a, b, ..)| (*a..=*b).contains(&line)) else {
+                    return false;
+                };
+                (label.span.file, label.span.line) = (cell_file(*cell), start + line - first);
+                true
             });
+            diagnostic.help.iter_mut().for_each(without_generated);
             diagnostic
         })?;
+        self.process.know_pieces(&tests_file, &lines);
         match self.process.run(number, &ready.library, &ready.generated.entry, events) {
             Ended::Ok(Finished { released, published, .. }) => {
                 self.of_tests.0.extend(released);
@@ -77,6 +84,14 @@ impl Executor {
                 Err(diagnostic)
             }
         }
+    }
+}
+
+/// Leaves out the lines of a help that are not as the user wrote them: what makes a plain function of a test is in them.
+fn without_generated(help: &mut String) {
+    let Some((said, lines)) = help.split_once(":\n") else { return };
+    if ["pub ", "crate::", "run_tests"].iter().any(|generated| lines.contains(generated)) {
+        *help = said.to_string();
     }
 }
 
@@ -125,8 +140,10 @@ fn add(item: &Item, number: u64, code: &str, collected: &mut TestCrate, filter: 
     changes.sort_by_key(|(range, _)| std::cmp::Reverse((range.start, range.end)));
     for (place, new) in changes {
         let place = place.start - range.start..place.end - range.start;
-        let blank: String = text[place.clone()].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
-        text.replace_range(place, if new.is_empty() { &blank } else { new });
+        let mut filled = new.to_string();
+        // What is left out leaves blanks: lines and columns stay.
+        filled.extend(text[place.clone()].chars().skip(new.len()).map(|c| if c == '\n' { c } else { ' ' }));
+        text.replace_range(place, &filled);
     }
     let first = collected.text.matches('\n').count() as u32 + 2;
     let (line, column) = crate::scan::position(code, range.start);
@@ -154,7 +171,7 @@ fn plain(
         is_for_tests(attribute) || ["ignore", "should_panic"].iter().any(|name| attribute.path().is_ident(name))
     };
     changes.extend(attributes.iter().filter(of_a_test).map(|attribute| (attribute.span().byte_range(), "")));
-    match item {
+    let is_called = match item {
         Item::Fn(of) if attributes.iter().any(|attribute| attribute.path().is_ident("test")) => {
             let name = format!("{path}{}", of.sig.ident);
             let find = |name: &str| attributes.iter().find(|attribute| attribute.path().is_ident(name));
@@ -165,15 +182,23 @@ fn plain(
                 find("ignore").is_some()
             );
             tests.push((name, code));
+            true
         }
         Item::Mod(of) => {
             let path = format!("{path}{}::", of.ident);
             of.content.iter().flat_map(|(_, items)| items).for_each(|item| plain(item, &path, changes, tests));
+            true
         }
-        _ => return,
-    }
-    if matches!(visibility, syn::Visibility::Inherited) {
-        changes.push((start..start, "pub "));
+        _ => false,
+    };
+    // The list of tests is outside of the module.
+    if is_called && !path.is_empty() && matches!(visibility, syn::Visibility::Inherited) {
+        let last = attributes.last().filter(of_a_test).map(|attribute| attribute.span().byte_range());
+        match last.and_then(|last| changes.iter_mut().find(|(range, _)| *range == last)) {
+            // In its place, so that all columns stay.
+            Some((_, new)) => *new = "pub",
+            None => changes.push((start..start, "pub ")),
+        }
     }
 }
 
@@ -221,9 +246,14 @@ mod tests {
         assert_eq!(collected.tests.len(), 3);
         assert!(collected.tests[1].contains("tests::a") && collected.tests[2].contains("Some(\"b\")"));
         let lines: Vec<&str> = collected.text.lines().collect();
-        assert_eq!(lines[1], "        pub fn c() { new }");
-        assert_eq!(lines[2], "             pub mod tests {");
+        // Each item stands at its column in the cell.
+        assert_eq!(lines[1], "        fn c() { new }");
+        assert_eq!(lines[2], "             mod tests {");
         assert_eq!(lines[3], "    use crate::*;");
+        assert_eq!(lines[4], "    pub     fn a() {}");
         assert_eq!(collected.lines, [(2, 2, 3, 1), (3, 7, 2, 2)]);
+        let mut help = "import it:\n    pub     fn a() {}".to_string();
+        without_generated(&mut help);
+        assert_eq!(help, "import it");
     }
 }

@@ -63,15 +63,15 @@ const PRELUDE: [&str; 16] = [
 const SHOW: &str = r#"
 /// Prints the value of a cell's last expression, as a notebook displays it.
 macro_rules! show {
-    ($value:expr) => {
-        match &$value {
+    ($($value:expr),+ $(,)?) => {{
+        $(match &$value {
             value => {
                 #[allow(unused_imports)]
                 use shown::{ViaDebug as _, ViaDisplay as _, ViaNothing as _};
                 (&&&shown::Shown(value)).show();
             }
-        }
-    };
+        })+
+    }};
 }
 use show;
 

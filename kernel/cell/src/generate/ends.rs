@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ends {
     Moved,
+    /// A field of it was moved.
+    MovedInPart,
     /// `let x: i32;` that got no value.
     Unset,
     Borrows,

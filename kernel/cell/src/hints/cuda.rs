@@ -96,7 +96,7 @@ pub fn borrowed(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
 }
 
 /// The source up to the comma or the bracket after its first argument.
-fn argument(text: &str) -> &str {
+pub fn argument(text: &str) -> &str {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
         match c {

@@ -2,10 +2,11 @@
 
 use onrush_wire::Diagnostic;
 
-use super::{primary, text_at, words};
+use super::{habits, offset, primary, text_at, words};
 use crate::index::{Entry, entries};
 
 pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
+    let other = of_other_languages(diagnostic, code);
     match diagnostic.code.as_str() {
         "E0308" => {
             buffer(diagnostic, code);
@@ -16,6 +17,25 @@ pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
         "E0599" => method(diagnostic),
         _ => {}
     }
+    if let Some(help) = other {
+        diagnostic.help = vec![help];
+    }
+}
+
+/// A function of the prelude that is called with what another language's function of that name takes.
+fn of_other_languages(diagnostic: &Diagnostic, code: &str) -> Option<String> {
+    let of_call = |label: &&onrush_wire::Label| match diagnostic.code.as_str() {
+        "E0061" => label.primary && diagnostic.message.starts_with("this function"),
+        "E0308" => label.text == "arguments to this function are incorrect",
+        "E0277" => label.text == "required by a bound introduced by this call",
+        _ => false,
+    };
+    let call = diagnostic.labels.iter().find(of_call).filter(|_| is_defined_elsewhere(diagnostic))?;
+    let (name, at) = (text_at(code, &call.span)?, offset(code, &call.span)?);
+    let rest = code[at..].strip_prefix(name.as_str())?.trim_start().strip_prefix('(')?;
+    let found = code[..at].trim_end().ends_with(['.', ':']);
+    entries().iter().find(|entry| entry.name == name && entry.owner.is_empty() && !found)?;
+    habits::of_function(&name, super::cuda::argument(rest))
 }
 
 /// The prelude's function or method of a name, if there is only one signature for it.
@@ -146,6 +166,7 @@ fn method(diagnostic: &mut Diagnostic) {
         ("Frame", name) if AGGREGATES.contains(&name) => {
             format!("`f.select(x!(a.{name}()))` gives a frame with it, and `let v: f64 = f.value(x!(a.{name}()));` the number")
         }
+        ("GroupBy", name) if words::of_groups(name).is_some() => words::of_groups(name).unwrap_or_default(),
         ("Frame", name) if words::of_frame(name).is_some() => words::of_frame(name).unwrap_or_default(),
         (_, "groupby") => "did you mean `group_by`?".to_string(),
         (_, name) if diagnostic.help.is_empty() => {

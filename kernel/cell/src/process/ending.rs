@@ -187,6 +187,11 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
         Death::Unknown => return run("signal", "the cell's process is gone".into()),
         Death::Signal(number) => number,
     };
+    if let Some(Fault::Sent(sender)) = known.words.fault {
+        let name = signal_name(number);
+        return run("signal", format!("the cell's process was ended from outside: process {sender} sent {name}"))
+            .help("the cell itself did nothing wrong: run it again");
+    }
     match (number, known.words.fault) {
         (libc::SIGSTKFLT, Some(Fault::ThreadStack)) => {
             run("stack-overflow", "a thread of the cell used up its stack (a recursion without an end?)".into()).help(
@@ -227,7 +232,31 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
             run("abort", format!("the cell's process was ended by an illegal instruction (signal {number})"))
         }
         (libc::SIGFPE, _) => run("abort", "the cell's process was ended by an arithmetic fault (SIGFPE)".into()),
-        _ => run("signal", format!("the cell's process was ended by signal {number}")),
+        _ => run("signal", format!("the cell's process was ended by {}", signal_name(number))),
+    }
+}
+
+/// `the signal SIGTERM`.
+fn signal_name(number: i32) -> String {
+    const NAMES: [(i32, &str); 14] = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    match NAMES.iter().find(|(known, _)| *known == number) {
+        Some((_, name)) => format!("the signal {name}"),
+        None => format!("signal {number}"),
     }
 }
 
@@ -308,6 +337,17 @@ mod tests {
         let diagnostic = describe(Failure::Interrupted, &lost, &known);
         assert_eq!(diagnostic.message, "the cell was interrupted, and the variables are lost");
         assert_eq!(diagnostic.notes, ["the variables are lost because the snapshot did not answer"]);
+    }
+
+    #[test]
+    fn a_signal_from_outside_is_not_a_fault_of_the_cell() {
+        let sent = LastWords { fault: Some(Fault::Sent(42)), ..Default::default() };
+        let known = Circumstances { words: sent, ..Default::default() };
+        let text = message(Failure::Died(Death::Signal(libc::SIGSEGV)), &known);
+        assert!(text.contains("process 42 sent the signal SIGSEGV") && !text.contains("memory"), "{text}");
+        let none = Circumstances::default();
+        let text = message(Failure::Died(Death::Signal(libc::SIGTERM)), &none);
+        assert!(text.starts_with("the cell's process was ended by the signal SIGTERM"), "{text}");
     }
 
     #[test]

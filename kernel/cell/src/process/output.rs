@@ -59,12 +59,35 @@ struct Late {
     limit: Limit,
 }
 
-/// How the columns of generated files lead to the user's.
+/// How places in generated files lead to the user's.
 #[derive(Clone, Debug, Default)]
-pub struct Places(pub BTreeMap<String, SourceMap>);
+pub struct Places {
+    pub maps: BTreeMap<String, SourceMap>,
+    /// Of files that are made of several cells: the first and the last line of each piece, its cell, its first line there.
+    pub pieces: BTreeMap<String, Vec<(u32, u32, u64, u32)>>,
+}
 
 impl Places {
-    /// Replaces the column in every `cell_3.rs:1:190`.
+    /// The user's name of a place in a generated file: `In [3]:1:2`.
+    fn place(&self, file: &str, line: u32, column: Option<u32>) -> Option<String> {
+        let (cell, line, column) = match (self.maps.get(file), self.pieces.get(file)) {
+            (Some(map), _) => {
+                let cell = file.strip_prefix("cell_")?.strip_suffix(".rs")?.parse().ok()?;
+                (cell, line, column.map(|column| map.column(line, column)))
+            }
+            (None, Some(pieces)) => {
+                let (first, _, cell, start) = pieces.iter().find(|(from, to, ..)| (*from..=*to).contains(&line))?;
+                (*cell, start + line - first, column)
+            }
+            (None, None) => return None,
+        };
+        let column = column.map_or(String::new(), |column| format!(":{column}"));
+        // Cells without a count have numbers that no notebook counts to.
+        let cell = if cell < 1 << 32 { cell.to_string() } else { " ".to_string() };
+        Some(format!("In [{cell}]:{line}{column}"))
+    }
+
+    /// Replaces every `cell_3.rs:1:190` by the place as errors name it.
     fn users(&self, text: String) -> String {
         if !text.contains(".rs:") {
             return text;
@@ -72,23 +95,25 @@ impl Places {
         let mut out = String::with_capacity(text.len());
         let mut rest = text.as_str();
         while let Some(at) = rest.find(".rs:") {
-            let name_start = rest[..at].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |i| i + 1);
+            let is_name = |c: &char| c.is_alphanumeric() || *c == '_';
+            let name = rest[..at].chars().rev().take_while(is_name).map(char::len_utf8).sum::<usize>();
+            let (name_start, line_start) = (at - name, at + ".rs:".len());
             let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let line_start = at + 4;
             let line_end = line_start + digits(&rest[line_start..]);
-            let map = self.0.get(&rest[name_start..at + 3]);
-            let column_start = line_end + 1;
-            let column = rest[line_end..]
-                .strip_prefix(':')
-                .map(|s| &s[..digits(s)])
-                .and_then(|s| Some((s, s.parse::<u32>().ok()?)));
-            match (map, rest[line_start..line_end].parse::<u32>(), column) {
-                (Some(map), Ok(line), Some((written, column))) => {
-                    out.push_str(&rest[..column_start]);
-                    out.push_str(&map.column(line, column).to_string());
-                    rest = &rest[column_start + written.len()..];
+            let after = rest[line_end..].strip_prefix(':').map_or("", |s| &s[..digits(s)]);
+            let column = after.parse::<u32>().ok();
+            let end = if column.is_some() { line_end + 1 + after.len() } else { line_end };
+            let line = rest[line_start..line_end].parse::<u32>().ok();
+            let file = &rest[name_start..at + ".rs".len()];
+            let line = line.filter(|_| !rest[..name_start].ends_with('/'));
+            let place = line.and_then(|line| Some((self.place(file, line, column)?, end)));
+            match place {
+                Some((place, end)) => {
+                    out.push_str(&rest[..name_start]);
+                    out.push_str(&place);
+                    rest = &rest[end..];
                 }
-                _ => {
+                None => {
                     out.push_str(&rest[..line_start]);
                     rest = &rest[line_start..];
                 }
@@ -235,7 +260,7 @@ impl Outputs {
                 match control.wait_for_output() {
                     Ok(FromHost::Display(mut display)) => {
                         if let Content::Text(text) | Content::Plan(text) = &mut display.content {
-                            *text = named(std::mem::take(text));
+                            *text = named(self.places.users(std::mem::take(text)));
                         }
                         let _ = events.send(Event::Display(display));
                     }
@@ -311,8 +336,9 @@ impl Outputs {
             self.contents.show(events);
             self.limit.send(stream, text, self.cell, &mut self.files, events);
         } else {
+            let text = named(self.places.users(text));
             let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
-            self.contents.feed(&named(text), &mut sink, events);
+            self.contents.feed(&text, &mut sink, events);
         }
     }
 
@@ -663,9 +689,13 @@ mod tests {
         let request = crate::generate::Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
         let generated = crate::generate::generate(&request);
         let start = generated.files[1].1.find("dbg!").unwrap() + 1;
-        let places = Places([("cell_1.rs".to_string(), generated.map)].into());
-        let printed = format!("[cell_1.rs:1:{start}] 1 = 1, main.rs:7:300, cell_1.rs:2:1, a.rs: x");
-        assert_eq!(places.users(printed), "[cell_1.rs:1:1] 1 = 1, main.rs:7:300, cell_1.rs:2:1, a.rs: x");
+        let mut places = Places { maps: [("cell_1.rs".to_string(), generated.map)].into(), ..Places::default() };
+        let printed = format!("[cell_1.rs:1:{start}] 1, │main.rs:7:300, │cell_1.rs:2:1, cell_1.rs:2, /a/cell_1.rs:2:1");
+        let users = "[In [1]:1:1] 1, │main.rs:7:300, │In [1]:2:1, In [1]:2, /a/cell_1.rs:2:1";
+        assert_eq!(places.users(printed), users);
+        // The second piece, of lines 4 to 6, begins in line 10 of the cell 3.
+        places.pieces.insert("tests_5.rs".to_string(), vec![(2, 2, 1, 1), (4, 6, 3, 10)]);
+        assert_eq!(places.users("at tests_5.rs:5:9: tests_5.rs:9:1".into()), "at In [3]:11:9: tests_5.rs:9:1");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
     ("Joins, groups and conditions", &["On", "Asof", "Resample", "When", "Then"]),
     ("Columns in Rust", &["Column", "Matrix", "Buffer"]),
     ("Plots", &["Plot", "Dashboard"]),
+    ("Rich output", &["MimeBundle"]),
     ("Graphs", &["Graph", "GraphReader", "GraphView", "GraphPlot", "EgoGraph"]),
     (
         "Models",

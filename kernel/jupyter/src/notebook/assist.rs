@@ -47,9 +47,14 @@ impl Notebook {
             let help = "`:vars` lists the variables; Shift-Tab explains what stands in code";
             return Some(Err(Diagnostic::error(Class::Compile, "unknown-name", message).help(help)));
         }
-        let mut data = Bundle::new();
-        data.insert("text/plain".to_string(), found.plain().into());
-        data.insert("text/markdown".to_string(), found.markdown.into());
-        Some(Ok(data))
+        Some(Ok(described(found.plain(), found.markdown)))
     }
+}
+
+/// The text of an inspection in two forms.
+pub fn described(plain: String, markdown: String) -> Bundle {
+    let mut data = Bundle::new();
+    data.insert("text/plain".to_string(), plain.into());
+    data.insert("text/markdown".to_string(), markdown.into());
+    data
 }

@@ -21,6 +21,8 @@ pub struct Progress {
     shown: Option<Bundle>,
     working: Option<(String, Option<f32>)>,
     last: Instant,
+    /// The line about the kernel's own work that stays, in place of a blank one.
+    stays: Option<String>,
     /// Work that ran long enough to be worth a line was seen.
     work_shown: bool,
     /// In the order in which they were first seen.
@@ -43,6 +45,7 @@ impl Progress {
         Progress {
             shown: None,
             working: None,
+            stays: None,
             last: Instant::now(),
             work_shown: false,
             order: Vec::new(),
@@ -59,6 +62,13 @@ impl Progress {
 
     pub fn working(&mut self, what: &str, fraction: Option<f32>) {
         self.working = Some((what.to_string(), fraction));
+    }
+
+    /// The kernel's own work is over, and this is said of it.
+    pub fn worked(&mut self, line: String, front: &mut dyn Front) {
+        self.working = None;
+        self.show(plain_bundle(&line), front);
+        self.stays = Some(line);
     }
 
     pub fn working_done(&mut self, front: &mut dyn Front) {
@@ -178,7 +188,9 @@ impl Progress {
 
     /// A display cannot be taken back; an empty one takes no space.
     fn clear(&mut self, front: &mut dyn Front) {
-        if self.shown.is_some() {
+        if let Some(line) = &self.stays {
+            self.show(plain_bundle(line), front);
+        } else if self.shown.is_some() {
             let blank = ["text/html", "text/plain"].map(|mime| (mime.to_string(), Value::from("")));
             self.show(Bundle::from_iter(blank), front);
         }
@@ -202,7 +214,9 @@ fn working_bundle(what: &str, fraction: Option<f32>, elapsed: Duration) -> Bundl
         Some(fraction) => format!("{what}: {:.0} %, {seconds} s", fraction.clamp(0.0, 1.0) * 100.0),
         None => format!("{what} … {seconds} s"),
     };
-    let mut data = Bundle::new();
-    data.insert("text/plain".into(), Value::from(text));
-    data
+    plain_bundle(&text)
+}
+
+fn plain_bundle(text: &str) -> Bundle {
+    Bundle::from_iter([("text/plain".to_string(), Value::from(text))])
 }

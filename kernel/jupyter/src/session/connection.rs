@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A session that lives answers within this time even to a user who interrupts.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The process of the session that answered last.
+/// The process of the session that was connected to last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// One connection, after its [`Hello`].
@@ -48,7 +48,15 @@ impl Connection {
         interrupted: Option<Arc<AtomicBool>>,
     ) -> Result<Self, Diagnostic> {
         let failed = |error: &dyn Display| unreachable_session(socket, &error.to_string());
+        // A stopped process accepts nothing: each try would take a place in its queue.
+        if let Some(why) = stopped() {
+            return Err(failed(&why));
+        }
         let stream = paths::connect(socket).map_err(|e| failed(&e))?;
+        // Before it answers: one that was stopped before this notebook was opened never does.
+        if let Some(process) = paths::listener(&stream) {
+            PROCESS.store(process, Ordering::Relaxed);
+        }
         let reading = stream.try_clone().map_err(|e| failed(&e))?;
         let reader = Reader { stream: reading, limit: None, begun: Instant::now(), interrupted };
         let mut connection = Connection { stream, reader: BufReader::new(reader), engine: String::new(), pid: 0 };

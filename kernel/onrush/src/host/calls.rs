@@ -1,6 +1,7 @@
 //! The calls that led to a panic or to a raise. They are noted as addresses, which takes microseconds; the kernel process looks up
 //! what stands there, and only if the cell ends over it.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::sync::Mutex;
 
@@ -11,8 +12,28 @@ const DEEPEST: usize = 2000;
 
 static CALLS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
+thread_local! {
+    /// The panic or raise that comes next has its calls already, or needs none.
+    static ARE_KEPT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the panic or raise that comes next leave what was noted before.
+pub fn leave() {
+    let _ = ARE_KEPT.try_with(|kept| kept.set(true));
+}
+
+/// Notes down the calls of a panic that begins to unwind, unless [`keep`] has done so for this panic, or for the one that is
+/// passed on.
+pub fn keep_of_unwinding() {
+    if !ARE_KEPT.try_with(|kept| kept.replace(false)).unwrap_or(true) && !super::error::is_panic_known() {
+        keep();
+        let _ = ARE_KEPT.try_with(|kept| kept.set(false));
+    }
+}
+
 /// Notes down the calls of this thread, in place of what was noted before.
 pub fn keep() {
+    leave();
     let mut addresses = [std::ptr::null_mut::<c_void>(); DEEPEST];
     // SAFETY: there is room for as many addresses as are asked for.
     let count = unsafe { libc::backtrace(addresses.as_mut_ptr(), DEEPEST as i32) };

@@ -23,7 +23,7 @@ pub fn span_of(location: &Location<'_>) -> Span {
 }
 
 /// The value as one of type `T`, if it is one. Errors may borrow (`mutex.lock()?`); such a type has no `TypeId`.
-fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
+pub(crate) fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
     trait Typed {
         fn id(&self) -> TypeId
         where
@@ -140,8 +140,22 @@ pub fn set_panic(panic: Panic) {
     *LAST_PANIC.lock().unwrap_or_else(|p| p.into_inner()) = Some(panic);
 }
 
+/// Whether the hook has seen a panic that nobody has taken yet.
+pub(super) fn is_panic_known() -> bool {
+    LAST_PANIC.lock().unwrap_or_else(|p| p.into_inner()).is_some()
+}
+
 pub fn last_panic() -> Option<Panic> {
     LAST_PANIC.lock().unwrap_or_else(|p| p.into_inner()).take()
+}
+
+/// The message of a panic's payload, if it is a string.
+pub fn payload_text(payload: &(dyn std::any::Any + Send)) -> Option<String> {
+    match (payload.downcast_ref::<&'static str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => Some(text.to_string()),
+        (_, Some(text)) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 /// A panic in words: what happened, and for the usual ones what to do.

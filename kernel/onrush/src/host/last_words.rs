@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use onrush_wire::Span;
-use onrush_wire::host::{Fault, LastPanic, LastWords};
+use onrush_wire::host::{Address, Fault, LastPanic, LastWords};
 
 /// Room for notes; what does not fit is not noted down.
 const ROOM: usize = 64 << 10;
@@ -14,6 +14,8 @@ const LONGEST: usize = 1000;
 
 const FILE: u8 = 1;
 const PANIC: u8 = 2;
+/// Eight bytes of an offset, and the path of a shared object.
+const CALL: u8 = 3;
 
 /// Notes are a kind, two bytes of length and the text, one after another. The kind is written last: 0 is one that was begun.
 struct Page {
@@ -52,16 +54,21 @@ pub fn begin() {
 }
 
 fn note(kind: u8, text: &[u8]) {
+    note_parts(kind, &[], text);
+}
+
+fn note_parts(kind: u8, head: &[u8], text: &[u8]) {
     let Some(page) = page() else { return };
     let text = &text[..text.len().min(LONGEST)];
-    let start = page.used.fetch_add(3 + text.len(), Ordering::AcqRel);
-    let Some(place) = page.notes.get(start..start.saturating_add(3 + text.len())) else {
+    let size = head.len() + text.len();
+    let start = page.used.fetch_add(3 + size, Ordering::AcqRel);
+    let Some(place) = page.notes.get(start..start.saturating_add(3 + size)) else {
         // So that it cannot wrap around, however much is noted.
         page.used.store(ROOM, Ordering::Release);
         return;
     };
-    let length = (text.len() as u16).to_le_bytes();
-    for (byte, value) in place[1..].iter().zip(length.iter().chain(text)) {
+    let length = (size as u16).to_le_bytes();
+    for (byte, value) in place[1..].iter().zip(length.iter().chain(head).chain(text)) {
         byte.store(*value, Ordering::Relaxed);
     }
     place[0].store(kind, Ordering::Release);
@@ -88,9 +95,16 @@ pub fn fault(fault: Fault) {
         Fault::Address(address) => (3, address),
         Fault::Channel => (4, 0),
         Fault::Abandoned => (5, 0),
+        Fault::Sent(process) => (6, u64::from(process)),
+        Fault::Signal => (7, 0),
     };
     page.address.store(address, Ordering::Relaxed);
     page.fault.store(kind, Ordering::Release);
+}
+
+/// One of the calls that led to a fault: a place in a shared object. Called in a signal handler.
+pub fn call(library: &[u8], offset: u64) {
+    note_parts(CALL, &offset.to_le_bytes(), library);
 }
 
 /// Everything that was noted down since [`begin`].
@@ -103,6 +117,8 @@ pub fn read() -> LastWords {
         3 => Some(Fault::Address(page.address.load(Ordering::Relaxed))),
         4 => Some(Fault::Channel),
         5 => Some(Fault::Abandoned),
+        6 => Some(Fault::Sent(page.address.load(Ordering::Relaxed) as u32)),
+        7 => Some(Fault::Signal),
         _ => None,
     };
     let used = page.used.load(Ordering::Acquire).min(ROOM);
@@ -111,6 +127,12 @@ pub fn read() -> LastWords {
     while let [kind, low, high, after @ ..] = rest {
         let length = usize::from(u16::from_le_bytes([*low, *high]));
         let Some((text, next)) = after.split_at_checked(length) else { break };
+        if let (CALL, Some((offset, path))) = (*kind, text.split_first_chunk::<8>()) {
+            let library = String::from_utf8_lossy(path).into_owned();
+            words.calls.push(Address { library, offset: u64::from_le_bytes(*offset) });
+            rest = next;
+            continue;
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         match *kind {
             FILE if !words.written.contains(&text) => words.written.push(text),
@@ -150,12 +172,16 @@ mod tests {
         wrote(&[b'x'; 5000]);
         panicked("second", None);
         fault(Fault::Address(8));
+        call(b"/lib/a.so", 0x1234);
         let words = read();
         assert_eq!(words.panics[0], LastPanic { message: "first\nof two lines".into(), span: Some(span) });
         assert_eq!(words.panics[1], LastPanic { message: "second".into(), span: None });
         assert_eq!((words.written.len(), words.written[0].as_str()), (2, "a.txt"));
         assert_eq!(words.written[1].len(), LONGEST);
         assert_eq!(words.fault, Some(Fault::Address(8)));
+        assert_eq!(words.calls, [Address { library: "/lib/a.so".into(), offset: 0x1234 }]);
+        fault(Fault::Sent(77));
+        assert_eq!(read().fault, Some(Fault::Sent(77)));
         for _ in 0..200 {
             wrote(&[b'y'; 900]);
         }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use onrush_wire::{Class, Diagnostic};
 
-use super::{calls, flush, last_panic, raised};
+use super::{calls, flush, last_panic, payload_text, raised};
 use crate::raise::raise;
 
 /// One function with `#[test]`.
@@ -88,7 +88,10 @@ fn outcome(test: &Test, file: &str, lines: Lines) -> Result<Result<(), String>, 
         if let Some(diagnostic) = raised(&*payload) {
             return diagnostic.to_string();
         }
-        let Some(panic) = last_panic() else { return "a panic".to_string() };
+        // A hook that the test itself has set leaves the payload alone.
+        let Some(panic) = last_panic() else {
+            return payload_text(&*payload).unwrap_or_else(|| "a panic with a value that is not a string".to_string());
+        };
         let mut text = panic.message;
         if let Some(span) = panic.span {
             let _ = write!(text, "\n  at {}", place(&span.file, span.line, file, lines));

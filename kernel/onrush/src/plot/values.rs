@@ -158,8 +158,11 @@ fn smooth(values: &ArrayRef, at: Span) -> Plot {
 #[inline(never)]
 fn boxes(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     same_length(labels, values, &at);
-    let Labelled { names, groups, notes } = labelled(labels, values, &at);
-    let boxes = names.iter().zip(groups).filter_map(|(label, list)| statistics::box_of(label.clone(), list)).collect();
+    let Labelled { names, groups, mut notes } = labelled(labels, values, &at);
+    let most = statistics::outlier_limit(names.len());
+    let boxes: Vec<_> =
+        names.iter().zip(groups).filter_map(|(label, list)| statistics::box_of(label.clone(), list, most)).collect();
+    notes.extend(statistics::outlier_note(&boxes));
     let x = Axis { label: String::new(), scale: AxisScale::Category, categories: names };
     let mut plot = finished(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at);
     plot.notes = notes;

@@ -40,7 +40,7 @@ fn wrong_names_are_told_with_the_right_ones() {
     let g = read_csv("x.csv").graph("a", "name");
     let error = attempt(|| g.plot().layout("dot")).unwrap_err();
     assert_eq!(error.message, "no layout `dot`");
-    assert_eq!(error.help, ["the layouts are \"forceatlas2\", \"spring\" and \"circular\""]);
+    assert_eq!(error.help, ["the layouts are \"forceatlas2\", \"spring\", \"spectral\" and \"circular\""]);
     let error = attempt(|| g.view().color("club")).unwrap_err();
     assert_eq!(error.message, "no column `club`");
     let error = attempt(|| g.plot().theme("blue")).unwrap_err();

@@ -99,6 +99,12 @@ pub fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
+/// The process that listens at the other end of a connection, also while it is stopped. `None` if the system does not say.
+pub fn listener(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
 /// The path without symbolic links, as far as it exists, if nobody else can exchange a part of it.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let whole = std::path::absolute(path)?;

@@ -6,33 +6,40 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
 
 use super::super::ROOT;
-use super::{Artifact, Builder, Package, Resolved, failed};
+use super::{Artifact, Builder, Package, Resolved, Waits, failed};
 use crate::interrupt::interrupted;
 use crate::kit;
 
 pub struct Cargo<'a> {
-    pub builder: &'a Builder<'a>,
-    pub project: &'a Path,
-    pub target: &'a Path,
+    builder: &'a Builder<'a>,
+    project: &'a Path,
+    target: &'a Path,
 }
 
 /// Between two looks at whether the user interrupts.
 const LOOK: Duration = Duration::from_millis(20);
+/// The one that has cargo's lock of its downloads.
+const ANOTHER: &str = "another cargo on this machine";
 
 enum Line {
     Message(String),
     Said(String),
 }
 
-impl Cargo<'_> {
+impl<'a> Cargo<'a> {
+    /// `target`: the target folder. Only a build needs its lock.
+    pub fn new(builder: &'a Builder<'a>, project: &'a Path, target: &'a Path) -> Self {
+        Cargo { builder, project, target }
+    }
+
     /// The graph, and whether it could be had only without the network.
-    pub fn resolve(&self) -> Result<(Resolved, bool), Diagnostic> {
+    pub fn resolve(&self, waits: &mut Waits) -> Result<(Resolved, bool), Diagnostic> {
         let mut first = None;
         for offline in [false, true] {
             let mut command = self.command();
@@ -42,7 +49,7 @@ impl Cargo<'_> {
                 command.arg("--offline");
             }
             let mut out = String::new();
-            let (good, said) = self.run(command, &mut |line| match line {
+            let (good, said) = self.run(command, waits, &mut |line| match line {
                 Line::Message(text) => out = text,
                 Line::Said(text) if text.trim_start().starts_with("Download") => {
                     (self.builder.progress)(text.trim().to_lowercase(), None);
@@ -62,7 +69,13 @@ impl Cargo<'_> {
         Err(self.explain(&first.unwrap_or_default()))
     }
 
-    pub fn build(&self, wrapper: &Path, plan: &Path, total: usize) -> Result<Vec<Artifact>, Diagnostic> {
+    pub fn build(
+        &self,
+        wrapper: &Path,
+        plan: &Path,
+        total: usize,
+        waits: &mut Waits,
+    ) -> Result<Vec<Artifact>, Diagnostic> {
         let mut command = self.command();
         command
             .args(["build", "--release", "--color=never", "--message-format=json-render-diagnostics", "--target"])
@@ -75,7 +88,7 @@ impl Cargo<'_> {
         let mut artifacts = Vec::new();
         let mut done: BTreeSet<String> = BTreeSet::new();
         let mut current = String::new();
-        let (good, said) = self.run(command, &mut |line| {
+        let (good, said) = self.run(command, waits, &mut |line| {
             match line {
                 Line::Message(text) => {
                     let Ok(message) = serde_json::from_str::<Value>(&text) else { return };
@@ -106,7 +119,12 @@ impl Cargo<'_> {
     }
 
     /// Whether it succeeded, and what it said on standard error.
-    fn run(&self, mut command: Command, see: &mut dyn FnMut(Line)) -> Result<(bool, String), Diagnostic> {
+    fn run(
+        &self,
+        mut command: Command,
+        waits: &mut Waits,
+        see: &mut dyn FnMut(Line),
+    ) -> Result<(bool, String), Diagnostic> {
         let stop = self.builder.stop;
         // A separate process group, so that an interrupt stops cargo with every rustc.
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -120,6 +138,8 @@ impl Cargo<'_> {
             child.stderr.take().map(|pipe| read(pipe, sender, Line::Said)),
         ];
         let mut said = String::new();
+        // Since when cargo waits for a lock of its own.
+        let mut blocked: Option<Instant> = None;
         loop {
             // What has left the group keeps the pipes open: after an interrupt nobody waits for it.
             let line = match lines.recv_timeout(LOOK) {
@@ -130,6 +150,11 @@ impl Cargo<'_> {
             if let Line::Said(text) = &line {
                 said.push_str(text);
                 said.push('\n');
+                blocked.take().iter().for_each(|since| waits.add(since.elapsed(), ANOTHER));
+                if text.trim_start().starts_with("Blocking ") {
+                    blocked = Some(Instant::now());
+                    (self.builder.progress)(format!("waiting for {ANOTHER}"), None);
+                }
             }
             see(line);
         }

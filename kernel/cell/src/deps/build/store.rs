@@ -1,6 +1,6 @@
 //! Where built graphs are kept, and how much of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,20 @@ use crate::kit;
 
 /// Graphs that are kept, by last use: their libraries are links to those in the target folder as long as that has them.
 const GRAPHS: usize = 40;
-/// Number of target folders that are kept. Each rustc and each version of Onrush's wrapper has a separate target folder.
-const TARGETS: usize = 2;
-/// A target folder that has grown beyond this is emptied after a build: the graphs keep what notebooks link.
-const TARGET_BYTES: u64 = 6 << 30;
+/// Number of pools of target folders that are kept. Each rustc and each version of Onrush's wrapper has a separate pool.
+const POOLS: usize = 2;
+/// Target folders of a pool. Cargo locks a target folder for a whole build, so as many notebooks build at the same time.
+const TARGETS: usize = 3;
+/// A target folder that has grown beyond this is emptied after a build: the graphs keep what notebooks link. The first
+/// folder is used most.
+const TARGET_BYTES: [u64; TARGETS] = [6 << 30, 2 << 30, 2 << 30];
 
 const RECORD: &str = "graph.json";
 
 pub struct Store {
     folder: PathBuf,
-    target: PathBuf,
+    /// Names of target folders of this compiler begin with it.
+    pool: String,
 }
 
 impl Store {
@@ -33,27 +37,46 @@ impl Store {
         // Cargo's target folder and the graphs hold what notebooks load: nobody else may write to them.
         paths::private_dir(&folder.join("graphs"))?;
         paths::private_dir(&folder)?;
-        let target = folder.join(format!(
-            "target-{}",
-            &kit::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())[..8]
-        ));
-        Ok(Store { folder, target })
+        for name in ["locks", "projects"] {
+            paths::private_dir(&folder.join(name))?;
+        }
+        let compilers = kit::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>());
+        Ok(Store { folder, pool: format!("target-{}", &compilers[..8]) })
     }
 
-    pub fn target(&self) -> &Path {
-        &self.target
+    /// The target folders, those that have the most of these crates first.
+    pub fn targets(&self, host: &str, crates: &BTreeSet<String>) -> Vec<TargetFolder> {
+        let target = |at: usize| {
+            let name = if at == 0 { self.pool.clone() } else { format!("{}-{at}", self.pool) };
+            let folder = self.folder.join(&name);
+            let built = fs::read_dir(folder.join(host).join("release/deps")).into_iter().flatten().flatten();
+            let names: BTreeSet<String> = built.filter_map(|entry| crate_of(entry.file_name().to_str()?)).collect();
+            let has = crates.intersection(&names).count();
+            TargetFolder { lock: self.lock(&name), folder, has, bytes: TARGET_BYTES[at] }
+        };
+        let mut targets: Vec<TargetFolder> = (0..TARGETS).map(target).collect();
+        targets.sort_by_key(|target| std::cmp::Reverse(target.has));
+        targets
     }
 
-    pub fn project(&self) -> PathBuf {
-        self.folder.join("project")
+    /// The project of a build of these requests.
+    pub fn project(&self, key: &str) -> PathBuf {
+        self.folder.join("projects").join(&key[..12])
     }
 
-    pub fn plan(&self) -> PathBuf {
-        self.folder.join("plan")
+    /// The lock of a set of requests: notebooks that ask for the same build once.
+    pub fn lock_of_set(&self, key: &str) -> PathBuf {
+        // Lock files are never removed, so their number is bounded.
+        self.lock(&format!("set-{}", &key[..3]))
     }
 
-    pub fn lock(&self) -> PathBuf {
-        self.folder.join("lock")
+    /// The lock of the graphs, held for milliseconds.
+    pub fn lock_of_graphs(&self) -> PathBuf {
+        self.lock("graphs")
+    }
+
+    fn lock(&self, name: &str) -> PathBuf {
+        self.folder.join("locks").join(name)
     }
 
     pub fn tool(&self, key: &str) -> PathBuf {
@@ -118,20 +141,55 @@ impl Store {
         Ok(graph)
     }
 
-    pub fn bound(&self) {
+    /// Removes what is too much. The caller holds the lock of `own` and that of the graphs.
+    pub fn bound(&self, own: &TargetFolder) {
         let is_target = |name: &str| name.starts_with("target-");
-        let mut targets = by_time(&self.folder, &is_target, ".rustc_info.json");
-        while targets.len() > TARGETS {
-            let _ = fs::remove_dir_all(targets.remove(0));
+        let pool = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.split('-').nth(1).unwrap_or_default().to_string()
+        };
+        let targets = by_time(&self.folder, &is_target, ".rustc_info.json");
+        let mut kept: Vec<String> = vec![self.pool["target-".len()..].to_string()];
+        for target in targets.iter().rev() {
+            let pool = pool(target);
+            if kept.contains(&pool) {
+                continue;
+            }
+            if kept.len() < POOLS {
+                kept.push(pool);
+                continue;
+            }
+            // One in which another kernel builds stays for now.
+            let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let lock = File::options().create(true).truncate(false).write(true).open(self.lock(&name));
+            if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+                let _ = fs::remove_dir_all(target);
+            }
         }
         let mut graphs = by_time(&self.folder.join("graphs"), &|_| true, RECORD);
         while graphs.len() > GRAPHS {
             let _ = fs::remove_dir_all(graphs.remove(0));
         }
-        if bytes(&self.target) > TARGET_BYTES {
-            let _ = fs::remove_dir_all(&self.target);
+        if bytes(&own.folder) > own.bytes {
+            let _ = fs::remove_dir_all(&own.folder);
         }
     }
+}
+
+/// A target folder of cargo.
+pub struct TargetFolder {
+    pub folder: PathBuf,
+    /// Its holder builds there.
+    pub lock: PathBuf,
+    /// How many of the wanted crates it has, in some version.
+    pub has: usize,
+    /// Bytes that it may grow to.
+    bytes: u64,
+}
+
+/// `libserde_json-0123456789abcdef.so` is of the crate `serde_json`.
+fn crate_of(file: &str) -> Option<String> {
+    Some(file.strip_prefix("lib")?.strip_suffix(".onrush")?.rsplit_once('-')?.0.to_string())
 }
 
 /// Folders, by the time of a file in each, the oldest first.
