@@ -58,6 +58,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
     place_jupyter_files(workspace, &data)?;
     let crates = registry::write(workspace, &data.join("data/share/onrush/registry"))?;
     let tag = format!("py3-none-manylinux_2_{}_x86_64", glibc.max(GLIBC));
+    place_papermill(workspace, &tree, &tree.join(format!("onrush-{version}.dist-info")))?;
     place_description(workspace, &tree.join(format!("onrush-{version}.dist-info")), &version, &tag)?;
     let wheel = workspace.root.join("dist").join(format!("onrush-{version}-{tag}.whl"));
     make(wheel.parent().unwrap_or(&wheel))?;
@@ -161,6 +162,15 @@ fn place_jupyter_files(workspace: &Workspace, data: &Path) -> Result<(), Failure
             "uninstallInstructions": "pip uninstall onrush",
         });
     })
+}
+
+/// The translator of papermill's parameters, and the entry point by which papermill finds it.
+fn place_papermill(workspace: &Workspace, tree: &Path, description: &Path) -> Result<(), Failure> {
+    const MODULE: &str = "onrush_papermill.py";
+    let from = workspace.root.join("kernel/jupyter/papermill").join(MODULE);
+    fs::copy(&from, tree.join(MODULE)).map_err(|e| Failure::io(from.display(), e))?;
+    make(description)?;
+    write(&description.join("entry_points.txt"), "[papermill.engine]\nonrush = onrush_papermill:Engine\n")
 }
 
 fn edit(path: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
