@@ -137,33 +137,7 @@ impl Parser {
                     }
                 }
             }
-            "exclude" if is_selector(&value.kind) => {
-                let mut except = Vec::new();
-                for (_, key) in self.arguments(&group)? {
-                    let (start, end) = (key.start, key.end);
-                    for key in keys(key) {
-                        match key.into_kind() {
-                            ExprKind::Column(name) => except.push(name),
-                            _ => return Err(Failure::over(start, end, "`exclude` takes names of columns")),
-                        }
-                    }
-                }
-                let (kind, span) = value.into_parts();
-                // The columns that other selectors leave out are their arguments.
-                let kind = match kind {
-                    ExprKind::Call { function, mut args } => {
-                        let names = except.into_iter().map(|name| Arg { name: None, value: Expr::column(name) });
-                        args.extend(names);
-                        ExprKind::Call { function, args }
-                    }
-                    ExprKind::All { except: mut before } => {
-                        before.append(&mut except);
-                        ExprKind::All { except: before }
-                    }
-                    kind => kind,
-                };
-                Ok(Node { expr: Expr { kind, span }, start, end, closed: true })
-            }
+            "exclude" if is_selector(&value.kind) => self.excluded(*value, &group, start, end),
             _ if generic.is_some() => {
                 Err(Failure::new(name.span(), format!("`.{function}` takes no type in `::<>`: only `.cast` does")))
             }
@@ -173,6 +147,35 @@ impl Parser {
                 node(ExprKind::Call { function, args })
             }
         }
+    }
+
+    /// A selector without the columns that `exclude` names.
+    fn excluded(&mut self, value: Expr, group: &Group, start: Span, end: Span) -> Result<Node> {
+        let mut except = Vec::new();
+        for (_, key) in self.arguments(group)? {
+            let (start, end) = (key.start, key.end);
+            for key in keys(key) {
+                match key.into_kind() {
+                    ExprKind::Column(name) => except.push(name),
+                    _ => return Err(Failure::over(start, end, "`exclude` takes names of columns")),
+                }
+            }
+        }
+        let (kind, span) = value.into_parts();
+        // The columns that other selectors leave out are their arguments.
+        let kind = match kind {
+            ExprKind::Call { function, mut args } => {
+                let names = except.into_iter().map(|name| Arg { name: None, value: Expr::column(name) });
+                args.extend(names);
+                ExprKind::Call { function, args }
+            }
+            ExprKind::All { except: mut before } => {
+                before.append(&mut except);
+                ExprKind::All { except: before }
+            }
+            kind => kind,
+        };
+        Ok(Node { expr: Expr { kind, span }, start, end, closed: true })
     }
 
     /// Parses a call of a built-in or user function.

@@ -56,10 +56,7 @@ fn plain(sql: &str) -> String {
                 quoted(rest, '\'', escapes)
             }
             '"' => quoted(rest, '"', false),
-            '$' if !out.ends_with(|c: char| c.is_alphanumeric() || c == '_') => match dollars(rest) {
-                Some(length) => length,
-                None => 0,
-            },
+            '$' if !out.ends_with(|c: char| c.is_alphanumeric() || c == '_') => dollars(rest).unwrap_or_default(),
             _ => 0,
         };
         if length == 0 {

@@ -367,7 +367,7 @@ fn makes(op: Operator, left: &Values, right: &Values) -> bool {
     let constant = |side: &Values| side.finite && side.nonzero;
     match op {
         Operator::Plus | Operator::Minus => !left.finite && !right.finite,
-        Operator::Multiply => !(left.finite && right.finite) && !constant(left) && !constant(right),
+        Operator::Multiply => !(left.finite && right.finite || constant(left) || constant(right)),
         Operator::Divide => !constant(left) && !constant(right),
         _ => true,
     }

@@ -171,7 +171,7 @@ fn check_all(bench: Bench) {
     let bar = |i: i64| i * i % 90;
     let filter = shown.set("bar", range(int(10), int(40), true)).unwrap();
     let expected = (0..ROWS).filter(|i| (10..=40).contains(&bar(*i))).count() as u64;
-    assert_eq!((shown.drawn(&[filter.clone()]).selected, shown.selection(&[filter])), (expected, expected));
+    assert_eq!((shown.drawn(std::slice::from_ref(&filter)).selected, shown.selection(&[filter])), (expected, expected));
 }
 
 #[test]

@@ -30,10 +30,7 @@ fn windows_without_an_order_keep_that_of_the_table() {
     assert_eq!(sql(&format!("r, row_number() over () a, {other}")), "r a|1 1|2 2|3 3|4 4");
     assert_eq!(sql(&format!("r, lag(j) over () a, {other}")), "r a|1 null|2 10|3 20|4 30");
     assert_eq!(sql(&format!("r, first_value(j) over () a, {other}")), "r a|1 10|2 10|3 10|4 10");
-    assert_eq!(
-        sql(&format!("r, row_number() over (partition by g) a, sum(j) over (order by r desc) b")),
-        "r a|1 1|2 1|3 2|4 2"
-    );
+    assert_eq!(sql("r, row_number() over (partition by g) a, sum(j) over (order by r desc) b"), "r a|1 1|2 1|3 2|4 2");
     assert_eq!(sql(&format!("r, rank() over () a, {other}")), "r a|1 1|2 1|3 1|4 1");
     assert_eq!(sql(&format!("r, sum(j) over () a, {other}")), "r a|1 100|2 100|3 100|4 100");
     assert_eq!(
