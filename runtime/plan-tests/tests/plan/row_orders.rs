@@ -69,9 +69,6 @@ fn the_order_of_a_subquery_reaches_what_is_above_it() {
     assert_eq!(sql(&format!("select j from {down} where r <> 2")), "j|40|30|10");
     // An order below another one is not needed.
     assert_eq!(sql(&format!("select sum(j) over () s, j from {down} order by j limit 1")), "s j|100 10");
-    let each =
-        "select r, (select list(q.j) from (select j from f where g = t.g order by j desc) q) l from f t order by r";
-    assert_eq!(sql(each), "r l|1 [30,10]|2 [40,20]|3 [30,10]|4 [40,20]");
 }
 
 /// Running sums, row numbers and shifts of frames go along the rows, with any other window, and after a sort.
