@@ -75,7 +75,7 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
         None => Area::value_variants().iter().copied().filter(|area| *area != Area::Kernels).collect(),
     };
     if !workspace.binary("onrush-session").is_file() && only.is_none() {
-        eprintln!("The first time takes about an hour on 2 cores, half of it the build of the query engine.");
+        eprintln!("The first time takes up to 90 minutes on 2 cores, half of it the build of the query engine.");
     }
     // A report of an earlier run must not be read as one of this run.
     reports(workspace).iter().for_each(|report| _ = fs::remove_file(report));
