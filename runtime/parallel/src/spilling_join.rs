@@ -18,6 +18,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -146,7 +147,9 @@ impl ExecutionPlan for SpillingJoinExec {
                 Err(error) => Err(DataFusionError::Shared(Arc::clone(error))),
             }
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::once(rows).try_flatten())))
+        // A row may have any number of matches, and a join that is always ready must let its cancellation be seen.
+        let rows = RecordBatchStreamAdapter::new(schema, stream::once(rows).try_flatten());
+        Ok(make_cooperative(Box::pin(rows)))
     }
 }
 
