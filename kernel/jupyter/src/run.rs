@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Run it and compare the outputs with the stored ones; print what differs
     #[arg(long, conflicts_with = "output")]
     check: bool,
-    /// Give a variable of the cell tagged `parameters` another value, as papermill does; may be given several times
+    /// Give a variable of the cell tagged `parameters` another value; may be repeated
     #[arg(
         long = "parameter",
         short = 'p',

@@ -149,28 +149,28 @@ impl Show for MimeBundle {
     }
 }
 
-/// Shows HTML in the middle of a cell. As `IPython.display.HTML`.
+/// Shows HTML in the middle of a cell, as `IPython.display.HTML` does.
 pub fn show_html(html: impl Text) {
     MimeBundle::new().html(html).show();
 }
 
-/// Shows Markdown in the middle of a cell. As `IPython.display.Markdown`.
+/// Shows Markdown in the middle of a cell, as `IPython.display.Markdown` does.
 pub fn show_markdown(markdown: impl Text) {
     MimeBundle::new().markdown(markdown).show();
 }
 
-/// Shows LaTeX in the middle of a cell, with its delimiters: `show_latex("$x^2$")`. As `IPython.display.Latex`.
+/// Shows LaTeX in the middle of a cell, as `IPython.display.Latex` does, with its delimiters: `show_latex("$x^2$")`.
 pub fn show_latex(latex: impl Text) {
     MimeBundle::new().latex(latex).show();
 }
 
-/// Shows an SVG picture in the middle of a cell, from its text. As `IPython.display.SVG`.
+/// Shows an SVG picture in the middle of a cell, from its text, as `IPython.display.SVG` does.
 #[track_caller]
 pub fn show_svg(svg: impl Text) {
     MimeBundle::new().svg(svg).show();
 }
 
-/// Shows a PNG picture in the middle of a cell, from the bytes of its file. As `IPython.display.Image`.
+/// Shows a PNG picture in the middle of a cell, from the bytes of its file, as `IPython.display.Image` does.
 #[track_caller]
 pub fn show_png(bytes: impl AsRef<[u8]>) {
     MimeBundle::new().png(bytes).show();

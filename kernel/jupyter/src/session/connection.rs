@@ -211,6 +211,9 @@ mod tests {
         PROCESS.store(child.id(), Ordering::Relaxed);
         assert_eq!(stopped(), None);
         assert!(Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap().success());
+        while stopped().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let (message, waited) = open(Duration::from_secs(60), false);
         assert!(message.contains(&format!("`kill -CONT {}`", child.id())), "{message}");
         assert!(waited < Duration::from_secs(10), "{waited:?}");
