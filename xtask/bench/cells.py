@@ -222,9 +222,35 @@ def phases(specs, folder: Path, numbers: Numbers) -> dict:
     return {phase: median(values) for phase, values in found.items() if values}
 
 
+# Beside what rustc takes for the same line in a function, with its link. How many times as long a cell may take.
+BESIDE = {
+    "let": ("let x{n} = {n};", 1.25),
+    "collect": ("let v{n}: Vec<f64> = (0..{n}u64 % 1000).map(|i| i as f64 * 0.5).collect();", 1.6),
+}
+
+
+def beside_rustc(specs, folder: Path, numbers: Numbers) -> dict:
+    """{kind: [[ms of a cell, ms of rustc]]}, in turns: a shared object at the level of optimisation that cells have."""
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
+    command = [f"{sysroot}/bin/rustc", "bare.rs", "--crate-type=dylib", "--edition=2024", "-Cprefer-dynamic", "-Copt-level=1", "-Coverflow-checks=on"]
+    kernel, _, _ = start(specs, folder)
+    times = {kind: [] for kind in BESIDE}
+    for _ in range(3 * ROUNDS):
+        for kind, (template, _) in BESIDE.items():
+            line = template.format(n=numbers.take())
+            (folder / "bare.rs").write_text(f"#![allow(unused)] pub fn run() {{ {line} }}")
+            begun = time.perf_counter()
+            subprocess.run(command, cwd=folder, check=True)
+            bare = (time.perf_counter() - begun) * 1000
+            times[kind].append((milliseconds(kernel, line), bare))
+    kernel.close()
+    return times
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--only-beside-rustc", action="store_true", help="only two kinds of cells beside a bare rustc")
     arguments = arguments.parse_args()
     numbers, folder = Numbers(), Path(tempfile.mkdtemp(prefix="onrush-bench"))
     ours = onrush_specs()
@@ -235,6 +261,14 @@ def main() -> None:
     for spec in specs.values():
         kernel, _, _ = start(spec, folder)
         kernel.close()
+
+    beside = beside_rustc(ours, folder, numbers)
+    print(f"\n{'new cell, ms':22}{'onrush':>10}{'rustc':>10}{'ratio':>10}{'at most':>10}")
+    for kind, pairs in beside.items():
+        cell, bare = (median(list(column)) for column in zip(*pairs))
+        print(f"{kind:22}{cell:>10.0f}{bare:>10.0f}{median([c / b for c, b in pairs]):>10.2f}{BESIDE[kind][1]:>10.2f}")
+    if arguments.only_beside_rustc:
+        return
 
     times, starts = side_by_side(specs, folder, numbers)
     cached = from_the_cache(ours, folder, numbers)
@@ -261,7 +295,7 @@ def main() -> None:
     print("where a new one-line cell spends its time: " + ", ".join(f"{phase} {value:.1f} ms" for phase, value in where.items()))
     if arguments.out:
         machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "kernel": platform.release()}
-        everything = {"machine": machine, "starts": starts, "times": times, "cached": cached, "growth": grown, "tour": again, "phases": where}
+        everything = {"machine": machine, "starts": starts, "beside": beside, "times": times, "cached": cached, "growth": grown, "tour": again, "phases": where}
         arguments.out.write_text(json.dumps(everything) + "\n")
 
 

@@ -91,7 +91,12 @@ macro_rules! __bind {
 /// Notes the variable `name`, and its frame if it holds one.
 #[doc(hidden)]
 pub fn bind<T>(name: &str, value: &T) {
-    match host::as_type::<Frame, T>(value) {
+    bind_value(name, &host::AnyRef::new(value));
+}
+
+#[inline(never)]
+fn bind_value(name: &str, value: &host::AnyRef<'_>) {
+    match value.downcast::<Frame>() {
         Some(frame) => crate::bindings::bind(name, frame),
         None => crate::bindings::bind_name(name),
     }

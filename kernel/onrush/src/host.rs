@@ -15,7 +15,7 @@ mod tests;
 
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_picture, tell};
 pub use channel::{send, send_begin, send_end};
-pub(crate) use error::as_type;
+pub(crate) use error::AnyRef;
 pub use error::{AnyError, CellError, Panic, describe_panic, last_panic, payload_text, returned, set_panic};
 pub use keep::{KeepBothEnds, KeepIterator, KeepOther, Kept};
 pub use store::{Done, Preview, Store};

@@ -16,9 +16,10 @@ use std::hint::black_box;
 
 use crate::host::Store;
 
-/// The usual places of a variable: the store, and a `Debug` string.
+/// The usual places of a variable: the store, the names of the cell, and a `Debug` string.
 fn variable<T: Debug + 'static>(store: &mut Store) {
     if let Ok(value) = store.take::<T>("") {
+        crate::__bind!("", &value);
         black_box((&value as &dyn Debug, &&value as &dyn Debug));
         store.put("", value);
     }

@@ -22,8 +22,8 @@ pub fn span_of(location: &Location<'_>) -> Span {
     Span { file: location.file().to_string(), line: location.line(), column: location.column(), length: 1 }
 }
 
-/// The value as one of type `T`, if it is one. Errors may borrow (`mutex.lock()?`); such a type has no `TypeId`.
-pub(crate) fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
+/// The type without its lifetimes. Errors and variables may borrow (`mutex.lock()?`); such a type has no `TypeId`.
+fn type_of<E>() -> TypeId {
     trait Typed {
         fn id(&self) -> TypeId
         where
@@ -39,10 +39,35 @@ pub(crate) fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
     }
     let typed: &dyn Typed = &PhantomData::<E>;
     // SAFETY: only the bound of the trait object changes; the marker holds nothing that could end.
-    let typed = unsafe { std::mem::transmute::<&dyn Typed, &(dyn Typed + 'static)>(typed) };
+    unsafe { std::mem::transmute::<&dyn Typed, &(dyn Typed + 'static)>(typed) }.id()
+}
+
+/// The value as one of type `T`, if it is one.
+fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
     // SAFETY: it is a `T`, but for lifetimes: `&str` is taken for `&'static str`, and what is given back ends with `error`. Nobody
     // below keeps more than a copy of its text.
-    (typed.id() == TypeId::of::<T>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<T>() })
+    (type_of::<E>() == TypeId::of::<T>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<T>() })
+}
+
+/// A value by its address and its type without lifetimes. What is generic here is compiled in every cell, for the types that the prelude
+/// has no instance for, so it compares nothing: rustc would read all implementations of `PartialEq`.
+pub(crate) struct AnyRef<'a> {
+    id: TypeId,
+    address: *const (),
+    of: PhantomData<&'a ()>,
+}
+
+impl<'a> AnyRef<'a> {
+    #[inline(always)]
+    pub(crate) fn new<T>(value: &'a T) -> Self {
+        AnyRef { id: type_of::<T>(), address: value as *const T as *const (), of: PhantomData }
+    }
+
+    /// The value as a `T`, if it is one.
+    pub(crate) fn downcast<T: 'static>(&self) -> Option<&'a T> {
+        // SAFETY: it is a `T`, says its type, and lives as long as the reference that it was made of.
+        (self.id == TypeId::of::<T>()).then(|| unsafe { &*self.address.cast::<T>() })
+    }
 }
 
 fn from_error<'a>(error: &(dyn Error + 'a), own: Option<&Diagnostic>, location: &Location<'_>) -> CellError {
