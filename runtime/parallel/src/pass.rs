@@ -15,9 +15,11 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -174,6 +176,10 @@ fn estimate(plan: &Plan) -> Option<(f64, f64)> {
     if let Some(source) = cast::<DataSourceExec>(plan) {
         let source: &dyn Any = source.data_source().as_ref();
         return source.downcast_ref::<HeldRows>().map(|rows| (rows.table().rows() as f64, 1.0));
+    }
+    // Ranges and files have any number of rows.
+    if plan.children().is_empty() && cast::<EmptyExec>(plan).is_none() && cast::<PlaceholderRowExec>(plan).is_none() {
+        return None;
     }
     let inputs = plan.children().into_iter().map(estimate).collect::<Option<Vec<_>>>()?;
     if let Some(filter) = cast::<FilterExec>(plan) {
