@@ -52,31 +52,38 @@ pub fn canonical_batch(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
 
 /// A type of floats as the bits that its values have.
 trait Bits: ArrowNativeType {
-    /// Above the magnitude of infinity, and not the one NaN.
-    fn is_other(self) -> bool;
+    /// Above the magnitude of infinity.
+    fn is_nan(self) -> bool;
     const NAN: Self;
+
+    /// Not the one NaN.
+    fn is_other(self) -> bool {
+        self.is_nan() && self != Self::NAN
+    }
 }
 
 macro_rules! bits {
-    ($($bits:ty, $magnitude:literal, $infinity:literal, $nan:expr);*) => {$(
+    ($($bits:ty, $is_nan:expr, $nan:expr);*) => {$(
         impl Bits for $bits {
             const NAN: Self = $nan;
 
-            fn is_other(self) -> bool {
-                (self & $magnitude > $infinity) & (self != Self::NAN)
+            fn is_nan(self) -> bool {
+                ($is_nan)(self)
             }
         }
     )*};
 }
-bits!(u64, 0x7fff_ffff_ffff_ffff, 0x7ff0_0000_0000_0000, f64::NAN.to_bits();
-      u32, 0x7fff_ffff, 0x7f80_0000, f32::NAN.to_bits();
-      u16, 0x7fff, 0x7c00, 0x7e00);
+// The processor has an instruction that asks several floats at once whether they are NaNs.
+bits!(u64, |bits| f64::from_bits(bits).is_nan(), f64::NAN.to_bits();
+      u32, |bits| f32::from_bits(bits).is_nan(), f32::NAN.to_bits();
+      u16, |bits| bits & 0x7fff > 0x7c00, 0x7e00);
 
 /// The values of the first buffer with the one NaN; `None` if they have no other.
 fn values<T: Bits>(data: &ArrayData) -> Option<ArrayData> {
     let all = data.buffers().first()?.typed_data::<T>();
     let used = all.get(data.offset()..data.offset() + data.len())?;
-    let has_other = |block: &[T]| block.iter().fold(false, |other, value| other | value.is_other());
+    let has_nan = |block: &[T]| block.iter().fold(false, |nan, value| nan | value.is_nan());
+    let has_other = |block: &[T]| has_nan(block) && block.iter().any(|value| value.is_other());
     if !used.chunks(BLOCK).any(has_other) {
         return None;
     }

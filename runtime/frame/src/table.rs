@@ -73,8 +73,8 @@ impl Table {
         Table::of_canonical(schema, batches)
     }
 
-    /// As [`Table::new`], of batches that come from a table.
-    pub(crate) fn of_canonical(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+    /// As [`Table::new`], of batches that come from a table or from a plan, where there is one NaN: their values are not looked at.
+    pub fn of_canonical(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let batches = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
         Table::made(schema, batches, rows)

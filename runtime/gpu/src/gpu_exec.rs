@@ -720,14 +720,14 @@ pub async fn run_on_device(
                 }
                 batches.push(out_of_core::with_schema(&batch, schema)?);
             }
-            Ok(Some(Table::new(Arc::clone(schema), batches)))
+            Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
         Outcome::Device(table) if table_columns::host_bytes(schema, &table) > most => Ok(None),
         Outcome::Device(table) if table.rows < MANY => {
             let to = Arc::clone(schema);
             let batches = blocking(false, move |_| download(&accelerator.gpu, &to, &table, true)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
-            Ok(Some(Table::new(Arc::clone(schema), batches)))
+            Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
         Outcome::Device(table) => Ok(Some(table_columns::keep(accelerator, schema, table))),
     }

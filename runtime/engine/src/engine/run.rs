@@ -114,9 +114,8 @@ impl Engine {
         }
         task.stage(frame.title.clone());
         let (physical, steady) = self.ready(frame, task)?;
-        let batches = self.drain_plan(physical, task)?;
+        let table = Arc::new(self.drain_plan(Arc::clone(&frame.schema), physical, task)?);
         self.keep_plan(frame, steady);
-        let table = Arc::new(conform(Arc::clone(&frame.schema), batches)?);
         self.results.put(frame.key, Arc::clone(&table));
         Ok(table)
     }
@@ -218,7 +217,7 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Table, Diagnostic> {
         let (physical, _) = self.physical(&self.analysed(plan)?, task)?;
-        conform(schema, self.drain_plan(physical, task)?)
+        self.drain_plan(schema, physical, task)
     }
 
     /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
@@ -264,16 +263,22 @@ impl Engine {
         Ok(made)
     }
 
-    fn drain_plan(&self, physical: Arc<dyn ExecutionPlan>, task: &TaskHandle) -> Result<Vec<RecordBatch>, Diagnostic> {
+    fn drain_plan(
+        &self,
+        schema: SchemaRef,
+        physical: Arc<dyn ExecutionPlan>,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
         // Making one copies the names of all functions.
         let context = Arc::clone(self.task_context.get_or_init(|| self.context.task_ctx()));
         let task = task.clone();
         let limit = self.config.memory_limit;
         if (physical.as_ref() as &dyn Any).is::<GpuExec>() {
             let alone = onrush_gpu::run_inline(task.clone(), async { drain(&physical, context, &task, limit).await });
-            return self.wait(alone)?;
+            // Kernels give one NaN. The processor would read memory that the device has just written.
+            return Ok(Table::of_canonical(Arc::clone(&schema), fitted(&schema, self.wait(alone)??)?));
         }
-        self.block(async move { drain(&physical, context, &task, limit).await })?
+        conform(schema, self.block(async move { drain(&physical, context, &task, limit).await })??)
     }
 
     /// Runs on this thread, with the engine's for what the work gives to others.
@@ -462,8 +467,12 @@ pub(super) fn too_large(limit: u64) -> Diagnostic {
 
 /// Batches under the frame's schema.
 pub(super) fn conform(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table, Diagnostic> {
-    let batches = batches.into_iter().map(|batch| fit(&schema, batch)).collect::<Result<Vec<_>, _>>()?;
+    let batches = fitted(&schema, batches)?;
     Ok(Table::new(schema, batches))
+}
+
+fn fitted(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>, Diagnostic> {
+    batches.into_iter().map(|batch| fit(schema, batch)).collect()
 }
 
 /// A type that the physical plan chose differently is cast.
