@@ -1,11 +1,14 @@
 //! `min` and `max` of floats in groups with NaN as the largest number, as in DuckDB. DataFusion's take the first of two numbers that do not compare,
 //! so that NaN counts, or not, by the order of the rows. They start from the largest finite number, so that a group of infinities had that as its
-//! smallest one.
+//! smallest one. Lists, structs and maps are compared by their first parts that differ, with nulls inside of them as the largest.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int64Array, make_comparator};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int64Type};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::function::AccumulatorArgs;
@@ -14,7 +17,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
 };
 
-/// DataFusion's function, but for floats in groups.
+/// DataFusion's function, but for floats in groups and for nested values.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extreme(Arc<AggregateUDF>);
 
@@ -43,11 +46,15 @@ impl AggregateUDFImpl for Extreme {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if is_nested(args.return_field.data_type()) {
+            let best = ScalarValue::try_from(args.return_field.data_type())?;
+            return Ok(Box::new(NestedExtreme { best, is_max: self.name() == "max" }));
+        }
         self.0.accumulator(args)
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.0.groups_accumulator_supported(args)
+        !is_nested(args.return_field.data_type()) && self.0.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
@@ -82,6 +89,56 @@ impl AggregateUDFImpl for Extreme {
 
     fn set_monotonicity(&self, dtype: &DataType) -> SetMonotonicity {
         self.0.inner().set_monotonicity(dtype)
+    }
+}
+
+fn is_nested(dtype: &DataType) -> bool {
+    dtype.is_nested() && !matches!(dtype, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+}
+
+/// Accumulates one extreme of lists, structs or maps. Null if there is none yet.
+#[derive(Debug)]
+struct NestedExtreme {
+    best: ScalarValue,
+    is_max: bool,
+}
+
+impl Accumulator for NestedExtreme {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let values = &values[0];
+        let nulls_last = SortOptions { descending: false, nulls_first: false };
+        let is_better = |order: Ordering| if self.is_max { order.is_gt() } else { order.is_lt() };
+        let compare = make_comparator(values, values, nulls_last)?;
+        let present = (0..values.len()).filter(|row| values.is_valid(*row));
+        let Some(best) = present.reduce(|best, row| if is_better(compare(row, best)) { row } else { best }) else {
+            return Ok(());
+        };
+        if !self.best.is_null() {
+            let old = self.best.to_array()?;
+            if !is_better(make_comparator(values, &old, nulls_last)?(best, 0)) {
+                return Ok(());
+            }
+        }
+        self.best = ScalarValue::try_from_array(values, best)?;
+        // The batch is not kept alive by its row.
+        self.best.compact();
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(self.best.clone())
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() - size_of::<ScalarValue>() + self.best.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![self.best.clone()])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.update_batch(states)
     }
 }
 

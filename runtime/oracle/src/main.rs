@@ -9,7 +9,8 @@ use onrush_oracle::engines::{Answers, ENGINES, Subject};
 use onrush_oracle::{cores, corpus, queries, random, tpcds, tpch};
 use onrush_wire::plan::{Sink, SinkFormat};
 
-/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
+/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's
+/// (docs/measurements/calls-and-planning.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

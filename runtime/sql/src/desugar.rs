@@ -189,7 +189,9 @@ fn units(mut tokens: Vec<Token>) -> Vec<Token> {
             Token::SingleQuotedString(text) => text.trim().to_string(),
             _ => continue,
         };
-        if let Some(scaled) = text.parse::<i64>().ok().and_then(|number| number.checked_mul(times)) {
+        // No fraction is left of such a unit.
+        let whole = text.parse::<f64>().ok().and_then(|_| text.split('.').next()?.parse::<i64>().ok());
+        if let Some(scaled) = whole.and_then(|number| number.checked_mul(times)) {
             tokens[value] = Token::SingleQuotedString(scaled.to_string());
             tokens[unit] = Token::make_word(unit_name, None);
         }

@@ -15,8 +15,8 @@ use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, GetFieldAccess, JoinType, LogicalPlan, LogicalPlanBuilder,
-    Operator, Union, WindowFunctionDefinition, binary_expr, cast, lit, when,
+    AggregateUDF, Expr, ExprFunctionExt, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Union,
+    WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
@@ -36,8 +36,8 @@ use onrush_wire::Diagnostic;
 use super::aggregates::{bare, unnamed};
 use super::cases::{self, settled};
 use super::checked::{checked, fixed_type, in_one_type};
-use super::library::{nested, varchar};
-use super::{aggregates, intervals, names, times};
+use super::library::{as_double, exact_double, nested, varchar};
+use super::{aggregates, intervals, library, names, subscripts, times};
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
@@ -151,6 +151,16 @@ impl ExprPlanner for DuckDb {
                 let moved = kernel("shift_right", DataType::Int64, shifted_right).call(vec![a, b]);
                 Ok(PlannerResult::Planned(cast(moved, left)))
             }
+            BinaryOperator::PGBitwiseShiftLeft | BinaryOperator::PGBitwiseShiftRight
+                if matches!(left, DataType::Decimal128(_, 0)) && right.is_integer() =>
+            {
+                let (name, body): (&'static str, Body) = match raw.op {
+                    BinaryOperator::PGBitwiseShiftLeft => ("shift_left", shifted_left),
+                    _ => ("shift_wide_right", shifted_wide_right),
+                };
+                let moved = kernel(name, left, body).call(vec![raw.left, cast(raw.right, DataType::Int64)]);
+                Ok(PlannerResult::Planned(moved))
+            }
             BinaryOperator::PGExp | BinaryOperator::BitwiseXor if numbers => {
                 let power = datafusion::functions::expr_fn::power(float(&raw.left), float(&raw.right));
                 Ok(PlannerResult::Planned(power))
@@ -166,6 +176,14 @@ impl ExprPlanner for DuckDb {
                     |expr: Expr, dtype: &DataType| if varchar::differs(dtype) { varchar::call(expr) } else { expr };
                 let (left, right) = (text(raw.left, &left), text(raw.right, &right));
                 Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
+            }
+            // A null is no element here.
+            BinaryOperator::StringConcat
+                if (types::is_list(&left) && right == DataType::Null)
+                    || (left == DataType::Null && types::is_list(&right)) =>
+            {
+                let list = if left == DataType::Null { &right } else { &left };
+                Ok(PlannerResult::Planned(Expr::Literal(ScalarValue::try_from(list)?, None)))
             }
             // DataFusion's own takes a null list for an empty one, as `list_concat` does in DuckDB, too.
             BinaryOperator::StringConcat if types::is_list(&left) && types::is_list(&right) => {
@@ -185,27 +203,28 @@ impl ExprPlanner for DuckDb {
             | BinaryOperator::Lt
             | BinaryOperator::LtEq
             | BinaryOperator::Gt
-            | BinaryOperator::GtEq => compare(raw, &left, &right),
+            | BinaryOperator::GtEq => {
+                // A string literal beside bytes is a BLOB literal.
+                let as_bytes = |expr: Expr, other: &DataType| match expr {
+                    Expr::Literal(ref value, _) if other.is_binary() && value.try_as_str().is_some() => {
+                        library::bytes(expr)
+                    }
+                    other => other,
+                };
+                let raw =
+                    RawBinaryExpr { op: raw.op, left: as_bytes(raw.left, &right), right: as_bytes(raw.right, &left) };
+                compare(raw, &left, &right)
+            }
             _ => Ok(PlannerResult::Original(raw)),
         }
     }
 
-    /// Characters and pieces of strings: `s[1]`, `s[2:4]`.
     fn plan_field_access(
         &self,
         raw: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        if !raw.expr.get_type(schema).is_ok_and(|dtype| types::is_string(&dtype)) {
-            return Ok(PlannerResult::Original(raw));
-        }
-        let bound = |bound: Expr| cast(bound, DataType::Int64);
-        let (from, to) = match raw.field_access.clone() {
-            GetFieldAccess::ListIndex { key } => (bound(*key.clone()), bound(*key)),
-            GetFieldAccess::ListRange { start, stop, .. } => (bound(*start), bound(*stop)),
-            GetFieldAccess::NamedStructField { .. } => return Ok(PlannerResult::Original(raw)),
-        };
-        Ok(PlannerResult::Planned(super::library::string_slice(raw.expr, from, to)))
+        subscripts::planned(raw, schema)
     }
 
     fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
@@ -289,17 +308,34 @@ fn shifted_right(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(moved.collect::<Int64Array>()))
 }
 
+/// As [`shifted_right`], of numbers of 128 bits.
+fn shifted_wide_right(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (values, by) = (args[0].as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
+    let moved = values.iter().zip(by.iter()).map(|(value, by)| {
+        value.zip(by).map(|(value, by)| match by {
+            0..128 => value >> by,
+            _ => 0,
+        })
+    });
+    Ok(Arc::new(moved.collect::<Decimal128Array>().with_data_type(args[0].data_type().clone())))
+}
+
 /// Times a power of two, which is an error where there is no such number, and for numbers below zero.
 fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
     let wide = strict(&args[0], &DataType::Decimal128(38, 0))?;
     let (values, by) = (wide.as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
+    let bits = if types::is_decimal(args[0].data_type()) { 127 } else { 64 };
     let shifted = values.iter().zip(by.iter()).map(|(value, by)| {
         let Some((value, by)) = value.zip(by) else { return Ok(None) };
         if value < 0 || by < 0 {
             return Err(error(format!("`{value} << {by}`: numbers below zero are not moved to the left")));
         }
-        let moved =
-            if value == 0 { Some(0) } else { u32::try_from(by).ok().filter(|by| *by < 64).map(|by| value << by) };
+        let most = 10_i128.pow(38) - 1;
+        let power = u32::try_from(by).ok().filter(|by| *by < bits).map(|by| 1_i128 << by);
+        let moved = match value {
+            0 => Some(0),
+            _ => power.and_then(|power| value.checked_mul(power)).filter(|moved| *moved <= most),
+        };
         let overflow = || arrow::error::ArrowError::ArithmeticOverflow(format!("{value} << {by}"));
         Ok(Some(moved.ok_or_else(overflow)?))
     });
@@ -339,8 +375,9 @@ pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
 /// A plan in which types, sums and zeros are what DuckDB makes of them.
 pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
     let node = |node| {
-        let node = typed(node)?.transform_data(aggregates::of_types)?.transform_data(aggregates::exact_sums)?;
-        node.transform_data(orders_with_one_zero)?.transform_data(intervals::ordered)?.transform_data(bags)
+        let node = typed(node)?.transform_data(aggregates::of_types)?.transform_data(orders_with_one_zero)?;
+        // Sums come last: they put a projection above the aggregates and windows whose keys the others change.
+        node.transform_data(intervals::ordered)?.transform_data(aggregates::exact_sums)?.transform_data(bags)
     };
     match has_subqueries(&plan) {
         true => plan.transform_up_with_subqueries(node),
@@ -431,6 +468,7 @@ fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
         if types::is_decimal(dtype) {
             let literal = match &**expr {
+                Expr::Literal(value, _) if double => exact_double(value).or_else(|| value.cast_to(&float).ok()),
                 Expr::Literal(value, _) => value.cast_to(&float).ok(),
                 _ => None,
             };
@@ -514,6 +552,15 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             Expr::TryCast(ref c) if is_varchar_of(&c.expr, c.field.data_type(), &schema) => {
                 Ok(Transformed::yes(varchar::call(c.expr.as_ref().clone())))
             }
+            Expr::Cast(ref c) if is_long_decimal(&c.expr, c.field.data_type(), &schema) => {
+                Ok(Transformed::yes(match c.expr.as_ref() {
+                    // The cast stays: a float that is written without one stands for a decimal, which is rounded otherwise.
+                    Expr::Literal(value, _) if let Some(value) = exact_double(value) => {
+                        cast(Expr::Literal(value, None), DataType::Float64)
+                    }
+                    value => as_double(value.clone()),
+                }))
+            }
             Expr::Cast(ref c) if is_nested_of_text(&c.expr, c.field.data_type(), &schema) => {
                 Ok(Transformed::yes(nested::call(c.expr.as_ref().clone(), c.field.data_type(), true)?))
             }
@@ -587,6 +634,19 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 let new = f.args[0].get_type(&schema).ok().and_then(|dtype| intervals::negated(&f.args[0], &dtype));
                 Ok(new.map_or_else(|| Transformed::no(Expr::ScalarFunction(f)), Transformed::yes))
             }
+            // Bytes are shown as in a string.
+            Expr::ScalarFunction(mut f)
+                if f.func.name() == "concat" && f.args.iter().any(|arg| is_binary(arg, &schema)) =>
+            {
+                for arg in f.args.iter_mut().filter(|arg| is_binary(arg, &schema)) {
+                    *arg = varchar::call(arg.clone());
+                }
+                Ok(Transformed::yes(Expr::ScalarFunction(f)))
+            }
+            Expr::ScalarFunction(f) if matches!(f.func.name(), "concat" | "concat_ws" | "array_concat") => {
+                let new = library::concatenated(f.func.name(), &f.args, &schema);
+                Ok(new.map_or_else(|| Transformed::no(Expr::ScalarFunction(f)), Transformed::yes))
+            }
             other @ (Expr::Cast(_) | Expr::TryCast(_) | Expr::ScalarFunction(_)) => {
                 Ok(times::lowered(other, &schema).map_or_else(Transformed::no, Transformed::yes))
             }
@@ -602,6 +662,20 @@ fn is_varchar_of(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     types::is_string(to) && value.get_type(schema).is_ok_and(|dtype| varchar::differs(&dtype))
 }
 
+fn is_binary(value: &Expr, schema: &DFSchema) -> bool {
+    value.get_type(schema).is_ok_and(|dtype| dtype == DataType::Binary)
+}
+
+/// Whether a decimal becomes a float that Arrow's division would not round correctly: one that is written, or one with more
+/// than 15 digits behind the point. Other decimals stay with Arrow, whose cast devices have, too.
+fn is_long_decimal(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let scale = match value.get_type(schema) {
+        Ok(DataType::Decimal128(_, scale)) => scale,
+        _ => return false,
+    };
+    *to == DataType::Float64 && (scale > 15 || matches!(value, Expr::Literal(..)))
+}
+
 /// Whether a string becomes a list, a struct or a map.
 fn is_nested_of_text(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     to.is_nested()
@@ -612,7 +686,7 @@ fn is_nested_of_text(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
 /// Whether integers, or lists of them, are cast to dates or times: DuckDB has no such cast.
 fn is_time_of_integer(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let inner = |dtype: &DataType| match dtype {
-        DataType::List(field) => field.data_type().clone(),
+        DataType::List(field) | DataType::FixedSizeList(field, _) => field.data_type().clone(),
         other => other.clone(),
     };
     types::is_date_or_time(&inner(to)) && value.get_type(schema).is_ok_and(|dtype| inner(&dtype).is_integer())
@@ -626,7 +700,11 @@ fn nothing(value: &Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     }
     // Elements as strings that are no times.
     let blank: Body = |args| {
-        let list = args[0].as_list::<i32>();
+        let (DataType::List(of) | DataType::FixedSizeList(of, _)) = args[0].data_type() else {
+            return Err(error("a list is expected"));
+        };
+        let list = strict(&args[0], &DataType::List(Arc::clone(of)))?;
+        let list = list.as_list::<i32>();
         let field = Arc::new(arrow::datatypes::Field::new_list_field(
             DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None),
             true,

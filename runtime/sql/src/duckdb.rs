@@ -7,10 +7,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, LimitClause, ObjectName,
-    OrderByExpr, OrderByKind, Query, Statement, Subscript, UnaryOperator, Value, WindowType,
+    OrderByExpr, OrderByKind, Query, Select, Statement, Subscript, UnaryOperator, Value,
 };
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
+
+use super::collations;
+mod json;
 
 use super::library;
 use super::scopes::parsed;
@@ -38,36 +41,18 @@ impl Rewriter for Calls {
         if let Some(order) = &mut query.order_by
             && let OrderByKind::Expressions(keys) = &mut order.kind
         {
-            keys.iter_mut().for_each(|key| collated_key(&mut key.expr));
+            keys.iter_mut().for_each(|key| collations::sorted(&mut key.expr));
         }
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
+        collations::grouped(select);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> Walk {
-        if let Expr::BinaryOp { left, op, right } = expr
-            && matches!(
-                op,
-                BinaryOperator::Eq
-                    | BinaryOperator::NotEq
-                    | BinaryOperator::Lt
-                    | BinaryOperator::LtEq
-                    | BinaryOperator::Gt
-                    | BinaryOperator::GtEq
-            )
-        {
-            collated(left, right);
-        }
-        if let Expr::InList { expr: value, list, .. } = expr
-            && let Expr::Collate { collation, .. } = value.as_ref()
-        {
-            let collation = collation.to_string();
-            **value = folded(value, &collation);
-            list.iter_mut().for_each(|item| *item = folded(item, &collation));
-        }
-        if let Expr::Function(Function { over: Some(WindowType::WindowSpec(window)), .. }) = expr {
-            window.partition_by.iter_mut().for_each(collated_key);
-            window.order_by.iter_mut().for_each(|key| collated_key(&mut key.expr));
-        }
+        collations::applied(expr);
         if let Expr::Function(function) = expr
             && let Some(new) = of_function(function)
         {
@@ -129,12 +114,25 @@ pub fn call(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
-fn take(expr: &mut Expr) -> Expr {
+pub fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }
 
 fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}
+
+/// An integer that is written, with a sign, in brackets or as a cast.
+fn integer(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Value(v) => match &v.value {
+            Value::Number(digits, _) => digits.parse().ok(),
+            _ => None,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => integer(expr)?.checked_neg(),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } | Expr::Nested(expr) | Expr::Cast { expr, .. } => integer(expr),
+        _ => None,
+    }
 }
 
 /// A positive number that is written.
@@ -144,6 +142,14 @@ fn is_positive(expr: &Expr) -> bool {
 
 fn is_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if v.value == Value::Null)
+}
+
+/// `null`, or a cast of it.
+fn is_null_of_any_type(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { expr, .. } => is_null_of_any_type(expr),
+        other => is_null(other),
+    }
 }
 
 fn is_text(expr: &Expr) -> bool {
@@ -174,8 +180,8 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
         Expr::BinaryOp { left, op, right } => {
             let mut both = |name: &str| Some(call(name, vec![take(left), take(right)]));
             match op {
-                BinaryOperator::Arrow => both("json_extract"),
-                BinaryOperator::LongArrow => both("json_extract_string"),
+                BinaryOperator::Arrow => Some(json::extracted("json_extract", take(left), take(right))),
+                BinaryOperator::LongArrow => Some(json::extracted("json_extract_string", take(left), take(right))),
                 BinaryOperator::PGRegexMatch => Some(matched(take(left), take(right))),
                 BinaryOperator::PGRegexNotMatch => Some(not(matched(take(left), take(right)))),
                 BinaryOperator::PGStartsWith => both("starts_with"),
@@ -222,6 +228,11 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
             }
         }
         Expr::CompoundFieldAccess { root, access_chain } => {
+            if json::is_json(root)
+                && let Some(found) = json::accessed(root, access_chain)
+            {
+                return Some(found);
+            }
             // After a name, `.b` is a column of a table, which the planner looks for.
             let is_name = matches!(**root, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
             access_chain.iter_mut().for_each(|access| completed(access, is_name));
@@ -231,6 +242,14 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
         Expr::UnaryOp { op: UnaryOperator::PGPostfixFactorial, expr } => Some(call("factorial", vec![take(expr)])),
         Expr::UnaryOp { op: UnaryOperator::PGAbs, expr } => Some(call("abs", vec![take(expr)])),
         Expr::Collate { expr, .. } => Some(take(expr)),
+        // DataFusion's own takes a length below zero for zero, and no place below one.
+        Expr::Overlay { expr, overlay_what, overlay_from, overlay_for }
+            if !is_positive(overlay_from) || overlay_for.as_deref().is_some_and(|length| !is_positive(length)) =>
+        {
+            // A length below zero is that of the new piece, as without a length.
+            let length = overlay_for.as_deref_mut().map_or_else(|| parsed("-1"), |length| Some(take(length)))?;
+            Some(call("overlay_of", vec![take(expr), take(overlay_what), take(overlay_from), length]))
+        }
         Expr::Substring { expr, substring_from, substring_for, .. } => {
             let from = substring_from.as_deref_mut();
             let is_plain = from.as_deref().is_none_or(is_positive) && substring_for.as_deref().is_none_or(is_positive);
@@ -254,6 +273,12 @@ pub fn rewritten(expr: &mut Expr) -> Option<Expr> {
 fn completed(access: &mut AccessExpr, is_after_name: bool) {
     let number = |digits: &str| Expr::Value(Value::Number(digits.to_string(), false).into());
     match access {
+        // Backwards from the last element to the first one.
+        AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: Some(stride) }) => {
+            let end = |of: (i8, i8)| parsed(&format!("(case when ({stride}) < 0 then {} else {} end)", of.0, of.1));
+            *lower_bound = lower_bound.take().or_else(|| end((-1, 1)));
+            *upper_bound = upper_bound.take().or_else(|| end((1, -1)));
+        }
         AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
             lower_bound.get_or_insert_with(|| number("1"));
             // The last one.
@@ -289,7 +314,7 @@ fn along(left: Expr, body: Expr) -> Expr {
             }
             Expr::Function(function)
         }
-        path => call("json_extract", vec![left, path]),
+        path => json::extracted("json_extract", left, path),
     }
 }
 
@@ -312,45 +337,13 @@ fn of_each(x: &Expr, op: &BinaryOperator, furthest: &str, list: &Expr) -> Option
     parsed(&format!("({holds} and (list_count({list}) = len({list}) or cast(null as boolean)))"))
 }
 
-/// What a collation compares.
-fn folded(expr: &mut Expr, collation: &str) -> Expr {
-    let mut new = match expr {
-        Expr::Collate { expr, .. } => take(expr),
-        other => take(other),
-    };
-    for part in collation.split('.') {
-        match part.trim_matches('"').to_lowercase().as_str() {
-            "nocase" => new = call("lower", vec![new]),
-            "noaccent" => new = call("strip_accents", vec![new]),
-            _ => {}
-        }
-    }
-    new
-}
-
-/// Comparisons of which one side has a collation.
-fn collated(left: &mut Expr, right: &mut Expr) {
-    let of = |expr: &Expr| match expr {
-        Expr::Collate { collation, .. } => Some(collation.to_string()),
-        _ => None,
-    };
-    if let Some(collation) = of(left).or_else(|| of(right)) {
-        *left = folded(left, &collation);
-        *right = folded(right, &collation);
-    }
-}
-
-/// A key of an order with a collation.
-fn collated_key(expr: &mut Expr) {
-    if let Expr::Collate { collation, .. } = expr {
-        let collation = collation.to_string();
-        *expr = folded(expr, &collation);
-    }
-}
-
 fn cast(data_type: &mut DataType, of: &mut Expr, kind: &CastKind) -> Option<Expr> {
     let fails = !matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     match data_type {
+        // No number of this type is below zero.
+        DataType::UHugeInt if !fails => parsed(&format!(
+            "(case when try_cast({of} as decimal(38, 0)) >= 0 then try_cast({of} as decimal(38, 0)) end)"
+        )),
         DataType::HugeInt | DataType::UHugeInt | DataType::Int128 => {
             *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
             None
@@ -362,6 +355,7 @@ fn cast(data_type: &mut DataType, of: &mut Expr, kind: &CastKind) -> Option<Expr
         DataType::Blob(_) | DataType::Bytea => {
             Some(call(if fails { "to_blob" } else { "try_to_blob" }, vec![take(of)]))
         }
+        DataType::Interval { .. } => Some(call(if fails { "to_interval" } else { "try_to_interval" }, vec![take(of)])),
         DataType::JSON => Some(call(if fails { "json" } else { "try_json" }, vec![take(of)])),
         DataType::Uuid => Some(call(if fails { "to_uuid" } else { "try_to_uuid" }, vec![take(of)])),
         // A NaN has no sign.
@@ -392,6 +386,34 @@ fn arguments(function: &mut Function) -> Option<Vec<Expr>> {
             _ => None,
         })
         .collect()
+}
+
+fn set_arguments(function: &mut Function, args: Vec<Expr>) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    }
+}
+
+/// Takes ORDER BY away from the arguments of a function whose value does not depend on it.
+fn unordered(function: &mut Function) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
+    }
+}
+
+/// Several quantiles of `x` as a list, null if there are no values.
+fn quantiles(function: &Function, x: &Expr, of: &[Expr], args: impl Fn(&Expr) -> Vec<Expr>) -> Option<Expr> {
+    let calls = of.iter().map(|q| {
+        let mut one = function.clone();
+        set_arguments(&mut one, args(q));
+        one.to_string()
+    });
+    let mut count = function.clone();
+    rename(&mut count, "count");
+    count.within_group.clear();
+    unordered(&mut count);
+    set_arguments(&mut count, vec![x.clone()]);
+    parsed(&format!("(case when {count} > 0 then [{}] end)", calls.collect::<Vec<_>>().join(", ")))
 }
 
 fn rename(function: &mut Function, name: &str) {
@@ -441,24 +463,21 @@ fn of_function(function: &mut Function) -> Option<Expr> {
     if name == "struct_pack" {
         return packed(function);
     }
+    json::marked(&name, function);
     if let Some(list) = of_list(&name) {
         let mut inner = function.clone();
         rename(&mut inner, "array_agg");
-        return Some(call(list, vec![Expr::Function(inner)]));
+        let value = call(list, vec![Expr::Function(inner)]);
+        // There is no surprise in no values.
+        return if name == "entropy" { parsed(&format!("coalesce({value}, 0.0::double)")) } else { Some(value) };
     }
     let args = arguments(function)?;
     let replace = |name: &str, args: Vec<Expr>| Some(call(name, args));
     match (name.as_str(), args.as_slice()) {
         // `percentile_cont([0.25, 0.5]) within group (order by x)`
         ("percentile_cont" | "percentile_disc", [Expr::Array(of)]) if !function.within_group.is_empty() => {
-            let calls = of.elem.iter().map(|q| {
-                let mut one = function.clone();
-                if let FunctionArguments::List(list) = &mut one.args {
-                    list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(q.clone()))];
-                }
-                one.to_string()
-            });
-            parsed(&format!("[{}]", calls.collect::<Vec<_>>().join(", ")))
+            let x = function.within_group[0].expr.clone();
+            quantiles(function, &x, &of.elem, |q| vec![q.clone()])
         }
         // With FILTER and OVER as they are; null for no rows.
         ("count_if" | "countif", [x]) => {
@@ -502,17 +521,13 @@ fn of_function(function: &mut Function) -> Option<Expr> {
         }
         // `quantile_cont(x, [0.25, 0.5])`
         ("quantile_cont" | "quantile" | "quantile_disc", [x, Expr::Array(of)]) => {
-            let calls = of.elem.iter().map(|q| {
-                let mut one = function.clone();
-                if let FunctionArguments::List(list) = &mut one.args {
-                    list.args = [x.clone(), q.clone()]
-                        .into_iter()
-                        .map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)))
-                        .collect();
-                }
-                one.to_string()
-            });
-            parsed(&format!("[{}]", calls.collect::<Vec<_>>().join(", ")))
+            quantiles(function, x, &of.elem, |q| vec![x.clone(), q.clone()])
+        }
+        ("string_agg" | "group_concat" | "listagg", [_, separator]) if is_null_of_any_type(separator) => {
+            set_arguments(function, vec![parsed("cast(null as varchar)")?]);
+            unordered(function);
+            rename(function, "max");
+            None
         }
         ("max" | "min" | "arg_max" | "arg_min" | "max_by" | "min_by", [.., n])
             if is_positive(n) && args.len() == if name.contains("arg") || name.contains("by") { 3 } else { 2 } =>
@@ -537,7 +552,7 @@ fn of_function(function: &mut Function) -> Option<Expr> {
         ("array_to_string" | "list_to_string", [list, separator]) => {
             parsed(&format!("(case when len({list}) = 0 then '' else list_string_agg({list}, {separator}) end)"))
         }
-        ("map", [_, _]) if args.iter().any(is_null) => Some(Expr::Value(Value::Null.into())),
+        ("map", [_, _]) if args.iter().any(is_null_of_any_type) => Some(Expr::Value(Value::Null.into())),
         ("mean", [_]) => {
             rename(function, "avg");
             None
@@ -564,7 +579,9 @@ fn of_function(function: &mut Function) -> Option<Expr> {
         ("subtract", [a, b]) => parsed(&format!("(({a}) - ({b}))")),
         ("multiply", [a, b]) => parsed(&format!("(({a}) * ({b}))")),
         ("divide", [a, b]) => parsed(&format!("(({a}) // ({b}))")),
-        ("mod" | "fmod", [a, b]) => parsed(&format!("(({a}) % ({b}))")),
+        // DataFusion's own is NaN where ten to the power of the digits is no float. No decimal has more than 38 digits.
+        ("round", [_, digits]) if integer(digits).is_some_and(|digits| digits.abs() > 38) => replace("round_to", args),
+        ("mod", [a, b]) => parsed(&format!("(({a}) % ({b}))")),
         ("constant_or_null", [x, rest @ ..]) => {
             let null: Vec<String> = rest.iter().map(|e| format!("({e}) is null")).collect();
             parsed(&format!("(case when {} then null else {x} end)", null.join(" or ")))

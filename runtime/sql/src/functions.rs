@@ -13,7 +13,7 @@ use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::walk::each;
-use super::{duckdb, names, syntax, times, windows};
+use super::{duckdb, intervals, names, syntax, times, windows};
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
 pub fn bound(statement: &mut Statement) {
@@ -171,8 +171,8 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                     to_the_second(&mut typed.value.value);
                 }
             }
-            // What is written with an exponent is a float, and what is written with a point alone a decimal.
-            Expr::Value(value) if is_scientific(&value.value) => {
+            // What is written with an exponent or with too many digits is a float, and what is written with a point alone a decimal.
+            Expr::Value(value) if is_scientific(&value.value) || is_too_long(&value.value) => {
                 let text = Value::SingleQuotedString(value.value.to_string());
                 *expr = Expr::Cast {
                     kind: CastKind::Cast,
@@ -214,7 +214,16 @@ fn text(text: &str) -> Expr {
 /// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a function of `a`. What has units that
 /// the parser does not know becomes one that it knows.
 fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
-    let unit = interval.leading_field.as_ref()?.to_string().to_lowercase();
+    let Some(field) = &interval.leading_field else {
+        if let Expr::Value(value) = interval.value.as_mut()
+            && let Value::SingleQuotedString(text) = &mut value.value
+            && let Some(spelt) = intervals::spelt(text)
+        {
+            *text = spelt;
+        }
+        return None;
+    };
+    let unit = field.to_string().to_lowercase();
     let unit = unit.trim_end_matches('s');
     let number = match interval.value.as_ref() {
         Expr::Value(value) => match &value.value {
@@ -232,6 +241,18 @@ fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
         };
         return Some(duckdb::call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
     };
+    // Seconds and milliseconds alone have fractions.
+    let is_fine = matches!(unit, "second" | "millisecond");
+    let number = match number.split_once('.') {
+        Some((whole, _)) if !is_fine && number.parse::<f64>().is_ok() => {
+            if matches!(whole, "" | "-") {
+                "0".to_string()
+            } else {
+                whole.to_string()
+            }
+        }
+        _ => number,
+    };
     let larger = |per: i64| number.parse::<i64>().ok().and_then(|n| n.checked_mul(per)).map(|n| n.to_string());
     let (number, field) = match unit {
         "quarter" => (larger(3)?, DateTimeField::Month),
@@ -243,6 +264,11 @@ fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
     *interval.value = Expr::Value(Value::SingleQuotedString(number).into());
     interval.leading_field = Some(field);
     None
+}
+
+/// A decimal literal with more digits than a decimal has.
+fn is_too_long(value: &Value) -> bool {
+    matches!(value, Value::Number(digits, _) if digits.contains('.') && digits.bytes().filter(u8::is_ascii_digit).count() > 38)
 }
 
 fn is_scientific(value: &Value) -> bool {
@@ -349,15 +375,19 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     {
         return Ok(Some(duckdb::matched(x.clone(), pattern.clone())));
     }
-    // An empty separator stands for no separator: each character is an element.
+    // An empty separator splits into characters, and a null does not split. DataFusion has them the other way round.
     if let (
         "string_split" | "str_split" | "split" | "string_to_list" | "string_to_array",
         FunctionArguments::List(list),
     ) = (name.as_str(), &mut function.args)
         && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(separator))) = list.args.get_mut(1)
-        && matches!(separator, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if text.is_empty()))
     {
-        *separator = null();
+        let is_empty = |value: &Value| matches!(value, Value::SingleQuotedString(text) if text.is_empty());
+        match separator {
+            Expr::Value(v) if is_empty(&v.value) => *separator = null(),
+            Expr::Value(v) if v.value == Value::Null => *separator = text(""),
+            _ => {}
+        }
     }
     // Fractions of seconds have six digits in C's `%f`, and nine here.
     if let ("strftime", FunctionArguments::List(list)) = (name.as_str(), &mut function.args)
@@ -377,6 +407,9 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         FunctionArgumentClause::OrderBy(order) => Some(order.as_slice()),
         _ => None,
     });
+    if let Some(new) = missing_group(&name, &list.args) {
+        return read(&name, &new);
+    }
     let text = match (name.as_str(), args.as_slice()) {
         ("year" | "month" | "day" | "hour" | "minute" | "quarter" | "week", [x]) => {
             format!("cast(date_part('{name}', {x}) as bigint)")
@@ -543,6 +576,24 @@ fn shifted(function: &mut Function, name: &str) -> Result<Option<Expr>, Diagnost
 
 fn is_ignore_nulls(clause: &FunctionArgumentClause) -> bool {
     matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::IgnoreNulls))
+}
+
+/// `regexp_extract` of a null, or of a group that the pattern does not have: an empty string.
+fn missing_group(name: &str, args: &[FunctionArg]) -> Option<String> {
+    let literal = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v))) => Some(v.value.clone()),
+        _ => None,
+    };
+    let [x, pattern, rest @ ..] = args else { return None };
+    match (name, literal(pattern)?, rest.first().and_then(literal)) {
+        ("regexp_extract", Value::Null, _) => Some("cast(null as varchar)".to_string()),
+        ("regexp_extract", Value::SingleQuotedString(pattern), Some(Value::Number(group, _))) => {
+            let groups = regex::Regex::new(&pattern).ok()?.captures_len();
+            let is_missing = group.parse::<usize>().ok()? >= groups;
+            is_missing.then(|| format!("case when {x} is null then null else '' end"))
+        }
+        _ => None,
+    }
 }
 
 /// The text of a group, empty where nothing matches.

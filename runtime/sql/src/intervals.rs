@@ -1,5 +1,7 @@
 //! DuckDB's intervals: integer months, days and microseconds, compared as if a month had 30 days and a day 24 hours.
 
+mod parse;
+
 use std::sync::Arc;
 
 use arrow::array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
@@ -21,6 +23,8 @@ use onrush_expr::kernels::{Body, error, kernel, kernel_by_types, strict};
 use onrush_expr::types;
 
 use super::aggregates::{bare, unnamed};
+
+pub use parse::spelt;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const DAY: i128 = 86_400_000_000_000;
@@ -56,6 +60,8 @@ pub fn register(context: &SessionContext) -> Result<()> {
     state.register_udf(kernel("to_seconds", INTERVAL, |args| of_time(args, 1_000_000)))?;
     state.register_udf(kernel("to_milliseconds", INTERVAL, |args| of_time(args, 1_000)))?;
     state.register_udf(kernel("to_microseconds", INTERVAL, |args| of_time(args, 1)))?;
+    state.register_udf(kernel("to_interval", INTERVAL, |args| parse::cast_to_interval(args, true)))?;
+    state.register_udf(kernel("try_to_interval", INTERVAL, |args| parse::cast_to_interval(args, false)))?;
     state.register_udf(negate())?;
     Ok(())
 }
@@ -124,6 +130,21 @@ fn micros() -> Arc<ScalarUDF> {
             spans.as_primitive::<IntervalMonthDayNanoType>().try_unary::<_, Int64Type, _>(whole)?;
         Ok(Arc::new(numbers))
     })
+}
+
+/// Seconds of an interval, with years of 365.25 days and months of 30.
+pub fn epoch(of: Expr) -> Expr {
+    let body: Body = |args| {
+        let spans = strict(&args[0], &INTERVAL)?;
+        let seconds = |of: IntervalMonthDayNano| {
+            let years = f64::from(of.months / 12) * 365.25;
+            let days = years + f64::from(of.months % 12) * 30.0 + f64::from(of.days);
+            days * 86_400.0 + (of.nanoseconds / 1000) as f64 / 1e6
+        };
+        let seconds: PrimitiveArray<Float64Type> = spans.as_primitive::<IntervalMonthDayNanoType>().unary(seconds);
+        Ok(Arc::new(seconds))
+    };
+    kernel("interval_epoch", DataType::Float64, body).call(vec![of])
 }
 
 /// Of a number, a span of time or an interval. What it is of a number is said where types are known.
@@ -329,11 +350,11 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// DataFusion knows no range of spans of time, which all functions along an order have: they are in the order of integers.
+/// DataFusion knows no range of spans of time or of times of day, which all functions along an order have: they are in the order of integers.
 fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Window(window) = &node else { return Ok(Transformed::no(node)) };
     let schema = Arc::clone(window.input.schema());
-    let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(is_span);
+    let spans = |expr: &Expr| expr.get_type(&schema).ok().filter(|dtype| is_span(dtype) || is_time(dtype));
     let any = window.window_expr.iter().any(|expr| match bare(expr) {
         Expr::WindowFunction(call) => {
             let params = &call.params;
@@ -362,16 +383,8 @@ fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let mut units = None;
         for key in &mut params.order_by {
             let Some(dtype) = spans(&key.expr) else { continue };
-            key.expr = match &dtype {
-                DataType::Duration(unit) => {
-                    units = Some(*unit);
-                    cast(key.expr.clone(), DataType::Int64)
-                }
-                _ => {
-                    units = Some(TimeUnit::Microsecond);
-                    micros().call(vec![key.expr.clone()])
-                }
-            };
+            let (counted, unit) = counted(key.expr.clone(), &dtype);
+            (key.expr, units) = (counted, Some(unit));
         }
         if let Some(unit) = units.filter(|_| params.window_frame.units == WindowFrameUnits::Range) {
             for bound in [&mut params.window_frame.start_bound, &mut params.window_frame.end_bound] {
@@ -384,6 +397,21 @@ fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         }
         Ok(Transformed::yes(saved.restore(Expr::WindowFunction(call))))
     })
+}
+
+fn is_time(dtype: &DataType) -> bool {
+    matches!(dtype, DataType::Time32(_) | DataType::Time64(_))
+}
+
+/// A span or a time of day as an integer, and the unit in which it counts.
+fn counted(key: Expr, dtype: &DataType) -> (Expr, TimeUnit) {
+    match dtype {
+        DataType::Duration(unit) => (cast(key, DataType::Int64), *unit),
+        time if is_time(time) => {
+            (cast(cast(key, DataType::Time64(TimeUnit::Microsecond)), DataType::Int64), TimeUnit::Microsecond)
+        }
+        _ => (micros().call(vec![key]), TimeUnit::Microsecond),
+    }
 }
 
 /// The interval of a frame as a number of ticks.

@@ -3,6 +3,7 @@
 //! Each is a name and a plain function over arrays. Their meaning is DuckDB's, null handling included: a null argument
 //! gives null unless the comment says otherwise.
 
+mod collation;
 mod dates;
 pub(crate) mod format;
 pub(crate) mod json;
@@ -25,15 +26,16 @@ use onrush_expr::error::external;
 use onrush_expr::kernels::{error, strict};
 use onrush_expr::types;
 
-pub use lists::{aggregated as aggregate_of_a_list, sliced as string_slice};
-pub use numbers::type_name;
+pub use lists::{aggregated as aggregate_of_a_list, concatenated, sliced as string_slice, stepped as list_slice};
+pub use numbers::{as_double, bytes, exact_double, type_name};
 
 /// # Errors
 /// If a name is taken by what cannot be replaced.
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
     let mut state = state.write();
-    let groups: [Vec<ScalarUDF>; 7] = [
+    let groups: [Vec<ScalarUDF>; 8] = [
+        collation::functions(),
         strings::functions(),
         format::functions(),
         lists::functions(),
@@ -58,6 +60,9 @@ fn integers_of(values: &ArrayRef) -> Result<Int64Array> {
 }
 
 fn floats_of(values: &ArrayRef) -> Result<arrow::array::Float64Array> {
+    if types::is_decimal(values.data_type()) {
+        return numbers::floats_of_decimals(values);
+    }
     Ok(strict(values, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
 }
 

@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderByKind,
-    Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, WildcardAdditionalOptions,
+    BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    OrderByKind, Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, WildcardAdditionalOptions,
 };
 use onrush_expr::check::HIDDEN;
 
-use super::walk::{Rewriter, Walk, replace_names, walk};
+use super::walk::{Rewriter, Walk, each, replace_names, walk};
 use super::{is_alike, syntax};
 
 pub type Columns = Option<Vec<String>>;
@@ -164,7 +164,53 @@ struct Resolve {
     tables: Tables,
 }
 
+/// Whether a part of a query says to which table a column belongs.
+fn is_qualified(select: &Select) -> bool {
+    let mut found = select.projection.iter().any(|item| matches!(item, SelectItem::QualifiedWildcard(..)));
+    let walked = each(&mut select.clone(), &mut |expr| {
+        found |= matches!(expr, Expr::CompoundIdentifier(_) | Expr::CompoundFieldAccess { .. });
+        ControlFlow::Continue(())
+    });
+    found || walked.is_break()
+}
+
+fn merges(join: &Join) -> bool {
+    constraint!(&join.join_operator)
+        .is_some_and(|(on, _)| matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural))
+}
+
+/// `(a natural join b)` as a subquery.
+fn as_subquery(factor: &mut TableFactor, number: usize) {
+    let TableFactor::NestedJoin { table_with_joins, alias: None } = factor else { return };
+    if !table_with_joins.joins.iter().all(merges) {
+        return;
+    }
+    let Some(Expr::Subquery(subquery)) = parsed(&format!("(select * from {table_with_joins})")) else { return };
+    let name = quoted(&format!("{HIDDEN}joined_{number}"));
+    let alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+    *factor = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
+}
+
 impl Rewriter for Resolve {
+    /// Joins in parentheses that merge columns, and are merged with others, as subqueries, unless a name reaches into them.
+    fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
+        let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
+        let concerned = |from: &TableWithJoins| {
+            from.joins.iter().any(merges)
+                && (is_nested(&from.relation) || from.joins.iter().any(|join| is_nested(&join.relation)))
+        };
+        if !select.from.iter().any(concerned) || is_qualified(select) {
+            return ControlFlow::Continue(());
+        }
+        for from in select.from.iter_mut().filter(|from| concerned(from)) {
+            let joined = from.joins.iter_mut().map(|join| &mut join.relation);
+            for (number, factor) in std::iter::once(&mut from.relation).chain(joined).enumerate() {
+                as_subquery(factor, number);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_query(&mut self, query: &mut Query) -> Walk {
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let columns = aliased(&cte.alias, self.of_query(&cte.query));

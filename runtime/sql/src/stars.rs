@@ -7,8 +7,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, OrderByExpr,
-    OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, Value, WildcardAdditionalOptions,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
+    OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, Value,
+    WildcardAdditionalOptions,
 };
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
@@ -254,7 +255,14 @@ fn named(function: &Function, columns: &[String]) -> Result<Option<Vec<String>>,
                 },
                 _ => None,
             };
-            array.elem.iter().filter_map(text).collect()
+            // A name that comes twice is one column.
+            let mut names: Vec<String> = Vec::new();
+            for name in array.elem.iter().filter_map(text) {
+                if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                    names.push(name);
+                }
+            }
+            names
         }
         FunctionArgExpr::Expr(Expr::Lambda(lambda)) => {
             let mut kept = Vec::new();
@@ -278,7 +286,7 @@ fn named(function: &Function, columns: &[String]) -> Result<Option<Vec<String>>,
 
 /// Whether a condition on a name holds: `c like 'x%'`, `starts_with(c, 'x')`, and these with `and`, `or` and `not`.
 fn holds(condition: &Expr, parameter: &str, name: &str) -> bool {
-    use datafusion::sql::sqlparser::ast::{BinaryOperator, UnaryOperator};
+    use datafusion::sql::sqlparser::ast::UnaryOperator;
     let text = |expr: &Expr| -> Option<String> {
         match expr {
             Expr::Identifier(i) if i.value.eq_ignore_ascii_case(parameter) => Some(name.to_string()),
@@ -373,17 +381,43 @@ fn several(select: &mut Select, columns: Option<&[String]>) -> Result<(), Diagno
         }
     }
     select.projection = out;
-    if let Some(filter) = &select.selection
-        && let Some(names) = columns_of(filter, columns)?
-    {
-        let all = names.iter().map(|name| Expr::Nested(Box::new(with_column(filter, name))));
-        select.selection = all.reduce(|left, right| Expr::BinaryOp {
-            left: Box::new(left),
-            op: datafusion::sql::sqlparser::ast::BinaryOperator::And,
-            right: Box::new(right),
-        });
+    if let Some(filter) = &mut select.selection {
+        of_all_columns(filter, columns)?;
+    }
+    if let Some(columns) = columns {
+        select.projection.iter_mut().for_each(|item| spell_replaced(item, columns));
     }
     Ok(())
+}
+
+/// Each condition of a filter with `columns(...)` as one for every column. Conditions joined by AND have their own columns.
+fn of_all_columns(filter: &mut Expr, columns: Option<&[String]>) -> Result<(), Diagnostic> {
+    if let Expr::BinaryOp { left, op: BinaryOperator::And, right } = filter {
+        of_all_columns(left, columns)?;
+        return of_all_columns(right, columns);
+    }
+    let Some(names) = columns_of(filter, columns)? else { return Ok(()) };
+    let all = names.iter().map(|name| Expr::Nested(Box::new(with_column(filter, name))));
+    let joined = all.reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::And,
+        right: Box::new(right),
+    });
+    if let Some(joined) = joined {
+        *filter = Expr::Nested(Box::new(joined));
+    }
+    Ok(())
+}
+
+/// The names of `* replace (...)` as the columns have them: the planner looks for them with their case.
+fn spell_replaced(item: &mut SelectItem, columns: &[String]) {
+    let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else { return };
+    for replaced in options.opt_replace.iter_mut().flat_map(|replace| &mut replace.items) {
+        let name = &replaced.column_name.value;
+        if let Some(column) = columns.iter().find(|column| column.eq_ignore_ascii_case(name)) {
+            replaced.column_name = quoted(column);
+        }
+    }
 }
 
 /// The name of one of several results: an alias with `\0` for the column, or the column itself.
@@ -425,6 +459,16 @@ fn is_columns(expr: &Expr) -> bool {
     matches!(expr, Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("columns"))
 }
 
+/// Whether an expression is of `columns(...)`.
+fn has_columns(expr: &Expr) -> bool {
+    let mut found = false;
+    let walked = each(&mut expr.clone(), &mut |e| {
+        found |= is_columns(e);
+        ControlFlow::Continue(())
+    });
+    found || walked.is_break()
+}
+
 fn with_column(expr: &Expr, name: &str) -> Expr {
     let mut one = expr.clone();
     let _ = each(&mut one, &mut |e| {
@@ -454,11 +498,11 @@ fn in_lists(expr: &mut Expr, names: &[String]) -> bool {
                     changed = true;
                 }
             }
-            Expr::Array(array) if array.elem.iter().any(is_columns) => {
+            Expr::Array(array) if array.elem.iter().any(has_columns) => {
                 let mut all = Vec::new();
                 for element in std::mem::take(&mut array.elem) {
-                    match is_columns(&element) {
-                        true => all.extend(names.iter().map(|name| Expr::Identifier(quoted(name)))),
+                    match has_columns(&element) {
+                        true => all.extend(names.iter().map(|name| with_column(&element, name))),
                         false => all.push(element),
                     }
                 }

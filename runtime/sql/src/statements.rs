@@ -464,7 +464,11 @@ fn values_of(on: &On, source: &str, with: &str, host: &dyn Host) -> Result<Vec<(
                 let literal = written(&tokens[..at.min(tokens.len())]).trim().to_string();
                 let alias = tokens.get(at + 1..).map(|alias| written(alias).trim().trim_matches('"').to_string());
                 let plain = literal.trim_matches('\'').replace("''", "'");
-                (format!("({}) = {literal}", on.expr), alias.filter(|a| !a.is_empty()).unwrap_or(plain))
+                let condition = match literal.eq_ignore_ascii_case("null") {
+                    true => format!("({}) is null", on.expr),
+                    false => format!("({}) = {literal}", on.expr),
+                };
+                (condition, alias.filter(|a| !a.is_empty()).unwrap_or(plain))
             })
             .collect());
     }
@@ -543,9 +547,13 @@ fn stacked(source: &str, on: &[Token], (key, value): &(String, String), (nulls, 
     let star = columns.iter().find(|item| is_columns(item) || written(item).trim().starts_with('*'));
     let (names, values, gone) = match star {
         Some(star) => {
+            // An expression of the columns, such as a cast, has their names.
+            let end = star.iter().position(|t| *t == Token::LParen).and_then(|open| closing(star, open));
+            let called = end.map(|end| written(&star[..=end]).trim().to_string()).filter(|_| is_columns(star));
             let star = written(star).trim().to_string();
-            let call = if star.starts_with('*') { format!("columns({star})") } else { star };
-            (format!("{NAMES}({call})"), format!("[{call}]"), call)
+            let value = if star.starts_with('*') { format!("columns({star})") } else { star };
+            let call = called.unwrap_or_else(|| value.clone());
+            (format!("{NAMES}({call})"), format!("[{value}]"), call)
         }
         None => {
             let of = |item: &Vec<Token>| {

@@ -3,7 +3,10 @@
 //! The session's zone, that of `timestamptz '...'`, of `t::timestamptz` and of `now()`, is UTC. A column of a frame keeps the zone that it has: its parts,
 //! what it is truncated to and its casts to a date or to a time without a zone are in the local time of that zone.
 
+mod clock;
 mod plans;
+mod series;
+mod strptime;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use arrow::array::timezone::Tz;
 use arrow::array::types::{Date32Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampMicrosecondType};
 use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_datetime;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, IntervalUnit, TimeUnit};
 use chrono::format::{Parsed, StrftimeItems, parse};
 use chrono::{
     DateTime, Datelike, Days, MappedLocalTime, Months, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike,
@@ -177,7 +180,7 @@ fn part_of(args: &[ArrayRef]) -> Result<String> {
 }
 
 /// A part of a date under one of its names.
-fn singular(part: &str) -> String {
+pub fn singular(part: &str) -> String {
     let part = part.trim_matches('\'').to_lowercase();
     match part.as_str() {
         "y" | "yr" | "yrs" => "year",
@@ -480,17 +483,32 @@ fn composed(args: &[ArrayRef]) -> Result<Moments> {
     times.collect()
 }
 
-/// Parses strings in a format of C's `strptime`.
-fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
-    let texts = strict(&args[0], &types::TEXT)?;
-    let format = strict(&args[1], &types::TEXT)?;
-    // `%f` with the point, or as so many digits.
-    let format = one_text(&format, "a format")?;
-    let format = format.replace(".%f", "\0").replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
-    let format = format.replace('\0', "%.f");
-    let time = |text: &str| {
+/// A format of `strptime`: DuckDB's, or one with specifiers that chrono alone has.
+enum Format {
+    Own(strptime::Format),
+    Chrono(String),
+}
+
+impl Format {
+    fn new(format: &str) -> Format {
+        strptime::Format::parse(format).map_or_else(
+            || {
+                // `%f` with the point, or as so many digits.
+                let format = format.replace(".%f", "\0").replace("%f", "%6f").replace("%g", "%3f").replace("%n", "%9f");
+                Format::Chrono(format.replace('\0', "%.f"))
+            },
+            Format::Own,
+        )
+    }
+
+    /// Microseconds since 1970, or `None` if the string is not in the format.
+    fn read(&self, text: &str) -> Option<i64> {
+        let format = match self {
+            Format::Own(format) => return format.read(text),
+            Format::Chrono(format) => format,
+        };
         let mut parsed = Parsed::new();
-        parse(&mut parsed, text.trim(), StrftimeItems::new(&format)).ok()?;
+        parse(&mut parsed, text.trim(), StrftimeItems::new(format)).ok()?;
         let offset = parsed.offset().unwrap_or(0);
         let whole = parsed.to_naive_datetime_with_offset(offset).ok();
         let day = || {
@@ -498,11 +516,31 @@ fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
             parsed.to_naive_date().ok()?.and_hms_opt(hour, 0, 0)
         };
         Some(micros_of(whole.or_else(day)?) - i64::from(offset) * SECOND)
-    };
+    }
+}
+
+/// The format, or the list of formats, of which the first that fits a string is taken.
+fn formats(of: &ArrayRef) -> Result<Vec<String>> {
+    if !matches!(of.data_type(), DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)) {
+        return Ok(vec![one_text(&strict(of, &types::TEXT)?, "a format")?]);
+    }
+    let lists = strict(of, &DataType::List(Arc::new(Field::new_list_field(types::TEXT, true))))?;
+    let list = lists.as_list::<i32>().value(0);
+    Ok(list.as_string_view().iter().flatten().map(str::to_string).collect())
+}
+
+/// Parses strings in a format of C's `strptime`, or in one of a list.
+fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
+    let texts = strict(&args[0], &types::TEXT)?;
+    if args[1].is_null(0) {
+        return Ok(arrow::array::new_null_array(&NAIVE, texts.len()));
+    }
+    let names = formats(&args[1])?;
+    let formats: Vec<Format> = names.iter().map(|format| Format::new(format)).collect();
     let times = texts.as_string_view().iter().map(|text| match text {
         None => Ok(None),
-        Some(text) => match time(text) {
-            None if fail => Err(error(format!("the text `{text}` is not in the format `{format}`"))),
+        Some(text) => match formats.iter().find_map(|format| format.read(text)) {
+            None if fail => Err(error(format!("the string `{text}` is not in the format `{}`", names.join("` or `")))),
             found => Ok(found),
         },
     });

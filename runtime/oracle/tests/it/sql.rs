@@ -32,7 +32,7 @@ fn cpu_split() {
     check("cpu-split", Some(11), "", 600);
 }
 
-/// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/2026-11-22-h200-parts.md); most would take long here.
+/// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/builds-and-tests.md); most would take long here.
 #[test]
 fn in_parts() {
     for (file, least) in [("groups.slt", 25), ("order.slt", 50)] {

@@ -2,13 +2,14 @@
 //!
 //! <https://fmt.dev/latest/syntax/> and `printf(3)`; numbers that DuckDB formats so are formatted so.
 
-use arrow::array::{Array, ArrayRef};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
+use arrow::datatypes::{DataType, Decimal128Type};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::kernel_by_types;
+use onrush_expr::kernels::{kernel_by_types, strict};
+use onrush_expr::types;
 
-use super::{at, floats_of, integers_of, invalid, strings_of, takes, text, to_strings, varchar};
+use super::{at, floats_of, invalid, strings_of, takes, text, to_strings, varchar};
 
 pub fn functions() -> Vec<ScalarUDF> {
     vec![
@@ -20,13 +21,15 @@ pub fn functions() -> Vec<ScalarUDF> {
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    Integer(i64),
+    Integer(i128),
     Float(f64),
     Text(String),
 }
 
+const HUGE: DataType = DataType::Decimal128(38, 0);
+
 enum Column {
-    Integers(arrow::array::Int64Array),
+    Integers(Decimal128Array),
     Floats(arrow::array::Float64Array),
     Others(ArrayRef),
 }
@@ -34,11 +37,11 @@ enum Column {
 impl Column {
     fn of(values: &ArrayRef) -> Result<Column> {
         Ok(match values.data_type() {
-            t if t.is_integer() || t.is_null() => Column::Integers(integers_of(values)?),
-            t if t.is_floating() => Column::Floats(floats_of(values)?),
-            DataType::Decimal128(..) | DataType::Decimal64(..) | DataType::Decimal32(..) => {
-                Column::Floats(floats_of(values)?)
+            // `HUGEINT` is a decimal here.
+            t if t.is_integer() || t.is_null() || *t == HUGE => {
+                Column::Integers(strict(values, &HUGE)?.as_primitive::<Decimal128Type>().clone())
             }
+            t if t.is_floating() || types::is_decimal(t) => Column::Floats(floats_of(values)?),
             _ => Column::Others(std::sync::Arc::clone(values)),
         })
     }
@@ -126,7 +129,7 @@ pub fn c_style(pattern: &str, values: &[Value]) -> Result<String, String> {
                 Some('+') => spec.sign = Some('+'),
                 Some(' ') => spec.sign = spec.sign.or(Some(' ')),
                 Some('#') => spec.alternate = true,
-                Some(mark @ (',' | '\'' | '_')) => spec.thousands = Some(if *mark == '\'' { ',' } else { *mark }),
+                Some(mark @ (',' | '\'' | '_')) => spec.thousands = Some(*mark),
                 _ => break,
             }
             chars.next();
@@ -134,7 +137,11 @@ pub fn c_style(pattern: &str, values: &[Value]) -> Result<String, String> {
         spec.width = number(&mut chars).unwrap_or(0);
         if chars.peek() == Some(&'.') {
             chars.next();
-            spec.precision = Some(number(&mut chars).unwrap_or(0));
+            // `%.d` separates thousands by points.
+            match number(&mut chars) {
+                None if matches!(chars.peek(), Some('d' | 'i' | 'u')) => spec.thousands = Some('.'),
+                precision => spec.precision = Some(precision.unwrap_or(0)),
+            }
         }
         while matches!(chars.peek(), Some('l' | 'h' | 'j' | 'z' | 't' | 'L')) {
             chars.next();
@@ -247,7 +254,7 @@ fn written(value: &Value, spec: &Spec) -> Result<String, String> {
                 Some('X') => ("0X", format!("{size:X}")),
                 Some('o') => ("0", format!("{size:o}")),
                 Some('b' | 'B') => ("0b", format!("{size:b}")),
-                _ => ("", grouped(&size.to_string(), spec.thousands)),
+                _ => ("", whole(size, spec)),
             };
             (sign, if spec.alternate { prefix } else { "" }, digits, true)
         }
@@ -255,7 +262,14 @@ fn written(value: &Value, spec: &Spec) -> Result<String, String> {
             let c = u32::try_from(*v).ok().and_then(char::from_u32);
             (String::new(), "", c.map(String::from).unwrap_or_default(), false)
         }
-        (Value::Integer(v), Some('s')) => (String::new(), "", v.to_string(), false),
+        (Value::Integer(v), Some('s')) => {
+            let sign = if *v < 0 { "-" } else { "" };
+            (sign.to_string(), "", grouped(&v.unsigned_abs().to_string(), spec.thousands), false)
+        }
+        // With a mark for thousands, integers stay what they are.
+        (Value::Integer(v), Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A')) if spec.thousands.is_some() => {
+            (sign_of(*v < 0, spec), "", whole(v.unsigned_abs(), spec), true)
+        }
         (Value::Integer(v), Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A')) => {
             (sign_of(*v < 0, spec), "", float((*v as f64).abs(), spec), true)
         }
@@ -303,6 +317,12 @@ fn sign_of(negative: bool, spec: &Spec) -> String {
     }
 }
 
+/// The digits of an integer, marks for thousands included, with zeros before it up to the precision.
+fn whole(size: u128, spec: &Spec) -> String {
+    let digits = grouped(&size.to_string(), spec.thousands);
+    format!("{digits:0>0$}", spec.precision.unwrap_or(0))
+}
+
 /// Digits with a mark between each three.
 fn grouped(digits: &str, mark: Option<char>) -> String {
     let Some(mark) = mark else { return digits.to_string() };
@@ -328,6 +348,7 @@ fn float(value: f64, spec: &Spec) -> String {
         Some('f' | 'F') => grouped(&format!("{value:.*}", spec.precision.unwrap_or(6)), spec.thousands),
         Some('e' | 'E') => upper(scientific(value, spec.precision.unwrap_or(6))),
         Some('g' | 'G') => upper(general(value, spec.precision.unwrap_or(6).max(1), spec.alternate)),
+        None if let Some(precision) = spec.precision => pointed(value, precision.max(1)),
         _ if spec.precision.is_some() => general(value, spec.precision.unwrap_or(6).max(1), spec.alternate),
         // The shortest form that is the same number.
         _ => grouped(&shortest(value), spec.thousands),
@@ -365,14 +386,32 @@ fn scientific(value: f64, precision: usize) -> String {
     format!("{mantissa}e{}", signed_exponent(exponent.parse().unwrap_or(0)))
 }
 
+/// The fmt library's form of a float without a type: as C's `%g` with all digits, and one behind the point at least.
+/// Below 1 there are no zeros at the end.
+fn pointed(value: f64, precision: usize) -> String {
+    let whole = precision as i32;
+    match exponent(value, precision) {
+        power if power < -4 || power >= whole => scientific(value, precision - 1),
+        power if power < 0 => general(value, precision, false),
+        power => match format!("{value:.*}", (whole - 1 - power) as usize) {
+            text if text.contains('.') => text,
+            text => text + ".0",
+        },
+    }
+}
+
+/// The power of ten of the first digit, after rounding to a number of digits.
+fn exponent(value: f64, precision: usize) -> i32 {
+    if value == 0.0 {
+        return 0;
+    }
+    let text = format!("{value:.*e}", precision - 1);
+    text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
+}
+
 /// C's `%g`: as many digits that count, without zeros at the end.
 fn general(value: f64, precision: usize, alternate: bool) -> String {
-    let exponent: i32 = if value == 0.0 {
-        0
-    } else {
-        let text = format!("{value:.*e}", precision - 1);
-        text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
-    };
+    let exponent = exponent(value, precision);
     let text = match exponent < -4 || exponent >= precision as i32 {
         true => scientific(value, precision - 1),
         false => format!("{value:.*}", (precision as i32 - 1 - exponent).max(0) as usize),

@@ -1,37 +1,82 @@
 //! JSON in strings: parts by path, types, and documents from values.
 
 pub(crate) mod document;
+mod structure;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewBuilder, UInt64Array};
-use arrow::datatypes::DataType;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, ListBuilder, StringViewArray, StringViewBuilder, StructArray,
+    UInt64Array,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::nullif;
+use arrow::datatypes::{DataType, Field, Fields};
 use arrow::util::display::array_value_to_string;
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
 use onrush_expr::kernels::{kernel_by_types, strict};
 use onrush_expr::types;
 
-use super::{at, boolean, integers_of, invalid, number_at, strings_of, takes, text, text_list, to_strings};
-use document::{Json, Path};
+use super::{at, boolean, integers_of, invalid, lists, number_at, strings_of, takes, text, text_list, to_strings};
+use document::{Json, Path, number_text};
+use structure::structure;
 
 pub fn functions() -> Vec<ScalarUDF> {
-    let count = |_: &[DataType]| Ok(DataType::UInt64);
+    let by_path: fn(&[DataType]) -> Result<DataType> = |dtypes| Ok(of_paths(dtypes, types::TEXT));
+    let of_parts = vec![
+        kernel_by_types("json_extract", by_path, |args| {
+            at_paths("json_extract", 2, args, |found| strings(found, |value| Some(value.to_string())))
+        }),
+        kernel_by_types("json_extract_string", by_path, |args| {
+            at_paths("json_extract_string", 2, args, |found| strings(found, Json::plain))
+        }),
+        kernel_by_types("json_value", by_path, |args| {
+            at_paths("json_value", 2, args, |found| {
+                strings(found, |value| match value {
+                    Json::Array(_) | Json::Object(_) | Json::Null => None,
+                    other => Some(other.to_string()),
+                })
+            })
+        }),
+        kernel_by_types("json_type", by_path, |args| {
+            at_paths("json_type", 1, args, |found| strings(found, |value| Some(value.kind().to_string())))
+        }),
+        kernel_by_types(
+            "json_array_length",
+            |dtypes| Ok(of_paths(dtypes, DataType::UInt64)),
+            |args| {
+                at_paths("json_array_length", 1, args, |found| {
+                    let length = |value: &Json| if let Json::Array(items) = value { items.len() as u64 } else { 0 };
+                    Ok(Arc::new(found.iter().map(|value| value.as_ref().map(length)).collect::<UInt64Array>()))
+                })
+            },
+        ),
+        kernel_by_types(
+            "json_keys",
+            |dtypes| Ok(of_paths(dtypes, text_list(&[])?)),
+            |args| at_paths("json_keys", 1, args, keys),
+        ),
+        kernel_by_types("json_exists", |dtypes| Ok(of_paths(dtypes, DataType::Boolean)), exists),
+    ];
+    of_parts.into_iter().chain(of_documents()).collect()
+}
+
+/// Functions without paths.
+fn of_documents() -> Vec<ScalarUDF> {
     vec![
-        kernel_by_types("json_extract", extract_type, |args| extract("json_extract", args, false)),
-        kernel_by_types("json_extract_string", extract_type, |args| extract("json_extract_string", args, true)),
-        kernel_by_types("json_value", text, |args| extract("json_value", args, false)),
         kernel_by_types("json_valid", boolean, |args| {
             takes("json_valid", args, 1, 1)?;
             let values = strings_of(&args[0])?;
             let valid = (0..values.len()).map(|row| at(&values, row).map(|value| Json::parse(value).is_ok()));
             Ok(Arc::new(valid.collect::<BooleanArray>()))
         }),
-        kernel_by_types("json_type", text, |args| strings("json_type", args, |value| Some(value.kind().to_string()))),
-        kernel_by_types("json_structure", text, |args| {
-            strings("json_structure", args, |value| Some(structure(value).to_string()))
+        kernel_by_types("json_structure", text, |args| of_whole("json_structure", args, |v| structure(v).to_string())),
+        // A value that is no string is written as JSON.
+        kernel_by_types("json", text, |args| match args {
+            [value] if !types::is_text(value.data_type()) => to_json(args),
+            _ => of_whole("json", args, Json::to_string),
         }),
-        kernel_by_types("json", text, |args| strings("json", args, |value| Some(value.to_string()))),
         kernel_by_types("try_json", text, |args| {
             takes("json", args, 1, 1)?;
             let values = strings_of(&args[0])?;
@@ -40,40 +85,15 @@ pub fn functions() -> Vec<ScalarUDF> {
             })
         }),
         kernel_by_types("json_pretty", text, |args| {
-            strings("json_pretty", args, |value| {
+            of_whole("json_pretty", args, |value| {
                 let mut out = String::new();
                 value.pretty(0, &mut out);
-                Some(out)
+                out
             })
-        }),
-        kernel_by_types("json_array_length", count, |args| {
-            let found = parts("json_array_length", args)?;
-            Ok(Arc::new(
-                found
-                    .iter()
-                    .map(|value| match value {
-                        Some(Json::Array(items)) => Some(items.len() as u64),
-                        Some(_) => Some(0),
-                        None => None,
-                    })
-                    .collect::<UInt64Array>(),
-            ))
-        }),
-        kernel_by_types("json_keys", text_list, keys),
-        kernel_by_types("json_exists", boolean, |args| {
-            takes("json_exists", args, 2, 2)?;
-            let documents = strings_of(&args[0])?;
-            let found = parts("json_exists", args)?;
-            let there = found.iter().enumerate().map(|(row, value)| documents.is_valid(row).then_some(value.is_some()));
-            Ok(Arc::new(there.collect::<BooleanArray>()))
         }),
         kernel_by_types("json_contains", boolean, contains),
         kernel_by_types("json_merge_patch", text, merge),
-        kernel_by_types("to_json", text, |args| {
-            takes("to_json", args, 1, 1)?;
-            let rows = args[0].len();
-            to_strings(rows, |row| Ok(Some(json_of(&args[0], row)?.to_string())))
-        }),
+        kernel_by_types("to_json", text, to_json),
         kernel_by_types("json_object", text, object),
         kernel_by_types("json_array", text, |args| {
             let rows = args.first().map_or(1, |arg| arg.len());
@@ -82,12 +102,40 @@ pub fn functions() -> Vec<ScalarUDF> {
                 Ok(Some(Json::Array(items).to_string()))
             })
         }),
+        kernel_by_types("json_document", |_| Ok(marked(DOCUMENT)), |args| mark(DOCUMENT, args)),
+        kernel_by_types("json_wildcard", |_| Ok(marked(WILDCARD)), |args| mark(WILDCARD, args)),
     ]
 }
 
-/// A list of paths gives a list.
-fn extract_type(dtypes: &[DataType]) -> Result<DataType> {
-    if dtypes.get(1).is_some_and(types::is_list) { text_list(dtypes) } else { Ok(types::TEXT) }
+/// The field of strings that are documents: JSON has no separate type here.
+const DOCUMENT: &str = "\u{1}document";
+/// The field of strings that are paths with wildcards, which lead to lists.
+const WILDCARD: &str = "\u{1}wildcard";
+
+/// A struct around strings that says what they are.
+fn marked(name: &str) -> DataType {
+    DataType::Struct(Fields::from(vec![Field::new(name, types::TEXT, true)]))
+}
+
+fn mark(name: &str, args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes(name, args, 1, 1)?;
+    let fields = Fields::from(vec![Field::new(name, types::TEXT, true)]);
+    Ok(Arc::new(StructArray::try_new(fields, vec![Arc::new(strings_of(&args[0])?)], None)?))
+}
+
+/// Whether a path leads to several values.
+pub fn is_wildcard(path: &str) -> bool {
+    Path::parse(path).is_ok_and(|path| path.is_many())
+}
+
+/// The type of a function of what paths lead to: lists of paths and wildcards give lists.
+fn of_paths(dtypes: &[DataType], one: DataType) -> DataType {
+    match dtypes.get(1) {
+        Some(paths) if types::is_list(paths) || *paths == marked(WILDCARD) => {
+            DataType::List(Arc::new(Field::new_list_field(one, true)))
+        }
+        _ => one,
+    }
 }
 
 fn parsed(text: &str) -> Result<Json> {
@@ -102,7 +150,7 @@ fn parsed(text: &str) -> Result<Json> {
 
 /// The paths of each row; numbers are places in arrays.
 enum Paths {
-    Text(arrow::array::StringViewArray, Option<(String, Path)>),
+    Text(StringViewArray, Option<(String, Path)>),
     Index(arrow::array::Int64Array),
 }
 
@@ -132,90 +180,103 @@ impl Paths {
     }
 }
 
-fn shown(value: &Json, as_string: bool) -> Option<String> {
-    if as_string { value.plain() } else { Some(value.to_string()) }
-}
-
-fn extract(name: &str, args: &[ArrayRef], as_string: bool) -> Result<ArrayRef> {
-    takes(name, args, 2, 2)?;
+/// A function of the documents, or of what their paths lead to: one value for each row, or a list for each row if there
+/// are several paths or wildcards.
+fn at_paths(
+    name: &str,
+    least: usize,
+    args: &[ArrayRef],
+    f: impl Fn(&[Option<Json>]) -> Result<ArrayRef>,
+) -> Result<ArrayRef> {
+    takes(name, args, least, 2)?;
     let documents = strings_of(&args[0])?;
-    if types::is_list(args[1].data_type()) {
-        return extract_each(&documents, &args[1], as_string);
-    }
-    let mut paths = Paths::of(&args[1])?;
-    to_strings(documents.len(), |row| {
-        let (Some(document), Some(path)) = (at(&documents, row), paths.get(row)?) else { return Ok(None) };
-        let document = parsed(document)?;
-        let found = path.of(&document);
-        if path.is_many() {
-            return Ok(Some(Json::Array(found.into_iter().cloned().collect()).to_string()));
+    match args.get(1) {
+        Some(paths) if types::is_list(paths.data_type()) => {
+            let lists = strict(paths, &text_list(&[])?)?;
+            let lists = lists.as_list::<i32>();
+            listed(&documents, f, |row, document| {
+                if lists.is_null(row) {
+                    return Ok(None);
+                }
+                let first = |path: Path| path.of(document).first().map(|value| (*value).clone());
+                let wanted = lists.value(row);
+                let found = wanted.as_string_view().iter().map(|text| {
+                    let path = text.map(Path::parse).transpose().or_else(invalid)?;
+                    Ok(path.and_then(first))
+                });
+                found.collect::<Result<Vec<_>>>().map(Some)
+            })
         }
-        let found = found.first().copied();
-        Ok(found
-            .filter(|v| name != "json_value" || !matches!(v, Json::Array(_) | Json::Object(_)))
-            .and_then(|v| shown(v, as_string)))
-    })
-}
-
-fn extract_each(documents: &arrow::array::StringViewArray, paths: &ArrayRef, as_string: bool) -> Result<ArrayRef> {
-    let lists = strict(paths, &text_list(&[])?)?;
-    let lists = lists.as_list::<i32>();
-    let mut out = ListBuilder::new(StringViewBuilder::new());
-    for row in 0..documents.len() {
-        let Some(document) = at(documents, row).filter(|_| lists.is_valid(row)) else {
-            out.append_null();
-            continue;
-        };
-        let document = parsed(document)?;
-        let wanted = lists.value(row);
-        for path in wanted.as_string_view() {
-            let path = path.map(Path::parse).transpose().or_else(invalid)?;
-            let found = path.and_then(|path| path.of(&document).first().and_then(|value| shown(value, as_string)));
-            out.values().append_option(found);
+        Some(paths) if *paths.data_type() == marked(WILDCARD) => {
+            let mut paths = Paths::of(paths.as_struct().column(0))?;
+            listed(&documents, f, |row, document| {
+                let found = |path: Path| path.of(document).into_iter().map(|value| Some(value.clone())).collect();
+                Ok(paths.get(row)?.map(found))
+            })
         }
-        out.append(true);
+        paths => {
+            let mut paths = paths.map(Paths::of).transpose()?;
+            let found = (0..documents.len()).map(|row| {
+                let Some(document) = at(&documents, row).map(parsed).transpose()? else { return Ok(None) };
+                let Some(paths) = &mut paths else { return Ok(Some(document)) };
+                Ok(paths.get(row)?.and_then(|path| path.of(&document).first().map(|value| (*value).clone())))
+            });
+            f(&found.collect::<Result<Vec<_>>>()?)
+        }
     }
-    Ok(Arc::new(out.finish()))
 }
 
-/// The documents, or what a path leads to in them.
-fn parts(name: &str, args: &[ArrayRef]) -> Result<Vec<Option<Json>>> {
-    takes(name, args, 1, 2)?;
-    let documents = strings_of(&args[0])?;
-    let mut paths = args.get(1).map(Paths::of).transpose()?;
-    let mut out = Vec::with_capacity(documents.len());
+/// A list for each document, of a function of the values that are found in it.
+fn listed(
+    documents: &StringViewArray,
+    f: impl Fn(&[Option<Json>]) -> Result<ArrayRef>,
+    mut find: impl FnMut(usize, &Json) -> Result<Option<Vec<Option<Json>>>>,
+) -> Result<ArrayRef> {
+    let (mut all, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..documents.len() {
-        let Some(document) = at(&documents, row) else {
-            out.push(None);
-            continue;
+        let found = match at(documents, row).map(parsed).transpose()? {
+            Some(document) => find(row, &document)?,
+            None => None,
         };
-        let document = parsed(document)?;
-        out.push(match &mut paths {
-            None => Some(document),
-            Some(paths) => paths.get(row)?.and_then(|path| path.of(&document).first().map(|value| (*value).clone())),
-        });
+        valid.push(found.is_some());
+        lengths.push(found.as_ref().map_or(0, Vec::len));
+        all.extend(found.into_iter().flatten());
     }
-    Ok(out)
+    let values = f(&all)?;
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let (offsets, nulls) = (OffsetBuffer::from_lengths(lengths), NullBuffer::from(valid));
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, Some(nulls))?))
 }
 
-fn strings(name: &str, args: &[ArrayRef], f: impl Fn(&Json) -> Option<String>) -> Result<ArrayRef> {
-    let found = parts(name, args)?;
+fn strings(found: &[Option<Json>], f: impl Fn(&Json) -> Option<String>) -> Result<ArrayRef> {
     to_strings(found.len(), |row| Ok(found[row].as_ref().and_then(&f)))
 }
 
-fn keys(args: &[ArrayRef]) -> Result<ArrayRef> {
+/// A string for each document.
+fn of_whole(name: &str, args: &[ArrayRef], f: impl Fn(&Json) -> String) -> Result<ArrayRef> {
+    takes(name, args, 1, 1)?;
+    let documents = strings_of(&args[0])?;
+    to_strings(documents.len(), |row| Ok(at(&documents, row).map(parsed).transpose()?.as_ref().map(&f)))
+}
+
+fn keys(found: &[Option<Json>]) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(StringViewBuilder::new());
-    for value in parts("json_keys", args)? {
-        match value {
-            Some(Json::Object(fields)) => {
-                fields.iter().for_each(|(name, _)| out.values().append_value(name));
-                out.append(true);
-            }
-            Some(_) => out.append(true),
-            None => out.append_null(),
+    for value in found {
+        if let Some(Json::Object(fields)) = value {
+            fields.iter().for_each(|(name, _)| out.values().append_value(name));
         }
+        out.append(value.is_some());
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// Whether a path leads to anything. Null if the document or the path is.
+fn exists(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let found = at_paths("json_exists", 2, args, |found| {
+        Ok(Arc::new(found.iter().map(|value| Some(value.is_some())).collect::<BooleanArray>()))
+    })?;
+    let missing = (0..found.len()).map(|row| Some(is_null(&args[0], row) || is_null(&args[1], row)));
+    Ok(nullif(&found, &missing.collect::<BooleanArray>())?)
 }
 
 fn contains(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -228,36 +289,29 @@ fn contains(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(found.collect::<Result<BooleanArray>>()?))
 }
 
+/// RFC 7396, from the left. A patch that is null gives null, which the next patch replaces.
 fn merge(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("json_merge_patch", args, 2, usize::MAX)?;
     let documents = args.iter().map(strings_of).collect::<Result<Vec<_>>>()?;
     to_strings(documents[0].len(), |row| {
-        let mut merged = match at(&documents[0], row) {
-            Some(text) => parsed(text)?,
-            None => return Ok(None),
-        };
-        for patch in &documents[1..] {
-            let Some(text) = at(patch, row) else { return Ok(None) };
-            merged = merged.merged(parsed(text)?);
+        let mut merged: Option<Json> = None;
+        for document in &documents {
+            let patch = at(document, row).map(parsed).transpose()?;
+            merged = match (merged, patch) {
+                (Some(merged), Some(patch)) => Some(merged.merged(patch)),
+                (_, patch) => patch,
+            };
         }
-        Ok(Some(merged.to_string()))
+        Ok(merged.map(|merged| merged.to_string()))
     })
 }
 
-/// The types of a document in its own form.
-fn structure(value: &Json) -> Json {
-    match value {
-        Json::Object(fields) => {
-            Json::Object(fields.iter().map(|(name, value)| (name.clone(), structure(value))).collect())
-        }
-        Json::Array(items) => {
-            let mut kinds: Vec<Json> = items.iter().map(structure).collect();
-            kinds.dedup();
-            let first = kinds.first().cloned().unwrap_or(Json::Text("NULL".to_string()));
-            Json::Array(vec![if kinds.len() > 1 { Json::Text("JSON".to_string()) } else { first }])
-        }
-        other => Json::Text(other.kind().to_string()),
-    }
+fn to_json(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("to_json", args, 1, 1)?;
+    to_strings(args[0].len(), |row| match is_null(&args[0], row) {
+        true => Ok(None),
+        false => Ok(Some(json_of(&args[0], row)?.to_string())),
+    })
 }
 
 /// `json_object(key, value, ...)`.
@@ -277,21 +331,34 @@ fn object(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
+/// Whether there is no value, or no document in a [`marked`] struct.
+fn is_null(values: &ArrayRef, row: usize) -> bool {
+    let dtype = values.data_type();
+    let is_marked = *dtype == marked(DOCUMENT) || *dtype == marked(WILDCARD);
+    *dtype == DataType::Null || values.is_null(row) || is_marked && values.as_struct().column(0).is_null(row)
+}
+
 /// A value as JSON.
 fn json_of(values: &ArrayRef, row: usize) -> Result<Json> {
-    if values.is_null(row) {
+    if is_null(values, row) {
         return Ok(Json::Null);
     }
     Ok(match values.data_type() {
-        DataType::Null => Json::Null,
+        t if *t == marked(DOCUMENT) => parsed(values.as_struct().column(0).as_string_view().value(row))?,
         DataType::Boolean => Json::Boolean(values.as_boolean().value(row)),
-        t if t.is_integer() || types::is_decimal(t) => Json::Number(array_value_to_string(values, row)?),
+        t if t.is_integer() => Json::Number(array_value_to_string(values, row)?),
+        // Decimals of which each is exact as a float are written as floats.
+        DataType::Decimal32(..=15, _) | DataType::Decimal64(..=15, _) | DataType::Decimal128(..=15, _) => {
+            let text = array_value_to_string(values, row)?;
+            Json::Number(text.parse().map_or(text, number_text))
+        }
+        t if types::is_decimal(t) => Json::Number(array_value_to_string(values, row)?),
         t if t.is_floating() => {
             let value = strict(values, &DataType::Float64)?.as_primitive::<arrow::datatypes::Float64Type>().value(row);
-            if value.is_finite() { Json::Number(format!("{value:?}")) } else { Json::Null }
+            if value.is_finite() { Json::Number(number_text(value)) } else { Json::Null }
         }
         t if types::is_list(t) => {
-            let list = super::lists::list_at(values, row)?;
+            let list = lists::list_at(values, row)?;
             Json::Array((0..list.len()).map(|at| json_of(&list, at)).collect::<Result<_>>()?)
         }
         DataType::Struct(fields) => {

@@ -2,6 +2,9 @@
 //!
 //! Null elements follow DuckDB: sets and aggregates leave them out, a sort puts them last.
 
+mod deviations;
+mod strings;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +24,10 @@ use onrush_expr::error::external;
 use onrush_expr::kernels::{kernel, kernel_by_types, strict};
 use onrush_expr::types;
 
+use deviations::{absolute_deviations, deviation, deviation_type, kurtosis, kurtosis_pop, skewness};
+
+pub use strings::concatenated;
+
 use super::{
     at, boolean, float, floats_of, integer, integers_of, invalid, number_at, strings_of, takes, text, to_strings,
 };
@@ -37,8 +44,8 @@ pub fn functions() -> Vec<ScalarUDF> {
             let same = comparator(list.values(), list.values())?;
             gathered(&list, |_, range| Ok(Some(distinct(&list, range, &same))))
         }),
-        same("list_intersect", |args| sets("list_intersect", args, true)),
-        same("list_except", |args| sets("list_except", args, false)),
+        kernel_by_types("list_intersect", common_list, |args| sets("list_intersect", args, true)),
+        kernel_by_types("list_except", common_list, |args| sets("list_except", args, false)),
         same("list_select", select),
         same("list_where", filter),
         same("list_piece", slice),
@@ -76,7 +83,7 @@ pub fn functions() -> Vec<ScalarUDF> {
         number("list_stddev_pop", |args| of_numbers("list_stddev_pop", args, |v| deviation(v, 0).map(f64::sqrt))),
         number("list_fsum", |args| of_numbers("list_fsum", args, |v| some(v, compensated(v)))),
         number("list_favg", |args| of_numbers("list_favg", args, |v| some(v, compensated(v) / v.len() as f64))),
-        number("list_mad", |args| of_numbers("list_mad", args, absolute_deviation)),
+        kernel_by_types("list_mad", deviation_type, absolute_deviations),
         number("list_skewness", |args| of_numbers("list_skewness", args, skewness)),
         number("list_kurtosis", |args| of_numbers("list_kurtosis", args, kurtosis)),
         number("list_kurtosis_pop", |args| of_numbers("list_kurtosis_pop", args, kurtosis_pop)),
@@ -294,20 +301,33 @@ fn grades(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
+/// The type in which elements of two lists are compared.
+fn common_element(a: &DataType, b: &DataType) -> Option<DataType> {
+    match (a, b) {
+        (a, b) if a == b => Some(a.clone()),
+        (DataType::Null, other) | (other, DataType::Null) => Some(other.clone()),
+        (a, b) => types::supertype(a, b),
+    }
+}
+
+/// The type of a set of elements of two lists.
+fn common_list(dtypes: &[DataType]) -> Result<DataType> {
+    let own = element(dtypes.first())?;
+    let common = dtypes.get(1).and_then(|other| common_element(&own, &element(Some(other)).ok()?));
+    Ok(list_type(common.unwrap_or(own)))
+}
+
 /// Two lists with elements of one type.
 fn alike(name: &str, args: &[ArrayRef]) -> Result<(ListArray, ListArray)> {
     takes(name, args, 2, 2)?;
     let (a, b) = (list_of(&args[0])?, list_of(&args[1])?);
-    let dtype = match (a.value_type(), b.value_type()) {
-        (a, b) if a == b => return Ok((list_of(&args[0])?, list_of(&args[1])?)),
-        (DataType::Null, other) | (other, DataType::Null) => other,
-        (a, b) => match types::supertype(&a, &b) {
-            Some(dtype) => dtype,
-            None => {
-                let message = format!("`{name}` compares lists of `{}` and of `{}`", type_name(&a), type_name(&b));
-                return Err(external(plan_error("type-mismatch", message).help("cast the elements of one")));
-            }
-        },
+    if a.value_type() == b.value_type() {
+        return Ok((a, b));
+    }
+    let Some(dtype) = common_element(&a.value_type(), &b.value_type()) else {
+        let (a, b) = (a.value_type(), b.value_type());
+        let message = format!("`{name}` compares lists of `{}` and of `{}`", type_name(&a), type_name(&b));
+        return Err(external(plan_error("type-mismatch", message).help("cast the elements of one")));
     };
     let as_list = |list: ListArray| -> Result<ListArray> {
         let values: ArrayRef = Arc::new(list);
@@ -392,7 +412,13 @@ fn slice(args: &[ArrayRef]) -> Result<ArrayRef> {
     let steps = args.get(3).map(integers_of).transpose()?;
     gathered(&list, |row, range| {
         let step = steps.as_ref().map_or(Some(1), |steps| number_at(steps, row));
-        let inner = bounds(range.len() as i64, number_at(&from, row), number_at(&to, row));
+        let (from, to) = (number_at(&from, row), number_at(&to, row));
+        if from.is_none() || to.is_none() {
+            return Ok(None);
+        }
+        let is_back = step.is_some_and(|step| step < 0);
+        let (first, last) = if is_back { (to, from) } else { (from, to) };
+        let inner = bounds(range.len() as i64, first, last);
         let inner = range.start + inner.start..range.start + inner.end.min(range.len());
         Ok(match step {
             Some(step @ 1..) => Some(inner.step_by(step as usize).collect()),
@@ -401,6 +427,11 @@ fn slice(args: &[ArrayRef]) -> Result<ArrayRef> {
             None => None,
         })
     })
+}
+
+/// Each `step`th element of a list between two bounds, backwards for a step below zero.
+pub fn stepped(list: Expr, from: Expr, to: Expr, step: Expr) -> Expr {
+    kernel_by_types("list_piece", same_list, slice).call(vec![list, from, to, step])
 }
 
 /// The characters of a string between two bounds.
@@ -413,9 +444,20 @@ fn string_slice(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (values, from, to) = (strings_of(&args[0])?, integers_of(&args[1])?, integers_of(&args[2])?);
     to_strings(values.len(), |row| {
         let Some(value) = at(&values, row) else { return Ok(None) };
-        let range = bounds(value.chars().count() as i64, number_at(&from, row), number_at(&to, row));
+        // A bound that is left out is a number by now.
+        let (Some(from), Some(to)) = (number_at(&from, row), number_at(&to, row)) else { return Ok(None) };
+        let range = bounds(value.chars().count() as i64, Some(from), Some(to));
         Ok(Some(value.chars().skip(range.start).take(range.len()).collect()))
     })
+}
+
+/// A list with a null to point at after the elements, and the place of the null.
+fn with_null(list: &ListArray) -> Result<(ListArray, usize)> {
+    let null = new_null_array(&list.value_type(), 1);
+    let elements = concat(&[list.values(), &null])?;
+    let missing = elements.len() - 1;
+    let field = Arc::new(Field::new_list_field(elements.data_type().clone(), true));
+    Ok((ListArray::try_new(field, list.offsets().clone(), elements, list.nulls().cloned())?, missing))
 }
 
 /// The elements at positions from 1 on, null beyond the end of the list.
@@ -423,12 +465,7 @@ fn select(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("list_select", args, 2, 2)?;
     let (list, places) = (list_of(&args[0])?, list_of(&args[1])?);
     let numbers = integers_of(places.values())?;
-    // A null to point at stands after the elements.
-    let null = new_null_array(&list.value_type(), 1);
-    let elements = concat(&[list.values(), &null])?;
-    let missing = elements.len() - 1;
-    let field = Arc::new(Field::new_list_field(elements.data_type().clone(), true));
-    let with_null = ListArray::try_new(field, list.offsets().clone(), elements, list.nulls().cloned())?;
+    let (with_null, missing) = with_null(&list)?;
     gathered(&with_null, |row, range| {
         let Some(wanted) = row_of(&places, row) else { return Ok(None) };
         let place = |at: usize| {
@@ -446,9 +483,12 @@ fn filter(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (list, mask) = (list_of(&args[0])?, list_of(&args[1])?);
     let flags = strict(mask.values(), &DataType::Boolean)?;
     let flags = flags.as_boolean();
-    gathered(&list, |row, range| {
+    let (with_null, missing) = with_null(&list)?;
+    gathered(&with_null, |row, range| {
         let Some(mask) = row_of(&mask, row) else { return Ok(None) };
-        Ok(Some(range.zip(mask).filter(|(_, m)| flags.is_valid(*m) && flags.value(*m)).map(|(at, _)| at).collect()))
+        // A mask that is longer than the list picks nulls.
+        let places = range.chain(std::iter::repeat(missing));
+        Ok(Some(places.zip(mask).filter(|(_, m)| flags.is_valid(*m) && flags.value(*m)).map(|(at, _)| at).collect()))
     })
 }
 
@@ -624,57 +664,6 @@ fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// The variance of a sample (`degrees` 1) or of all values (0).
-fn deviation(values: &mut [f64], degrees: usize) -> Option<f64> {
-    if values.len() <= degrees {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - degrees) as f64)
-}
-
-/// The median of the distances from the median.
-fn absolute_deviation(values: &mut [f64]) -> Option<f64> {
-    let middle = median(values)?;
-    median(&mut values.iter().map(|v| (v - middle).abs()).collect::<Vec<_>>())
-}
-
-/// The mean of a power of the distances from the mean.
-fn moment(values: &[f64], power: i32) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    values.iter().map(|v| (v - mean).powi(power)).sum::<f64>() / count
-}
-
-/// Fisher and Pearson's coefficient, adjusted for samples (G1).
-fn skewness(values: &mut [f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    let variance = moment(values, 2);
-    if count <= 2.0 {
-        return None;
-    }
-    let skew = moment(values, 3) / variance.powf(1.5);
-    if variance == 0.0 {
-        return None;
-    }
-    Some((count * (count - 1.0)).sqrt() / (count - 2.0) * skew)
-}
-
-/// Excess kurtosis, adjusted for samples (G2).
-fn kurtosis(values: &mut [f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    if count <= 3.0 {
-        return None;
-    }
-    let excess = kurtosis_pop(values)?;
-    Some((count - 1.0) / ((count - 2.0) * (count - 3.0)) * ((count + 1.0) * excess + 6.0))
-}
-
-fn kurtosis_pop(values: &mut [f64]) -> Option<f64> {
-    let variance = moment(values, 2);
-    (values.len() > 1 && variance > 0.0).then(|| moment(values, 4) / (variance * variance) - 3.0)
-}
-
 /// The distinct elements, with the number of times that each is there.
 fn tally(list: &ListArray, range: Range<usize>, same: &DynComparator) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = present(list, range).collect();
@@ -689,13 +678,13 @@ fn tally(list: &ListArray, range: Range<usize>, same: &DynComparator) -> Vec<(us
     out
 }
 
-/// In bits. 0 for an empty list.
+/// In bits. 0 for an empty list, null for null.
 fn entropy(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("list_entropy", args, 1, 1)?;
     let list = list_of(&args[0])?;
     let same = comparator(list.values(), list.values())?;
     let values = (0..list.len()).map(|row| {
-        let counts = row_of(&list, row).map(|range| tally(&list, range, &same)).unwrap_or_default();
+        let counts = tally(&list, row_of(&list, row)?, &same);
         let total = counts.iter().map(|(_, count)| *count).sum::<usize>() as f64;
         let bits = counts.iter().map(|(_, count)| *count as f64 / total).map(|p| -p * p.log2()).sum::<f64>();
         Some(bits.max(0.0))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ListArray, MapArray, StringViewBuilder, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
@@ -14,32 +14,48 @@ use onrush_expr::types;
 
 use super::{at, invalid, strings_of};
 
+/// How strictly strings are read.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Whether a string that is not a value of the type is an error, instead of null.
+    fails: bool,
+    /// Whether a struct may have fields that its type does not have, as documents of JSON may.
+    is_open: bool,
+}
+
 /// A string as a value of a nested type. Without `fail` it is null where it is none.
 ///
 /// # Errors
 /// If there is no null of the type.
 pub fn call(value: Expr, to: &DataType, fail: bool) -> Result<Expr> {
-    let body: Body = if fail { |args| read(args, true) } else { |args| read(args, false) };
-    let name = if fail { "nested_of_varchar" } else { "try_nested_of_varchar" };
+    const DOCUMENTS: [&str; 7] =
+        ["json", "try_json", "json_extract", "json_merge_patch", "json_object", "json_array", "to_json"];
+    let is_open = matches!(&value, Expr::ScalarFunction(f) if DOCUMENTS.contains(&f.func.name()));
+    let (name, body): (&'static str, Body) = match (fail, is_open) {
+        (true, false) => ("nested_of_varchar", |args| read(args, Reading { fails: true, is_open: false })),
+        (false, false) => ("try_nested_of_varchar", |args| read(args, Reading { fails: false, is_open: false })),
+        (true, true) => ("nested_of_json", |args| read(args, Reading { fails: true, is_open: true })),
+        (false, true) => ("try_nested_of_json", |args| read(args, Reading { fails: false, is_open: true })),
+    };
     // The second argument says the type.
     let null = Expr::Literal(ScalarValue::try_from(to)?, None);
     Ok(kernel(name, to.clone(), body).call(vec![value, null]))
 }
 
-fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
+fn read(args: &[ArrayRef], reading: Reading) -> Result<ArrayRef> {
     let texts = strings_of(&args[0])?;
     let texts: Vec<Option<&str>> = (0..texts.len()).map(|row| at(&texts, row)).collect();
-    column(&texts, args[1].data_type(), fail)
+    column(&texts, args[1].data_type(), reading)
 }
 
 /// The strings as a column of a type.
-fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef> {
+fn column(texts: &[Option<&str>], to: &DataType, reading: Reading) -> Result<ArrayRef> {
     match to {
         DataType::List(field) => {
             let (mut items, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
             for text in texts {
                 let parts = match text {
-                    Some(text) => parts(text, '[', ']', fail)?,
+                    Some(text) => parts(text, '[', ']', reading.fails)?,
                     None => None,
                 };
                 valid.push(parts.is_some());
@@ -47,7 +63,7 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
                 items.extend(parts.into_iter().flatten().map(value_of));
             }
             let items: Vec<Option<&str>> = items.iter().map(|item| item.as_deref()).collect();
-            let values = column(&items, field.data_type(), fail)?;
+            let values = column(&items, field.data_type(), reading)?;
             let offsets = OffsetBuffer::from_lengths(lengths);
             Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, Some(NullBuffer::from(valid)))?))
         }
@@ -55,21 +71,18 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
             let mut columns: Vec<Vec<Option<String>>> = vec![Vec::with_capacity(texts.len()); fields.len()];
             let mut valid = Vec::new();
             for text in texts {
-                let parts = match text {
-                    Some(text) => parts(text, '{', '}', fail)?,
+                let found = match text {
+                    Some(text) => entries(text, fields, reading)?,
                     None => None,
                 };
-                valid.push(parts.is_some());
-                let pairs: Vec<(String, &str)> =
-                    parts.into_iter().flatten().filter_map(|part| pair(part, ':')).collect();
-                for (field, column) in fields.iter().zip(&mut columns) {
-                    let own = pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(field.name()));
-                    column.push(own.and_then(|(_, value)| value_of(value)));
-                }
+                valid.push(found.is_some());
+                let mut found = found.unwrap_or_default();
+                found.resize(fields.len(), None);
+                columns.iter_mut().zip(found).for_each(|(column, value)| column.push(value));
             }
             let columns = fields.iter().zip(&columns).map(|(field, texts)| {
                 let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
-                column(&texts, field.data_type(), fail)
+                column(&texts, field.data_type(), reading)
             });
             let columns = columns.collect::<Result<Vec<_>>>()?;
             Ok(Arc::new(StructArray::try_new(fields.clone(), columns, Some(NullBuffer::from(valid)))?))
@@ -79,7 +92,7 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
             let (mut keys, mut values, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             for text in texts {
                 let parts = match text {
-                    Some(text) => parts(text, '{', '}', fail)?,
+                    Some(text) => parts(text, '{', '}', reading.fails)?,
                     None => None,
                 };
                 valid.push(parts.is_some());
@@ -93,7 +106,7 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
             }
             let of = |texts: &[Option<String>], dtype: &DataType| {
                 let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
-                column(&texts, dtype, fail)
+                column(&texts, dtype, reading)
             };
             let columns = vec![of(&keys, fields[0].data_type())?, of(&values, fields[1].data_type())?];
             let inner = StructArray::try_new(fields.clone(), columns, None)?;
@@ -103,14 +116,61 @@ fn column(texts: &[Option<&str>], to: &DataType, fail: bool) -> Result<ArrayRef>
         }
         leaf => {
             let mut builder = StringViewBuilder::with_capacity(texts.len());
-            texts.iter().for_each(|text| builder.append_option(*text));
+            for text in texts {
+                match text.filter(|_| leaf.is_integer()).and_then(rounded) {
+                    Some(whole) => builder.append_value(whole),
+                    None => builder.append_option(*text),
+                }
+            }
             let strings: ArrayRef = Arc::new(builder.finish());
-            match (types::is_string(leaf), fail) {
+            match (types::is_string(leaf), reading.fails) {
                 (false, false) => {
                     Ok(cast_with_options(&strings, leaf, &CastOptions { safe: true, ..Default::default() })?)
                 }
                 _ => strict(&strings, leaf),
             }
+        }
+    }
+}
+
+/// The integer nearest to a written fraction: halves go away from zero.
+fn rounded(text: &str) -> Option<String> {
+    let value = text.trim().parse::<f64>().ok().filter(|value| text.contains(['.', 'e', 'E']) && value.is_finite())?;
+    Some(format!("{:.0}", value.round()))
+}
+
+/// The strings of the fields of a struct, null for those that are missing. `None` if the text is not a struct of such fields
+/// and nothing fails.
+fn entries(text: &str, fields: &Fields, reading: Reading) -> Result<Option<Vec<Option<String>>>> {
+    let wrong =
+        |what: String| if reading.fails { invalid(format!("`{text}` is not a struct: {what}")) } else { Ok(None) };
+    let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let Some(mut rest) = inside else { return wrong("it has no braces around it".to_string()) };
+    let mut out = vec![None; fields.len()];
+    if rest.trim().is_empty() {
+        return Ok(Some(out));
+    }
+    loop {
+        // Commas and brackets in front of the colon are letters of the name.
+        let mut scan = Scan { names: true, ..Scan::default() };
+        let colon = rest.char_indices().find(|(_, c)| scan.is_outside(*c) && *c == ':').map(|(place, _)| place);
+        let Some(colon) = colon else { return wrong(format!("`{rest}` has no `:`")) };
+        let name = unquoted(rest[..colon].trim());
+        let exact = fields.iter().position(|field| *field.name() == name);
+        let any_case = || fields.iter().position(|field| field.name().eq_ignore_ascii_case(&name));
+        let field = exact.or_else(any_case);
+        if field.is_none() && !reading.is_open {
+            return wrong(format!("there is no field `{name}`"));
+        }
+        rest = &rest[colon + 1..];
+        let mut scan = Scan::default();
+        let comma = rest.char_indices().find(|(_, c)| scan.is_outside(*c) && *c == ',').map(|(place, _)| place);
+        if let Some(field) = field {
+            out[field] = value_of(&rest[..comma.unwrap_or(rest.len())]);
+        }
+        match comma {
+            Some(comma) => rest = &rest[comma + 1..],
+            None => return Ok(Some(out)),
         }
     }
 }
@@ -147,6 +207,8 @@ struct Scan {
     depth: usize,
     quote: Option<char>,
     escaped: bool,
+    /// Whether brackets are letters of a name.
+    names: bool,
 }
 
 impl Scan {
@@ -160,6 +222,7 @@ impl Scan {
             (Some(quote), c) if c == quote => self.quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'') => self.quote = Some(c),
+            (None, '[' | '{' | '(' | ']' | '}' | ')') if self.names => {}
             (None, '[' | '{' | '(') => self.depth += 1,
             (None, ']' | '}' | ')') => self.depth = self.depth.saturating_sub(1),
             (None, _) => {}
@@ -184,6 +247,11 @@ pub fn value_of(part: impl AsRef<str>) -> Option<String> {
     if part.starts_with(['[', '{']) {
         return Some(part.to_string());
     }
+    Some(unquoted(part))
+}
+
+/// Without quotes and the backslashes that escape.
+fn unquoted(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     let mut quote = None;
     let mut chars = part.chars().peekable();
@@ -196,5 +264,5 @@ pub fn value_of(part: impl AsRef<str>) -> Option<String> {
             (_, c) => out.push(c),
         }
     }
-    Some(out)
+    out
 }

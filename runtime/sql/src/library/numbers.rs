@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringViewArray, UInt64Array};
-use arrow::datatypes::DataType;
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, StringViewArray, UInt64Array,
+};
+use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
+use datafusion::common::ScalarValue;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
-use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::{kernel_by_types, strict};
+use datafusion::logical_expr::{Expr, ScalarUDF};
+use onrush_expr::kernels::{Body, kernel, kernel_by_types, strict};
 
 use super::{at, float, floats_of, integer, integers_of, invalid, number_at, strings_of, takes, text, to_strings};
 
@@ -23,7 +26,7 @@ pub fn functions() -> Vec<ScalarUDF> {
         kernel_by_types("even", float, |args| of_floats("even", args, even)),
         kernel_by_types("gamma", float, |args| of_floats("gamma", args, gamma)),
         kernel_by_types("lgamma", float, |args| of_floats("lgamma", args, log_gamma)),
-        kernel_by_types("nextafter", float, next_after),
+        kernel_by_types("nextafter", next_type, next_after),
         kernel_by_types("xor", integer, |args| {
             takes("xor", args, 2, 2)?;
             let (a, b) = (integers_of(&args[0])?, integers_of(&args[1])?);
@@ -35,7 +38,95 @@ pub fn functions() -> Vec<ScalarUDF> {
             Ok(Arc::new((0..values.len()).map(|row| number_at(&values, row).map(|v| !v)).collect::<Int64Array>()))
         }),
         kernel_by_types("to_base", text, to_base),
+        kernel_by_types("fmod", float, |args| of_two("fmod", args, floor_remainder)),
+        kernel_by_types("fdiv", float, |args| of_two("fdiv", args, |a, b| (a / b).floor())),
+        kernel_by_types("round_to", round_type, rounded),
     ]
+}
+
+/// A decimal as a float, correctly rounded: Arrow divides, which rounds twice for more than 15 digits.
+pub fn as_double(value: Expr) -> Expr {
+    let body: Body = |args| Ok(Arc::new(floats_of_decimals(&args[0])?));
+    kernel("decimal_as_double", DataType::Float64, body).call(vec![value])
+}
+
+/// The float nearest to a decimal that is written, or `None` if it is none.
+pub fn exact_double(value: &ScalarValue) -> Option<ScalarValue> {
+    match value {
+        ScalarValue::Decimal128(Some(digits), _, scale) => Some(ScalarValue::Float64(Some(nearest(*digits, *scale)))),
+        _ => None,
+    }
+}
+
+/// Decimals as floats, correctly rounded.
+pub(super) fn floats_of_decimals(values: &ArrayRef) -> Result<Float64Array> {
+    match values.data_type() {
+        DataType::Decimal128(_, scale) => {
+            Ok(values.as_primitive::<Decimal128Type>().unary(|digits| nearest(digits, *scale)))
+        }
+        _ => Ok(strict(values, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
+    }
+}
+
+fn nearest(digits: i128, scale: i8) -> f64 {
+    // Both are exact as floats, so that their quotient is rounded once.
+    if digits.unsigned_abs() < 1 << 53 && (0..=22).contains(&scale) {
+        return digits as f64 / 10_f64.powi(i32::from(scale));
+    }
+    // The standard library reads digits correctly rounded.
+    format!("{digits}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
+}
+
+fn of_two(name: &str, args: &[ArrayRef], f: impl Fn(f64, f64) -> f64) -> Result<ArrayRef> {
+    takes(name, args, 2, 2)?;
+    let (a, b) = (floats_of(&args[0])?, floats_of(&args[1])?);
+    Ok(Arc::new(a.iter().zip(b.iter()).map(|(a, b)| Some(f(a?, b?))).collect::<Float64Array>()))
+}
+
+/// What is left of a division that rounds down: it has the sign of the divisor.
+fn floor_remainder(a: f64, b: f64) -> f64 {
+    let rest = a % b;
+    if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+}
+
+fn round_type(dtypes: &[DataType]) -> Result<DataType> {
+    Ok(match dtypes.first() {
+        Some(decimal @ DataType::Decimal128(..)) => decimal.clone(),
+        _ => DataType::Float64,
+    })
+}
+
+/// Rounds to more digits than a decimal has, on either side of its point.
+fn rounded(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("round", args, 2, 2)?;
+    let digits = integers_of(&args[1])?;
+    if matches!(args[0].data_type(), DataType::Decimal128(..)) {
+        let values = args[0].as_primitive::<Decimal128Type>();
+        let kept = values.iter().zip(digits.iter());
+        let kept =
+            kept.map(|(value, digits)| value.zip(digits).map(|(value, digits)| if digits < 0 { 0 } else { value }));
+        return Ok(Arc::new(kept.collect::<Decimal128Array>().with_data_type(args[0].data_type().clone())));
+    }
+    let values = floats_of(&args[0])?;
+    let rounded = values.iter().zip(digits.iter()).map(|(value, digits)| Some(round_to(value?, digits?)));
+    Ok(Arc::new(rounded.collect::<Float64Array>()))
+}
+
+/// Halves go away from zero. Digits that no float has change nothing, and powers of ten that no float has give zero.
+fn round_to(value: f64, digits: i64) -> f64 {
+    let power = |digits: i64| 10_f64.powi(i32::try_from(digits).unwrap_or(i32::MAX));
+    match digits {
+        _ if !value.is_finite() => value,
+        0.. => {
+            let scaled = (value * power(digits)).round() / power(digits);
+            if scaled.is_finite() { scaled } else { value }
+        }
+        _ => {
+            let unit = power(digits.checked_neg().unwrap_or(i64::MAX));
+            let scaled = (value / unit).round() * unit;
+            if scaled.is_finite() { scaled } else { 0.0 }
+        }
+    }
 }
 
 /// A hash of all arguments. Equal values have equal hashes; the hashes are not those of DuckDB.
@@ -116,6 +207,11 @@ fn type_names(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("typeof", args, 1, 1)?;
     let name = type_name(args[0].data_type());
     Ok(Arc::new(StringViewArray::from_iter_values(std::iter::repeat_n(name, args[0].len()))))
+}
+
+/// A string as bytes.
+pub fn bytes(of: Expr) -> Expr {
+    kernel("to_blob", DataType::Binary, |args| blob(args, true)).call(vec![of])
 }
 
 /// Strings as bytes: `\\x41` is the byte 65, other characters are themselves and must be ASCII.
@@ -212,6 +308,9 @@ fn log_gamma(x: f64) -> f64 {
         9.984_369_578_019_572e-6,
         1.505_632_735_149_311_6e-7,
     ];
+    if is_pole(x) || x.is_infinite() {
+        return f64::INFINITY;
+    }
     if x < 0.5 {
         return (std::f64::consts::PI / (std::f64::consts::PI * x).sin().abs()).ln() - log_gamma(1.0 - x);
     }
@@ -221,7 +320,19 @@ fn log_gamma(x: f64) -> f64 {
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
+/// Whether the gamma function has no value: at zero and the integers below it.
+fn is_pole(x: f64) -> bool {
+    x <= 0.0 && x.fract() == 0.0
+}
+
+/// At zero it has a limit on either side, at the poles below none.
 fn gamma(x: f64) -> f64 {
+    if x == 0.0 {
+        return f64::INFINITY.copysign(x);
+    }
+    if is_pole(x) || x == f64::NEG_INFINITY {
+        return f64::NAN;
+    }
     let rounded = x.fract() == 0.0 && (1.0..=171.0).contains(&x);
     if rounded {
         return (1..x as u64).fold(1.0, |product, n| product * n as f64);
@@ -230,8 +341,28 @@ fn gamma(x: f64) -> f64 {
     sign * log_gamma(x).exp()
 }
 
+/// Of two numbers in single precision one in single precision.
+fn next_type(dtypes: &[DataType]) -> Result<DataType> {
+    let is_single = dtypes.iter().all(|dtype| *dtype == DataType::Float32);
+    Ok(if is_single { DataType::Float32 } else { DataType::Float64 })
+}
+
 fn next_after(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("nextafter", args, 2, 2)?;
+    if let (Some(from), Some(to)) =
+        (args[0].as_primitive_opt::<Float32Type>(), args[1].as_primitive_opt::<Float32Type>())
+    {
+        let next = from.iter().zip(to.iter()).map(|(from, to)| {
+            let (from, to) = (from?, to?);
+            Some(match from.partial_cmp(&to) {
+                None => f32::NAN,
+                Some(std::cmp::Ordering::Less) => from.next_up(),
+                Some(std::cmp::Ordering::Greater) => from.next_down(),
+                Some(std::cmp::Ordering::Equal) => to,
+            })
+        });
+        return Ok(Arc::new(next.collect::<Float32Array>()));
+    }
     let (from, to) = (floats_of(&args[0])?, floats_of(&args[1])?);
     let next = from.iter().zip(to.iter()).map(|(from, to)| {
         let (from, to) = (from?, to?);

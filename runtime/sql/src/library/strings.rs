@@ -32,9 +32,10 @@ pub fn functions() -> Vec<ScalarUDF> {
         of_text("parse_filename", |args| path_part("parse_filename", args)),
         of_text("parse_dirname", |args| path_part("parse_dirname", args)),
         of_text("parse_dirpath", |args| path_part("parse_dirpath", args)),
-        of_text("regexp_escape", |args| mapped("regexp_escape", args, regex::escape)),
-        of_text("format_bytes", |args| bytes(args, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])),
-        of_text("format_bytes_decimal", |args| bytes(args, 1000, ["kB", "MB", "GB", "TB", "PB", "EB"])),
+        of_text("regexp_escape", |args| mapped("regexp_escape", args, escaped)),
+        of_text("overlay_of", overlay),
+        of_text("format_bytes", |args| bytes(args, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB"])),
+        of_text("format_bytes_decimal", |args| bytes(args, 1000, ["kB", "MB", "GB", "TB", "PB"])),
         kernel_by_types("regexp_extract_all", text_list, matches),
         kernel_by_types("regexp_split_to_array", text_list, pieces),
         kernel_by_types("length_grapheme", integer, |args| {
@@ -49,10 +50,12 @@ pub fn functions() -> Vec<ScalarUDF> {
         kernel_by_types("hamming", integer, |args| distance("hamming", args, hamming)),
         kernel_by_types("jaccard", float, |args| similarity("jaccard", args, jaccard)),
         kernel_by_types("jaro_similarity", float, |args| {
-            similarity("jaro_similarity", args, |a, b| Ok(strsim::jaro(a, b)))
+            similarity("jaro_similarity", args, |a, b| Ok(if a.is_empty() { 0.0 } else { strsim::jaro(a, b) }))
         }),
         kernel_by_types("jaro_winkler_similarity", float, |args| {
-            similarity("jaro_winkler_similarity", args, |a, b| Ok(strsim::jaro_winkler(a, b)))
+            similarity("jaro_winkler_similarity", args, |a, b| {
+                Ok(if a.is_empty() { 0.0 } else { strsim::jaro_winkler(a, b) })
+            })
         }),
         kernel_by_types("like_escape", boolean, |args| like_escape(args, false)),
         kernel_by_types("ilike_escape", boolean, |args| like_escape(args, true)),
@@ -118,7 +121,41 @@ fn piece<T>(all: &[T], from: i64, length: Option<i64>) -> &[T] {
     &all[start..end.max(start)]
 }
 
-/// The part of a number from 1 on, from the end if it is negative. An empty separator splits into characters.
+/// `overlay(s placing new from p for n)`: a length below zero is that of the new piece.
+fn overlay(args: &[ArrayRef]) -> Result<ArrayRef> {
+    takes("overlay", args, 4, 4)?;
+    let (values, pieces) = (strings_of(&args[0])?, strings_of(&args[1])?);
+    let (from, length) = (integers_of(&args[2])?, integers_of(&args[3])?);
+    to_strings(values.len(), |row| {
+        let (Some(value), Some(piece)) = (at(&values, row), at(&pieces, row)) else { return Ok(None) };
+        let (Some(from), Some(length)) = (number_at(&from, row), number_at(&length, row)) else { return Ok(None) };
+        let length = if length < 0 { piece.chars().count() as i64 } else { length };
+        let start = from.saturating_sub(1);
+        let (before, after) = (start.max(0) as usize, start.saturating_add(length).max(0) as usize);
+        let head: String = value.chars().take(before).collect();
+        let tail: String = value.chars().skip(after).collect();
+        Ok(Some(head + piece + &tail))
+    })
+}
+
+/// A backslash before all that is neither a letter nor a digit, as RE2 has it. What is not ASCII has no meaning in a
+/// pattern.
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
+            out.push('\\');
+        }
+        match c {
+            '\0' => out.push_str("x00"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The part of a number from 1 on, from the end if it is negative; there is no part 0. An empty separator
+/// splits into characters.
 fn split_part(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("split_part", args, 3, 3)?;
     let (values, separator, index) = (strings_of(&args[0])?, strings_of(&args[1])?, integers_of(&args[2])?);
@@ -129,7 +166,7 @@ fn split_part(args: &[ArrayRef]) -> Result<ArrayRef> {
             return Ok(None);
         };
         let nth = |parts: Vec<&str>| {
-            let place = if index < 0 { parts.len() as i64 + index } else { index.max(1) - 1 };
+            let place = if index < 0 { parts.len() as i64 + index } else { index - 1 };
             usize::try_from(place).ok().and_then(|place| parts.get(place).copied()).unwrap_or_default().to_string()
         };
         Ok(Some(match separator {
@@ -140,7 +177,7 @@ fn split_part(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 /// Latin letters without their marks.
-fn without_accents(value: &str) -> String {
+pub(super) fn without_accents(value: &str) -> String {
     const PLAIN: [(&str, char); 52] = [
         ("ÀÁÂÃÄÅĀĂĄ", 'A'),
         ("àáâãäåāăą", 'a'),
@@ -252,6 +289,8 @@ fn path_part(name: &str, args: &[ArrayRef]) -> Result<ArrayRef> {
             };
         let cut = value.rfind(separators);
         Ok(Some(match name {
+            // A separator alone is the root.
+            "parse_dirpath" if cut == Some(0) && value.len() == 1 => value.to_string(),
             "parse_dirpath" => value[..cut.unwrap_or(0)].to_string(),
             "parse_dirname" => match value.find(separators) {
                 Some(0) | None if value.starts_with(separators) => value[..1].to_string(),
@@ -269,25 +308,26 @@ fn path_part(name: &str, args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-fn bytes(args: &[ArrayRef], unit: i64, names: [&str; 6]) -> Result<ArrayRef> {
+/// In the largest unit that is not more than the number, with one digit after the point that is cut, not rounded.
+fn bytes(args: &[ArrayRef], unit: u128, names: [&str; 5]) -> Result<ArrayRef> {
     takes("format_bytes", args, 1, 1)?;
     let values = integers_of(&args[0])?;
     to_strings(values.len(), |row| {
         let Some(value) = number_at(&values, row) else { return Ok(None) };
-        if value.unsigned_abs() < unit.unsigned_abs() {
-            return Ok(Some(format!("{value} {}", if value.abs() == 1 { "byte" } else { "bytes" })));
+        let size = u128::from(value.unsigned_abs());
+        if size < unit {
+            return Ok(Some(format!("{value} {}", if size == 1 { "byte" } else { "bytes" })));
         }
-        let mut scaled = value as f64;
-        let mut name = "";
+        let (mut scale, mut name) = (1, "");
         for next in names {
-            if scaled.abs() < unit as f64 {
+            if size / scale < unit {
                 break;
             }
-            scaled /= unit as f64;
+            scale *= unit;
             name = next;
         }
-        // DuckDB cuts after the first digit.
-        Ok(Some(format!("{:.1} {name}", (scaled * 10.0).trunc() / 10.0)))
+        let tenths = size * 10 / scale;
+        Ok(Some(format!("{}{}.{} {name}", if value < 0 { "-" } else { "" }, tenths / 10, tenths % 10)))
     })
 }
 
@@ -298,7 +338,8 @@ fn regex(pattern: &str, options: &str) -> Result<Regex> {
         match option {
             'i' => builder.case_insensitive(true),
             's' => builder.dot_matches_new_line(true),
-            'm' | 'n' | 'p' => builder.multi_line(true),
+            // RE2's `$` is the end of the text: these options are about the dot alone.
+            'm' | 'n' | 'p' => builder.dot_matches_new_line(false),
             'c' | 'g' => continue,
             'l' => {
                 builder = regex::RegexBuilder::new(&regex::escape(pattern));
@@ -331,7 +372,7 @@ impl Compiled {
     }
 }
 
-/// All matches of a pattern, or of a group of it. A group that takes part in no match is an empty string.
+/// All matches of a pattern, or of a group of it: null for a group that takes part in no match.
 fn matches(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("regexp_extract_all", args, 2, 4)?;
     let (values, patterns) = (strings_of(&args[0])?, strings_of(&args[1])?);
@@ -360,8 +401,17 @@ fn matches(args: &[ArrayRef]) -> Result<ArrayRef> {
         let Some(group) = group else {
             return invalid(format!("`{pattern}` has {} groups", regex.captures_len() - 1));
         };
-        for found in regex.captures_iter(value) {
-            out.values().append_value(found.get(group).map_or("", |m| m.as_str()));
+        // As RE2 does it: an empty match may stand right behind another one.
+        let mut place = 0;
+        while place <= value.len()
+            && let Some(found) = regex.captures_at(value, place)
+        {
+            out.values().append_option(found.get(group).map(|part| part.as_str()));
+            let Some(whole) = found.get(0) else { break };
+            place = match whole.is_empty() {
+                true => whole.end() + value[whole.end()..].chars().next().map_or(1, char::len_utf8),
+                false => whole.end(),
+            };
         }
         out.append(true);
     }
@@ -375,17 +425,40 @@ fn pieces(args: &[ArrayRef]) -> Result<ArrayRef> {
     let mut compiled = Compiled::default();
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in 0..values.len() {
-        let (Some(value), Some(pattern)) = (at(&values, row), at(&patterns, row)) else {
+        let Some(value) = at(&values, row) else {
             out.append_null();
             continue;
         };
-        let options = options.as_ref().and_then(|options| at(options, row)).unwrap_or_default();
-        for piece in compiled.get(pattern, options)?.split(value) {
-            out.values().append_value(piece);
+        match at(&patterns, row) {
+            Some(pattern) => {
+                let options = options.as_ref().and_then(|options| at(options, row)).unwrap_or_default();
+                split(value, compiled.get(pattern, options)?).for_each(|piece| out.values().append_value(piece));
+            }
+            // Nothing to split by.
+            None => out.values().append_value(value),
         }
         out.append(true);
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// The pieces between matches. An empty match at the beginning of a piece splits behind its first character.
+fn split<'a>(value: &'a str, regex: &Regex) -> impl Iterator<Item = &'a str> {
+    let mut place = Some(0);
+    std::iter::from_fn(move || {
+        let from = place?;
+        let rest = &value[from..];
+        let found = regex.find_at(value, from).filter(|_| !rest.is_empty()).and_then(|found| {
+            let is_blank = found.is_empty() && found.start() == from;
+            let next = from + rest.chars().next().map_or(0, char::len_utf8);
+            match is_blank {
+                true => (next < value.len()).then_some((next, next)),
+                false => Some((found.start(), found.end())),
+            }
+        });
+        place = found.map(|(_, end)| end);
+        Some(&value[from..found.map_or(value.len(), |(start, _)| start)])
+    })
 }
 
 fn full_match(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -396,7 +469,7 @@ fn full_match(args: &[ArrayRef]) -> Result<ArrayRef> {
     let found = (0..values.len()).map(|row| {
         let (Some(value), Some(pattern)) = (at(&values, row), at(&patterns, row)) else { return Ok(None) };
         let options = options.as_ref().and_then(|options| at(options, row)).unwrap_or_default();
-        Ok(Some(compiled.get(&format!("^(?:{pattern})$"), options)?.is_match(value)))
+        Ok(Some(compiled.get(&format!(r"\A(?:{pattern})\z"), options)?.is_match(value)))
     });
     Ok(Arc::new(found.collect::<Result<BooleanArray>>()?))
 }

@@ -130,8 +130,10 @@ pub(super) fn shown(values: &ArrayRef, row: usize) -> Result<String> {
         }
         DataType::Struct(fields) => {
             let columns = values.as_struct().columns();
-            let items =
-                fields.iter().zip(columns).map(|(f, column)| Ok(format!("'{}': {}", f.name(), inner(column, row)?)));
+            let items = fields
+                .iter()
+                .zip(columns)
+                .map(|(f, column)| Ok(format!("{}: {}", quoted(f.name()), inner(column, row)?)));
             format!("{{{}}}", items.collect::<Result<Vec<_>>>()?.join(", "))
         }
         DataType::Map(..) => {
@@ -156,7 +158,11 @@ fn inner(values: &ArrayRef, row: usize) -> Result<String> {
         || text.starts_with(char::is_whitespace)
         || text.ends_with(char::is_whitespace)
         || text.eq_ignore_ascii_case("null");
-    Ok(if needs { format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")) } else { text })
+    Ok(if needs { quoted(&text) } else { text })
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 fn clock(micros: i64) -> String {

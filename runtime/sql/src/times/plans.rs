@@ -3,16 +3,21 @@
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::functions::expr_fn as df;
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit};
 use onrush_expr::types;
 
 use super::super::functions::with_seconds;
-use super::{MICRO, NAIVE, singular, zoned};
+use super::super::intervals;
+use super::{MICRO, NAIVE, clock, series, singular, zoned};
 
 /// What functions and casts of times are, where their types are known.
 pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr> {
     match &expr {
-        Expr::Cast(c) if matches!(c.field.data_type(), DataType::Timestamp(_, None) | DataType::Time64(_)) => {
+        Expr::Cast(c)
+            if matches!(c.field.data_type(), DataType::Timestamp(_, None) | DataType::Time64(_))
+                && !is_text(&c.expr, schema) =>
+        {
             match is_zoned(&c.expr, schema) {
                 true => Ok(cast(df::to_local_time(vec![*c.expr.clone()]), c.field.data_type().clone())),
                 false => Err(expr),
@@ -24,28 +29,57 @@ pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr>
                 false => Err(expr),
             }
         }
-        Expr::ScalarFunction(f) if f.func.name().ends_with("to_timestamptz") => match f.args[0].get_type(schema) {
-            Ok(dtype) if types::is_text(&dtype) => Err(expr),
-            Ok(DataType::Date32) => Ok(cast(cast(f.args[0].clone(), NAIVE), zoned())),
-            Ok(DataType::Timestamp(..)) => Ok(cast(f.args[0].clone(), zoned())),
-            _ => Err(expr),
-        },
-        // Of a date it is a time.
-        Expr::ScalarFunction(f) if f.func.name() == "date_trunc" && f.args.len() == 2 => {
-            match f.args[1].get_type(schema) {
-                Ok(DataType::Date32) => {
-                    let mut f = f.clone();
-                    f.args[1] = cast(f.args[1].clone(), NAIVE);
-                    Ok(Expr::ScalarFunction(f))
-                }
-                _ => Err(expr),
-            }
+        Expr::Cast(c) if matches!(c.field.data_type(), DataType::Time64(_)) && is_text(&c.expr, schema) => {
+            Ok(cast(clock::of_string(*c.expr.clone(), true), c.field.data_type().clone()))
         }
-        Expr::ScalarFunction(f) if f.func.name() == "date_diff" && f.args.len() == 3 => {
-            difference(&f.args, schema).ok_or(expr)
+        Expr::TryCast(c) if matches!(c.field.data_type(), DataType::Time64(_)) && is_text(&c.expr, schema) => {
+            Ok(cast(clock::of_string(*c.expr.clone(), false), c.field.data_type().clone()))
         }
+        Expr::ScalarFunction(f) => call(f, schema).ok_or(expr),
         _ => Err(expr),
     }
+}
+
+/// A function of times, or `None` for one that stays as it is.
+fn call(f: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    let type_of = |arg: usize| f.args.get(arg)?.get_type(schema).ok();
+    match (f.func.name(), f.args.len()) {
+        ("date_part", 2) => match (&f.args[0], type_of(1)?) {
+            (Expr::Literal(part, _), DataType::Interval(_)) => {
+                (singular(part.try_as_str().flatten()?) == "epoch").then(|| intervals::epoch(f.args[1].clone()))
+            }
+            _ => None,
+        },
+        ("to_char", 2) => zone_named(&f.args, schema).map(|(time, format)| df::to_char(time, format)),
+        (name @ ("range" | "generate_series"), _) => series::planned(name, &f.args, schema),
+        ("to_timestamptz" | "try_to_timestamptz", _) => match type_of(0)? {
+            DataType::Date32 => Some(cast(cast(f.args[0].clone(), NAIVE), zoned())),
+            DataType::Timestamp(..) => Some(cast(f.args[0].clone(), zoned())),
+            _ => None,
+        },
+        // Of a date it is a time.
+        ("date_trunc", 2) if type_of(1)? == DataType::Date32 => {
+            let mut f = f.clone();
+            f.args[1] = cast(f.args[1].clone(), NAIVE);
+            Some(Expr::ScalarFunction(f))
+        }
+        ("date_diff", 3) => difference(&f.args, schema),
+        _ => None,
+    }
+}
+
+/// A zoned time and its format with the name of its time zone in the place of `%Z`, which chrono writes as an offset.
+fn zone_named(args: &[Expr], schema: &DFSchema) -> Option<(Expr, Expr)> {
+    let [time, Expr::Literal(format, _)] = args else { return None };
+    let format = format.try_as_str().flatten().filter(|format| format.contains("%Z"))?;
+    let Ok(DataType::Timestamp(_, Some(zone))) = time.get_type(schema) else { return None };
+    // `%%Z` is a percent sign and a letter.
+    let named: Vec<String> = format.split("%%").map(|part| part.replace("%Z", &zone)).collect();
+    Some((time.clone(), lit(named.join("%%"))))
+}
+
+fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|dtype| types::is_text(&dtype))
 }
 
 fn is_zoned(expr: &Expr, schema: &DFSchema) -> bool {

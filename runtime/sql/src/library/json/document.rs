@@ -1,6 +1,7 @@
-//! JSON documents with the order of their keys and the text of their numbers, and paths into them.
+//! JSON documents with the order of their keys, and paths into them.
 //!
-//! `serde_json::Value` sorts keys and rounds numbers; DuckDB's functions keep both.
+//! `serde_json::Value` sorts keys and rounds integers beyond 64 bits; DuckDB's functions keep both. As in DuckDB, a float
+//! is written in its shortest form, a comma may stand behind the last element, and infinities and NaN are numbers.
 
 use std::fmt::Write;
 
@@ -8,7 +9,7 @@ use std::fmt::Write;
 pub enum Json {
     Null,
     Boolean(bool),
-    /// As it is written.
+    /// Integers and what no 64-bit float holds as written, other floats as [`number_text`] writes them.
     Number(String),
     Text(String),
     Array(Vec<Json>),
@@ -34,9 +35,9 @@ impl Json {
         match self {
             Json::Null => "NULL",
             Json::Boolean(_) => "BOOLEAN",
-            Json::Number(n) if n.contains(['.', 'e', 'E']) => "DOUBLE",
-            Json::Number(n) if n.starts_with('-') => "BIGINT",
-            Json::Number(_) => "UBIGINT",
+            Json::Number(n) if n.parse::<u64>().is_ok() => "UBIGINT",
+            Json::Number(n) if n.parse::<i64>().is_ok() => "BIGINT",
+            Json::Number(_) => "DOUBLE",
             Json::Text(_) => "VARCHAR",
             Json::Array(_) => "ARRAY",
             Json::Object(_) => "OBJECT",
@@ -84,43 +85,50 @@ impl Json {
         }
     }
 
-    /// RFC 7396.
+    /// RFC 7396. The fields that the patch does not name come first, and then those of the patch.
     pub fn merged(self, patch: Json) -> Json {
-        let Json::Object(patch) = patch else { return patch };
-        let mut fields = match self {
-            Json::Object(fields) => fields,
-            _ => Vec::new(),
-        };
-        for (name, value) in patch {
-            let old = fields.iter().position(|(own, _)| *own == name);
-            match (value, old) {
-                (Json::Null, Some(old)) => drop(fields.remove(old)),
-                (Json::Null, None) => {}
-                (value, Some(old)) => {
-                    let own = std::mem::replace(&mut fields[old].1, Json::Null);
-                    fields[old].1 = own.merged(value);
-                }
-                (value, None) => fields.push((name, Json::Null.merged(value))),
-            }
+        let (Json::Object(own), Json::Object(patch)) = (self, &patch) else { return patch };
+        let (mut kept, mut patched): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|(name, _)| !patch.iter().any(|(other, _)| other == name));
+        for (name, value) in patch.iter().filter(|(_, value)| *value != Json::Null) {
+            let old = patched.iter().position(|(own, _)| own == name).map(|at| patched.remove(at).1);
+            // Inside of a patch for no object, a null still means that there is no such field.
+            let old = old.filter(|old| matches!(old, Json::Object(_))).unwrap_or(Json::Object(Vec::new()));
+            kept.push((name.clone(), old.merged(value.clone())));
         }
-        Json::Object(fields)
+        Json::Object(kept)
     }
 
-    /// Whether all of `other` is somewhere in this document.
+    /// Whether all of `other` is in this document, or in one of its values at any depth. Objects may have more fields than
+    /// `other`, and arrays more elements.
     pub fn contains(&self, other: &Json) -> bool {
-        let here = match (self, other) {
-            (Json::Array(own), Json::Array(other)) => other.iter().all(|o| own.iter().any(|item| item.contains(o))),
+        self.covers(other)
+            || match self {
+                Json::Array(items) => items.iter().any(|item| item.contains(other)),
+                Json::Object(fields) => fields.iter().any(|(_, value)| value.contains(other)),
+                _ => false,
+            }
+    }
+
+    /// As [`Json::contains`], at the same depth.
+    fn covers(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Array(own), Json::Array(other)) => other.iter().all(|o| own.iter().any(|item| item.covers(o))),
             (Json::Object(own), Json::Object(other)) => {
-                other.iter().all(|(name, value)| own.iter().any(|(n, v)| n == name && v.contains(value)))
+                other.iter().all(|(name, value)| own.iter().any(|(n, v)| n == name && v.covers(value)))
             }
             (own, other) => own == other,
-        };
-        here || match self {
-            Json::Array(items) => items.iter().any(|item| item.contains(other)),
-            Json::Object(fields) => fields.iter().any(|(_, value)| value.contains(other)),
-            _ => false,
         }
     }
+}
+
+/// A float as JSON: in its shortest form, with an exponent below 1e-6 and from 1e21 on.
+pub fn number_text(value: f64) -> String {
+    if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) {
+        return format!("{value:e}");
+    }
+    let text = value.to_string();
+    if text.contains('.') { text } else { text + ".0" }
 }
 
 impl std::fmt::Display for Json {
@@ -206,6 +214,9 @@ impl Parser<'_> {
             return Err(format!("more than {DEEPEST} levels of brackets"));
         }
         self.blanks();
+        if let Some(special) = self.special() {
+            return Ok(special);
+        }
         match self.peek() {
             Some(b'n') => self.take("null", Json::Null),
             Some(b't') => self.take("true", Json::Boolean(true)),
@@ -241,7 +252,18 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands between brackets, separated by commas.
+    /// An infinity or a NaN, which DuckDB reads and writes.
+    fn special(&mut self) -> Option<Json> {
+        let rest = self.text.get(self.at..)?;
+        let sign = usize::from(rest.starts_with('-'));
+        let is_next =
+            |word: &str| rest.get(sign..sign + word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word));
+        let length = sign + ["infinity", "inf", "nan"].iter().find(|word| is_next(word))?.len();
+        self.at += length;
+        Some(Json::Number(rest[..length].to_string()))
+    }
+
+    /// What stands between brackets, separated by commas. One comma may stand behind the last.
     fn items(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         self.at += 1;
         self.blanks();
@@ -254,7 +276,14 @@ impl Parser<'_> {
             item(self)?;
             self.blanks();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => {
+                    self.at += 1;
+                    self.blanks();
+                    if self.peek() == Some(end) {
+                        self.at += 1;
+                        return Ok(());
+                    }
+                }
                 Some(found) if found == end => {
                     self.at += 1;
                     return Ok(());
@@ -292,7 +321,9 @@ impl Parser<'_> {
             }
             self.digits()?;
         }
-        Ok(Json::Number(self.text[start..self.at].to_string()))
+        let text = &self.text[start..self.at];
+        let float = text.parse::<f64>().ok().filter(|value| text.contains(['.', 'e', 'E']) && value.is_finite());
+        Ok(Json::Number(float.map_or_else(|| text.to_string(), number_text)))
     }
 
     fn string(&mut self) -> Result<String, String> {
@@ -349,9 +380,13 @@ enum Step {
     Key(String),
     /// From the end if it is negative.
     Index(i64),
-    /// All elements, or all values.
+    /// All elements of an array.
+    Items,
+    /// All values of an object.
+    Fields,
+    /// All elements and all values, below [`Step::Deep`].
     Every,
-    /// The document and everything in it.
+    /// The document and everything in it, level by level.
     Deep,
 }
 
@@ -370,7 +405,11 @@ impl Path {
         Path { steps: vec![Step::Index(index)] }
     }
 
+    /// An empty path leads to the document itself.
     pub fn parse(text: &str) -> Result<Path, String> {
+        if text.is_empty() {
+            return Ok(Path { steps: Vec::new() });
+        }
         if let Some(rest) = text.strip_prefix('/') {
             let steps = rest.split('/').map(|part| match part.parse() {
                 Ok(index) => Step::Index(index),
@@ -378,38 +417,19 @@ impl Path {
             });
             return Ok(Path { steps: steps.collect() });
         }
-        let Some(rest) = text.strip_prefix('$') else { return Ok(Path::key(text)) };
-        let wrong = |at: &str| format!("`{text}` is not a path of JSON: `{at}` is not understood");
+        let Some(mut rest) = text.strip_prefix('$') else { return Ok(Path::key(text)) };
         let mut steps = Vec::new();
-        let mut rest = rest;
         while !rest.is_empty() {
-            if let Some(after) = rest.strip_prefix('[') {
-                let (inside, after) = after.split_once(']').ok_or_else(|| wrong(rest))?;
-                steps.push(match inside {
-                    "*" => Step::Every,
-                    quoted if quoted.starts_with(['"', '\'']) => {
-                        Step::Key(quoted.trim_matches(['"', '\'']).to_string())
-                    }
-                    number => Step::Index(number.trim_start_matches('#').parse().map_err(|_| wrong(number))?),
-                });
-                rest = after;
-                continue;
-            }
-            let after = rest.strip_prefix('.').ok_or_else(|| wrong(rest))?;
-            if let Some(after) = after.strip_prefix('.') {
+            let is_deep = steps.last() == Some(&Step::Deep);
+            let (step, after) = Step::first(rest, is_deep)
+                .ok_or_else(|| format!("`{text}` is not a path of JSON: `{rest}` is not understood"))?;
+            // Everything below: `$.**` is `$..*`.
+            if step == Step::Deep && after.is_empty() {
                 steps.push(Step::Deep);
-                rest = if after.starts_with('[') { after } else { &rest[1..] };
-                continue;
+                steps.push(Step::Every);
+                break;
             }
-            if let Some(after) = after.strip_prefix('"') {
-                let (key, after) = after.split_once('"').ok_or_else(|| wrong(rest))?;
-                steps.push(Step::Key(key.to_string()));
-                rest = after;
-                continue;
-            }
-            let end = after.find(['.', '[']).unwrap_or(after.len());
-            let (key, after) = after.split_at(end);
-            steps.push(if key == "*" { Step::Every } else { Step::Key(key.to_string()) });
+            steps.push(step);
             rest = after;
         }
         Ok(Path { steps })
@@ -417,7 +437,7 @@ impl Path {
 
     /// Whether it names several values at once.
     pub fn is_many(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Every | Step::Deep))
+        self.steps.iter().any(|step| matches!(step, Step::Items | Step::Fields | Step::Every | Step::Deep))
     }
 
     pub fn of<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
@@ -430,6 +450,51 @@ impl Path {
 }
 
 impl Step {
+    /// The first step of a path and the text behind it, or `None` if it is not understood.
+    fn first(text: &str, below_deep: bool) -> Option<(Step, &str)> {
+        if let Some(after) = text.strip_prefix('[') {
+            let (inside, after) = after.split_once(']')?;
+            let step = match inside {
+                "*" => Step::Items,
+                quoted if quoted.starts_with(['"', '\'']) => Step::Key(quoted.trim_matches(['"', '\'']).to_string()),
+                number => Step::Index(number.trim_start_matches('#').parse().ok()?),
+            };
+            return Some((step, after));
+        }
+        let after = text.strip_prefix('.')?;
+        if let Some(after) = after.strip_prefix("**") {
+            return Some((Step::Deep, after));
+        }
+        if let Some(key) = after.strip_prefix('.') {
+            let is_last = key.is_empty();
+            return (!is_last).then_some((Step::Deep, if key.starts_with('[') { key } else { after }));
+        }
+        if let Some(quoted) = after.strip_prefix('"') {
+            return Step::quoted(quoted);
+        }
+        let (key, after) = after.split_at(after.find(['.', '[']).unwrap_or(after.len()));
+        let step = match key {
+            "*" if below_deep => Step::Every,
+            "*" => Step::Fields,
+            key => Step::Key(key.to_string()),
+        };
+        Some((step, after))
+    }
+
+    /// A key up to its closing quote. A backslash escapes a quote and a backslash.
+    fn quoted(text: &str) -> Option<(Step, &str)> {
+        let mut key = String::new();
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => return Some((Step::Key(key), &text[at + 1..])),
+                '\\' if text[at + 1..].starts_with(['"', '\\']) => key.extend(chars.next().map(|(_, c)| c)),
+                c => key.push(c),
+            }
+        }
+        None
+    }
+
     fn of<'a>(&self, value: &'a Json) -> Vec<&'a Json> {
         match (self, value) {
             (Step::Key(key), Json::Object(fields)) => {
@@ -439,12 +504,14 @@ impl Step {
                 let place = if *index < 0 { items.len() as i64 + index } else { *index };
                 usize::try_from(place).ok().and_then(|place| items.get(place)).into_iter().collect()
             }
-            (Step::Every, Json::Array(items)) => items.iter().collect(),
-            (Step::Every, Json::Object(fields)) => fields.iter().map(|(_, value)| value).collect(),
+            (Step::Items | Step::Every, Json::Array(items)) => items.iter().collect(),
+            (Step::Fields | Step::Every, Json::Object(fields)) => fields.iter().map(|(_, value)| value).collect(),
             (Step::Deep, value) => {
-                let mut all = vec![value];
-                let inner: Vec<&Json> = Step::Every.of(value);
-                all.extend(inner.into_iter().flat_map(|inner| Step::Deep.of(inner)));
+                let (mut all, mut next) = (vec![value], 0);
+                while let Some(value) = all.get(next).copied() {
+                    all.extend(Step::Every.of(value));
+                    next += 1;
+                }
                 all
             }
             _ => Vec::new(),
