@@ -20,8 +20,8 @@ pub struct Tuning {
     pub unroll: u32,
 }
 
-/// On the H200 1.02 times the floor for f64 and 1.85 for u8 (docs/measurements/2026-11-21-h200-first-kernels.md). Other
-/// choices were not measured.
+/// On the H200 1.02 times the floor for f64 and 1.85 for u8 (docs/measurements/gpu-kernels.md). Other choices were not
+/// measured.
 pub fn tuning(scalar: Scalar) -> Tuning {
     match scalar.bytes() {
         // More values in 16 bytes mean more work for each load: fewer loads are in flight.

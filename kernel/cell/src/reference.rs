@@ -3,7 +3,7 @@
 //! them.
 //!
 //! Names, signatures and sentences come from the prelude's sources (`crate::index`), functions of expressions and placements
-//! from the engine (`data/reference/functions.txt`, which the test of placements in `runtime/explore` writes), and examples and
+//! from the engine (`data/reference/functions.txt`, which the test of placements in `runtime/plan-tests` writes), and examples and
 //! names of other libraries from the reviewed lists in `data/reference`.
 
 mod lists;

@@ -129,9 +129,10 @@ pub enum Policy {
     Only,
 }
 
-/// Plans with fewer input rows stay on the CPU. Measured on an H200 against one core of its host (docs/measurements). With resident
-/// columns, groupings are faster on the device from 10,000 rows on and a mean from 300,000 on, by a tenth of a millisecond either way.
-/// With columns that must be uploaded first, both are equal at about 100,000.
+/// Plans with fewer input rows stay on the CPU. Measured on an H200 against one core of its host
+/// (docs/measurements/calls-and-planning.md). With resident columns, groupings are faster on the device from 10,000
+/// rows on and a mean from 300,000 on, by a tenth of a millisecond either way. With columns that must be uploaded first,
+/// both are equal at about 100,000.
 pub const MIN_GPU_ROWS: u64 = 30_000;
 
 /// A device for plans.

@@ -1,7 +1,8 @@
 //! Optimizer rules: those of DataFusion that can apply to the plan, and those of Onrush.
 //!
-//! DataFusion runs every rule over every plan until nothing changes, which was most of the planning time (docs/measurements). One pass
-//! over the plan finds its joins, subqueries and limits, and with them the rules that can apply. Knows no SQL and no devices.
+//! DataFusion runs every rule over every plan until nothing changes, which was most of the planning time
+//! (docs/measurements/calls-and-planning.md). One pass over the plan finds its joins, subqueries and limits, and with
+//! them the rules that can apply. Knows no SQL and no devices.
 
 mod filters;
 mod guards;

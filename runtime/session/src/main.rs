@@ -13,7 +13,8 @@ use onrush_session::engine;
 use onrush_session::supervisor::{self, Options};
 use onrush_wire::paths;
 
-/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
+/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's
+/// (docs/measurements/calls-and-planning.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -28,7 +28,8 @@ use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
 use random::{Random, scattered};
 
-/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's (docs/measurements).
+/// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's
+/// (docs/measurements/calls-and-planning.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
