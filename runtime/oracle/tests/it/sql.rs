@@ -79,8 +79,10 @@ emulated! {
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
     duckdb at least 63, on the device 20;
+    functions at least 32, on the device 15;
     groups at least 36, on the device 31;
     joins at least 148, on the device 142;
+    json at least 26, on the device 15;
     lists at least 108, on the device 105;
     logic at least 70, on the device 20;
     mixed at least 40, on the device 20;
