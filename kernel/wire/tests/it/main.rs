@@ -2,3 +2,4 @@
 
 mod graphs_page;
 mod models_page;
+mod requests;
