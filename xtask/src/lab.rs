@@ -23,7 +23,7 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
         eprintln!("Onrush was built here before: this takes from a few seconds to a few minutes.");
     } else {
         eprintln!(
-            "The first time takes about 30 minutes on 2 cores, most of it the build of the query engine, and 7 GB of \
+            "The first time takes about 25 minutes on 2 cores, most of it the build of the query engine, and 7 GB of \
              disk under {}.\nThe next time takes seconds.",
             workspace.target.display()
         );

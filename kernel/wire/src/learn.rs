@@ -266,6 +266,16 @@ pub enum ModelAsk {
     Evaluate { frame: FrameId, what: Evaluation },
 }
 
+impl ModelAsk {
+    /// The frame that is asked about, to be replaced.
+    pub fn frame_mut(&mut self) -> Option<&mut FrameId> {
+        match self {
+            ModelAsk::Evaluate { frame, .. } => Some(frame),
+            ModelAsk::Attribute(_) | ModelAsk::Rows | ModelAsk::Save { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Evaluation {
     /// One row: the default score, or that of a scorer's name.

@@ -3,6 +3,7 @@
 //! Plain serde structs and the length-prefixed codec that carries them. This crate knows no Arrow, no DataFusion, no
 //! Jupyter and no rustc, and depends on no other crate of the project: the two towers of the workspace meet only here.
 
+pub mod call;
 pub mod codec;
 pub mod control;
 pub mod dashboard;

@@ -6,20 +6,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::{Diagnostic, Span};
+pub use crate::call::Request;
+use crate::diagnostic::Diagnostic;
 use crate::display::TablePreview;
-use crate::explore::{Explore, Explored, View};
-use crate::expr::Expr;
-use crate::learn::{Fit, ModelAsk, ModelId, ModelInfo, Splitter};
-use crate::plan::{Op, Sink};
-use crate::plot::{Plot, PlotRequest};
+use crate::explore::Explored;
+use crate::learn::{ModelId, ModelInfo};
+use crate::plot::Plot;
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
-use crate::visual::{
-    GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, GraphWrite, Section, VisualAsk, VisualHead, VisualSpec,
-};
-use crate::{FrameId, Generation, NotebookId, ObjectId, TaskId};
+use crate::visual::{GraphCard, GraphPlot, Section, VisualHead};
+use crate::{FrameId, Generation, NotebookId, ObjectId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
@@ -52,83 +49,6 @@ pub enum Welcome {
     },
     /// Another build's session, an old generation, a wrong token.
     Refused(Diagnostic),
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Request {
-    /// One step of a plan: checked at once, run later. Reply: [`Reply::Frame`]. `at` is the place of the call.
-    Step { op: Op, at: Option<Span> },
-    /// Reply: [`Reply::Frame`].
-    Schema { frame: FrameId },
-    /// Runs the frame and returns its first and last rows. `nulls` also counts them for every column. Reply: [`Reply::Preview`].
-    Preview { frame: FrameId, head: u32, tail: u32, nulls: bool },
-    /// Reply: [`Reply::Count`].
-    RowCount { frame: FrameId },
-    /// Reply: [`Reply::Batches`]; all columns if `columns` is empty.
-    Collect { frame: FrameId, columns: Vec<String> },
-    /// A column for the kernels of a `%%cuda` cell. Reply: [`Reply::Lent`], or [`Reply::Batches`] as for [`Request::Collect`]
-    /// if the engine has no device, if the column is small, has nulls or is not numeric, or if the device cannot export it.
-    Lend { frame: FrameId, column: String },
-    /// The only value of an expression that gives one row. Reply: [`Reply::Value`].
-    Value { frame: FrameId, expr: Expr },
-    /// Runs the frame and pins the result. Reply: [`Reply::Frame`], another id.
-    Persist { frame: FrameId },
-    /// The plan as text; `analyze` runs it and adds times and rows. Reply: [`Reply::Text`].
-    Explain { frame: FrameId, analyze: bool },
-    /// Reply: [`Reply::Written`].
-    Write { frame: FrameId, sink: Sink },
-    /// Reply: [`Reply::Plot`].
-    Plot(PlotRequest),
-    /// Reply: [`Reply::Written`].
-    WriteGraph(GraphWrite),
-    /// Reply: [`Reply::GraphPlot`].
-    GraphPlot(GraphPlotRequest),
-    /// Reply: [`Reply::GraphCard`].
-    GraphCard(GraphCardRequest),
-
-    /// Trains a model. Reply: [`Reply::Model`].
-    Fit { fit: Fit, at: Option<Span> },
-    /// A model of a file. Reply: [`Reply::Model`].
-    LoadModel { path: String, folder: String },
-    /// Reply: [`Reply::Batches`], or [`Reply::Written`] for a file.
-    Model { model: ModelId, what: ModelAsk },
-    /// Trains and scores on folds: a row for each. Reply: [`Reply::Batches`].
-    CrossValidate { fit: Fit, cv: Splitter, scoring: Vec<String>, train_score: bool, at: Option<Span> },
-
-    /// How well clusters are apart: `silhouette`, `calinski_harabasz` or `davies_bouldin`. Reply: [`Reply::Value`].
-    ClusterScore { frame: FrameId, label: String, score: String },
-
-    /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more, or the
-    /// notebook ends. Reply: [`Reply::Done`].
-    Show { frame: FrameId },
-    /// Kernel only.
-    Hide { frame: FrameId },
-    /// For a table explorer. Reply: [`Reply::Explored`].
-    Explore { view: View, what: Explore },
-    /// For a live picture. Reply: [`Reply::Visual`].
-    Visual { what: VisualSpec, ask: VisualAsk },
-
-    /// Another notebook's published frame or model. Reply: [`Reply::Frame`] or [`Reply::Model`].
-    Get { name: String },
-    /// Reply: [`Reply::Names`]: this notebook's names, then what all notebooks published.
-    Names,
-
-    /// Kernel only: a cell starts. What its generation makes from here on is undone by [`CellEnd::RolledBack`].
-    BeginCell { cell: u64, generation: Generation },
-    /// Kernel only: the cell ended. Reply: [`Reply::Done`].
-    EndCell { generation: Generation, end: CellEnd },
-    /// Kernel only: stops what this notebook has under way.
-    Cancel,
-    /// Stops one task of this notebook.
-    CancelTask { task: TaskId },
-    /// Reply: [`Reply::Tasks`]: of this notebook, or of all for an observer.
-    Tasks,
-    /// From here on the connection carries events of this notebook.
-    Subscribe,
-    /// Reply: [`Reply::Status`].
-    Status,
-    /// Ends the session once nobody else is attached; `force` ends it now.
-    Shutdown { force: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

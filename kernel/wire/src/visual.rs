@@ -259,6 +259,15 @@ impl VisualSpec {
         graph.into_iter().flat_map(|graph| graph.frames()).chain(frame)
     }
 
+    /// All expressions of the picture.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            VisualSpec::Graph(_) => Vec::new(),
+            VisualSpec::Raster(request) => request.exprs().collect(),
+            VisualSpec::Dashboard(request) => request.exprs().collect(),
+        }
+    }
+
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
         let (graph, frame) = match self {
             VisualSpec::Graph(request) => (Some(request), None),

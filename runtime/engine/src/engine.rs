@@ -3,6 +3,7 @@
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
 mod files;
+mod frames;
 mod graphs;
 mod large;
 mod lending;
@@ -12,6 +13,7 @@ mod physical;
 mod plans;
 mod residents;
 mod run;
+mod service;
 mod sql;
 mod visual;
 
@@ -20,51 +22,43 @@ use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use onrush_device::phases::{self, Phase, Phases};
-use onrush_expr::Lower;
-use onrush_expr::catalogue::{has_aggregate, is_aggregated};
+use onrush_device::phases::Phases;
 use onrush_expr::error::{diagnose, internal};
 use onrush_expr::native::UdfHost;
 use onrush_expr::{chains, check};
-use onrush_frame::{PreviewOptions, Table, TaskHandle};
+use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::native::Hosts;
 use onrush_gpu::{Accelerator, EngineChoice, Policy, Tuning};
-use onrush_io::Content;
-use onrush_logical::key;
-use onrush_logical::ops::{self, Inputs};
+use onrush_logical::ops::Inputs;
 use onrush_logical::resident::Resident;
 use onrush_logical::states::States;
-use onrush_logical::table::{self, Frame};
+use onrush_logical::table::Frame;
 use onrush_parallel::Cores;
-use onrush_wire::display::{TableKind, TablePreview};
-use onrush_wire::plan::{FileMark, Op, Sink, Source};
-use onrush_wire::{Class, DataType, Diagnostic, Expr, FrameId, ObjectId, Schema, Span, Value, codec};
+use onrush_wire::plan::Op;
+use onrush_wire::{Class, Diagnostic, Expr, FrameId, ObjectId, Span};
 
 use crate::cache::{Known, ResultCache};
 use crate::pool::{HeldMemory, Pool};
 pub use large::{Ends, Whole};
 pub use lending::Loan;
-pub use models::ModelAnswer;
 use models::TrainedModel;
 use objects::{Catalog, Object};
 use plans::Plans;
 use residents::Store;
+pub use service::{Answer, Job, misrouted};
 pub use visual::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 
-/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. Threads that have as much left are not given a new
-/// one for it.
+/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. A thread that has less left gets a new
+/// stack for it.
 const PLANS_STACK: usize = 48 << 20;
-/// With which a thread has as much left.
+/// Bytes of stack of a thread that answers calls: planning then needs no other stack.
 pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
-/// The part of the session's memory that rows may take between two walks over them: more are computed again.
+/// The divisor of the session's memory that rows may take between two walks over them: more are computed again.
 pub const KEPT: u64 = 4;
 
 /// A cache of views outside of the engine. The engine tells it which tables and objects to drop.
@@ -300,70 +294,6 @@ impl Engine {
         self.accelerator.as_ref()
     }
 
-    /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do not.
-    /// `at` is the place of the call, for mistakes that no token stands for. Reading a file reports to `task`.
-    ///
-    /// # Errors
-    /// Everything that can be known without running the plan: unknown columns, types, arguments, names; files that
-    /// cannot be read.
-    pub fn step(
-        &self,
-        id: FrameId,
-        op: &Op,
-        at: Option<&Span>,
-        data: Option<Vec<RecordBatch>>,
-        task: &TaskHandle,
-    ) -> Result<Schema, Diagnostic> {
-        let mut frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
-        if table::is_volatile(&frame.plan) {
-            frame.key = key::hash(|h| std::hash::Hash::hash(&("volatile", frame.key, id.0), h));
-        }
-        let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.insert(id, frame, task);
-        Ok(schema)
-    }
-
-    /// As [`Engine::step`] with [`Op::Read`]; says what the files can be recognised by. With `marked` they must be those files, unchanged.
-    ///
-    /// # Errors
-    /// As there, and if a file has changed.
-    pub fn read(
-        &self,
-        id: FrameId,
-        source: &Source,
-        marked: Option<&[FileMark]>,
-        at: Option<&Span>,
-        task: &TaskHandle,
-    ) -> Result<(Schema, Vec<FileMark>), Diagnostic> {
-        let (frame, marks) = guarded(|| self.read_frame(source, marked, task)).map_err(|d| placed(d, at))?;
-        let schema = onrush_frame::schema_to_wire(&frame.schema);
-        self.insert(id, frame, task);
-        Ok((schema, marks))
-    }
-
-    fn read_frame(
-        &self,
-        source: &Source,
-        marked: Option<&[FileMark]>,
-        task: &TaskHandle,
-    ) -> Result<(Frame, Vec<FileMark>), Diagnostic> {
-        let _time = phases::scope(Phase::Read);
-        let (loaded, marks) = onrush_io::open(source, marked, self.pool.as_ref(), task)?;
-        let title = format!("read {}", loaded.title());
-        let frame = match loaded.content {
-            Content::Memory(table) => resident(loaded.key, title, table)?,
-            Content::Scan(provider) => {
-                let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
-                    .and_then(LogicalPlanBuilder::build)
-                    .map_err(diagnose)?;
-                let mut frame = Frame::computed(loaded.key, title, ops::unqualified(plan)?);
-                frame.rows = loaded.rows.into();
-                frame
-            }
-        };
-        Ok((frame, marks))
-    }
-
     fn insert(&self, id: FrameId, frame: Frame, task: &TaskHandle) {
         let resident = frame.resident.clone();
         if let Some(resident) = &resident {
@@ -374,53 +304,6 @@ impl Engine {
             self.make_room(task);
             if let Some(accelerator) = &self.accelerator {
                 accelerator.prefetch(&resident.look());
-            }
-        }
-    }
-
-    fn plan(
-        &self,
-        op: &Op,
-        at: Option<&Span>,
-        data: Option<Vec<RecordBatch>>,
-        task: &TaskHandle,
-    ) -> Result<Frame, Diagnostic> {
-        let key = || key::step(op, |id| Ok::<_, Diagnostic>(self.frame(id)?.key));
-        match op {
-            Op::Read(source) => Ok(self.read_frame(source, None, task)?.0),
-            Op::FromArrow { schema, bytes } => {
-                let table = match (data, bytes) {
-                    (Some(batches), _) => match batches.first() {
-                        Some(first) => Table::new(first.schema(), batches),
-                        None => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
-                    },
-                    (None, Some(bytes)) => onrush_frame::ipc::read(arrow::buffer::Buffer::from(bytes.as_slice()))
-                        .map(|table| Table::new(Arc::clone(table.schema()), table.batches().to_vec()))
-                        .map_err(|e| internal(&format!("rows that a cell sent could not be read: {e}")))?,
-                    (None, None) => Table::empty(Arc::new(onrush_frame::schema_from_wire(schema)?)),
-                };
-                let names = table.schema().fields().iter().map(|f| (f.name().as_str(), None)).collect::<Vec<_>>();
-                ops::distinct_names(names, at)?;
-                let key = key::table(&table);
-                resident(key, "values".to_string(), Arc::new(table))
-            }
-            Op::Split { input, split, part } => self.split(*input, split, *part, key()?, task),
-            Op::Graph { input, graph, call } => self.graph_step(*input, graph, call, (key()?, at), task),
-            _ => {
-                let _time = phases::scope(Phase::Plan);
-                chains::check(op.exprs(), at)?;
-                let key = key()?;
-                let plan = match op {
-                    Op::Sql { query, tables } => {
-                        let tables = tables
-                            .iter()
-                            .map(|(name, id)| Ok((name.clone(), self.frame(*id)?)))
-                            .collect::<Result<Vec<_>, Diagnostic>>()?;
-                        self.sql(query, &tables, task)?
-                    }
-                    op => ops::plan(op, self, at)?,
-                };
-                Ok(Frame::computed(key, op.name().to_string(), self.analysed(plan)?))
             }
         }
     }
@@ -445,188 +328,6 @@ impl Engine {
 
     pub fn contains(&self, id: FrameId) -> bool {
         self.catalog.contains(id)
-    }
-
-    /// # Errors
-    /// If there is no such frame.
-    pub fn schema(&self, id: FrameId) -> Result<Schema, Diagnostic> {
-        Ok(onrush_frame::schema_to_wire(&self.frame(id)?.schema))
-    }
-
-    /// First and last rows; computes the frame.
-    pub fn preview(
-        &self,
-        id: FrameId,
-        head: u32,
-        tail: u32,
-        nulls: bool,
-        task: &TaskHandle,
-    ) -> Result<TablePreview, Diagnostic> {
-        let frame = self.frame(id)?;
-        let mut options = PreviewOptions {
-            kind: TableKind::Frame,
-            head: head as usize,
-            tail: tail as usize,
-            nulls,
-            location: "memory".to_string(),
-        };
-        let ends = match self.whole(&frame, (options.head, options.tail), task)? {
-            Whole::Held(table) => {
-                let host = if table.is_on_disk() { "disk" } else { "memory" };
-                options.location = match self.place(&table) {
-                    "cpu" | "disk" => host.to_string(),
-                    device => format!("{host} and {device}"),
-                };
-                return Ok(onrush_frame::preview(&table, &options));
-            }
-            Whole::Ends(ends) => ends,
-            Whole::Counted(rows) => self.ends(&frame, rows, (options.head, options.tail), task)?,
-        };
-        let location = if frame.title.starts_with("read ") { "file" } else { "plan" };
-        Ok(TablePreview {
-            kind: options.kind,
-            columns: onrush_frame::preview::columns(&frame.schema, ends.nulls.as_deref().filter(|_| nulls)),
-            total_rows: ends.rows,
-            head: onrush_frame::preview::rows(&ends.first),
-            tail: onrush_frame::preview::rows(&ends.last),
-            bytes: None,
-            location: location.to_string(),
-        })
-    }
-
-    pub fn row_count(&self, id: FrameId, task: &TaskHandle) -> Result<u64, Diagnostic> {
-        let frame = self.frame(id)?;
-        match frame.too_many() {
-            Some(rows) => Ok(rows),
-            None => Ok(match self.whole(&frame, (0, 0), task)? {
-                Whole::Held(table) => table.rows() as u64,
-                Whole::Ends(ends) => ends.rows,
-                Whole::Counted(rows) => rows,
-            }),
-        }
-    }
-
-    /// If it is known without running anything.
-    pub fn known_rows(&self, id: FrameId) -> Option<u64> {
-        let frame = self.frame(id).ok()?;
-        frame.too_many().or_else(|| self.held(&frame).map(|t| t.rows() as u64))
-    }
-
-    /// The named columns (all if none is named), in the given order.
-    pub fn collect(
-        &self,
-        id: FrameId,
-        columns: &[String],
-        task: &TaskHandle,
-    ) -> Result<(SchemaRef, Vec<RecordBatch>), Diagnostic> {
-        let table = self.table(id, columns, task)?;
-        Ok((Arc::clone(table.schema()), table.batches().to_vec()))
-    }
-
-    /// As [`Engine::collect`], as one table.
-    pub fn table(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
-        let frame = self.frame(id)?;
-        if columns.is_empty() {
-            return self.run(&frame, task);
-        }
-        let mut positions = Vec::new();
-        for name in columns {
-            match frame.schema.index_of(name) {
-                Ok(position) => positions.push(position),
-                Err(_) => return Err(check::unknown_column(name, &frame.schema)),
-            }
-        }
-        if frame.too_many().is_some() && self.held(&frame).is_none() {
-            let plan = ops::keep(ops::plain(&frame)?, columns)?;
-            let schema = Arc::new(plan.schema().as_arrow().clone());
-            return self.run_plan(plan, schema, task).map(Arc::new);
-        }
-        let table = self.run(&frame, task)?;
-        table.project(&positions).map(Arc::new).map_err(|e| internal(&e.to_string()))
-    }
-
-    /// The only value of an expression that gives one row.
-    pub fn value(&self, id: FrameId, expr: &Expr, task: &TaskHandle) -> Result<(Value, DataType), Diagnostic> {
-        let frame = self.frame(id)?;
-        chains::check([expr], None)?;
-        let mut plain = expr.clone();
-        key::without_places(&mut plain);
-        let content = codec::content(&plain);
-        let key = key::hash(|h| {
-            use std::hash::Hash;
-            ("value", frame.key, &content).hash(h);
-        });
-        let derived = guarded(|| {
-            let lower = Lower::new(ops::plain(&frame)?, None)?;
-            let plan = match is_aggregated(expr) && has_aggregate(expr) {
-                true => ops::project::aggregate_all(lower, std::slice::from_ref(expr))?,
-                false => ops::project::select(lower.plan, std::slice::from_ref(expr), None)?,
-            };
-            Ok(Frame::computed(key, "value".to_string(), self.analysed(plan)?))
-        })?;
-        let table = self.run(&Arc::new(derived), task)?;
-        if table.rows() != 1 || table.schema().fields().len() != 1 {
-            let message = format!("`value` needs one value, but this expression gives {} rows", table.rows());
-            return Err(check::place(
-                check::plan_error("argument", message),
-                expr.span.as_ref(),
-                None,
-                "not one value",
-            )
-            .help("use an aggregate such as `.mean()` or `.first()`, or `column::<T>(...)` for all values"));
-        }
-        let column = table.column(0).map_err(|e| internal(&e.to_string()))?;
-        Ok((onrush_frame::value_at(&column, 0), onrush_frame::dtype_to_wire(column.data_type())))
-    }
-
-    /// Computes a frame and holds its rows as `new` until that is released.
-    pub fn persist(&self, id: FrameId, new: FrameId, task: &TaskHandle) -> Result<Schema, Diagnostic> {
-        let source = self.frame(id)?;
-        let table = self.rows_to_hold(&source, task)?;
-        let schema = onrush_frame::schema_to_wire(table.schema());
-        self.hold(&source, table, new, task)?;
-        Ok(schema)
-    }
-
-    /// Holds the rows of a frame as `new` until that is released.
-    pub fn hold(&self, frame: &Frame, table: Arc<Table>, new: FrameId, task: &TaskHandle) -> Result<(), Diagnostic> {
-        // Two frames of the same rows hold them once.
-        let resident = self.known.get(frame.key).filter(|known| Arc::ptr_eq(&known.table(), &table));
-        let resident = resident.unwrap_or_else(|| Arc::new(Resident::new(table)));
-        let held = Frame::held(frame.key, frame.title.clone(), resident).map_err(diagnose)?;
-        self.insert(new, held, task);
-        Ok(())
-    }
-
-    /// Whether the rows of a frame are there.
-    pub fn is_held(&self, id: FrameId) -> Result<bool, Diagnostic> {
-        Ok(self.held(&*self.frame(id)?).is_some())
-    }
-
-    /// Writes a frame to a file; returns its absolute path, rows and bytes. Rows that are not held are written as they are computed, and
-    /// kept if they take no more than a part of the session's memory.
-    pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
-        let frame = self.frame(id)?;
-        let mut writer = onrush_io::FrameWriter::create(sink, &frame.schema)?;
-        let mut stage = Some(format!("write {}", sink.name()));
-        let mut write = |batch: &RecordBatch| {
-            stage.take().into_iter().for_each(|stage| task.stage(stage));
-            writer.write(batch, task)
-        };
-        let _running = self.alone(&frame, task)?;
-        match self.held(&frame) {
-            None => _ = self.stream_and_keep(&frame, self.memory_limit() / KEPT, task, &mut write)?,
-            Some(table) => {
-                task.set_rows(0);
-                task.set_total_rows(Some(table.rows() as u64));
-                for batch in table.batches() {
-                    write(batch)?;
-                    task.add_rows(batch.num_rows() as u64);
-                }
-            }
-        }
-        let written = writer.finish(task)?;
-        Ok((written.path.to_string_lossy().into_owned(), written.rows, written.bytes))
     }
 
     /// Bytes of resident frames in memory, of models, of kept results and of kept indexes of graphs. A buffer that two of them share
@@ -682,11 +383,6 @@ impl Engine {
         }
     }
 
-    /// Selects expressions of a frame, row by row, likewise.
-    pub fn run_select(&self, id: FrameId, exprs: &[Expr], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
-        self.run_op(&Op::Select { input: id, exprs: exprs.to_vec() }, task)
-    }
-
     /// What type an expression over a frame has. Nothing runs.
     pub fn type_of(
         &self,
@@ -731,11 +427,6 @@ impl Drop for Engine {
             runtime.shutdown_background();
         }
     }
-}
-
-/// A frame whose rows are there.
-fn resident(key: u128, title: String, table: Arc<Table>) -> Result<Frame, Diagnostic> {
-    Frame::held(key, title, Arc::new(Resident::new(table))).map_err(diagnose)
 }
 
 fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {

@@ -8,7 +8,7 @@ mod engine;
 pub mod explain;
 mod pool;
 
-pub use engine::{CALLS_STACK, Ends, Engine, EngineConfig, KEPT, Loan, ModelAnswer, TableHolder, Whole};
+pub use engine::{Answer, CALLS_STACK, Ends, Engine, EngineConfig, Job, KEPT, Loan, TableHolder, Whole, misrouted};
 pub use engine::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 pub use explain::Placement;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};

@@ -6,8 +6,10 @@ mod dashboard;
 mod explorer;
 mod graph;
 mod plot;
+mod views;
 
 pub use dashboard::Dashboards;
 pub use explorer::Explorer;
 pub use graph::{Pictures, graph_card};
 pub use plot::{Rasters, plot};
+pub use views::Views;

@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
-use onrush_engine::{CALLS_STACK, Engine, EngineChoice, EngineConfig, Loan, ModelAnswer};
-use onrush_explore::{Dashboards, Explorer, Pictures, Rasters};
+use onrush_engine::{Answer, CALLS_STACK, Engine, EngineChoice, EngineConfig, Job, Loan};
+use onrush_explore::Views;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
+use onrush_wire::call::Family;
 use onrush_wire::codec::CodecError;
-use onrush_wire::learn::{ModelId, ModelInfo};
-use onrush_wire::plan::Op;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::visual::{Section, SectionKind, VisualSpec};
-use onrush_wire::{Class, DataType, Diagnostic, FrameId, ObjectId, Value, limits, paths};
+use onrush_wire::visual::Section;
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, limits, paths};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 
@@ -42,10 +41,7 @@ const FAULT: &str = "ONRUSH_TEST_FAULT";
 
 struct Process {
     engine: Arc<Engine>,
-    explorer: Explorer,
-    pictures: Pictures,
-    rasters: Rasters,
-    dashboards: Dashboards,
+    views: Views,
     out: Mutex<Out>,
     threads: Threads,
     running: Mutex<HashMap<u64, TaskHandle>>,
@@ -111,11 +107,9 @@ pub fn serve(stream: UnixStream) -> Result<(), Diagnostic> {
     sender.send(&FromEngine::Ready { engine: engine.name().to_string() }, None).map_err(|e| broken(&e))?;
     let out = Mutex::new(Out { sender, told: None });
     let engine = Arc::new(engine);
-    let explorer = Explorer::new(Arc::clone(&engine));
+    let views = Views::new(Arc::clone(&engine));
     let (threads, running) = (Threads::new(CALLS_STACK), Mutex::default());
-    let pictures = Pictures::default();
-    let (rasters, dashboards) = (Rasters::default(), Dashboards::default());
-    let process = Arc::new(Process { engine, explorer, pictures, rasters, dashboards, out, threads, running });
+    let process = Arc::new(Process { engine, views, out, threads, running });
     let reporter = Arc::clone(&process);
     let report = move || reporter.report();
     std::thread::Builder::new().name("report".to_string()).spawn(report).map_err(|e| broken(&e))?;
@@ -299,109 +293,50 @@ impl Process {
         descriptor: Option<OwnedFd>,
         task: &TaskHandle,
     ) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
-        let engine = &self.engine;
-        let reply = match ask {
-            Ask::Step { id, op: Op::Read(source), at, files } => {
-                let (schema, files) = engine.read(id, &source, files.as_deref(), at.as_ref(), task)?;
-                // A supervisor that is gone is noticed by the reader.
-                let _ = self.out.lock().sender.send(&FromEngine::Read { id, files }, None);
-                Reply::Frame { id, schema }
-            }
-            Ask::Step { id, op, at, .. } => {
-                let data = descriptor.map(|d| values(&d)).transpose()?;
-                let schema = engine.step(id, &op, at.as_ref(), data, task)?;
-                Reply::Frame { id, schema }
-            }
-            Ask::Persist { frame, new } => Reply::Frame { id: new, schema: engine.persist(frame, new, task)? },
-            Ask::Preview { frame, head, tail, nulls } => {
-                Reply::Preview(engine.preview(frame, head, tail, nulls, task)?)
-            }
-            Ask::RowCount { frame } => Reply::Count(engine.row_count(frame, task)?),
-            Ask::Collect { frame, columns } => {
-                let table = engine.table(frame, &columns, task)?;
-                let (reply, memory) = to_cell(&table, task)?;
-                return Ok((reply, Some(memory)));
-            }
-            Ask::Lend { frame, column } => {
-                let table = engine.table(frame, &[column], task)?;
-                let (reply, memory) = match engine.lend(&table, task)? {
-                    Some(Loan { rows, bytes, dtype, device, emulated, memory }) => {
-                        (Reply::Lent { rows, bytes, dtype, device, emulated }, memory)
-                    }
-                    None => to_cell(&table, task)?,
-                };
-                return Ok((reply, Some(memory)));
-            }
-            Ask::Value { frame, expr } => {
-                let (value, dtype) = engine.value(frame, &expr, task)?;
-                Reply::Value { value, dtype }
-            }
-            Ask::Explain { frame, analyze } => Reply::Text(engine.explain(frame, analyze, task)?),
-            Ask::Fit { id, fit, at } => return with_file(engine.fit(id, &fit, at.as_ref(), task)?, id),
-            Ask::LoadModel { id, path, folder } => return with_file(engine.load_model(id, &path, &folder)?, id),
+        let (call, made, files) = match ask {
+            Ask::Call { call, made, files } => (call, made, files),
             Ask::RestoreModel { id } => {
                 let descriptor = descriptor.ok_or_else(|| lost_file("it did not come with the message"))?;
                 let bytes = memory::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
-                let (info, _) = engine.restore_model(id, "the session's copy of the model", bytes)?;
-                Reply::Model { id, info: Box::new(info) }
+                let (info, _) = self.engine.restore_model(id, "the session's copy of the model", bytes)?;
+                return Ok((Reply::Model { id, info: Box::new(info) }, None));
             }
-            Ask::Model { model, what } => match engine.model_ask(model, &what, task)? {
-                ModelAnswer::Rows(table) => return to_cell(&table, task).map(|(reply, memory)| (reply, Some(memory))),
-                ModelAnswer::Written { path, bytes } => Reply::Written { path, rows: 0, bytes },
-            },
-            Ask::ClusterScore { frame, label, score } => {
-                let value = Value::Float(engine.cluster_score(frame, &label, &score, task)?);
-                Reply::Value { value, dtype: DataType::Float64 }
+            Ask::Release(_) | Ask::Cancel { .. } => return Ok((Reply::Done, None)),
+        };
+        let rows = descriptor.map(|d| values(&d)).transpose()?;
+        let job = Job { request: call.into(), made, rows, files };
+        let answer = match job.request.family() {
+            Some(Family::Views) => self.views.answer(job, task)?,
+            _ => self.engine.answer(job, task)?,
+        };
+        Ok(match answer {
+            Answer::Reply(reply) => (reply, None),
+            Answer::Rows(table) => {
+                let (reply, memory) = to_cell(&table, task)?;
+                (reply, Some(memory))
             }
-            Ask::CrossValidate { fit, cv, scoring, train_score, at } => {
-                let table = engine.cross_validate(&fit, &cv, &scoring, train_score, task);
-                let table = table.map_err(|d| match (d.labels.is_empty(), at) {
-                    (true, Some(at)) => d.at(at, ""),
-                    _ => d,
-                })?;
-                return to_cell(&table, task).map(|(reply, memory)| (reply, Some(memory)));
+            Answer::Exported(Loan { rows, bytes, dtype, device, emulated, memory }) => {
+                (Reply::Lent { rows, bytes, dtype, device, emulated }, Some(memory))
             }
-            Ask::Write { frame, sink } => {
-                let (path, rows, bytes) = engine.write(frame, &sink, task)?;
-                Reply::Written { path, rows, bytes }
+            Answer::Read { id, schema, files } => {
+                // A supervisor that is gone is noticed by the reader.
+                let _ = self.out.lock().sender.send(&FromEngine::Read { id, files }, None);
+                (Reply::Frame { id, schema }, None)
             }
-            Ask::Explore { view, what } => Reply::Explored(self.explorer.explore(&view, &what, task)?),
-            Ask::Plot(request) => Reply::Plot(onrush_explore::plot(engine, &request, task)?),
-            Ask::WriteGraph(request) => {
-                let (path, rows, bytes) = engine.write_graph(&request, task)?;
-                Reply::Written { path, rows, bytes }
-            }
-            Ask::GraphPlot(request) => Reply::GraphPlot(self.pictures.plot(engine, &request, task)?),
-            Ask::GraphCard(request) => Reply::GraphCard(onrush_explore::graph_card(engine, &request, task)?),
-            Ask::Visual { what, ask } => {
-                let (head, parts) = match &what {
-                    VisualSpec::Graph(request) => {
-                        let (head, parts) = self.pictures.answer(engine, request, &ask, task)?;
-                        let named = parts.into_iter().map(|(name, bytes)| (name.to_string(), SectionKind::U32, bytes));
-                        (head, named.collect())
-                    }
-                    VisualSpec::Raster(request) => (self.rasters.answer(engine, request, &ask, task)?, Vec::new()),
-                    VisualSpec::Dashboard(request) => self.dashboards.answer(engine, request, &ask, task)?,
-                };
-                let parts: Vec<_> =
-                    parts.iter().map(|(name, kind, bytes)| (name.as_str(), *kind, bytes.as_slice())).collect();
-                let (sections, memory) = Section::lay_out(&parts);
+            // Without a copy a model is trained again when it is needed again; one of a file cannot be restored.
+            Answer::Model { id, info, file } => (Reply::Model { id, info }, memory::sealed("onrush-model", &file).ok()),
+            Answer::Visual { head, sections } => {
+                let sections: Vec<_> =
+                    sections.iter().map(|(name, kind, bytes)| (name.as_str(), *kind, bytes.as_slice())).collect();
+                let (sections, memory) = Section::lay_out(&sections);
                 let memory = match memory.is_empty() {
                     true => None,
                     false => Some(memory::sealed("onrush-visual", &memory).map_err(|e| no_memory(&e))?),
                 };
-                return Ok((Reply::Visual { head, sections, inline: None }, memory));
+                (Reply::Visual { head, sections, inline: None }, memory)
             }
-            Ask::Release(_) | Ask::Cancel { .. } => Reply::Done,
-        };
-        Ok((reply, None))
+        })
     }
-}
-
-/// A model that was made, with its file in memory that outlives this process.
-fn with_file((info, bytes): (ModelInfo, Vec<u8>), id: ModelId) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
-    // Without a copy a model is trained again when it is needed again; one of a file cannot be restored.
-    Ok((Reply::Model { id, info: Box::new(info) }, memory::sealed("onrush-model", &bytes).ok()))
 }
 
 fn lost_file(why: &str) -> Diagnostic {

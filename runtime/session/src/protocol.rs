@@ -2,13 +2,11 @@
 //!
 //! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
 
-use onrush_wire::explore::{Explore, View};
-use onrush_wire::learn::{Detail, Fit, ModelAsk, ModelId, Splitter};
-use onrush_wire::plan::{FileMark, Op, Sink};
-use onrush_wire::plot::PlotRequest;
+use onrush_wire::call::EngineCall;
+use onrush_wire::learn::{Detail, ModelId};
+use onrush_wire::plan::FileMark;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
-use onrush_wire::{Expr, FrameId, ObjectId, Span};
+use onrush_wire::{FrameId, ObjectId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,100 +17,21 @@ pub struct ToEngine {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// The rows of `Op::FromArrow` come as a descriptor: an Arrow IPC file or stream.
-    Step {
-        id: FrameId,
-        op: Op,
-        at: Option<Span>,
-        /// Of a frame that is made again: the files that it was read from, which must not have changed.
+    /// A request, with the ids of the engine. Its rows (`Op::FromArrow`) come as a descriptor: an Arrow IPC file or stream. Answered as
+    /// the request; a reply that goes with shared memory comes with a descriptor.
+    Call {
+        call: EngineCall,
+        /// The id of the object that the call makes.
+        made: Option<ObjectId>,
+        /// For a frame that is made again: the files that it was read from, which must not have changed.
         files: Option<Vec<FileMark>>,
     },
-    Persist {
-        frame: FrameId,
-        new: FrameId,
-    },
-    Preview {
-        frame: FrameId,
-        head: u32,
-        tail: u32,
-        nulls: bool,
-    },
-    RowCount {
-        frame: FrameId,
-    },
-    /// The answer comes with a descriptor.
-    Collect {
-        frame: FrameId,
-        columns: Vec<String>,
-    },
-    /// Answered by [`Reply::Lent`] or [`Reply::Batches`], with a descriptor.
-    Lend {
-        frame: FrameId,
-        column: String,
-    },
-    Value {
-        frame: FrameId,
-        expr: Expr,
-    },
-    Explain {
-        frame: FrameId,
-        analyze: bool,
-    },
-    Write {
-        frame: FrameId,
-        sink: Sink,
-    },
-    Plot(PlotRequest),
-    GraphPlot(GraphPlotRequest),
-    GraphCard(GraphCardRequest),
-    WriteGraph(GraphWrite),
-    /// The answer may come with a descriptor.
-    Visual {
-        what: VisualSpec,
-        ask: VisualAsk,
-    },
-    Explore {
-        view: View,
-        what: Explore,
-    },
-    /// Trains a model. Answered by [`Reply::Model`] with a descriptor: the model's file.
-    Fit {
-        id: ModelId,
-        fit: Fit,
-        at: Option<Span>,
-    },
-    /// The model of a file. Answered likewise.
-    LoadModel {
-        id: ModelId,
-        path: String,
-        folder: String,
-    },
-    /// The model of a file that comes as a descriptor: made again for another engine. Answered by [`Reply::Model`].
-    RestoreModel {
-        id: ModelId,
-    },
-    Model {
-        model: ModelId,
-        what: ModelAsk,
-    },
-    ClusterScore {
-        frame: FrameId,
-        label: String,
-        score: String,
-    },
-    CrossValidate {
-        fit: Fit,
-        cv: Splitter,
-        scoring: Vec<String>,
-        train_score: bool,
-        at: Option<Span>,
-    },
+    /// A model that is made again from its file, which comes as a descriptor. Answered by [`Reply::Model`].
+    RestoreModel { id: ModelId },
     /// Answered by [`Reply::Done`], and done before any later call.
     Release(Vec<ObjectId>),
     /// Stops another call, which answers with an error of class `Interrupted`. `Cancel` itself has no answer.
-    Cancel {
-        call: u64,
-    },
+    Cancel { call: u64 },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 //! One thread accepts, one serves each connection, one keeps time. They share [`state::State`] behind one lock, which is
 //! never held while the engine works.
 
+mod calls;
 #[doc(hidden)]
 pub mod catalog;
 mod copies;
 mod link;
-mod models;
 mod requests;
 mod serving;
 mod start;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[doc(hidden)]
-pub use requests::{mentions, titled};
+pub use calls::mentions;
 pub use start::{serve, start_in_background};
 
 /// How a session is run.

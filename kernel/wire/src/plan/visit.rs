@@ -3,8 +3,7 @@
 
 use super::Op;
 use crate::FrameId;
-use crate::expr::{Expr, ExprKind};
-use crate::learn::ModelId;
+use crate::expr::Expr;
 
 /// The frames of a step, in a fixed order.
 macro_rules! inputs {
@@ -127,21 +126,6 @@ impl Op {
     /// The expressions of the step, in a fixed order: that of [`Op::exprs_mut`].
     pub fn exprs(&self) -> Vec<&Expr> {
         exprs!(self, iter, |key| &key.expr)
-    }
-
-    /// The models whose columns the step uses.
-    pub fn models(&self) -> Vec<ModelId> {
-        let mut models = Vec::new();
-        for expr in self.exprs() {
-            expr.for_each(|node| {
-                if let ExprKind::Model(output) = &node.kind
-                    && !models.contains(&output.model)
-                {
-                    models.push(output.model);
-                }
-            });
-        }
-        models
     }
 
     /// The expressions of the step, to be replaced.

@@ -1,5 +1,6 @@
-//! Pages of the documentation that are written from tables.
+//! The bytes and titles of requests, and pages of the documentation that are written from tables.
 
 mod graphs_page;
 mod models_page;
 mod requests;
+mod titles;

@@ -104,11 +104,7 @@ fn requests_of_models_keep_their_bytes() {
     let fields = [content(&fit()), content(&cv), content(&scoring), vec![1], content(&at())];
     check(17, &Request::CrossValidate { fit: fit(), cv, scoring, train_score: true, at: at() }, &fields);
     let (label, score) = ("label".to_string(), "silhouette".to_string());
-    check(
-        18,
-        &Request::ClusterScore { frame: FRAME, label, score },
-        &[vec![7], text("label"), text("silhouette")],
-    );
+    check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
 }
 
 #[test]

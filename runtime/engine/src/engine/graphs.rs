@@ -20,10 +20,13 @@ use onrush_logical::key;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
 use onrush_wire::plan::Op;
+use onrush_wire::session::{Reply, Request};
 use onrush_wire::visual::GraphWrite;
 use onrush_wire::{Diagnostic, Expr, FrameId, Span};
 
-use super::{Engine, Frame, placed, resident};
+use super::frames::resident;
+use super::service::{Answer, Job, misrouted};
+use super::{Engine, Frame, placed};
 use crate::pool::HeldMemory;
 
 /// Indexes that were used last.
@@ -122,6 +125,17 @@ impl GraphTables {
 }
 
 impl Engine {
+    /// Answers a call of the family of graphs.
+    pub(super) fn answer_graphs(&self, job: Job, task: &TaskHandle) -> Result<Answer, Diagnostic> {
+        match job.request {
+            Request::WriteGraph(write) => {
+                let (path, rows, bytes) = self.write_graph(&write, task)?;
+                Ok(Answer::Reply(Reply::Written { path, rows, bytes }))
+            }
+            other => Err(misrouted(&other)),
+        }
+    }
+
     /// The result of an algorithm, computed at once.
     pub(super) fn graph_step(
         &self,

@@ -20,19 +20,16 @@ use onrush_wire::learn::{
     EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
 };
 use onrush_wire::plan::{Split, SplitPart};
-use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Span, codec};
+use onrush_wire::session::{Reply, Request};
+use onrush_wire::{Class, DataType, Diagnostic, FrameId, ObjectId, Span, Value, codec};
 
+use super::frames::resident;
 use super::objects::Object;
-use super::{Engine, Frame, resident};
+use super::service::{Answer, Job, misrouted};
+use super::{Engine, Frame, placed};
 use data::Training;
 use onrush_logical::ops::Inputs;
 pub(crate) use results::TrainedModel;
-
-/// What an answer about a model is: rows, or a file that was written.
-pub enum ModelAnswer {
-    Rows(Table),
-    Written { path: String, bytes: u64 },
-}
 
 /// Whether a specification predicts numbers or classes, or has no target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +66,32 @@ fn task_of(spec: &Spec) -> Task {
 }
 
 impl Engine {
+    /// Answers a call of the family of models.
+    pub(super) fn answer_models(&self, job: Job, task: &TaskHandle) -> Result<Answer, Diagnostic> {
+        let made = job.made_model();
+        let with_file = |id, (info, file)| Ok(Answer::Model { id, info: Box::new(info), file });
+        match job.request {
+            Request::Fit { fit, at } => {
+                let id = made?;
+                with_file(id, self.fit(id, &fit, at.as_ref(), task)?)
+            }
+            Request::LoadModel { path, folder } => {
+                let id = made?;
+                with_file(id, self.load_model(id, &path, &folder)?)
+            }
+            Request::Model { model, what } => self.model_ask(model, &what, task),
+            Request::CrossValidate { fit, cv, scoring, train_score, at } => {
+                let table = self.cross_validate(&fit, &cv, &scoring, train_score, task);
+                Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
+            }
+            Request::ClusterScore { frame, label, score } => {
+                let value = Value::Float(self.cluster_score(frame, &label, &score, task)?);
+                Ok(Answer::Reply(Reply::Value { value, dtype: DataType::Float64 }))
+            }
+            other => Err(misrouted(&other)),
+        }
+    }
+
     /// Trains a model under `id`, or finds one that was trained in the same way on the same rows. Gives what is known of it, and its file.
     ///
     /// # Errors
@@ -217,12 +240,12 @@ impl Engine {
     ///
     /// # Errors
     /// If the model does not have the attribute, or if the evaluated frame lacks a feature.
-    pub fn model_ask(&self, id: ModelId, what: &ModelAsk, task: &TaskHandle) -> Result<ModelAnswer, Diagnostic> {
+    pub fn model_ask(&self, id: ModelId, what: &ModelAsk, task: &TaskHandle) -> Result<Answer, Diagnostic> {
         let model = self.catalog.model(id).ok_or_else(|| {
             Diagnostic::error(Class::Internal, "unknown-model", format!("the session has no model {}", id.0))
                 .help("run the cell again that trains the model")
         })?;
-        Ok(ModelAnswer::Rows(match what {
+        Ok(Answer::Rows(Arc::new(match what {
             ModelAsk::Attribute(name) => model.attribute(name)?,
             ModelAsk::Rows => model.rows()?,
             ModelAsk::Save { path, folder } => return save(&model.fitted, path, folder),
@@ -233,7 +256,7 @@ impl Engine {
                 let evaluate = |run: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what, run);
                 results::table(self.with_threads(task, evaluate)?)?
             }
-        }))
+        })))
     }
 
     /// Trains and scores on folds: a row for each.
@@ -377,10 +400,11 @@ fn without_places(spec: &mut Spec) {
 }
 
 /// Writes a model's file.
-fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<ModelAnswer, Diagnostic> {
+fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<Answer, Diagnostic> {
     let bytes = onrush_learn::save::save(fitted, path).map_err(diagnose)?;
     let written = onrush_io::write_bytes(path, folder, &bytes)?;
-    Ok(ModelAnswer::Written { path: written.path.display().to_string(), bytes: written.bytes })
+    let path = written.path.display().to_string();
+    Ok(Answer::Reply(Reply::Written { path, rows: 0, bytes: written.bytes }))
 }
 
 /// An error of an estimator for the user.

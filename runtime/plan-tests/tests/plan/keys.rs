@@ -246,7 +246,7 @@ fn models_and_their_answers_are_those_of_their_frames() {
     let score = |frame: FrameId| {
         let ask = ModelAsk::Evaluate { frame, what: Evaluation::Score(None) };
         match b.engine.model_ask(of_single, &ask, &TaskHandle::new()).unwrap() {
-            onrush_engine::ModelAnswer::Rows(table) => format!("{:?}", table.batches()[0].column(0)),
+            onrush_engine::Answer::Rows(table) => format!("{:?}", table.batches()[0].column(0)),
             _ => panic!("a score is a row"),
         }
     };

@@ -10,37 +10,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use onrush_logical::key;
-use onrush_wire::learn::{Fit, ModelInfo};
-use onrush_wire::plan::{FileMark, Op};
-use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, Span, codec};
+use onrush_wire::call::EngineCall;
+use onrush_wire::learn::ModelInfo;
+use onrush_wire::plan::FileMark;
+use onrush_wire::session::Request;
+use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema, codec};
 
 use super::copies::Copy;
 
-/// How a frame is made, with everything that is needed to make it again.
+/// How an object is made, with everything that is needed to make it again.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// `data` holds the rows of `Op::FromArrow`.
-    Step {
-        op: Op,
-        at: Option<Span>,
-        data: Option<Arc<Copy>>,
-        /// What `Op::Read` has read.
+    Call {
+        /// The call that makes it, with the ids of the engine.
+        call: EngineCall,
+        /// The objects that it is made from. Empty for a model with a copy, which needs neither its frames nor another training.
+        inputs: Vec<ObjectId>,
+        /// The rows of `Op::FromArrow`, or the file of a model.
+        copy: Option<Arc<Copy>>,
+        /// The files that `Op::Read` has read.
         files: Option<Vec<FileMark>>,
     },
-    Persist {
-        input: FrameId,
-    },
-    /// A trained model, or one of a file (`fit: None`).
-    Model {
-        fit: Option<Fit>,
-        at: Option<Span>,
-        /// Its file: with it the model needs neither its frames nor another training.
-        copy: Option<Arc<Copy>>,
-    },
     /// The same object under another id, for another notebook.
-    Alias {
-        of: ObjectId,
-    },
+    Alias { of: ObjectId },
 }
 
 /// What kind of object it is, and what is known of it besides its plan. A new kind has its variant here.
@@ -132,16 +124,10 @@ pub struct Catalog {
 
 impl Plan {
     /// The objects that a plan is made from.
-    pub fn inputs(&self) -> Vec<ObjectId> {
+    pub fn inputs(&self) -> &[ObjectId] {
         match self {
-            Plan::Step { op, .. } => {
-                let frames = op.inputs().into_iter().map(ObjectId::from);
-                frames.chain(op.models().into_iter().map(ObjectId::from)).collect()
-            }
-            Plan::Model { copy: Some(_), .. } | Plan::Model { fit: None, .. } => Vec::new(),
-            Plan::Model { fit: Some(fit), .. } => fit.frames().into_iter().map(ObjectId::from).collect(),
-            Plan::Persist { input } => vec![ObjectId::from(*input)],
-            Plan::Alias { of } => vec![*of],
+            Plan::Call { inputs, .. } => inputs,
+            Plan::Alias { of } => std::slice::from_ref(of),
         }
     }
 }
@@ -192,7 +178,7 @@ impl Catalog {
 
     pub fn insert(&mut self, id: ObjectId, object: Object) {
         for input in object.plan.inputs() {
-            if let Some(input) = self.all.get_mut(&input) {
+            if let Some(input) = self.all.get_mut(input) {
                 input.dependants += 1;
             }
         }
@@ -221,10 +207,10 @@ impl Catalog {
             let gone = object.dependants == 0;
             if gone && let Some(object) = self.all.remove(&id) {
                 for input in object.plan.inputs() {
-                    if let Some(input) = self.all.get_mut(&input) {
+                    if let Some(input) = self.all.get_mut(input) {
                         input.dependants -= 1;
                     }
-                    look.push(input);
+                    look.push(*input);
                 }
             }
             let still = self.all.iter().any(|(other, f)| f.wanted() && self.target(*other) == target);
@@ -245,7 +231,7 @@ impl Catalog {
                 continue;
             }
             steps.push(id);
-            look.extend(self.all.get(&id)?.plan.inputs().into_iter().map(|i| self.target(i)));
+            look.extend(self.all.get(&id)?.plan.inputs().iter().map(|input| self.target(*input)));
         }
         // A object's inputs are older than it.
         steps.sort();
@@ -292,17 +278,18 @@ impl Catalog {
     pub fn key_of(&self, id: ObjectId, plan: &Plan) -> u128 {
         let of = |id: ObjectId| self.all.get(&id).map_or(u128::from(id.0), |object| object.key);
         match plan {
-            // The rows that a cell sent are compared nowhere.
-            Plan::Step { data: Some(_), .. } => u128::from(id.0),
-            Plan::Step { op, files, .. } => {
-                let Ok::<_, Infallible>(key) = key::step(op, |id| Ok(of(id.into())));
-                let files = codec::content(files);
-                key::hash(|h| (key, &files).hash(h))
-            }
-            Plan::Persist { input } => key::hash(|h| ("persist", of((*input).into())).hash(h)),
-            // The engine says by what a model is found again: see `State::add`.
-            Plan::Model { .. } => u128::from(id.0),
             Plan::Alias { of: object } => of(*object),
+            // The rows that a cell sent are compared nowhere. The engine says by what a model is found again: see `State::add`.
+            Plan::Call { copy: Some(_), .. } => u128::from(id.0),
+            Plan::Call { call, files, .. } => match call.request() {
+                Request::Step { op, .. } => {
+                    let Ok::<_, Infallible>(key) = key::step(op, |id| Ok(of(id.into())));
+                    let files = codec::content(files);
+                    key::hash(|h| (key, &files).hash(h))
+                }
+                Request::Persist { frame } => key::hash(|h| ("persist", of((*frame).into())).hash(h)),
+                _ => u128::from(id.0),
+            },
         }
     }
 

@@ -199,7 +199,7 @@ impl Link {
         keeps: &dyn Fn() -> bool,
     ) -> Result<(Reply, Option<OwnedFd>), Broken> {
         let longest = match &ask {
-            Ask::Fit { fit, .. } if fit.spec.is_search() => SEARCH_PATIENCE,
+            Ask::Call { call, .. } if call.is_search() => SEARCH_PATIENCE,
             _ => CANCEL_PATIENCE,
         };
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use onrush_session::supervisor::catalog::{Catalog, FrameFacts, Holder, Kind, Object, Parked, Plan};
 use onrush_wire::plan::Op;
+use onrush_wire::session::Request;
 use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema};
 
 fn frame(plan: Plan, held: bool) -> Object {
@@ -13,15 +14,20 @@ fn frame(plan: Plan, held: bool) -> Object {
     Object { holder, ..Object::new(Kind::Frame(facts), plan, String::new()) }
 }
 
+fn made_by(op: Op, inputs: Vec<ObjectId>) -> Plan {
+    let call = Request::Step { op, at: None }.into_call().unwrap();
+    Plan::Call { call, inputs, copy: None, files: None }
+}
+
 fn step(input: u64) -> Plan {
-    Plan::Step { op: Op::Describe { input: FrameId(input) }, at: None, data: None, files: None }
+    made_by(Op::Describe { input: FrameId(input) }, vec![ObjectId(input)])
 }
 
 #[test]
 fn plans_stay_while_something_is_made_from_them() {
     let mut catalog = Catalog::default();
     let source = Op::FromArrow { schema: Schema::default(), bytes: None };
-    let source = Plan::Step { op: source, at: None, data: None, files: None };
+    let source = made_by(source, vec![]);
     for plan in [source, step(1), step(2), Plan::Alias { of: ObjectId(3) }] {
         let id = catalog.new_id();
         catalog.insert(id, frame(plan, true));

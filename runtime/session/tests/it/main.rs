@@ -7,7 +7,7 @@ mod connection;
 mod databases;
 mod limits;
 mod memory;
+mod names;
 mod requests;
 mod support;
 mod threads;
-mod titles;
