@@ -8,6 +8,7 @@ pub mod derived;
 pub mod dictionary;
 mod few_strings;
 pub mod list;
+mod one_nan;
 pub mod output_column;
 pub mod readback;
 pub mod residency;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, FixedSizeListArray, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, ListArray, StringArray,
-    StringViewArray, StructArray, TimestampMicrosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, FixedSizeListArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, ListArray,
+    StringArray, StringViewArray, StructArray, TimestampMicrosecondArray, UInt8Array, UInt16Array, UInt32Array,
+    UInt64Array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, concat};
@@ -139,5 +140,45 @@ fn concat_of_tables_with_odd_row_counts_gives_their_rows_in_order() {
                 }
             }
         }
+    }
+}
+
+/// By hand: IEEE 754 has a sign and a payload for NaN. The one NaN is that of Rust's constants.
+#[test]
+fn every_nan_of_a_large_table_becomes_one() {
+    for gpu in DEVICES.all() {
+        let lane = gpu.lane(0).unwrap();
+        let doubles: ArrayRef = Arc::new(Float64Array::from_iter((0..40_000).map(|row| match row % 5 {
+            0 => None,
+            1 => Some(-f64::NAN),
+            2 => Some(f64::NEG_INFINITY),
+            3 => Some(f64::from_bits(0x7ff0_0000_0000_0001)),
+            _ => Some(-0.0),
+        })));
+        let singles: ArrayRef = Arc::new(Float32Array::from_iter_values((0..40_000).map(|row| match row % 3 {
+            0 => -f32::NAN,
+            1 => f32::INFINITY,
+            _ => 1.5,
+        })));
+        let longs: ArrayRef = Arc::new(Int64Array::from_iter_values(0..40_000));
+        let columns = [doubles, singles, longs];
+        let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+        let chunks: Vec<_> = columns.iter().map(|column| vec![Arc::clone(column)]).collect();
+        let table = upload(&lane, &chunks, &|_| false).unwrap();
+        assert_eq!(table.unify_nans(&lane).unwrap(), [true; 3]);
+        let found = download(gpu, &lane, &table, &types).unwrap();
+        let doubles = found[0].as_primitive::<arrow::datatypes::Float64Type>();
+        let expected = [None, Some(f64::NAN), Some(f64::NEG_INFINITY), Some(f64::NAN), Some(-0.0)];
+        for (row, value) in doubles.iter().enumerate() {
+            assert_eq!(value.map(f64::to_bits), expected[row % 5].map(f64::to_bits), "row {row}");
+        }
+        let singles = found[1].as_primitive::<arrow::datatypes::Float32Type>();
+        for (row, value) in singles.values().iter().enumerate() {
+            assert_eq!(value.to_bits(), [f32::NAN, f32::INFINITY, 1.5][row % 3].to_bits(), "row {row}");
+        }
+        assert_eq!(&found[2], &columns[2]);
+        // A launch for a few rows would take longer than the host's look at them.
+        let few: Vec<_> = columns.iter().map(|column| vec![column.slice(0, 10)]).collect();
+        assert_eq!(upload(&lane, &few, &|_| false).unwrap().unify_nans(&lane).unwrap(), [false, false, true]);
     }
 }
