@@ -2,6 +2,8 @@
 
 mod table;
 
+use std::fmt::{self, Display};
+
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
@@ -46,26 +48,9 @@ impl GraphCall {
     pub fn values(&self, name: &str) -> Vec<&Value> {
         self.params.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect()
     }
-
-    /// A parameter that is a float, if it was set.
-    pub fn float(&self, name: &str) -> Option<f64> {
-        match self.param(name)? {
-            Value::Float(value) => Some(*value),
-            Value::Int(value) => Some(*value as f64),
-            _ => None,
-        }
-    }
-
-    /// A parameter that is a count, if it was set.
-    pub fn count(&self, name: &str) -> Option<usize> {
-        match self.param(name)? {
-            Value::Int(value) => Some(usize::try_from(*value).unwrap_or(0)),
-            _ => None,
-        }
-    }
 }
 
-/// What an algorithm gives: a frame, or the only value of a frame of one row.
+/// The result of an algorithm: a frame, or the only value of a frame of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphResult {
     Frame,
@@ -74,65 +59,121 @@ pub enum GraphResult {
     Bool,
 }
 
+/// The value of a parameter that was not set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GraphDefault {
+    /// The parameter is an argument, which must be given.
+    Required,
+    /// The algorithm runs without the option.
+    None,
+    Float(f64),
+    Int(i64),
+    Bool(bool),
+    Text(&'static str),
+}
+
+/// As the documentation has it: `0.85`, `1e-6`, `none`.
+impl Display for GraphDefault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GraphDefault::Required => Ok(()),
+            GraphDefault::None => f.write_str("none"),
+            GraphDefault::Float(value) if value.abs() < 1e-3 => write!(f, "{value:e}"),
+            GraphDefault::Float(value) => write!(f, "{value:?}"),
+            GraphDefault::Int(value) => value.fmt(f),
+            GraphDefault::Bool(value) => value.fmt(f),
+            GraphDefault::Text(value) => f.write_str(value),
+        }
+    }
+}
+
 /// A parameter of an algorithm. `kind` is `node`, `frame` or `int` for an argument, which must be given, and else `Float`, `Int`, `Bool`,
-/// `Text` or `Frame` for an option. `default` is empty for an argument, and `none` if an option has no default.
+/// `Text` or `Frame` for an option.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphParam {
     pub name: &'static str,
     pub kind: &'static str,
-    pub default: &'static str,
+    pub default: GraphDefault,
     pub doc: &'static str,
 }
 
 impl GraphParam {
     /// Whether it must be given.
     pub fn is_argument(&self) -> bool {
-        self.default.is_empty()
+        self.default == GraphDefault::Required
     }
 }
 
 /// An algorithm of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct GraphAlgorithm {
     pub name: &'static str,
     pub doc: &'static str,
-    pub params: Vec<GraphParam>,
+    pub params: &'static [GraphParam],
     pub result: GraphResult,
     /// The method for a call with options, of an algorithm with a single result and options.
     pub with_options: Option<&'static str>,
+}
+
+impl GraphAlgorithm {
+    pub fn named(name: &str) -> Option<&'static GraphAlgorithm> {
+        ALGORITHMS.iter().find(|algorithm| algorithm.name == name)
+    }
+
+    pub fn param(&self, name: &str) -> Option<&'static GraphParam> {
+        self.params.iter().find(|param| param.name == name)
+    }
+}
+
+macro_rules! default_of {
+    ($kind:ident none) => {
+        GraphDefault::None
+    };
+    ($kind:ident $value:tt) => {
+        GraphDefault::$kind($value)
+    };
 }
 
 macro_rules! rows_of_table {
     ($(
         $(#[doc = $doc:literal])*
         $name:ident $type:ident ($($argument:ident: $argument_kind:ident),*) {
-            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
+            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:tt; )*
         } -> $result:ident $(, $with:ident)?;
     )*) => {
-        vec![$(GraphAlgorithm {
+        &[$(GraphAlgorithm {
             name: stringify!($name),
             doc: concat!($($doc, "\n"),*),
-            params: vec![
+            params: &[
                 $(GraphParam {
                     name: stringify!($argument),
                     kind: stringify!($argument_kind),
-                    default: "",
+                    default: GraphDefault::Required,
                     doc: "",
                 },)*
                 $(GraphParam {
                     name: stringify!($param),
                     kind: stringify!($kind),
-                    default: $default,
+                    default: default_of!($kind $default),
                     doc: concat!($($param_doc, "\n"),*),
                 }),*
             ],
             result: GraphResult::$result,
-            with_options: [$(stringify!($with))?].first().copied(),
+            with_options: only(&[$(stringify!($with))?]),
         }),*]
     };
 }
 
+const fn only(names: &[&'static str]) -> Option<&'static str> {
+    match names {
+        [name] => Some(*name),
+        _ => None,
+    }
+}
+
+static ALGORITHMS: &[GraphAlgorithm] = crate::graph_algorithms!(rows_of_table);
+
 /// All algorithms.
-pub fn table() -> Vec<GraphAlgorithm> {
-    crate::graph_algorithms!(rows_of_table)
+pub fn table() -> &'static [GraphAlgorithm] {
+    ALGORITHMS
 }

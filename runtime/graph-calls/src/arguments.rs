@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use onrush_graph::layout::Point;
 use onrush_graph::{Error, Graph, Run};
-use onrush_wire::graph::GraphCall;
+use onrush_wire::graph::{GraphAlgorithm, GraphCall, GraphDefault};
 use onrush_wire::{Diagnostic, Value};
 
 use crate::error::{diagnose, internal, plan_error, type_name};
@@ -23,6 +23,96 @@ pub struct Arguments<'a> {
     /// Rows of the frames that are parameters, by the parameter's name.
     pub frames: &'a [(String, RecordBatch)],
     pub run: &'a Run<'a>,
+    /// The algorithm's row in the table.
+    algorithm: &'static GraphAlgorithm,
+}
+
+/// A type of parameters.
+pub trait Parameter: Sized {
+    /// `None` if the value has another type.
+    fn of_value(value: &Value) -> Option<Self>;
+    fn of_default(default: GraphDefault) -> Option<Self>;
+}
+
+impl Parameter for f64 {
+    fn of_value(value: &Value) -> Option<f64> {
+        match value {
+            Value::Float(value) => Some(*value),
+            Value::Int(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+
+    fn of_default(default: GraphDefault) -> Option<f64> {
+        if let GraphDefault::Float(value) = default { Some(value) } else { None }
+    }
+}
+
+/// A count: 0 for a negative value.
+impl Parameter for usize {
+    fn of_value(value: &Value) -> Option<usize> {
+        if let Value::Int(value) = value { Some(usize::try_from(*value).unwrap_or(0)) } else { None }
+    }
+
+    fn of_default(default: GraphDefault) -> Option<usize> {
+        if let GraphDefault::Int(value) = default { usize::try_from(value).ok() } else { None }
+    }
+}
+
+/// A seed: 0 for a negative value.
+impl Parameter for u64 {
+    fn of_value(value: &Value) -> Option<u64> {
+        usize::of_value(value).map(|value| value as u64)
+    }
+
+    fn of_default(default: GraphDefault) -> Option<u64> {
+        usize::of_default(default).map(|value| value as u64)
+    }
+}
+
+impl Parameter for bool {
+    fn of_value(value: &Value) -> Option<bool> {
+        if let Value::Boolean(value) = value { Some(*value) } else { None }
+    }
+
+    fn of_default(default: GraphDefault) -> Option<bool> {
+        if let GraphDefault::Bool(value) = default { Some(value) } else { None }
+    }
+}
+
+impl Parameter for String {
+    fn of_value(value: &Value) -> Option<String> {
+        if let Value::Text(value) = value { Some(value.clone()) } else { None }
+    }
+
+    fn of_default(default: GraphDefault) -> Option<String> {
+        if let GraphDefault::Text(value) = default { Some(value.to_string()) } else { None }
+    }
+}
+
+/// An option without which the algorithm runs.
+impl<T: Parameter> Parameter for Option<T> {
+    fn of_value(value: &Value) -> Option<Option<T>> {
+        T::of_value(value).map(Some)
+    }
+
+    fn of_default(default: GraphDefault) -> Option<Option<T>> {
+        if default == GraphDefault::None { Some(None) } else { None }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    /// # Errors
+    /// If the table has no such algorithm.
+    pub fn new(
+        index: &'a Index,
+        call: &'a GraphCall,
+        frames: &'a [(String, RecordBatch)],
+        run: &'a Run<'a>,
+    ) -> Result<Arguments<'a>, Diagnostic> {
+        let algorithm = GraphAlgorithm::named(&call.algorithm).ok_or_else(|| unknown_algorithm(&call.algorithm))?;
+        Ok(Arguments { index, call, frames, run, algorithm })
+    }
 }
 
 impl Arguments<'_> {
@@ -30,35 +120,24 @@ impl Arguments<'_> {
         self.index.graph()
     }
 
-    pub fn float(&self, name: &str, default: f64) -> f64 {
-        self.call.float(name).unwrap_or(default)
-    }
-
-    pub fn count(&self, name: &str, default: usize) -> usize {
-        self.call.count(name).unwrap_or(default)
-    }
-
-    pub fn flag(&self, name: &str, default: bool) -> bool {
-        match self.call.param(name) {
-            Some(Value::Boolean(value)) => *value,
-            _ => default,
-        }
-    }
-
-    /// A parameter that is a word, if it was set.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        match self.call.param(name) {
-            Some(Value::Text(value)) => Some(value),
-            _ => None,
-        }
+    /// The value of a parameter: as it was set, else the table's default.
+    ///
+    /// # Errors
+    /// If an argument is missing, or the table has no such parameter of this type.
+    pub fn get<T: Parameter>(&self, name: &str) -> Result<T, Diagnostic> {
+        let algorithm = self.algorithm;
+        let missing = || internal(format!("a call of `{}` has no `{name}`", algorithm.name));
+        let param = algorithm.param(name).ok_or_else(missing)?;
+        let set = self.call.param(name).and_then(T::of_value);
+        set.or_else(|| T::of_default(param.default)).ok_or_else(missing)
     }
 
     /// The graph, without its weights unless `weighted` is set.
-    pub fn graph_by_option(&self, default: bool) -> Graph {
-        match self.flag("weighted", default) {
+    pub fn graph_by_option(&self) -> Result<Graph, Diagnostic> {
+        Ok(match self.get("weighted")? {
             true => self.graph().clone(),
             false => self.graph().unweighted(),
-        }
+        })
     }
 
     /// An error of an algorithm with the ids of nodes and the rows of edges.
@@ -79,10 +158,6 @@ impl Arguments<'_> {
             diagnostic.message = diagnostic.message.replacen(&format!("edge {edge}"), &row, 1);
         }
         diagnostic
-    }
-
-    pub fn seed(&self) -> u64 {
-        self.count("seed", 0) as u64
     }
 
     /// The number of the node that a parameter names.
@@ -266,6 +341,10 @@ impl Arguments<'_> {
         all.extend(columns.into_iter().map(|(name, column)| (name.to_string(), column)));
         Ok(all)
     }
+}
+
+pub fn unknown_algorithm(name: &str) -> Diagnostic {
+    internal(format!("the engine knows no algorithm `{name}`"))
 }
 
 /// A frame of one row.

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use onrush_graph::Run;
+use onrush_wire::Diagnostic;
 use onrush_wire::graph::GraphCall;
-use onrush_wire::{Diagnostic, Value};
 
-use crate::arguments::{Arguments, Columns};
+use crate::arguments::{Arguments, Columns, unknown_algorithm};
 use crate::error::internal;
 use crate::index::Index;
 
@@ -34,8 +34,8 @@ pub fn call(
     frames: &[(String, RecordBatch)],
     run: &Run<'_>,
 ) -> Result<RecordBatch, Diagnostic> {
-    let arguments = Arguments { index, call, frames, run };
-    check_exact(index, call)?;
+    let arguments = Arguments::new(index, call, frames, run)?;
+    check_exact(&arguments)?;
     let modules = [
         degrees::columns,
         centrality::columns,
@@ -51,7 +51,7 @@ pub fn call(
             return batch(columns);
         }
     }
-    Err(internal(format!("the engine knows no algorithm `{}`", call.algorithm)))
+    Err(unknown_algorithm(&call.algorithm))
 }
 
 /// The error of a call that compares sums of weights, if a weight is an integer that f64 does not have. Spanning trees compare weights
@@ -59,19 +59,20 @@ pub fn call(
 ///
 /// # Errors
 /// If it is.
-pub(crate) fn check_exact(index: &Index, call: &GraphCall) -> Result<(), Diagnostic> {
-    let name = call.algorithm.as_str();
-    let is_weighted = matches!(call.param("weighted"), Some(Value::Boolean(true)));
+pub(crate) fn check_exact(args: &Arguments<'_>) -> Result<(), Diagnostic> {
+    let name = args.call.algorithm.as_str();
     let adds = match name {
         "single_source_dijkstra" | "multi_source_dijkstra" | "dijkstra_path" | "dijkstra_path_length" => true,
         "single_source_bellman_ford" | "bellman_ford_path" | "bellman_ford_path_length" | "negative_edge_cycle" => true,
-        "shortest_path" | "average_shortest_path_length" | "closeness_centrality" | "harmonic_centrality" => {
-            is_weighted
-        }
-        "betweenness_centrality" | "edge_betweenness_centrality" => is_weighted,
+        "shortest_path"
+        | "average_shortest_path_length"
+        | "closeness_centrality"
+        | "harmonic_centrality"
+        | "betweenness_centrality"
+        | "edge_betweenness_centrality" => args.get("weighted")?,
         _ => false,
     };
-    if adds { index.check_exact(name) } else { Ok(()) }
+    if adds { args.index.check_exact(name) } else { Ok(()) }
 }
 
 pub(crate) fn batch(columns: Columns) -> Result<RecordBatch, Diagnostic> {

@@ -111,8 +111,8 @@ pub fn call_on_device(
     context: &Context,
     run: &Run<'_>,
 ) -> Result<DeviceResult, DeviceCallError> {
-    let args = Arguments { index, call, frames, run };
-    check_exact(index, call)?;
+    let args = Arguments::new(index, call, frames, run)?;
+    check_exact(&args)?;
     let kept = RefCell::new(Vec::new());
     let columns = columns(&args, graph, context, &kept)?;
     let position = |name: &String| columns.iter().position(|(column, _)| column == name);
@@ -182,13 +182,13 @@ fn columns(
             args.by_node(vec![("hubs", hubs), ("authorities", floats_of("authorities", authorities, context, kept)?)])
         }
         "bfs" => {
-            let limit = paths::hops(args, "depth_limit");
+            let limit = paths::hops(args, "depth_limit")?;
             let found = device::traversal::bfs(graph, args.node("source")?, limit, context, run).map_err(error)?;
             let (distance, before) = (found.distance.download(context)?, found.predecessor.download(context)?);
             paths::reached(args, &distance, |d| *d != MISSING, |d| counts(d.to_vec()), Some(&before))?
         }
         "single_source_dijkstra" => {
-            let (source, cutoff) = (args.node("source")?, args.call.float("cutoff"));
+            let (source, cutoff) = (args.node("source")?, args.get("cutoff")?);
             let found = device::shortest_paths::single_source_dijkstra(graph, source, cutoff, context, run);
             let found = found.map_err(error)?;
             let (distance, before) = (found.distance.download(context)?, found.predecessor.download(context)?);
@@ -216,23 +216,23 @@ fn columns(
             scalar(name, floats(vec![device::cluster::transitivity(graph, context, run).map_err(error)?]))
         }
         "core_number" => labels_by_node(name, &device::cores::core_number(graph, context, run).map_err(error)?)?,
-        "louvain_communities" | "leiden_communities" => {
-            let options = communities::options(args);
-            let found = match name {
-                "louvain_communities" => {
-                    device::community::louvain_communities(graph, &options, context, run).map_err(error)?
-                }
-                _ => device::community::leiden_communities(graph, &options, context, run).map_err(error)?,
-            };
+        "louvain_communities" => {
+            let options = communities::louvain_options(args)?;
+            let found = device::community::louvain_communities(graph, &options, context, run).map_err(error)?;
+            labels_by_node("community", &found)?
+        }
+        "leiden_communities" => {
+            let options = communities::leiden_options(args)?;
+            let found = device::community::leiden_communities(graph, &options, context, run).map_err(error)?;
             labels_by_node("community", &found)?
         }
         "betweenness_centrality" => {
-            let options = betweenness_options(args);
+            let options = betweenness_options(args)?;
             let found = device::betweenness::betweenness_centrality(graph, &options, context, run).map_err(error)?;
             floats_by_node(found)?
         }
         "forceatlas2_layout" => {
-            let (pos, options) = (args.points("pos")?, layouts::force_atlas_options(args));
+            let (pos, options) = (args.points("pos")?, layouts::force_atlas_options(args)?);
             let found = device::layout::forceatlas2_layout(graph, &options, pos.as_deref(), context, run);
             layouts::positions(args, &found.map_err(error)?.download(context)?)
         }

@@ -11,7 +11,6 @@ mod ids;
 mod index;
 mod numbering;
 
-pub use arguments::Arguments;
 pub use calls::call;
 pub use device::{DeviceCallError, DeviceResult, call_on_device, runs_on_device};
 pub use index::{EdgeColumns, Ends, Index, MakeColumns, WeightColumn};

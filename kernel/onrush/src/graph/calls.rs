@@ -209,7 +209,7 @@ macro_rules! calls {
     ($(
         $(#[doc = $doc:literal])*
         $name:ident $type:ident ($($argument:ident: $kind_of:ident),*) {
-            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:literal; )*
+            $( $(#[doc = $param_doc:literal])* $param:ident: $kind:ident = $default:tt; )*
         } -> $result:ident $(, $with:ident)?;
     )*) => {$(
         call! { $result $($with)? [$(#[doc = $doc])*] $name $type ($($argument: $kind_of),*) { $( [$(#[doc = $param_doc])*] $param $kind )* } }

@@ -1,7 +1,7 @@
 //! Ranks and centralities.
 
-use onrush_graph::{Error, betweenness, closeness, eigenvector, link_analysis};
-
+use onrush_graph::betweenness::{self, BetweennessOptions, Sources};
+use onrush_graph::{Error, closeness, eigenvector, link_analysis};
 use onrush_wire::Diagnostic;
 
 use super::MaybeColumns;
@@ -23,48 +23,46 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
         }
         "eigenvector_centrality" => {
             let nstart = args.node_values("nstart")?;
-            let default = eigenvector::Eigenvector::default();
             let options = eigenvector::Eigenvector {
-                max_iter: args.count("max_iter", default.max_iter),
-                tol: args.float("tol", default.tol),
+                max_iter: args.get("max_iter")?,
+                tol: args.get("tol")?,
                 nstart: nstart.as_deref(),
             };
-            let graph = args.graph_by_option(false);
+            let graph = args.graph_by_option()?;
             args.one(name, floats(eigenvector::eigenvector_centrality(&graph, &options, run).map_err(error)?))
         }
         "katz_centrality" => {
             let nstart = args.node_values("nstart")?;
-            let default = eigenvector::Katz::default();
             let options = eigenvector::Katz {
-                alpha: args.float("alpha", default.alpha),
-                beta: args.float("beta", default.beta),
-                max_iter: args.count("max_iter", default.max_iter),
-                tol: args.float("tol", default.tol),
+                alpha: args.get("alpha")?,
+                beta: args.get("beta")?,
+                betas: None,
+                max_iter: args.get("max_iter")?,
+                tol: args.get("tol")?,
                 nstart: nstart.as_deref(),
-                normalized: args.flag("normalized", default.normalized),
-                ..default
+                normalized: args.get("normalized")?,
             };
-            let graph = args.graph_by_option(false);
+            let graph = args.graph_by_option()?;
             args.one(name, floats(eigenvector::katz_centrality(&graph, &options, run).map_err(error)?))
         }
         "betweenness_centrality" => {
-            let found = betweenness::betweenness_centrality(graph, &betweenness_options(args), run).map_err(error)?;
+            let found = betweenness::betweenness_centrality(graph, &betweenness_options(args)?, run).map_err(error)?;
             args.one(name, floats(found))
         }
         "edge_betweenness_centrality" => {
-            let found = betweenness::edge_betweenness_centrality(graph, &betweenness_options(args), run);
+            let found = betweenness::edge_betweenness_centrality(graph, &edge_betweenness_options(args)?, run);
             let found = found.map_err(error)?;
             let mut columns = args.edges(&(0..found.len() as u32).collect::<Vec<u32>>())?;
             columns.push((name.to_string(), floats(found)));
             columns
         }
         "closeness_centrality" => {
-            let (weighted, wf_improved) = (args.flag("weighted", false), args.flag("wf_improved", true));
+            let (weighted, wf_improved) = (args.get("weighted")?, args.get("wf_improved")?);
             let found = closeness::closeness_centrality(graph, weighted, wf_improved, run);
             args.one(name, floats(found.map_err(error)?))
         }
         "harmonic_centrality" => {
-            let found = closeness::harmonic_centrality(graph, args.flag("weighted", false), run);
+            let found = closeness::harmonic_centrality(graph, args.get("weighted")?, run);
             args.one(name, floats(found.map_err(error)?))
         }
         _ => return Ok(None),
@@ -78,15 +76,14 @@ pub(crate) fn with_pagerank<T>(
 ) -> Result<T, Diagnostic> {
     let (personalization, nstart, dangling) =
         (args.node_values("personalization")?, args.node_values("nstart")?, args.node_values("dangling")?);
-    let default = link_analysis::PageRank::default();
     Ok(work(&link_analysis::PageRank {
-        alpha: args.float("alpha", default.alpha),
-        max_iter: args.count("max_iter", default.max_iter),
-        tol: args.float("tol", default.tol),
+        alpha: args.get("alpha")?,
+        max_iter: args.get("max_iter")?,
+        tol: args.get("tol")?,
         personalization: personalization.as_deref(),
         nstart: nstart.as_deref(),
         dangling: dangling.as_deref(),
-        ..default
+        ..link_analysis::PageRank::default()
     }))
 }
 
@@ -96,25 +93,25 @@ pub(crate) fn with_hits<T>(
     work: impl FnOnce(&link_analysis::Hits<'_>) -> T,
 ) -> Result<T, Diagnostic> {
     let nstart = args.node_values("nstart")?;
-    let default = link_analysis::Hits::default();
     Ok(work(&link_analysis::Hits {
-        max_iter: args.count("max_iter", default.max_iter),
-        tol: args.float("tol", default.tol),
+        max_iter: args.get("max_iter")?,
+        tol: args.get("tol")?,
         nstart: nstart.as_deref(),
-        normalized: args.flag("normalized", default.normalized),
+        normalized: args.get("normalized")?,
     }))
 }
 
-pub(crate) fn betweenness_options(args: &Arguments<'_>) -> betweenness::BetweennessOptions {
-    let default = betweenness::BetweennessOptions::default();
-    let sources = match args.call.count("k") {
-        Some(k) => betweenness::Sources::Sample { k: k.min(args.index.nodes()), seed: args.seed() },
-        None => default.sources,
+/// The options of a call of `betweenness_centrality`.
+pub(crate) fn betweenness_options(args: &Arguments<'_>) -> Result<BetweennessOptions, Diagnostic> {
+    Ok(BetweennessOptions { endpoints: args.get("endpoints")?, ..edge_betweenness_options(args)? })
+}
+
+/// The options of a call of `edge_betweenness_centrality`.
+fn edge_betweenness_options(args: &Arguments<'_>) -> Result<BetweennessOptions, Diagnostic> {
+    let sources = match args.get("k")? {
+        Some(k) => Sources::Sample { k: args.index.nodes().min(k), seed: args.get("seed")? },
+        None => Sources::All,
     };
-    betweenness::BetweennessOptions {
-        sources,
-        normalized: args.flag("normalized", default.normalized),
-        endpoints: args.flag("endpoints", default.endpoints),
-        weighted: args.flag("weighted", default.weighted),
-    }
+    let (normalized, weighted) = (args.get("normalized")?, args.get("weighted")?);
+    Ok(BetweennessOptions { sources, normalized, weighted, ..BetweennessOptions::default() })
 }

@@ -26,16 +26,16 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
             args.one(name, floats(degree::out_degree_centrality(graph)))
         }
         "average_neighbor_degree" => {
-            let source = kind(args, "source", DegreeKind::Out, &["in", "out", "in+out"])?;
-            let target = kind(args, "target", DegreeKind::Out, &["in", "out", "in+out"])?;
-            let weighted = args.flag("weighted", false);
+            let source = kind(args, "source", &["in", "out", "in+out"])?;
+            let target = kind(args, "target", &["in", "out", "in+out"])?;
+            let weighted = args.get("weighted")?;
             let found = assortativity::average_neighbor_degree(graph, source, target, weighted, run);
             args.one(name, floats(found.map_err(error)?))
         }
         "degree_assortativity_coefficient" => {
-            let x = kind(args, "x", DegreeKind::Out, &["in", "out"])?;
-            let y = kind(args, "y", DegreeKind::In, &["in", "out"])?;
-            let weighted = args.flag("weighted", false);
+            let x = kind(args, "x", &["in", "out"])?;
+            let y = kind(args, "y", &["in", "out"])?;
+            let weighted = args.get("weighted")?;
             let found = assortativity::degree_assortativity_coefficient(graph, x, y, weighted, run);
             scalar(name, floats(vec![found.map_err(error)?]))
         }
@@ -48,13 +48,12 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
 }
 
 /// A kind of degree that an option names by one of the words `known`.
-fn kind(args: &Arguments<'_>, name: &str, default: DegreeKind, known: &[&str]) -> Result<DegreeKind, Diagnostic> {
-    match args.text(name) {
-        None => Ok(default),
-        Some("in") => Ok(DegreeKind::In),
-        Some("out") => Ok(DegreeKind::Out),
-        Some("in+out") if known.contains(&"in+out") => Ok(DegreeKind::Both),
-        Some(word) => {
+fn kind(args: &Arguments<'_>, name: &str, known: &[&str]) -> Result<DegreeKind, Diagnostic> {
+    match args.get::<String>(name)?.as_str() {
+        "in" => Ok(DegreeKind::In),
+        "out" => Ok(DegreeKind::Out),
+        "in+out" if known.contains(&"in+out") => Ok(DegreeKind::Both),
+        word => {
             let words: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
             let message = format!("`{name}` is `{word}`, expected one of {}", words.join(", "));
             Err(plan_error("argument", message))

@@ -11,7 +11,7 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let name = args.call.algorithm.as_str();
     Ok(Some(match name {
         "average_shortest_path_length" => {
-            let found = distance_measures::average_shortest_path_length(graph, args.flag("weighted", false), run);
+            let found = distance_measures::average_shortest_path_length(graph, args.get("weighted")?, run);
             scalar(name, floats(vec![found.map_err(error)?]))
         }
         "eccentricity" => args.one(name, counts(distance_measures::eccentricity(graph, run).map_err(error)?)),
@@ -24,14 +24,13 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
                 Some(batch) => args.nodes_of("starts", batch)?,
                 None => (0..graph.nodes() as u32).collect(),
             };
-            let default = walks::WalkOptions::default();
             let options = walks::WalkOptions {
-                length: args.count("length", default.length),
-                per_node: args.count("per_node", default.per_node),
-                p: args.float("p", default.p),
-                q: args.float("q", default.q),
-                weighted: args.flag("weighted", default.weighted),
-                seed: args.seed(),
+                length: args.get("length")?,
+                per_node: args.get("per_node")?,
+                p: args.get("p")?,
+                q: args.get("q")?,
+                weighted: args.get("weighted")?,
+                seed: args.get("seed")?,
             };
             let found = walks::random_walks(graph, &starts, &options, run).map_err(error)?;
             let lengths = || found.offsets.windows(2).enumerate().map(|(walk, ends)| (walk, ends[1] - ends[0]));

@@ -2,6 +2,7 @@
 
 use onrush_graph::Error;
 use onrush_graph::layout::{self, Point};
+use onrush_wire::Diagnostic;
 
 use super::MaybeColumns;
 use crate::arguments::{Arguments, Columns, floats};
@@ -11,13 +12,12 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let (graph, run) = (args.graph(), args.run);
     let error = |e: Error| args.failed(&e);
     let points = match args.call.algorithm.as_str() {
-        "circular_layout" => layout::circular_layout(graph.nodes(), args.float("scale", 1.0), [0.0, 0.0]),
+        "circular_layout" => layout::circular_layout(graph.nodes(), args.get("scale")?, [0.0, 0.0]),
         "spectral_layout" => {
-            let default = layout::Spectral::default();
             let options = layout::Spectral {
-                weighted: args.flag("weighted", default.weighted),
-                scale: args.float("scale", default.scale),
-                ..default
+                weighted: args.get("weighted")?,
+                scale: args.get("scale")?,
+                ..layout::Spectral::default()
             };
             layout::spectral_layout(graph, &options, run).map_err(error)?
         }
@@ -29,22 +29,21 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
                     plan_error("argument", "`fixed` needs positions").help("give the positions to begin with by `pos`")
                 );
             }
-            let default = layout::Spring::default();
             let options = layout::Spring {
-                k: args.call.float("k").or(default.k),
-                iterations: args.count("iterations", default.iterations),
-                threshold: args.float("threshold", default.threshold),
-                weighted: args.flag("weighted", default.weighted),
-                scale: args.call.float("scale").or(default.scale),
+                k: args.get("k")?,
+                iterations: args.get("iterations")?,
+                threshold: args.get("threshold")?,
+                weighted: args.get("weighted")?,
+                scale: Some(args.get("scale")?),
                 fixed: fixed.unwrap_or_default(),
-                seed: args.seed(),
-                ..default
+                seed: args.get("seed")?,
+                ..layout::Spring::default()
             };
             layout::spring_layout(graph, &options, pos.as_deref(), run).map_err(error)?
         }
         "forceatlas2_layout" => {
             let pos = args.points("pos")?;
-            let options = force_atlas_options(args);
+            let options = force_atlas_options(args)?;
             layout::forceatlas2_layout(graph, &options, pos.as_deref(), run).map_err(error)?
         }
         _ => return Ok(None),
@@ -59,17 +58,16 @@ pub(crate) fn positions(args: &Arguments<'_>, points: &[Point]) -> Columns {
 }
 
 /// The options of a call of `forceatlas2_layout`.
-pub(crate) fn force_atlas_options(args: &Arguments<'_>) -> layout::ForceAtlas2 {
-    let default = layout::ForceAtlas2::default();
-    layout::ForceAtlas2 {
-        max_iter: args.count("max_iter", default.max_iter),
-        jitter_tolerance: args.float("jitter_tolerance", default.jitter_tolerance),
-        scaling_ratio: args.float("scaling_ratio", default.scaling_ratio),
-        gravity: args.float("gravity", default.gravity),
-        distributed_action: args.flag("distributed_action", default.distributed_action),
-        strong_gravity: args.flag("strong_gravity", default.strong_gravity),
-        linlog: args.flag("linlog", default.linlog),
-        weighted: args.flag("weighted", default.weighted),
-        seed: args.seed(),
-    }
+pub(crate) fn force_atlas_options(args: &Arguments<'_>) -> Result<layout::ForceAtlas2, Diagnostic> {
+    Ok(layout::ForceAtlas2 {
+        max_iter: args.get("max_iter")?,
+        jitter_tolerance: args.get("jitter_tolerance")?,
+        scaling_ratio: args.get("scaling_ratio")?,
+        gravity: args.get("gravity")?,
+        distributed_action: args.get("distributed_action")?,
+        strong_gravity: args.get("strong_gravity")?,
+        linlog: args.get("linlog")?,
+        weighted: args.get("weighted")?,
+        seed: args.get("seed")?,
+    })
 }

@@ -10,7 +10,7 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     let name = args.call.algorithm.as_str();
     let Some(measure) = Measure::named(name) else { return Ok(None) };
     let (graph, pairs) = (args.graph(), args.pairs("pairs")?);
-    let found = match (pairs, args.call.count("top")) {
+    let found = match (pairs, args.get("top")?) {
         (None, Some(top)) => similarity::top_pairs(graph, measure, top, args.run),
         (pairs, _) => similarity::scores(graph, pairs.as_deref(), measure, args.run),
     };
@@ -21,7 +21,7 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
 pub(crate) fn result(args: &Arguments<'_>, found: &Scores) -> Result<Columns, Diagnostic> {
     let name = args.call.algorithm.as_str();
     let mut rows: Vec<usize> = (0..found.pairs.len()).collect();
-    if let Some(top) = args.call.count("top") {
+    if let Some(top) = args.get("top")? {
         // The sort is stable: pairs of one score stay in their order.
         rows.sort_by(|a, b| found.values[*b].total_cmp(&found.values[*a]));
         rows.truncate(top);

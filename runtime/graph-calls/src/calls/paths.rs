@@ -23,12 +23,12 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     };
     Ok(Some(match name {
         "bfs" => {
-            let found = traversal::bfs(graph, args.node("source")?, hops(args, "depth_limit"), run).map_err(error)?;
+            let found = traversal::bfs(graph, args.node("source")?, hops(args, "depth_limit")?, run).map_err(error)?;
             reached(args, &found.distance, |d| *d != MISSING, |d| counts(d.to_vec()), Some(&found.predecessor))?
         }
         "single_source_shortest_path_length" => {
             let source = args.node("source")?;
-            let found = traversal::distances(graph, &[source], hops(args, "cutoff"), run).map_err(error)?;
+            let found = traversal::distances(graph, &[source], hops(args, "cutoff")?, run).map_err(error)?;
             reached(args, &found, |d| *d != MISSING, |d| counts(d.to_vec()), None)?
         }
         "bfs_layers" => {
@@ -39,12 +39,12 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
             columns
         }
         "descendants_at_distance" => {
-            let distance = hops(args, "distance").unwrap_or(u32::MAX - 1);
+            let distance = most_hops(args.get("distance")?);
             let found = traversal::descendants_at_distance(graph, args.node("source")?, distance, run);
             args.nodes(&found.map_err(error)?, vec![])?
         }
         "single_source_dijkstra" => {
-            let cutoff = args.call.float("cutoff");
+            let cutoff = args.get("cutoff")?;
             by_weight(
                 args,
                 &shortest_paths::single_source_dijkstra(graph, args.node("source")?, cutoff, run).map_err(error)?,
@@ -55,7 +55,7 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
             let sources = sources
                 .filter(|sources| !sources.is_empty())
                 .ok_or_else(|| plan_error("argument", "`sources` has no rows, expected the ids of nodes in `node`"))?;
-            let cutoff = args.call.float("cutoff");
+            let cutoff = args.get("cutoff")?;
             let found = shortest_paths::multi_source_dijkstra(graph, &sources, cutoff, run).map_err(error)?;
             let mut columns = by_weight(args, &found)?;
             let nearest = found.sources().into_iter().filter(|source| *source != MISSING);
@@ -65,7 +65,7 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
         "single_source_bellman_ford" => {
             by_weight(args, &shortest_paths::bellman_ford(graph, args.node("source")?, run).map_err(error)?)?
         }
-        "shortest_path" => match args.flag("weighted", false) {
+        "shortest_path" => match args.get("weighted")? {
             true => steps(args, path(true)?, WithDistance::Yes)?,
             false => steps(args, path(false)?, WithDistance::No)?,
         },
@@ -83,9 +83,14 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
     }))
 }
 
-/// A number of hops, if it was given: larger ones than any path are as good as the largest.
-pub(crate) fn hops(args: &Arguments<'_>, name: &str) -> Option<u32> {
-    args.call.count(name).map(|hops| u32::try_from(hops).unwrap_or(u32::MAX - 1).min(u32::MAX - 1))
+/// A number of hops, if it was given.
+pub(crate) fn hops(args: &Arguments<'_>, name: &str) -> Result<Option<u32>, Diagnostic> {
+    Ok(args.get::<Option<usize>>(name)?.map(most_hops))
+}
+
+/// A number of hops: larger ones than any path are as good as the largest.
+fn most_hops(hops: usize) -> u32 {
+    u32::try_from(hops).unwrap_or(u32::MAX).min(u32::MAX - 1)
 }
 
 /// The nodes that a search has reached, with their distances and the nodes before.

@@ -7,8 +7,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema};
 use onrush_graph::Run;
+use onrush_graph::betweenness::BetweennessOptions;
+use onrush_graph::community::CommunityOptions;
+use onrush_graph::eigenvector::{Eigenvector, Katz};
+use onrush_graph::layout::{ForceAtlas2, Spectral, Spring};
+use onrush_graph::link_analysis::{Hits, PageRank};
+use onrush_graph::walks::WalkOptions;
 use onrush_graph_calls::{EdgeColumns, Index, WeightColumn, call};
-use onrush_wire::graph::{GraphAlgorithm, GraphCall, GraphParam, table};
+use onrush_wire::graph::{GraphAlgorithm, GraphCall, GraphDefault, GraphParam, table};
 use onrush_wire::{Diagnostic, Value};
 use serde_json::Value as Json;
 
@@ -97,25 +103,23 @@ fn plain(algorithm: &GraphAlgorithm, nodes: u64) -> (GraphCall, Frames) {
 
 /// The default of an option. `None` if it has none.
 fn default_of(param: &GraphParam) -> Option<Value> {
-    let text = param.default;
-    match param.kind {
-        _ if text == "none" => None,
-        "Float" => Some(Value::Float(text.parse().unwrap())),
-        "Int" => Some(Value::Int(text.parse().unwrap())),
-        "Bool" => Some(Value::Boolean(text.parse().unwrap())),
-        "Text" => Some(Value::Text(text.to_string())),
-        kind => panic!("an option of the kind `{kind}` has the default {text}"),
+    match param.default {
+        GraphDefault::Required | GraphDefault::None => None,
+        GraphDefault::Float(value) => Some(Value::Float(value)),
+        GraphDefault::Int(value) => Some(Value::Int(value)),
+        GraphDefault::Bool(value) => Some(Value::Boolean(value)),
+        GraphDefault::Text(value) => Some(Value::Text(value.to_string())),
     }
 }
 
 /// Values that are not the default.
 fn others_of(param: &GraphParam) -> Vec<Value> {
     match (param.kind, param.default) {
-        ("Float", "none") => vec![Value::Float(0.5)],
-        ("Float", text) => [0.5, 1e7].map(|factor| Value::Float(text.parse::<f64>().unwrap() * factor)).to_vec(),
-        ("Int", text) => [1, 3].into_iter().filter(|n| n.to_string() != text).map(Value::Int).collect(),
-        ("Bool", text) => vec![Value::Boolean(text == "false")],
-        ("Text", text) => {
+        ("Float", GraphDefault::None) => vec![Value::Float(0.5)],
+        (_, GraphDefault::Float(value)) => [0.5, 1e7].map(|factor| Value::Float(value * factor)).to_vec(),
+        ("Int", default) => [1, 3].into_iter().filter(|n| default != GraphDefault::Int(*n)).map(Value::Int).collect(),
+        (_, GraphDefault::Bool(value)) => vec![Value::Boolean(!value)],
+        (_, GraphDefault::Text(text)) => {
             ["in", "out"].into_iter().filter(|w| *w != text).map(|w| Value::Text(w.to_string())).collect()
         }
         _ => Vec::new(),
@@ -140,7 +144,7 @@ fn every_algorithm_has_a_result() {
     for algorithm in table() {
         let mut found = 0;
         for Sample { name, index } in &samples {
-            let (call, frames) = plain(&algorithm, index.nodes() as u64);
+            let (call, frames) = plain(algorithm, index.nodes() as u64);
             match run(index, &call, &frames) {
                 Ok(batch) => {
                     found += 1;
@@ -157,9 +161,9 @@ fn every_algorithm_has_a_result() {
 fn scalars_are_one_value_under_the_name_of_the_algorithm() {
     use onrush_wire::graph::GraphResult;
     let samples = samples();
-    for algorithm in table().into_iter().filter(|algorithm| algorithm.result != GraphResult::Frame) {
+    for algorithm in table().iter().filter(|algorithm| algorithm.result != GraphResult::Frame) {
         let results = samples.iter().filter_map(|Sample { index, .. }| {
-            let (call, frames) = plain(&algorithm, index.nodes() as u64);
+            let (call, frames) = plain(algorithm, index.nodes() as u64);
             run(index, &call, &frames).ok()
         });
         for batch in results {
@@ -184,7 +188,7 @@ fn omitted_options_have_the_documented_defaults() {
         for param in algorithm.params.iter().filter(|param| !param.is_argument()) {
             let Some(default) = default_of(param) else { continue };
             for Sample { name, index } in &samples {
-                let (mut call, frames) = plain(&algorithm, index.nodes() as u64);
+                let (mut call, frames) = plain(algorithm, index.nodes() as u64);
                 let omitted = run(index, &call, &frames);
                 call.params.push((param.name.to_string(), default.clone()));
                 let given = run(index, &call, &frames);
@@ -196,6 +200,71 @@ fn omitted_options_have_the_documented_defaults() {
     assert!(compared > 300, "{compared} results were compared");
 }
 
+/// Asserts that fields of an options struct of `runtime/graph` have the defaults of an algorithm of the table.
+macro_rules! same_defaults {
+    ($algorithm:ident, $options:ident { $($name:ident),* }) => {
+        let options = $options::default();
+        let algorithm = GraphAlgorithm::named(stringify!($algorithm)).unwrap();
+        $(
+            let documented = algorithm.param(stringify!($name)).unwrap().default;
+            assert_eq!(documented, options.$name.default_value(), "{} of {}", stringify!($name), algorithm.name);
+        )*
+    };
+}
+
+/// A field of an options struct of `runtime/graph`.
+trait OptionValue {
+    fn default_value(&self) -> GraphDefault;
+}
+
+impl OptionValue for f64 {
+    fn default_value(&self) -> GraphDefault {
+        GraphDefault::Float(*self)
+    }
+}
+
+impl OptionValue for usize {
+    fn default_value(&self) -> GraphDefault {
+        GraphDefault::Int(*self as i64)
+    }
+}
+
+impl OptionValue for u64 {
+    fn default_value(&self) -> GraphDefault {
+        GraphDefault::Int(*self as i64)
+    }
+}
+
+impl OptionValue for bool {
+    fn default_value(&self) -> GraphDefault {
+        GraphDefault::Bool(*self)
+    }
+}
+
+impl<T: OptionValue> OptionValue for Option<T> {
+    fn default_value(&self) -> GraphDefault {
+        self.as_ref().map_or(GraphDefault::None, T::default_value)
+    }
+}
+
+/// Benchmarks and tests of the library start from its own defaults.
+#[test]
+fn the_options_of_the_library_have_the_documented_defaults() {
+    same_defaults!(pagerank, PageRank { alpha, max_iter, tol });
+    same_defaults!(hits, Hits { max_iter, tol, normalized });
+    same_defaults!(eigenvector_centrality, Eigenvector { max_iter, tol });
+    same_defaults!(katz_centrality, Katz { alpha, beta, max_iter, tol, normalized });
+    same_defaults!(betweenness_centrality, BetweennessOptions { normalized, weighted, endpoints });
+    same_defaults!(edge_betweenness_centrality, BetweennessOptions { normalized, weighted });
+    same_defaults!(louvain_communities, CommunityOptions { resolution, threshold, max_level, seed });
+    same_defaults!(leiden_communities, CommunityOptions { resolution, max_level, seed });
+    same_defaults!(random_walks, WalkOptions { length, per_node, p, q, weighted, seed });
+    same_defaults!(spectral_layout, Spectral { scale, weighted });
+    same_defaults!(spring_layout, Spring { k, iterations, threshold, weighted, scale, seed });
+    same_defaults!(forceatlas2_layout, ForceAtlas2 { max_iter, jitter_tolerance, scaling_ratio, gravity });
+    same_defaults!(forceatlas2_layout, ForceAtlas2 { distributed_action, strong_gravity, linlog, weighted, seed });
+}
+
 #[test]
 fn every_option_has_an_effect() {
     let samples = samples();
@@ -204,7 +273,7 @@ fn every_option_has_an_effect() {
         for param in algorithm.params.iter().filter(|param| !param.is_argument()) {
             let changes = samples.iter().any(|Sample { index, .. }| {
                 let nodes = index.nodes() as u64;
-                let (mut call, mut frames) = plain(&algorithm, nodes);
+                let (mut call, mut frames) = plain(algorithm, nodes);
                 // Options that have an effect together with another one only.
                 match (algorithm.name, param.name) {
                     ("hits", "max_iter") => call.params.push(("tol".to_string(), Value::Float(0.0))),

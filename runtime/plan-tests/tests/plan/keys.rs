@@ -86,7 +86,7 @@ fn every_frame_of_a_graph_call_has_its_own_answer() {
     for algorithm in table() {
         for param in algorithm.params.iter().filter(is_frame) {
             let ask = |b: &Bench, edges: FrameId, which: usize| {
-                let mut call = plain(&algorithm);
+                let mut call = plain(algorithm);
                 if param.name == "fixed" {
                     call.frames.push(("pos".to_string(), both(b, "pos")[0]));
                 }
@@ -115,7 +115,7 @@ fn every_graph_call_has_its_own_answer_for_other_nodes() {
             let ask = |b: &Bench, edges: FrameId, last: i64| {
                 let nodes = b.frame(vec![("id", integers(10..last))]);
                 let nodes = vec![NodeIds { frame: nodes, columns: vec!["id".to_string()] }];
-                let mut call = plain(&algorithm);
+                let mut call = plain(algorithm);
                 let parts: Vec<i64> = (0..6).chain(10..last).collect();
                 if has_frame {
                     let columns = vec![("node", integers(parts.clone())), ("community", integers(parts))];
