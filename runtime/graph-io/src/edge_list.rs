@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{Cell, GraphColumns};
 use crate::tables::{Id, Tables, Value};
 use crate::text::lines;
@@ -122,7 +122,9 @@ fn edge(
     if let Some(header) = header {
         if fields.len() != header.names.len() {
             let message = format!("found {} fields, expected {} as in the header", fields.len(), header.names.len());
-            return Err(Fault::new("graph-file", message).help("give each line a field for each column of the header"));
+            return Err(
+                Fault::new(ErrorKind::File, message).help("give each line a field for each column of the header")
+            );
         }
         let source = tables.node(Id::of(fields[header.source].trim()))?;
         let target = tables.node(Id::of(fields[header.target].trim()))?;
@@ -137,7 +139,7 @@ fn edge(
     let [source, target, rest @ ..] = fields else {
         let message = format!("found {}, expected two ids separated by {}", shown(&fields.join(" ")), separator.name());
         return Err(
-            Fault::new("graph-file", message).help("an edge is a line such as `1 2` or, with a weight, `1 2 0.5`")
+            Fault::new(ErrorKind::File, message).help("an edge is a line such as `1 2` or, with a weight, `1 2 0.5`")
         );
     };
     let source = tables.node(Id::of(source.trim()))?;
@@ -149,14 +151,14 @@ fn edge(
             Value::Str(text) => {
                 let message = format!("found {}, expected a number: the third column is the weight", shown(&text));
                 let help = "name the columns in a header such as `source,target,kind`, or read the file as a table";
-                return Err(Fault::new("graph-file", message).help(help));
+                return Err(Fault::new(ErrorKind::File, message).help(help));
             }
             value => tables.edges.set_named(row, "weight", value)?,
         },
         _ => {
             let message = format!("found {} columns, expected two ids and a weight", fields.len());
             let help = "name the columns in a header such as `source,target,weight,kind`, or read the file as a table";
-            return Err(Fault::new("graph-file", message).help(help));
+            return Err(Fault::new(ErrorKind::File, message).help(help));
         }
     }
     if let Some(dict) = dict {
@@ -180,11 +182,11 @@ pub(crate) fn write(graph: &GraphColumns, separator: Separator, is_gap: bool) ->
         if !graph.directed {
             let message = "a GAP edge list is directed, the graph is not";
             let help = "write an `.edgelist`, or make the graph directed";
-            return Err(Fault::new("graph-format", message).help(help));
+            return Err(Fault::new(ErrorKind::Format, message).help(help));
         }
         if let Some(name) = attributes.iter().find(|name| **name != "weight") {
             let message = format!("a GAP edge list has weights only, the graph has the attribute `{name}`");
-            return Err(Fault::new("graph-format", message).help("write an `.edgelist`, or leave the column out"));
+            return Err(Fault::new(ErrorKind::Format, message).help("write an `.edgelist`, or leave the column out"));
         }
     }
     let between = match separator {
@@ -212,7 +214,7 @@ pub(crate) fn write(graph: &GraphColumns, separator: Separator, is_gap: bool) ->
         let ends = [field(&source.to_string(), separator)?, field(&target.to_string(), separator)?];
         if ends[0].starts_with(['#', '%']) {
             let message = format!("the id {} begins as a comment does", shown(&ends[0]));
-            return Err(Fault::new("graph-format", message).help("write GraphML, GEXF or node-link JSON"));
+            return Err(Fault::new(ErrorKind::Format, message).help("write GraphML, GEXF or node-link JSON"));
         }
         let _ = write!(out, "{}{between}{}", ends[0], ends[1]);
         if plain {
@@ -244,7 +246,7 @@ fn number(cell: Cell<'_>) -> Result<String, Fault> {
         Cell::Int(_) | Cell::Float(_) => Ok(cell.to_string()),
         Cell::Bool(_) | Cell::Str(_) => {
             let message = format!("found the weight {}, expected a number", shown(&cell.to_string()));
-            Err(Fault::new("graph-format", message)
+            Err(Fault::new(ErrorKind::Format, message)
                 .help("cast the column `weight` to a number, or give it another name"))
         }
     }
@@ -256,7 +258,7 @@ fn field(text: &str, separator: Separator) -> Result<String, Fault> {
     match separator {
         Separator::Space if text.is_empty() || text.contains(char::is_whitespace) || text.contains(['#', '{', '}']) => {
             let message = format!("the id {} is empty, or has a space, a brace or `#`", shown(text));
-            Err(Fault::new("graph-format", message).help("write a CSV, GraphML, GEXF or node-link JSON"))
+            Err(Fault::new(ErrorKind::Format, message).help("write a CSV, GraphML, GEXF or node-link JSON"))
         }
         Separator::Char(separator) if !has_line_end => {
             let needs_quotes = text.contains([separator, '"']) || text != text.trim() || text.ends_with('}');
@@ -264,7 +266,7 @@ fn field(text: &str, separator: Separator) -> Result<String, Fault> {
         }
         _ if has_line_end => {
             let message = format!("{} has an end of a line", shown(text));
-            Err(Fault::new("graph-format", message).help("write GraphML, GEXF or node-link JSON"))
+            Err(Fault::new(ErrorKind::Format, message).help("write GraphML, GEXF or node-link JSON"))
         }
         _ => Ok(text.to_string()),
     }
@@ -278,7 +280,7 @@ fn python(cell: Cell<'_>) -> Result<String, Fault> {
         Cell::Float(value) if value.is_infinite() => if value > 0.0 { "1e999" } else { "-1e999" }.to_string(),
         Cell::Float(value) if value.is_nan() => {
             let message = "found NaN, for which Python has no literal";
-            return Err(Fault::new("graph-format", message).help("replace NaN by null, or write GraphML"));
+            return Err(Fault::new(ErrorKind::Format, message).help("replace NaN by null, or write GraphML"));
         }
         Cell::Int(_) | Cell::Float(_) => cell.to_string(),
         Cell::Str(text) => {

@@ -1,10 +1,38 @@
-//! Why a file of a graph is not read or written.
+//! Errors of files of graphs.
 
 use std::path::Path;
 
 use onrush_wire::diagnostic::{Class, Diagnostic};
 
-/// What was found in which file and line, what was expected, and what to do.
+/// The kind of an error in the content of a file or of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The file is not as its format asks for.
+    File,
+    /// The rows do not make a graph.
+    Data,
+    /// The format cannot hold the graph.
+    Format,
+    /// The content is more than a reader takes.
+    Limit,
+    /// The content needs more memory than there is.
+    Memory,
+}
+
+impl ErrorKind {
+    /// The code of a diagnostic, and whose fault the error is.
+    fn code(self) -> (&'static str, Class) {
+        match self {
+            ErrorKind::File => ("graph-file", Class::Data),
+            ErrorKind::Data => ("graph-data", Class::Data),
+            ErrorKind::Format => ("graph-format", Class::Plan),
+            ErrorKind::Limit => ("graph-limit", Class::Resources),
+            ErrorKind::Memory => ("out-of-memory", Class::Resources),
+        }
+    }
+}
+
+/// A graph is not read or written: the message names the found and the expected, `help` a way out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot {action} `{path}`: {source}")]
@@ -20,8 +48,7 @@ pub enum Error {
         path: String,
         /// Counts from 1. `None` if the error is not about one line.
         line: Option<usize>,
-        /// A word for the kind of error, such as `graph-file` or `graph-limit`.
-        code: &'static str,
+        kind: ErrorKind,
         message: String,
         help: Option<String>,
     },
@@ -36,13 +63,9 @@ impl Error {
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
             Error::Io { .. } => Diagnostic::error(Class::Environment, "graph-file", self.to_string()),
-            Error::Content { code, help, .. } => {
-                let class = match *code {
-                    "graph-limit" | "out-of-memory" => Class::Resources,
-                    "graph-format" => Class::Plan,
-                    _ => Class::Data,
-                };
-                let diagnostic = Diagnostic::error(class, *code, self.to_string());
+            Error::Content { kind, help, .. } => {
+                let (code, class) = kind.code();
+                let diagnostic = Diagnostic::error(class, code, self.to_string());
                 match help {
                     Some(help) => diagnostic.help(help),
                     None => diagnostic,
@@ -56,29 +79,29 @@ impl Error {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
     line: Option<usize>,
-    code: &'static str,
+    kind: ErrorKind,
     message: String,
     help: Option<String>,
 }
 
 impl Fault {
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Fault { line: None, code, message: message.into(), help: None }
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Fault { line: None, kind, message: message.into(), help: None }
     }
 
     /// The content is not what the format asks for.
     pub fn file(line: usize, message: impl Into<String>) -> Self {
-        Fault { line: Some(line), ..Fault::new("graph-file", message) }
+        Fault { line: Some(line), ..Fault::new(ErrorKind::File, message) }
     }
 
     /// The content is more than what is read.
     pub fn limit(message: impl Into<String>) -> Self {
-        Fault::new("graph-limit", message)
+        Fault::new(ErrorKind::Limit, message)
     }
 
     /// The content needs more memory than there is.
     pub fn memory(message: impl Into<String>) -> Self {
-        Fault::new("out-of-memory", message)
+        Fault::new(ErrorKind::Memory, message)
     }
 
     /// The line, if none is known yet.
@@ -93,8 +116,8 @@ impl Fault {
     }
 
     pub fn at_path(self, path: &Path) -> Error {
-        let Fault { line, code, message, help } = self;
-        Error::Content { path: path.display().to_string(), line, code, message, help }
+        let Fault { line, kind, message, help } = self;
+        Error::Content { path: path.display().to_string(), line, kind, message, help }
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::graphml::{kind_of, mixed};
 use crate::output::{Cell, GraphColumns, OutputColumn};
 use crate::tables::{Attributes, Id, Kind, Tables, Value};
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
             _ => xml.skip()?,
         }
     }
-    graph.ok_or_else(|| Fault::new("graph-file", "found no `graph` element, expected one"))
+    graph.ok_or_else(|| Fault::new(ErrorKind::File, "found no `graph` element, expected one"))
 }
 
 fn check_static(element: &Element<'_>) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value as Json;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::tables::{Id, Tables, Value};
 use crate::text::line_of;
 
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let document = parser.list(0)?;
     let mut graphs = document.into_iter().filter(|entry| entry.key == "graph");
     let Some(Entry { value: Gml::List(graph), .. }) = graphs.next() else {
-        let fault = Fault::new("graph-file", "found no `graph [ ... ]`, expected one");
+        let fault = Fault::new(ErrorKind::File, "found no `graph [ ... ]`, expected one");
         return Err(fault.help("is it a GML file?"));
     };
     if let Some(second) = graphs.next() {

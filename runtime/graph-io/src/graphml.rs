@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{GraphColumns, OutputColumn};
 use crate::tables::{Id, Kind, Tables, Value};
 use crate::xml::{Element, Xml, escape};
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
         }
     }
     if !is_read {
-        return Err(Fault::new("graph-file", "found no `graph` element, expected one"));
+        return Err(Fault::new(ErrorKind::File, "found no `graph` element, expected one"));
     }
     let (nodes, edges) = (tables.node_count(), tables.edge_count());
     for key in keys.values() {

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 #[doc(hidden)]
 pub use text::load_up_to;
 
@@ -125,7 +125,7 @@ impl Format {
                 None => "no extension".to_string(),
             };
             let message = format!("{found}, expected that of a file format of graphs");
-            Fault::new("graph-format", message)
+            Fault::new(ErrorKind::Format, message)
                 .help(format!("rename the file, or name the format; known are {}", known.join(", ")))
                 .at_path(path)
         })
@@ -234,7 +234,8 @@ pub fn encode(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTable
         Format::NodeLink => node_link::write(&graph),
         Format::Gml | Format::Pajek | Format::Metis => {
             let message = format!("{} is read, not written", format.name());
-            Err(Fault::new("graph-format", message).help("write GraphML, GEXF, node-link JSON, Matrix Market or a CSV"))
+            Err(Fault::new(ErrorKind::Format, message)
+                .help("write GraphML, GEXF, node-link JSON, Matrix Market or a CSV"))
         }
     });
     let text = written.map_err(|fault| fault.at_path(path))?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{GraphColumns, Values};
 use crate::tables::{Id, Kind, Tables, Value, most_nodes, numbered};
 use crate::text::lines;
@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<GraphTables, Fault> {
         !line.trim().is_empty()
     });
     let Some((line, size)) = content.next() else {
-        return Err(Fault::new("graph-file", "found no line with the size, expected `rows columns entries`"));
+        return Err(Fault::new(ErrorKind::File, "found no line with the size, expected `rows columns entries`"));
     };
     let (n, count) = size_of(size, text.len()).map_err(|fault| fault.at_line(line))?;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ fn named(
     for id in ids {
         let before = tables.node_count();
         if (tables.node(Id::of(id))? as usize) < before {
-            return Err(Fault::new("graph-file", format!("two nodes have the id {}", shown(id))));
+            return Err(Fault::new(ErrorKind::File, format!("two nodes have the id {}", shown(id))));
         }
     }
     for (edge, (i, j)) in sources.into_iter().zip(targets).enumerate() {
@@ -139,10 +139,10 @@ fn header(line: &str) -> Result<(Field, Symmetry), Fault> {
     let words: Vec<&str> = lower.split_ascii_whitespace().collect();
     let ["%%matrixmarket", object, layout, field, symmetry] = words[..] else {
         let message = format!("found {}, expected a header such as `{HEADER}`", shown(line.trim()));
-        return Err(Fault::new("graph-file", message).help("is it a Matrix Market file?"));
+        return Err(Fault::new(ErrorKind::File, message).help("is it a Matrix Market file?"));
     };
     let unsupported = |what: &str, expected: &str| {
-        Fault::new("graph-file", format!("found `{what}`, expected {expected}"))
+        Fault::new(ErrorKind::File, format!("found `{what}`, expected {expected}"))
             .help("write the adjacency matrix again, for example with scipy.io.mmwrite")
     };
     if object != "matrix" {
@@ -173,13 +173,16 @@ fn header(line: &str) -> Result<(Field, Symmetry), Fault> {
 fn size_of(line: &str, bytes: usize) -> Result<(usize, usize), Fault> {
     let numbers: Option<Vec<usize>> = line.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
     let Some([rows, columns, entries]) = numbers.as_deref() else {
-        return Err(Fault::new("graph-file", format!("found {}, expected `rows columns entries`", shown(line.trim()))));
+        return Err(Fault::new(
+            ErrorKind::File,
+            format!("found {}, expected `rows columns entries`", shown(line.trim())),
+        ));
     };
     if rows != columns {
         let message =
             format!("found a matrix of {rows} rows and {columns} columns, expected a square adjacency matrix");
         let help = "a bipartite graph is a square matrix of all nodes, or a table of edges";
-        return Err(Fault::new("graph-file", message).help(help));
+        return Err(Fault::new(ErrorKind::File, message).help(help));
     }
     let most = most_nodes(bytes);
     if *rows > most {
@@ -193,13 +196,13 @@ fn end(word: Option<&str>, n: usize) -> Result<i64, Fault> {
     let word = word.unwrap_or_default();
     match word.parse::<i64>() {
         Ok(end) if end >= 1 && end as u64 <= n as u64 => Ok(end),
-        _ => Err(Fault::new("graph-file", format!("found {}, expected a node from 1 to {n}", shown(word)))
+        _ => Err(Fault::new(ErrorKind::File, format!("found {}, expected a node from 1 to {n}", shown(word)))
             .help("nodes count from 1, and the line with the size has their number")),
     }
 }
 
 fn number_of<T: std::str::FromStr>(word: &str, expected: &str) -> Result<T, Fault> {
-    word.parse().map_err(|_| Fault::new("graph-file", format!("found {}, expected {expected}", shown(word))))
+    word.parse().map_err(|_| Fault::new(ErrorKind::File, format!("found {}, expected {expected}", shown(word))))
 }
 
 /// Writes a `general` matrix of a directed graph, a `symmetric` one of an undirected graph. Entries of an undirected
@@ -209,7 +212,7 @@ pub(crate) fn write(graph: &GraphColumns) -> Result<String, Fault> {
     graph.check_edges_only(format, false)?;
     if let Some(column) = graph.edge_attributes.iter().find(|column| column.name != "weight") {
         let message = format!("{format} has weights only, the edges have `{}`", column.name);
-        return Err(Fault::new("graph-format", message).help("write GraphML, or leave the column out"));
+        return Err(Fault::new(ErrorKind::Format, message).help("write GraphML, or leave the column out"));
     }
     let weights = graph.edge_attributes.first().map(|column| &column.values);
     let field = match weights.map(Values::kind) {
@@ -218,20 +221,20 @@ pub(crate) fn write(graph: &GraphColumns) -> Result<String, Fault> {
         Some(Kind::Float) => "real",
         Some(Kind::Bool | Kind::Str) => {
             let message = "the weights are not numbers";
-            return Err(Fault::new("graph-format", message).help("cast the column `weight` to a number"));
+            return Err(Fault::new(ErrorKind::Format, message).help("cast the column `weight` to a number"));
         }
     };
     let symmetry = if graph.directed { "general" } else { "symmetric" };
     let mut out = format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n");
     let positions = graph.positions();
     if positions.len() != graph.node_count {
-        return Err(Fault::new("graph-data", "the ids of the nodes are not unique").help("leave repeated nodes out"));
+        return Err(Fault::new(ErrorKind::Data, "the ids of the nodes are not unique").help("leave repeated nodes out"));
     }
     let is_plain = (0..graph.node_count).all(|node| graph.nodes.id(node).to_string() == (node + 1).to_string());
     for node in (0..graph.node_count).take_while(|_| !is_plain) {
         let id = graph.nodes.id(node).to_string();
         if id.contains(['\n', '\r']) {
-            return Err(Fault::new("graph-format", format!("the id {} has an end of a line", shown(&id))));
+            return Err(Fault::new(ErrorKind::Format, format!("the id {} has an end of a line", shown(&id))));
         }
         let _ = writeln!(out, "% node {} {id}", node + 1);
     }
@@ -241,7 +244,9 @@ pub(crate) fn write(graph: &GraphColumns) -> Result<String, Fault> {
         let (source, target) = graph.ends(edge);
         let position = |id: String| match positions.get(&id) {
             Some(at) => Ok(at + 1),
-            None => Err(Fault::new("graph-data", format!("the edges have the node {}, the nodes do not", shown(&id)))),
+            None => {
+                Err(Fault::new(ErrorKind::Data, format!("the edges have the node {}, the nodes do not", shown(&id))))
+            }
         };
         let (mut i, mut j) = (position(source.to_string())?, position(target.to_string())?);
         if !graph.directed && i < j {
@@ -251,7 +256,7 @@ pub(crate) fn write(graph: &GraphColumns) -> Result<String, Fault> {
         if let Some(weights) = weights {
             let Some(weight) = weights.get(edge) else {
                 let message = format!("edge {} has no weight, and an entry of a matrix needs a value", edge + 1);
-                return Err(Fault::new("graph-data", message).help("fill nulls in `weight`, for example with 1"));
+                return Err(Fault::new(ErrorKind::Data, message).help("fill nulls in `weight`, for example with 1"));
             };
             let _ = write!(out, " {weight}");
         }

@@ -3,7 +3,7 @@
 //! Nodes are 1 to n. Their weights are the attributes `weight_1`, ..., their size is `size`.
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::tables::{Id, Tables, Value};
 use crate::text::lines;
 
@@ -11,7 +11,7 @@ pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     // A line without neighbours is a node without edges.
     let mut content = lines(text).filter(|(_, line)| !line.starts_with('%'));
     let Some((first, header)) = content.find(|(_, line)| !line.trim().is_empty()) else {
-        return Err(Fault::new("graph-file", "found an empty file, expected a header `nodes edges`"));
+        return Err(Fault::new(ErrorKind::File, "found an empty file, expected a header `nodes edges`"));
     };
     let words: Vec<&str> = header.split_ascii_whitespace().collect();
     let number = |word: &str| {

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{Cell, GraphColumns, OutputColumn};
 use crate::tables::{Id, Tables, Value};
 
@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for &Document {
                 "edges" | "links" => {
                     if let Some(before) = edges.replace(name.clone()) {
                         let message = format!("found both `{before}` and `{name}`, expected one list of edges");
-                        return self.keep(Err(Fault::new("graph-file", message).help("leave one of them out")));
+                        return self.keep(Err(Fault::new(ErrorKind::File, message).help("leave one of them out")));
                     }
                     map.next_value_seed(Elements { document: self, is_edges: true })?;
                 }
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for &Document {
         if !nodes || edges.is_none() {
             let missing = if nodes { "edges" } else { "nodes" };
             let fault =
-                Fault::new("graph-file", format!("found an object without `{missing}`, expected node-link JSON"));
+                Fault::new(ErrorKind::File, format!("found an object without `{missing}`, expected node-link JSON"));
             return self.keep(Err(fault.help("networkx.node_link_data makes it")));
         }
         Ok(())
@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for Object<'_> {
             (true, [_, source, _]) => {
                 let missing = if source.is_none() { "source" } else { "target" };
                 let message = format!("found an edge without `{missing}`, expected one with `source` and `target`");
-                return document.keep(Err(Fault::new("graph-file", message)));
+                return document.keep(Err(Fault::new(ErrorKind::File, message)));
             }
         };
         for (name, value) in values {
@@ -191,7 +191,7 @@ fn id(json: &Json) -> Result<Id, Fault> {
         Json::String(id) => Ok(Id::Str(id.clone())),
         Json::Number(id) => Ok(id.as_i64().map_or_else(|| Id::Str(id.to_string()), Id::Int)),
         other => Err(Fault::new(
-            "graph-file",
+            ErrorKind::File,
             format!("found the id {}, expected a string or a number", shown(&other.to_string())),
         )
         .help("write ids of several values as one string")),
@@ -242,7 +242,7 @@ fn attributes<'a>(
     for (column, value) in attributes {
         if column.name == reserved {
             let message = format!("the attribute `{reserved}` has the name of the node's id in node-link JSON");
-            return Err(Fault::new("graph-format", message).help("rename the column"));
+            return Err(Fault::new(ErrorKind::Format, message).help("rename the column"));
         }
         out.push_str(", ");
         push(out, &column.name, Cell::Str(&column.name))?;
@@ -257,7 +257,7 @@ fn push(out: &mut String, column: &str, cell: Cell<'_>) -> Result<(), Fault> {
     match cell {
         Cell::Float(value) if !value.is_finite() => {
             let message = format!("found {value} in `{column}`, and JSON has finite numbers only");
-            return Err(Fault::new("graph-format", message).help("replace it by null, or write GraphML"));
+            return Err(Fault::new(ErrorKind::Format, message).help("replace it by null, or write GraphML"));
         }
         Cell::Str(text) => _ = write!(out, "{}", Json::from(text)),
         Cell::Bool(_) | Cell::Int(_) | Cell::Float(_) => _ = write!(out, "{cell}"),

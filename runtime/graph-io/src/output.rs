@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
 use crate::GraphTables;
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 use crate::tables::Kind;
 
 /// A column of attributes. Other types are cast to these.
@@ -85,19 +85,19 @@ impl GraphColumns {
         let ids = |table: &RecordBatch, which: &str, name: &str| {
             let Some(column) = table.column_by_name(name) else {
                 let message = format!("the table of {which} has no column `{name}`");
-                return Err(Fault::new("graph-format", message).help(format!("name the column of ids `{name}`")));
+                return Err(Fault::new(ErrorKind::Format, message).help(format!("name the column of ids `{name}`")));
             };
             if column.null_count() > 0 {
                 let message =
                     format!("the column `{name}` of the {which} has {} nulls, expected ids", column.null_count());
-                return Err(Fault::new("graph-data", message).help("leave rows without an id out"));
+                return Err(Fault::new(ErrorKind::Data, message).help("leave rows without an id out"));
             }
             let column = output_column(name, column)?;
             match column.values.kind() {
                 Kind::Int | Kind::Str => Ok(column),
                 Kind::Float | Kind::Bool => {
                     let message = format!("the ids in `{name}` are neither integers nor strings");
-                    Err(Fault::new("graph-format", message).help("cast them to strings"))
+                    Err(Fault::new(ErrorKind::Format, message).help("cast them to strings"))
                 }
             }
         };
@@ -157,7 +157,7 @@ impl GraphColumns {
         if let Some(column) = self.node_attributes.first() {
             let message = format!("{format} has no attributes of nodes, the graph has `{}`", column.name);
             let help = "write GraphML, GEXF or node-link JSON, or leave the columns of the nodes out";
-            return Err(Fault::new("graph-format", message).help(help));
+            return Err(Fault::new(ErrorKind::Format, message).help(help));
         }
         if isolated {
             let mut lonely = self.positions();
@@ -169,7 +169,7 @@ impl GraphColumns {
             if let Some((node, _)) = lonely.into_iter().min_by_key(|(_, at)| *at) {
                 let message = format!("{format} has no nodes without edges, the graph has `{node}`");
                 let help = "write GraphML, GEXF or node-link JSON, or leave isolated nodes out";
-                return Err(Fault::new("graph-format", message).help(help));
+                return Err(Fault::new(ErrorKind::Format, message).help(help));
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ impl OutputColumn {
 fn output_column(name: &str, array: &ArrayRef) -> Result<OutputColumn, Fault> {
     let failed = |error: arrow::error::ArrowError| {
         let message = format!("the column `{name}` cannot be written: {error}");
-        Fault::new("graph-format", message).help("cast the column to strings")
+        Fault::new(ErrorKind::Format, message).help("cast the column to strings")
     };
     let strict = |to: DataType| cast_with_options(array, &to, &CastOptions { safe: false, ..CastOptions::default() });
     let typed = |to: DataType| strict(to).map_err(failed);
@@ -201,7 +201,7 @@ fn output_column(name: &str, array: &ArrayRef) -> Result<OutputColumn, Fault> {
         }
         kind if kind.is_nested() || matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => {
             let message = format!("the column `{name}` is of type {kind}, expected numbers, booleans or strings");
-            return Err(Fault::new("graph-format", message).help("leave the column out, or cast it to strings"));
+            return Err(Fault::new(ErrorKind::Format, message).help("leave the column out, or cast it to strings"));
         }
         _ => Values::Str(StringArray::from(typed(DataType::Utf8)?.to_data())),
     };

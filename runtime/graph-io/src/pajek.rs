@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::GraphTables;
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::tables::{Id, Tables, Value, most_nodes};
 use crate::text::lines;
 use crate::tokens::words;
@@ -138,7 +138,7 @@ fn count(word: Option<&str>, bytes: usize) -> Result<usize, Fault> {
             let message = format!("found {count} vertices, expected at most {most} in a file of {bytes} bytes");
             Err(Fault::limit(message).help("is the number of vertices right?"))
         }
-        Err(_) => Err(Fault::new("graph-file", format!("found {}, expected the number of vertices", shown(word)))),
+        Err(_) => Err(Fault::new(ErrorKind::File, format!("found {}, expected the number of vertices", shown(word)))),
     }
 }
 
@@ -146,7 +146,7 @@ fn count(word: Option<&str>, bytes: usize) -> Result<usize, Fault> {
 fn vertex(word: &str, n: usize) -> Result<usize, Fault> {
     match word.parse::<usize>() {
         Ok(vertex) if (1..=n).contains(&vertex) => Ok(vertex - 1),
-        _ => Err(Fault::new("graph-file", format!("found {}, expected a vertex from 1 to {n}", shown(word)))
+        _ => Err(Fault::new(ErrorKind::File, format!("found {}, expected a vertex from 1 to {n}", shown(word)))
             .help("vertices count from 1, and `*Vertices` has their number")),
     }
 }

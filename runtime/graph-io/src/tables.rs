@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use crate::GraphTables;
-use crate::error::Fault;
+use crate::error::{ErrorKind, Fault};
 
 /// An attribute's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,8 @@ impl Kind {
                 Kind::Float | Kind::Str => "a number",
             };
             let message = format!("found {}, expected {expected}", crate::error::shown(trimmed));
-            Fault::new("graph-file", message).help(format!("the attribute is declared as `{name}`: change one of them"))
+            Fault::new(ErrorKind::File, message)
+                .help(format!("the attribute is declared as `{name}`: change one of them"))
         })
     }
 }
@@ -364,7 +365,7 @@ impl Tables {
         check_characters(&ids, [&self.sources, &self.targets])?;
         for (name, ends) in [("source", self.sources), ("target", self.targets)] {
             let column =
-                take(&ids, &UInt32Array::from(ends), None).map_err(|e| Fault::new("graph-file", e.to_string()))?;
+                take(&ids, &UInt32Array::from(ends), None).map_err(|e| Fault::new(ErrorKind::File, e.to_string()))?;
             columns.push((Field::new(name, ids.data_type().clone(), false), column));
         }
         columns.extend(self.edges.finish(edges, &["source", "target"], &["weight"])?);
@@ -377,7 +378,7 @@ pub(crate) fn batch(columns: Vec<(Field, ArrayRef)>, rows: usize) -> Result<Reco
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-        .map_err(|error| Fault::new("graph-file", error.to_string()))
+        .map_err(|error| Fault::new(ErrorKind::File, error.to_string()))
 }
 
 /// The ids in the order of their rows: integers if all are, else strings.
@@ -395,7 +396,7 @@ fn id_array(ids: HashMap<Id, u32>) -> Result<ArrayRef, Fault> {
     let both = |id: &Id| matches!(id, Id::Int(value) if ids.contains_key(&Id::Str(value.to_string())));
     if let Some(Id::Int(value)) = ids.keys().find(|id| both(id)) {
         let message = format!("found the ids {value} and \"{value}\", expected ids of one type");
-        return Err(Fault::new("graph-file", message).help("write all ids as strings, or all as integers"));
+        return Err(Fault::new(ErrorKind::File, message).help("write all ids as strings, or all as integers"));
     }
     let mut all = vec![String::new(); n];
     for (id, at) in ids {

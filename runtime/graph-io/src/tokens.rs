@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::tables::Value;
 
 /// The fields of a line. Quotes are as in RFC 4180, but do not span lines.
@@ -16,7 +16,7 @@ pub(crate) fn csv_fields<'a>(line: &'a str, separator: char, fields: &mut Vec<Co
             let after = loop {
                 let Some(at) = open.find('"') else {
                     let message = format!("the quote before {} is never closed", shown(quoted));
-                    return Err(Fault::new("graph-file", message).help("close the quote in the same line"));
+                    return Err(Fault::new(ErrorKind::File, message).help("close the quote in the same line"));
                 };
                 field.push_str(&open[..at]);
                 open = &open[at + 1..];
@@ -34,7 +34,7 @@ pub(crate) fn csv_fields<'a>(line: &'a str, separator: char, fields: &mut Vec<Co
                 None if after.is_empty() => return Ok(()),
                 None => {
                     let message = format!("found {} after a closing quote, expected a separator", shown(after));
-                    return Err(Fault::new("graph-file", message).help("double the quotes inside of a field"));
+                    return Err(Fault::new(ErrorKind::File, message).help("double the quotes inside of a field"));
                 }
             }
             continue;
@@ -60,7 +60,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<&str>, Fault> {
         if let Some(quoted) = rest.strip_prefix('"') {
             let Some(at) = quoted.find('"') else {
                 let message = format!("the quote before {} is never closed", shown(quoted));
-                return Err(Fault::new("graph-file", message).help("close the quote in the same line"));
+                return Err(Fault::new(ErrorKind::File, message).help("close the quote in the same line"));
             };
             words.push(&quoted[..at]);
             end = at + 2;
@@ -158,7 +158,7 @@ impl<'a> PythonDict<'a> {
     }
 
     fn expected(&self, expected: &str) -> Fault {
-        Fault::new("graph-file", format!("found {}, expected {expected}", shown(self.rest)))
+        Fault::new(ErrorKind::File, format!("found {}, expected {expected}", shown(self.rest)))
             .help("attributes are a Python dict of simple values, such as `{'weight': 2.5}`")
     }
 }

@@ -8,7 +8,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use crate::error::{Fault, shown};
+use crate::error::{ErrorKind, Fault, shown};
 use crate::text::line_of;
 
 /// Elements inside of each other. Graphs need some ten.
@@ -94,7 +94,7 @@ impl<'a> Xml<'a> {
                 let message = format!("found the element {}, expected `{name}`", shown(root.name()));
                 Err(root.fault(message).help("name the format if the extension is wrong"))
             }
-            None => Err(Fault::new("graph-file", format!("found no element, expected `{name}`"))),
+            None => Err(Fault::new(ErrorKind::File, format!("found no element, expected `{name}`"))),
         }
     }
 
@@ -191,7 +191,7 @@ pub(crate) fn escape(out: &mut String, text: &str) -> Result<(), Fault> {
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => {
                 let message =
                     format!("{} has the character U+{:04X}, which XML cannot hold", shown(text), u32::from(c));
-                return Err(Fault::new("graph-format", message).help("remove it, or write node-link JSON"));
+                return Err(Fault::new(ErrorKind::Format, message).help("remove it, or write node-link JSON"));
             }
             c => out.push(c),
         }
