@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Ar
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use onrush_graph::layout::Point;
-use onrush_graph::{Error, Graph, Run};
+use onrush_graph::{Error, ErrorKind, Graph, Run};
 use onrush_wire::graph::{GraphAlgorithm, GraphCall, GraphDefault};
 use onrush_wire::{Diagnostic, Value};
 
@@ -144,9 +144,11 @@ impl Arguments<'_> {
     pub fn failed(&self, error: &Error) -> Diagnostic {
         let mut diagnostic = diagnose(error);
         let names: Vec<String> = error.nodes.iter().take(10).map(|v| format!("`{}`", self.index.name(*v))).collect();
-        match (error.code, names.as_slice()) {
-            ("no_path", [source, target]) => diagnostic.message = format!("no path leads from {source} to {target}"),
-            ("negative_cycle", [_, ..]) => {
+        match (error.kind, names.as_slice()) {
+            (ErrorKind::NoPath, [source, target]) => {
+                diagnostic.message = format!("no path leads from {source} to {target}")
+            }
+            (ErrorKind::NegativeCycle, [_, ..]) => {
                 let more = if error.nodes.len() > names.len() { ", ..." } else { "" };
                 diagnostic.message = format!("there is a cycle of negative weight: {}{more}", names.join(", "));
             }

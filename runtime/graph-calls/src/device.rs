@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use onrush_device::Buffer;
-use onrush_graph::Run;
 use onrush_graph::device::{self, DeviceError, DeviceGraph, DeviceValues};
 use onrush_graph::similarity::Scores;
+use onrush_graph::{ErrorKind, Run};
 use onrush_kernels::Context;
 use onrush_kernels::graph::widened;
 use onrush_wire::Diagnostic;
@@ -24,6 +24,8 @@ use crate::numbering::MISSING;
 pub enum DeviceCallError {
     /// For the user.
     Call(Diagnostic),
+    /// The graph has more arcs than a device numbers: the host has to run the call.
+    TooManyArcs,
     /// Of the device or of the compiler of kernels.
     Device(onrush_kernels::Error),
 }
@@ -37,6 +39,7 @@ impl From<Diagnostic> for DeviceCallError {
 impl From<DeviceError> for DeviceCallError {
     fn from(error: DeviceError) -> Self {
         match error {
+            DeviceError::Graph(error) if error.kind == ErrorKind::TooManyArcs => DeviceCallError::TooManyArcs,
             DeviceError::Graph(error) => DeviceCallError::Call(diagnose(&error)),
             DeviceError::Kernels(error) => DeviceCallError::Device(error),
         }
@@ -147,7 +150,7 @@ fn columns(
     let run = args.run;
     let error = |error: DeviceError| match error {
         // The device does not keep the numbers of edges: the host finds the edge again.
-        DeviceError::Graph(error) if error.code == "weight" && error.edge.is_none() => {
+        DeviceError::Graph(error) if error.kind == ErrorKind::Weight && error.edge.is_none() => {
             let edge = args.graph().check_positive(&args.call.algorithm).err().and_then(|found| found.edge);
             let message = match edge {
                 Some(edge) => error.message.replacen("an edge", &format!("edge {edge}"), 1),
@@ -155,8 +158,8 @@ fn columns(
             };
             DeviceCallError::Call(args.failed(&onrush_graph::Error { edge, message, ..error }))
         }
-        DeviceError::Graph(error) => DeviceCallError::Call(args.failed(&error)),
-        DeviceError::Kernels(error) => DeviceCallError::Device(error),
+        DeviceError::Graph(error) if error.kind != ErrorKind::TooManyArcs => DeviceCallError::Call(args.failed(&error)),
+        error => error.into(),
     };
     let name = args.call.algorithm.as_str();
     // A row for each node with one value, which stays on the device.

@@ -21,10 +21,10 @@ pub fn type_name(dtype: &DataType) -> String {
 
 /// An error of an algorithm for the user.
 pub fn diagnose(error: &Error) -> Diagnostic {
-    if error.stopped {
+    if error.is_stopped() {
         return onrush_frame::Cancelled.into();
     }
-    let diagnostic = plan_error(error.code, error.message.clone());
+    let diagnostic = plan_error(error.code(), error.message.clone());
     error.help.iter().fold(diagnostic, |diagnostic, help| diagnostic.help(help.clone()))
 }
 

@@ -1,6 +1,6 @@
 //! Mixing of degrees: degrees of neighbours, assortativity and reciprocity.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows, loops_of};
 use crate::parallel;
 use crate::run::Run;
@@ -121,7 +121,7 @@ pub fn degree_assortativity_coefficient(
 pub fn reciprocity(graph: &Graph, run: &Run) -> Result<f64, Error> {
     graph.check_directed("reciprocity")?;
     if graph.edges() == 0 {
-        return Err(Error::new("empty", "reciprocity is not defined for a graph without edges"));
+        return Err(Error::new(ErrorKind::Empty, "reciprocity is not defined for a graph without edges"));
     }
     let simple = graph.simple();
     let rows = simple.out_rows();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::generate::hash;
 use crate::graph::{Graph, Rows, check_node};
 use crate::run::Run;
@@ -192,7 +192,7 @@ impl Paths {
             let message = format!("the weight of edge {edge} is {weight}: {name} needs weights above 0");
             let help =
                 "over edges of length 0 the number of shortest paths has no meaning: leave them out or count edges";
-            return Err(Error::new("weight", message).edge(edge).help(help));
+            return Err(Error::new(ErrorKind::Weight, message).edge(edge).help(help));
         }
         Ok(Paths { simple, weights })
     }

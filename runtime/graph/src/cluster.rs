@@ -5,7 +5,7 @@
 mod oriented;
 mod squares;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::parallel;
 use crate::run::Run;
@@ -96,7 +96,9 @@ fn roots(graph: &Graph, simple: &Graph) -> Result<Vec<f64>, Error> {
         largest = loops.map(|a| all[a]).fold(largest, f64::max);
     }
     if largest == 0.0 || largest.is_nan() {
-        return Err(Error::new("weight", "the largest weight is 0, expected one above 0").help("leave the weight out"));
+        return Err(
+            Error::new(ErrorKind::Weight, "the largest weight is 0, expected one above 0").help("leave the weight out")
+        );
     }
     let weights = simple.edge_weights().unwrap_or_default();
     Ok(parallel::fill(weights.len(), |e| (weights[e] / largest).cbrt()))
@@ -126,7 +128,7 @@ pub fn average_clustering(graph: &Graph, weighted: bool, count_zeros: bool, run:
 pub(crate) fn average(values: &[f64], count_zeros: bool) -> Result<f64, Error> {
     let count = if count_zeros { values.len() } else { values.iter().filter(|c| **c != 0.0).count() };
     match count {
-        0 => Err(Error::new("empty", "average_clustering has no node to take the mean of")),
+        0 => Err(Error::new(ErrorKind::Empty, "average_clustering has no node to take the mean of")),
         count => Ok(parallel::sum(values.len(), |v| values[v]) / count as f64),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::generate::hash;
 use crate::graph::{Graph, Rows};
 use crate::parallel::{self, CHUNK};
@@ -103,7 +103,7 @@ pub fn is_strongly_connected(graph: &Graph, run: &Run) -> Result<bool, Error> {
 
 fn check_nodes(graph: &Graph) -> Result<(), Error> {
     match graph.nodes() {
-        0 => Err(Error::new("empty", "connectivity is not defined for a graph without nodes")),
+        0 => Err(Error::new(ErrorKind::Empty, "connectivity is not defined for a graph without nodes")),
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows};
 use crate::parallel::{self, CHUNK};
 use crate::run::Run;
@@ -23,7 +23,7 @@ pub fn core_number(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
     let loops = graph.number_of_selfloops();
     if loops > 0 {
         let message = format!("core_number takes no self-loops, the graph has {loops}");
-        return Err(Error::new("loops", message).help("leave the self-loops out"));
+        return Err(Error::new(ErrorKind::Loops, message).help("leave the self-loops out"));
     }
     let simple = graph.simple();
     let rows: Vec<&Rows> = match graph.is_directed() {

@@ -1,6 +1,6 @@
 //! Directed graphs without cycles: topological orders.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::run::Run;
 use crate::traversal::{self, NONE};
@@ -18,7 +18,7 @@ pub fn topological_generations(graph: &Graph, run: &Run) -> Result<Vec<Vec<u32>>
         false => {
             let message =
                 format!("the graph has a cycle: {} of {} nodes have no order", graph.nodes() - placed, graph.nodes());
-            Err(Error::new("cycle", message).help("strongly_connected_components shows the nodes of cycles"))
+            Err(Error::new(ErrorKind::Cycle, message).help("strongly_connected_components shows the nodes of cycles"))
         }
     }
 }

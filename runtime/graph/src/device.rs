@@ -26,7 +26,7 @@ use onrush_kernels::graph::{Csr, levels};
 use onrush_kernels::reduce::{LOW, Number, SUM, reduce};
 use onrush_kernels::{Column, Context, Scalar};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows, check_directed, check_node, check_undirected, negative_weight};
 
 pub use rounds::DeviceRounds;
@@ -278,7 +278,9 @@ fn upload_rows(context: &Context, rows: &Rows, weights: Option<&[f64]>, with_edg
     let arcs = rows.targets.len();
     if arcs.max(rows.nodes()) > MOST_ARCS {
         let message = format!("{} nodes, {arcs} arcs: a graph on a device has at most {MOST_ARCS} each", rows.nodes());
-        return Err(Error::new("arcs", message).help("merge parallel edges, or run the algorithm on the CPU").into());
+        return Err(Error::new(ErrorKind::TooManyArcs, message)
+            .help("merge parallel edges, or run the algorithm on the CPU")
+            .into());
     }
     let offsets: Vec<u32> = rows.offsets.iter().map(|o| *o as u32).collect();
     // A graph without nodes may have no offsets at all.

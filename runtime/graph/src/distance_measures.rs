@@ -1,7 +1,7 @@
 //! Eccentricity, diameter, radius, center and periphery, in hops.
 
 use crate::closeness;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows};
 use crate::parallel;
 use crate::run::Run;
@@ -113,12 +113,12 @@ fn infinite(graph: &Graph) -> Error {
         true => "there are infinite distances: the graph is not strongly connected",
         false => "there are infinite distances: the graph is not connected",
     };
-    Error::new("not_connected", message).help("take the largest component, component 0")
+    Error::new(ErrorKind::NotConnected, message).help("take the largest component, component 0")
 }
 
 fn check_nodes(graph: &Graph, name: &str) -> Result<(), Error> {
     match graph.nodes() {
-        0 => Err(Error::new("empty", format!("{name} is not defined for a graph without nodes"))),
+        0 => Err(Error::new(ErrorKind::Empty, format!("{name} is not defined for a graph without nodes"))),
         _ => Ok(()),
     }
 }

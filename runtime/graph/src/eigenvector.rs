@@ -1,6 +1,6 @@
 //! Eigenvector and Katz centrality: power iterations along edges.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::link_analysis::{gathered, not_converged};
 use crate::parallel;
@@ -32,7 +32,7 @@ impl Default for Eigenvector<'_> {
 pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
     if n == 0 {
-        return Err(Error::new("empty", "eigenvector_centrality is not defined for a graph without nodes"));
+        return Err(Error::new(ErrorKind::Empty, "eigenvector_centrality is not defined for a graph without nodes"));
     }
     graph.check_positive("eigenvector_centrality")?;
     let mut x = match options.nstart {

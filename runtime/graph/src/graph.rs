@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::parallel;
 use crate::run::Run;
 
@@ -154,17 +154,17 @@ impl Graph {
     ) -> Result<Graph, Error> {
         if sources.len() != targets.len() {
             let message = format!("{} sources and {} targets: an edge has one of each", sources.len(), targets.len());
-            return Err(Error::new("edges", message));
+            return Err(Error::new(ErrorKind::Edges, message));
         }
         if sources.len() >= u32::MAX as usize {
             let message = format!("{} edges: a graph has at most {}", sources.len(), u32::MAX - 1);
-            return Err(Error::new("edges", message).help("merge parallel edges before the graph is made"));
+            return Err(Error::new(ErrorKind::Edges, message).help("merge parallel edges before the graph is made"));
         }
         let outside = |ends: &[u32]| ends.par_iter().with_min_len(parallel::CHUNK).position_first(|v| *v >= nodes);
         for ends in [sources, targets] {
             if let Some(edge) = outside(ends) {
                 let message = format!("edge {edge} has the node {}, expected a number below {nodes}", ends[edge]);
-                return Err(Error::new("edges", message));
+                return Err(Error::new(ErrorKind::Edges, message));
             }
         }
         let out = match directed {
@@ -193,11 +193,11 @@ impl Graph {
     pub fn with_weights(&self, weights: Vec<f64>) -> Result<Graph, Error> {
         if weights.len() != self.shape.edges {
             let message = format!("{} weights for {} edges: an edge has one", weights.len(), self.shape.edges);
-            return Err(Error::new("weight", message));
+            return Err(Error::new(ErrorKind::Weight, message));
         }
         if let Some(edge) = weights.par_iter().with_min_len(parallel::CHUNK).position_first(|w| !w.is_finite()) {
             let message = format!("the weight of edge {edge} is {}, expected a finite number", weights[edge]);
-            return Err(Error::new("weight", message).help("leave the edge out, or give it a weight"));
+            return Err(Error::new(ErrorKind::Weight, message).help("leave the edge out, or give it a weight"));
         }
         Ok(Graph { shape: Arc::clone(&self.shape), weights: Some(Arc::new(Weights::new(weights))) })
     }
@@ -352,13 +352,15 @@ impl Weights {
 pub(crate) fn check_node(nodes: usize, node: u32) -> Result<(), Error> {
     match (node as usize) < nodes {
         true => Ok(()),
-        false => Err(Error::new("node", format!("no node {node}: the graph has {nodes} nodes"))),
+        false => Err(Error::new(ErrorKind::Node, format!("no node {node}: the graph has {nodes} nodes"))),
     }
 }
 
 pub(crate) fn check_undirected(directed: bool, algorithm: &str) -> Result<(), Error> {
     match directed {
-        true => Err(Error::new("directed", format!("{algorithm} is for undirected graphs, this one is directed"))),
+        true => {
+            Err(Error::new(ErrorKind::Directed, format!("{algorithm} is for undirected graphs, this one is directed")))
+        }
         false => Ok(()),
     }
 }
@@ -366,7 +368,10 @@ pub(crate) fn check_undirected(directed: bool, algorithm: &str) -> Result<(), Er
 pub(crate) fn check_directed(directed: bool, algorithm: &str) -> Result<(), Error> {
     match directed {
         true => Ok(()),
-        false => Err(Error::new("undirected", format!("{algorithm} is for directed graphs, this one is undirected"))),
+        false => Err(Error::new(
+            ErrorKind::Undirected,
+            format!("{algorithm} is for directed graphs, this one is undirected"),
+        )),
     }
 }
 
@@ -374,7 +379,7 @@ pub(crate) fn check_directed(directed: bool, algorithm: &str) -> Result<(), Erro
 pub(crate) fn negative_weight(edge: Option<u32>, weight: f64, algorithm: &str) -> Error {
     let named = edge.map_or("an edge".to_string(), |edge| format!("edge {edge}"));
     let message = format!("the weight of {named} is {weight}: {algorithm} takes none below 0");
-    Error { edge, ..Error::new("weight", message) }
+    Error { edge, ..Error::new(ErrorKind::Weight, message) }
 }
 
 /// The value of a cell, made at the first call.

@@ -34,6 +34,6 @@ pub mod tree;
 pub mod truss;
 pub mod walks;
 
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use graph::{Graph, Rows};
 pub use run::Run;

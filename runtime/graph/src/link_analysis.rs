@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows};
 use crate::parallel;
 use crate::run::Run;
@@ -116,7 +116,7 @@ pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>
 /// The error of an iteration that does not come to an end.
 pub(crate) fn not_converged(algorithm: &str, max_iter: usize, tol: f64) -> Error {
     let message = format!("{algorithm} has not converged to a tolerance of {tol:e} in {max_iter} iterations");
-    Error::new("convergence", message).help("raise `max_iter` or `tol`")
+    Error::new(ErrorKind::Convergence, message).help("raise `max_iter` or `tol`")
 }
 
 /// A vector divided by its sum.

@@ -1,6 +1,6 @@
 //! How an algorithm says where it is, and learns that the user stopped it.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// What an algorithm may use of its surroundings.
 pub struct Run<'a> {
@@ -26,7 +26,7 @@ impl Run<'_> {
     /// If the user has stopped it.
     pub fn check(&self, done: impl FnOnce() -> String) -> Result<(), Error> {
         match (self.is_stopped)() {
-            true => Err(Error::stopped(format!("stopped after {}", done()))),
+            true => Err(Error::new(ErrorKind::Interrupted, format!("stopped after {}", done()))),
             false => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows};
 use crate::parallel;
 use crate::run::Run;
@@ -357,7 +357,7 @@ pub fn bellman_ford_path(graph: &Graph, source: u32, target: u32, run: &Run) -> 
 
 fn no_path(source: u32, target: u32) -> Error {
     let message = format!("there is no path from node {source} to node {target}");
-    Error::new("no_path", message).nodes([source, target]).help("has_path says whether there is one")
+    Error::new(ErrorKind::NoPath, message).nodes([source, target]).help("has_path says whether there is one")
 }
 
 /// The path of a search to a node that it reached.

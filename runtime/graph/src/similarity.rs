@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows};
 use crate::run::Run;
 
@@ -333,7 +333,7 @@ impl TwoHops<'_> {
 
     fn too_many(&self) -> Error {
         let message = format!("{} finds more than {} pairs at distance 2", self.name, self.most);
-        let error = Error::new("size", message).help("name the pairs by `pairs`, or take a part of the graph");
+        let error = Error::new(ErrorKind::Size, message).help("name the pairs by `pairs`, or take a part of the graph");
         error.help("`top` keeps only the pairs of the highest scores")
     }
 }

@@ -1,6 +1,6 @@
 //! How good a partition is.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::parallel;
 use crate::run::Run;
@@ -38,7 +38,7 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
     if total == 0.0 {
         return Err(match graph.edges() {
             0 => no_edges("modularity"),
-            _ => Error::new("weight", "the weights add up to 0: modularity is a share of their sum"),
+            _ => Error::new(ErrorKind::Weight, "the weights add up to 0: modularity is a share of their sum"),
         });
     }
     let sums = |strength: &[f64]| {
@@ -60,7 +60,7 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
 
 /// The error of a measure that is a share of the edges.
 fn no_edges(name: &str) -> Error {
-    Error::new("empty", format!("{name} is not defined for a graph without edges"))
+    Error::new(ErrorKind::Empty, format!("{name} is not defined for a graph without edges"))
 }
 
 fn check(graph: &Graph, communities: &[u32]) -> Result<(), Error> {
@@ -118,7 +118,10 @@ pub fn performance(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64,
         return Err(no_edges("performance"));
     }
     if graph.nodes() < 2 {
-        return Err(Error::new("empty", "performance is not defined for a graph of one node: it has no pairs"));
+        return Err(Error::new(
+            ErrorKind::Empty,
+            "performance is not defined for a graph of one node: it has no pairs",
+        ));
     }
     let (within, across) = arcs_within(&graph.simple(), communities, run)?;
     let n = graph.nodes() as u64;

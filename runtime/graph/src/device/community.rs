@@ -13,7 +13,7 @@ use super::{DeviceError, DeviceGraph, DeviceRounds, DeviceValues, MOST_ARCS, Res
 use crate::community::level::{Level, scale_of};
 use crate::community::moving::{self, FEW_ARCS, ModularitySearch, SWEEPS};
 use crate::community::{self, CommunityOptions, LeidenPass, LouvainPass, WITHOUT_NEGATIVE, check_options, refine};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::generate;
 use crate::graph::Graph;
 use crate::run::Run;
@@ -202,7 +202,7 @@ fn level_of(graph: &DeviceGraph, context: &Context, name: &str) -> Result<Option
     let arcs = sides(graph) * graph.arcs();
     if arcs > MOST_ARCS {
         let message = format!("{arcs} arcs in both directions: {name} on a device has at most {MOST_ARCS}");
-        return Err(Error::new("arcs", message).help("run the algorithm on the CPU").into());
+        return Err(Error::new(ErrorKind::TooManyArcs, message).help("run the algorithm on the CPU").into());
     }
     let sum = levels::weight_sum(context, rows)?;
     if sum <= 0.0 {

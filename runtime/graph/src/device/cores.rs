@@ -5,7 +5,7 @@ use onrush_kernels::graph::cores::Cores;
 use onrush_kernels::graph::{Csr, levels, simple};
 
 use super::{DeviceGraph, DeviceRounds, DeviceValues, MOST_ARCS, Result};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 
 /// [`crate::cores::core_number`] on a device, in rounds.
@@ -29,7 +29,7 @@ fn neighbors(graph: &DeviceGraph, context: &Context) -> Result<Csr> {
     let loops = levels::loops(context, graph.out_rows())?;
     if loops > 0 {
         let message = format!("core_number takes no self-loops, the graph has {loops}");
-        return Err(Error::new("loops", message).help("leave the self-loops out").into());
+        return Err(Error::new(ErrorKind::Loops, message).help("leave the self-loops out").into());
     }
     let out = simple::simple(context, graph.out_rows())?;
     if !graph.is_directed() {
@@ -39,7 +39,7 @@ fn neighbors(graph: &DeviceGraph, context: &Context) -> Result<Csr> {
     let arcs = out.arcs as usize + into.arcs as usize;
     if arcs > MOST_ARCS {
         let message = format!("{arcs} arcs in both directions: core_number on a device has at most {MOST_ARCS}");
-        return Err(Error::new("arcs", message).help("run the algorithm on the CPU").into());
+        return Err(Error::new(ErrorKind::TooManyArcs, message).help("run the algorithm on the CPU").into());
     }
     Ok(levels::joined_rows(context, &out, &into)?)
 }

@@ -5,7 +5,7 @@ use onrush_kernels::graph::build::{self, EdgeColumns};
 use onrush_kernels::{Context, Scalar};
 
 use super::{DeviceGraph, MOST_ARCS, Result};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// A graph, and the ids of its nodes.
 pub struct DeviceIndex {
@@ -30,12 +30,14 @@ pub fn index(context: &Context, columns: &EdgeColumns) -> Result<DeviceIndex> {
     let arcs = if columns.directed { columns.sources.rows } else { 2 * columns.sources.rows };
     if arcs > MOST_ARCS as u64 {
         let message = format!("{arcs} arcs: a graph on a device has at most {MOST_ARCS}");
-        return Err(Error::new("arcs", message).help("merge parallel edges, or run the algorithm on the CPU").into());
+        return Err(Error::new(ErrorKind::TooManyArcs, message)
+            .help("merge parallel edges, or run the algorithm on the CPU")
+            .into());
     }
     let built = build::build(context, columns)?;
     if let Some(edge) = built.bad_weight {
         let message = format!("the weight of edge {edge} is not a finite number");
-        let error = Error::new("weight", message).edge(edge);
+        let error = Error::new(ErrorKind::Weight, message).edge(edge);
         return Err(error.help("leave the edge out, or give it a weight").into());
     }
     context.stream.synchronize()?;

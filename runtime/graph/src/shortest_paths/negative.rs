@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::Paths;
 use super::predecessors::tight_levels;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::graph::Graph;
 use crate::run::Run;
 use crate::traversal::NONE;
@@ -27,7 +27,7 @@ pub fn bellman_ford(graph: &Graph, source: u32, run: &Run) -> Result<Paths, Erro
                 names.push("...".to_string());
             }
             let message = format!("there is a cycle of negative weight: {}", names.join(", "));
-            let error = Error::new("negative_cycle", message)
+            let error = Error::new(ErrorKind::NegativeCycle, message)
                 .nodes(cycle)
                 .help("distances have no lower bound along the cycle");
             return Err(match graph.is_directed() {

@@ -129,11 +129,11 @@ fn mistakes_are_named() {
     let error = betweenness_centrality(&graph, &many, &run).unwrap_err();
     assert_eq!(error.message, "k is 51, expected at most the 50 nodes of the graph");
     let missing = BetweennessOptions { sources: Sources::Nodes(vec![50]), ..BetweennessOptions::default() };
-    assert_eq!(edge_betweenness_centrality(&graph, &missing, &run).unwrap_err().code, "node");
+    assert_eq!(edge_betweenness_centrality(&graph, &missing, &run).unwrap_err().code(), "node");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(betweenness_centrality(&graph, &BetweennessOptions::default(), &stopped).unwrap_err().stopped);
-    assert!(closeness_centrality(&graph, false, true, &stopped).unwrap_err().stopped);
-    assert!(harmonic_centrality(&graph, true, &stopped).unwrap_err().stopped);
+    assert!(betweenness_centrality(&graph, &BetweennessOptions::default(), &stopped).unwrap_err().is_stopped());
+    assert!(closeness_centrality(&graph, false, true, &stopped).unwrap_err().is_stopped());
+    assert!(harmonic_centrality(&graph, true, &stopped).unwrap_err().is_stopped());
 }
 
 #[test]

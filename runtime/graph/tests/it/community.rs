@@ -100,10 +100,10 @@ fn the_quality_of_a_graph_without_edges_is_an_error() {
         }
         let looped = Graph::new(directed, 1, &[0], &[0], None).unwrap();
         assert_eq!((modularity(&looped, &[0], 1.0), coverage(&looped, &[0], &run)), (Ok(0.0), Ok(1.0)));
-        assert_eq!(performance(&looped, &[0], &run).unwrap_err().code, "empty");
+        assert_eq!(performance(&looped, &[0], &run).unwrap_err().code(), "empty");
     }
     let balanced = Graph::new(false, 3, &[0, 1], &[1, 2], Some(vec![1.0, -1.0])).unwrap();
-    assert_eq!(modularity(&balanced, &[0, 0, 1], 1.0).unwrap_err().code, "weight");
+    assert_eq!(modularity(&balanced, &[0, 0, 1], 1.0).unwrap_err().code(), "weight");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn label_propagation_is_that_of_networkx() {
         }
     }
     let directed = Graph::new(true, 2, &[0], &[1], None).unwrap();
-    assert_eq!(label_propagation_communities(&directed, &Run::silent()).unwrap_err().code, "directed");
+    assert_eq!(label_propagation_communities(&directed, &Run::silent()).unwrap_err().code(), "directed");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_stopped_search_ends() {
     let graph = planted(20, 100, 10, 3);
     let run = Run { is_stopped: &|| true, ..Run::silent() };
     for (name, search) in SEARCHES {
-        assert!(search(&graph, &CommunityOptions::default(), &run).unwrap_err().stopped, "{name}");
+        assert!(search(&graph, &CommunityOptions::default(), &run).unwrap_err().is_stopped(), "{name}");
     }
-    assert!(label_propagation_communities(&graph, &run).unwrap_err().stopped);
+    assert!(label_propagation_communities(&graph, &run).unwrap_err().is_stopped());
 }

@@ -133,7 +133,7 @@ fn errors_of_pagerank_are_those_of_the_host() {
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
     let options = PageRank::default();
     let found = device_link_analysis::pagerank(&on_device.unweighted(), &options, context, &stopped);
-    assert!(matches!(found, Err(DeviceError::Graph(error)) if error.stopped));
+    assert!(matches!(found, Err(DeviceError::Graph(error)) if error.is_stopped()));
 }
 
 #[test]
@@ -161,13 +161,13 @@ fn errors_of_negative_weights_name_the_edge_if_the_device_has_its_number() {
     let weights = Some(vec![-1.0, 2.0, -3.5, 1.0]);
     let graph = Graph::new(true, 6, &sources, &targets, weights).unwrap();
     let expected = shortest_paths::single_source_dijkstra(&graph, 1, None, &run).unwrap_err();
-    assert_eq!((expected.code, expected.edge), ("weight", Some(2)));
+    assert_eq!((expected.code(), expected.edge), ("weight", Some(2)));
     for with_edges in [true, false] {
         let on_device = DeviceGraph::upload(context, &graph, with_edges).unwrap();
         match device_shortest_paths::single_source_dijkstra(&on_device, 1, None, context, &run) {
             Err(DeviceError::Graph(found)) if with_edges => assert_eq!(found, expected),
             Err(DeviceError::Graph(found)) => {
-                assert_eq!((found.code, found.edge), ("weight", None));
+                assert_eq!((found.code(), found.edge), ("weight", None));
                 assert_eq!(found.message, "the weight of an edge is -3.5: Dijkstra's algorithm takes none below 0");
             }
             other => panic!("{:?}", other.map(|paths| paths.distance.len())),
@@ -424,7 +424,7 @@ fn columns_of_too_many_arcs_are_refused() {
         let ends = Column { rows, ..Column::new(Scalar::I32, &ends) };
         let columns = EdgeColumns { sources: ends, targets: ends, weights: None, directed, with_edges: false };
         match index(&device.context, &columns) {
-            Err(DeviceError::Graph(error)) => assert_eq!(error.code, "arcs", "{error}"),
+            Err(DeviceError::Graph(error)) => assert_eq!(error.code(), "arcs", "{error}"),
             other => panic!("{:?}", other.map(|index| index.graph.nodes())),
         }
     };

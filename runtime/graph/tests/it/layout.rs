@@ -162,8 +162,8 @@ fn mistakes_are_named() {
     let nan = spring_layout(&graph, &Spring::default(), Some(&[[f64::NAN, 0.0]; 34]), &run).unwrap_err();
     assert_eq!(nan.message, "the position of node 0 is [NaN, 0.0], expected finite numbers");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(forceatlas2_layout(&graph, &ForceAtlas2::default(), None, &stopped).unwrap_err().stopped);
-    assert!(spring_layout(&graph, &Spring::default(), None, &stopped).unwrap_err().stopped);
+    assert!(forceatlas2_layout(&graph, &ForceAtlas2::default(), None, &stopped).unwrap_err().is_stopped());
+    assert!(spring_layout(&graph, &Spring::default(), None, &stopped).unwrap_err().is_stopped());
 }
 
 /// A path needs more than 16 steps of conjugate gradients: the second look is in the middle of the first vector.
@@ -174,7 +174,7 @@ fn the_spectral_layout_may_be_stopped_within_a_round() {
     let looks = AtomicUsize::new(0);
     let run = Run { is_stopped: &|| looks.fetch_add(1, Relaxed) == 1, ..Run::silent() };
     let error = spectral_layout(&graph, &Spectral::default(), &run).unwrap_err();
-    assert!(error.stopped);
+    assert!(error.is_stopped());
     assert_eq!(error.message, "stopped after 0 rounds and 16 steps of the next of spectral_layout");
 }
 

@@ -82,7 +82,7 @@ fn cuts_relatives_and_mean_distances_are_those_of_networkx() {
     for edges in graphs() {
         let (g, name, case) = (edges.graph(), &edges.name, &all[&edges.name]);
         if g.is_directed() {
-            assert_eq!(bridges(&g, &run).unwrap_err().code, "directed", "{name}");
+            assert_eq!(bridges(&g, &run).unwrap_err().code(), "directed", "{name}");
         } else {
             assert_eq!(wide(bridges(&g, &run).unwrap()), integers(&case["cuts"]["bridges"]), "{name}");
             let points = wide(articulation_points(&g, &run).unwrap());

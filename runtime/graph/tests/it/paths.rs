@@ -95,12 +95,12 @@ fn negative_weights_are_those_of_networkx() {
                 check_paths(&g, &[0], &paths, name);
             }
             Err(error) => {
-                assert_eq!(error.code, "negative_cycle", "{name}: {error}");
+                assert_eq!(error.code(), "negative_cycle", "{name}: {error}");
                 assert!(case["distance"].is_null(), "{name}: {error}");
             }
         }
         if name != "undirected" {
-            assert_eq!(single_source_dijkstra(&g, 0, None, &run).unwrap_err().code, "weight", "{name}");
+            assert_eq!(single_source_dijkstra(&g, 0, None, &run).unwrap_err().code(), "weight", "{name}");
         }
     }
     let weighted = edges("weighted_digraph").graph();
@@ -151,7 +151,7 @@ fn paths_have_steps_and_edges() {
     assert_eq!((path.nodes, path.edges, path.distance), (vec![0, 2, 3], vec![2, 4], vec![0.0, 1.0, 2.0]));
     assert_eq!(shortest_path(&g, 2, 2, true, &run).unwrap().nodes, [2]);
     let error = shortest_path(&g, 3, 0, true, &run).unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), ("no_path", "there is no path from node 3 to node 0"));
+    assert_eq!((error.code(), error.message.as_str()), ("no_path", "there is no path from node 3 to node 0"));
     assert!(has_path(&g, 0, 3, &run).unwrap() && !has_path(&g, 0, 4, &run).unwrap());
     assert!(has_path(&g, 0, 5, &run).is_err());
 }

@@ -29,7 +29,7 @@ fn ranks_are_those_of_networkx() {
                 Ok(ranks) => assert_close(&ranks, &numbers(&case["ranks"]), 1e-12, &format!("{name} {params}")),
                 Err(error) => {
                     assert!(case["ranks"].is_null(), "{name} {params}: {error}");
-                    assert_eq!(error.code, "convergence");
+                    assert_eq!(error.code(), "convergence");
                 }
             }
         }
@@ -114,7 +114,7 @@ fn wrong_parameters_are_named() {
     let short = error(PageRank { dangling: Some(&[1.0]), ..PageRank::default() });
     assert_eq!(short, "`dangling` has 1 values for 50 nodes, expected one each");
     let negative = Graph::new(true, 2, &[0, 1], &[1, 0], Some(vec![1.0, -1.0])).unwrap();
-    assert_eq!(pagerank(&negative, &PageRank::default(), &run).unwrap_err().code, "weight");
+    assert_eq!(pagerank(&negative, &PageRank::default(), &run).unwrap_err().code(), "weight");
     let isolated = Graph::new(true, 2_000_000, &[], &[], None).unwrap();
     assert!((pagerank(&isolated, &PageRank::default(), &run).unwrap()[0] * 2e6 - 1.0).abs() < 1e-9);
 }

@@ -164,14 +164,14 @@ fn mistakes_are_named() {
     let run = Run::silent();
     let error = jaccard_coefficient(&directed, None, &run).unwrap_err();
     assert_eq!(error.message, "jaccard_coefficient is for undirected graphs, this one is directed");
-    assert_eq!(minimum_spanning_edges(&directed, &run).unwrap_err().code, "directed");
-    assert_eq!(k_truss(&directed, 3, &run).unwrap_err().code, "directed");
+    assert_eq!(minimum_spanning_edges(&directed, &run).unwrap_err().code(), "directed");
+    assert_eq!(k_truss(&directed, 3, &run).unwrap_err().code(), "directed");
     let graph = edges("karate").graph();
-    assert_eq!(common_neighbors(&graph, Some(&[(0, 34)]), &run).unwrap_err().code, "node");
+    assert_eq!(common_neighbors(&graph, Some(&[(0, 34)]), &run).unwrap_err().code(), "node");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(common_neighbors(&graph, None, &stopped).unwrap_err().stopped);
-    assert!(minimum_spanning_edges(&graph, &stopped).unwrap_err().stopped);
-    assert!(k_truss(&graph, 3, &stopped).unwrap_err().stopped);
+    assert!(common_neighbors(&graph, None, &stopped).unwrap_err().is_stopped());
+    assert!(minimum_spanning_edges(&graph, &stopped).unwrap_err().is_stopped());
+    assert!(k_truss(&graph, 3, &stopped).unwrap_err().is_stopped());
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn too_many_pairs_are_an_error() {
     let graph = Graph::new(false, 6, &sources, &targets, None).unwrap();
     let found = |most| two_hops(&graph, Measure::CommonNeighbors, most, &Run::silent());
     assert_eq!(found(10).unwrap().pairs.len(), 10);
-    assert_eq!(found(9).unwrap_err().code, "size");
+    assert_eq!(found(9).unwrap_err().code(), "size");
 }
 
 // No pair of a complete graph is at distance 2.

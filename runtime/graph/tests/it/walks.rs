@@ -81,11 +81,11 @@ fn mistakes_are_named() {
         |starts: &[u32], options: &WalkOptions| random_walks(&graph, starts, options, &Run::silent()).unwrap_err();
     let found = error(&[0], &WalkOptions { p: 0.0, ..WalkOptions::default() });
     assert_eq!(found.message, "p is 0, expected a finite number above 0");
-    assert_eq!(error(&[34], &WalkOptions::default()).code, "node");
+    assert_eq!(error(&[34], &WalkOptions::default()).code(), "node");
     let many = WalkOptions { per_node: usize::MAX, ..WalkOptions::default() };
     assert!(error(&[0], &many).message.ends_with("the result has at most 2147483648 nodes"));
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(random_walks(&graph, &[0], &WalkOptions::default(), &stopped).unwrap_err().stopped);
+    assert!(random_walks(&graph, &[0], &WalkOptions::default(), &stopped).unwrap_err().is_stopped());
     let none = WalkOptions { per_node: 0, ..WalkOptions::default() };
     assert_eq!(walks(&graph, &[0], &none), Walks { offsets: vec![0], nodes: Vec::new() });
 }

@@ -89,11 +89,7 @@ impl Engine {
             }
             false => Err(error),
         });
-        self.or_host(done.map(|done| match done {
-            // More arcs than a device numbers, which the algorithm found out.
-            Err(diagnostic) if diagnostic.code == "arcs" => Ok(None),
-            done => done.map(|batch| Some((batch, accelerator.name))),
-        }))
+        self.or_host(done.map(|done| done.map(|batch| Some((batch?, accelerator.name)))))
     }
 
     /// A result of the device. `None` if there is too little memory on it.
@@ -108,6 +104,7 @@ impl Engine {
         }
     }
 
+    /// The result of a call. `None` if the device does not number as many arcs as the algorithm needs.
     fn on_device(
         &self,
         accelerator: &Accelerator,
@@ -115,7 +112,7 @@ impl Engine {
         call: &GraphCall,
         frames: &[(String, RecordBatch)],
         run: &Run<'_>,
-    ) -> onrush_ops::Result<Result<RecordBatch, Diagnostic>> {
+    ) -> onrush_ops::Result<Result<Option<RecordBatch>, Diagnostic>> {
         let gpu = &accelerator.gpu;
         gpu.with_eviction(|| {
             let lane = gpu.lane(index.arcs() as u64)?;
@@ -134,13 +131,14 @@ impl Engine {
                 call_on_device(index, &graph, call, frames, context, run)
             };
             match attempt() {
-                Ok(result) => Ok(Ok(with_resident_columns(accelerator, result))),
+                Ok(result) => Ok(Ok(Some(with_resident_columns(accelerator, result)))),
                 Err(error) => {
                     // What was enqueued may still read what is freed now. Another attempt may take another stream, and write what this
                     // one still writes.
                     context.stream.synchronize().map_err(onrush_kernels::Error::from)?;
                     match error {
                         DeviceCallError::Call(diagnostic) => Ok(Err(diagnostic)),
+                        DeviceCallError::TooManyArcs => Ok(Ok(None)),
                         DeviceCallError::Device(error) => Err(error.into()),
                     }
                 }
