@@ -1,5 +1,7 @@
 //! A graph whose nodes have numbers.
 
+mod lookup;
+
 use std::sync::OnceLock;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
