@@ -27,7 +27,7 @@ use datafusion::physical_plan::{
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
-use crate::Cores;
+use crate::cores::{CHUNK, Cores};
 use crate::gather::tasks_in_order;
 use crate::streams;
 
@@ -165,11 +165,11 @@ impl Pieces {
     }
 }
 
-/// Batches of about [`crate::CHUNK`] rows together.
+/// Batches of about [`CHUNK`] rows together.
 fn chunks(rows: SendableRecordBatchStream) -> impl Stream<Item = Result<Vec<RecordBatch>>> + Send {
     stream::try_unfold(rows, |mut rows| async move {
         let (mut waiting, mut many) = (Vec::new(), 0);
-        while many < crate::CHUNK
+        while many < CHUNK
             && let Some(batch) = rows.try_next().await?
         {
             many += batch.num_rows();

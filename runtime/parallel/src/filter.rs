@@ -28,7 +28,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
 
-use crate::with_inputs;
+use crate::nodes::with_inputs;
 
 /// Rows of a batch of the result.
 const BATCH: usize = 8_192;

@@ -19,7 +19,7 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
-use crate::Cores;
+use crate::cores::Cores;
 
 /// Batches of a partition that wait for those before them.
 const AHEAD: usize = 32;

@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::Cores;
+use crate::cores::Cores;
 use crate::exchange::{PARTITIONS, exchanged};
 use crate::gather::{collect, counted, plan_in_order, streams_in_order};
 use crate::streams::{StreamsExec, batches};

@@ -5,10 +5,13 @@
 //! data, never on the number of cores (decision 0023). A node that the pass does not know runs on one core, over a gather.
 
 mod columnwise;
+mod cores;
+mod estimate;
 mod exchange;
 mod filter;
 mod gather;
 mod group;
+mod nodes;
 mod pass;
 mod row_number;
 mod runtime_filter;
@@ -20,15 +23,12 @@ mod top_k;
 mod windows;
 
 use std::any::Any;
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use datafusion::error::Result;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
+pub use cores::{CHUNK, Cores};
 pub use pass::parallel;
 
 /// For the tests of plans alone.
@@ -56,57 +56,4 @@ pub fn stands_for(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
 pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     let any: &dyn Any = plan.as_ref();
     any.downcast_ref().map(windows::ColumnarWindowExec::windows)
-}
-
-/// Rows of a partition.
-pub const CHUNK: usize = 131_072;
-
-type Plan = Arc<dyn ExecutionPlan>;
-
-/// A node as its type.
-fn cast<T: 'static>(plan: &Plan) -> Option<&T> {
-    let any: &dyn Any = plan.as_ref();
-    any.downcast_ref::<T>()
-}
-
-/// The same node over new inputs.
-fn with_inputs(node: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
-    Arc::clone(node).replace_children(inputs, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-}
-
-/// How plans are spread over cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cores {
-    /// Threads that run partitions; bounds how many partitions are under way.
-    pub threads: usize,
-    /// Rows of a partition: [`CHUNK`], or fewer in tests.
-    pub chunk: usize,
-    /// Delays each partition by a random time, so that tests see every order of completion.
-    pub jitter: bool,
-}
-
-impl Cores {
-    pub fn new(threads: usize) -> Cores {
-        Cores { threads: threads.max(1), chunk: CHUNK, jitter: false }
-    }
-
-    /// Partitions that are under way at a time.
-    fn window(&self) -> usize {
-        2 * self.threads + 1
-    }
-
-    async fn delay(&self) {
-        if self.jitter {
-            // The standard library's source of randomness: a new hasher has new keys.
-            use std::hash::{BuildHasher, RandomState};
-            let micros = RandomState::new().hash_one(0u8) % 500;
-            tokio::time::sleep(Duration::from_micros(micros)).await;
-        }
-    }
-}
-
-impl fmt::Display for Cores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows a partition", self.chunk)
-    }
 }

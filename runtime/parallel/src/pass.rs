@@ -8,18 +8,15 @@ use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::{Column, Literal};
-use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
-use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -32,10 +29,13 @@ use datafusion::scalar::ScalarValue;
 use onrush_expr::check::HIDDEN;
 use onrush_logical::rows::HeldRows;
 
+use crate::cores::Cores;
+use crate::estimate::rows;
 use crate::exchange::HashExchangeExec;
 use crate::filter::ConjunctFilterExec;
 use crate::gather::GatherExec;
 use crate::group::{PartitionedAggregateExec, merged, merges, partial};
+use crate::nodes::{Plan, cast, with_inputs};
 use crate::row_number::RowNumberExec;
 use crate::runtime_filter::RuntimeFilterBuildExec;
 use crate::shared::{SharedExec, shared};
@@ -43,7 +43,7 @@ use crate::sort::{ParallelSortExec, can_order};
 use crate::spilling_join::spilling;
 use crate::top_k::PartitionTopKExec;
 use crate::windows::ColumnarWindowExec;
-use crate::{Cores, Plan, cast, columnwise, runtime_filter, with_inputs};
+use crate::{columnwise, runtime_filter};
 
 /// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times more: those
 /// would be copied to build one table on several cores.
@@ -163,39 +163,6 @@ fn is_exchanged(plan: &Plan) -> bool {
 /// Whether the partitions of a plan are those of several inputs: each may be sorted, and all of them are not.
 fn is_united(plan: &Plan) -> bool {
     partitions(plan) > 1 && (cast::<UnionExec>(plan).is_some() || plan.children().into_iter().any(is_united))
-}
-
-/// The rows of a plan, about. `None` if a source is not in memory.
-pub fn rows(plan: &Plan) -> Option<usize> {
-    estimate(plan).map(|(rows, _)| rows as usize)
-}
-
-/// The rows of a plan, and the part of its source's rows that they are: a condition leaves a third, and a join as much of one side as is
-/// left of the other.
-fn estimate(plan: &Plan) -> Option<(f64, f64)> {
-    if let Some(source) = cast::<DataSourceExec>(plan) {
-        let source: &dyn Any = source.data_source().as_ref();
-        return source.downcast_ref::<HeldRows>().map(|rows| (rows.table().rows() as f64, 1.0));
-    }
-    // Ranges and files have any number of rows.
-    if plan.children().is_empty() && cast::<EmptyExec>(plan).is_none() && cast::<PlaceholderRowExec>(plan).is_none() {
-        return None;
-    }
-    let inputs = plan.children().into_iter().map(estimate).collect::<Option<Vec<_>>>()?;
-    if let Some(filter) = cast::<FilterExec>(plan) {
-        let (rows, part) = inputs.first()?;
-        let left = 3f64.powi(-(split_conjunction(filter.predicate()).len() as i32));
-        return Some((rows * left, part * left));
-    }
-    let most = inputs.iter().map(|(rows, _)| *rows).fold(0.0, f64::max);
-    let part = inputs.iter().map(|(_, part)| *part).fold(1.0, f64::min);
-    match cast::<HashJoinExec>(plan) {
-        Some(_) => {
-            let larger = inputs.iter().find(|(rows, _)| *rows == most)?.1;
-            Some((most * (part / larger).min(1.0), part))
-        }
-        None => Some((most, part)),
-    }
 }
 
 /// Whether a node calculates something that differs from call to call.

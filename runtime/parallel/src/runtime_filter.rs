@@ -31,7 +31,7 @@ use crate::exchange::HashExchangeExec;
 use crate::filter::coalescer;
 use crate::gather::GatherExec;
 use crate::group::PartitionedAggregateExec;
-use crate::{Plan, cast, with_inputs};
+use crate::nodes::{Plan, cast, with_inputs};
 
 /// Number of build-side keys up to which a bitmap is made.
 const MOST_KEYS: usize = 2_000_000;

@@ -25,7 +25,8 @@ use onrush_logical::rows::HeldRows;
 use tokio::sync::OnceCell;
 
 use crate::exchange::rows_size;
-use crate::{Plan, cast, streams};
+use crate::nodes::{Plan, cast};
+use crate::streams;
 
 /// A plan in which equal groups over many rows are computed once.
 ///

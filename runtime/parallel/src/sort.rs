@@ -25,10 +25,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
+use crate::cores::{CHUNK, Cores};
 use crate::exchange::rows_size;
 use crate::gather::{collect, counted, tasks_in_order};
 use crate::streams::StreamsExec;
-use crate::{CHUNK, Cores};
 use words::{Layout, SortKeys};
 
 /// Rows of a batch of the result, and about those of a range.

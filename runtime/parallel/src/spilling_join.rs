@@ -27,13 +27,14 @@ use futures::{StreamExt, TryStreamExt, stream};
 use onrush_expr::check::HIDDEN;
 use tokio::sync::OnceCell;
 
+use crate::cores::Cores;
+use crate::estimate::rows;
 use crate::exchange::{PARTITIONS, exchanged, rows_size};
 use crate::gather::plan_in_order;
 use crate::group::{PartitionedAggregateExec, merges};
-use crate::pass::rows;
+use crate::nodes::{Plan, cast, with_inputs};
 use crate::sort::ParallelSortExec;
 use crate::streams::{self, StreamsExec};
-use crate::{Cores, Plan, cast, with_inputs};
 
 /// Bytes of the hash table for each row of the build side, at most: DataFusion's estimate.
 const TABLE: usize = 48;

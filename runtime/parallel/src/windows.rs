@@ -36,8 +36,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::exchange::rows_size;
 use crate::gather::counted;
+use crate::nodes::with_inputs;
 use crate::streams::StreamsExec;
-use crate::with_inputs;
 use folds::Frames;
 
 /// Rows of a batch of the result.
