@@ -9,7 +9,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::memory::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -21,6 +20,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::TryStreamExt;
 use onrush_logical::rows::HeldRows;
+
+use crate::nodes::{node_parts, visit_all};
 
 /// Rows from which another task gains more than it costs.
 const MANY: usize = 65_536;
@@ -105,23 +106,11 @@ impl DisplayAs for ColumnwiseExec {
 }
 
 impl ExecutionPlan for ColumnwiseExec {
-    fn name(&self) -> &str {
-        "ColumnwiseExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.inputs.iter().collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+    node_parts! {
+        ColumnwiseExec of self,
+        properties: &self.properties,
+        children: self.inputs.iter().collect(),
+        expressions: |visit| visit_all([], visit),
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -11,7 +11,6 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::common::internal_err;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -29,6 +28,7 @@ use tokio::sync::OnceCell;
 
 use crate::cores::{CHUNK, Cores};
 use crate::gather::tasks_in_order;
+use crate::nodes::{node_parts, visit_all};
 use crate::streams;
 
 /// Partitions of an exchange: enough for the cores of a workstation, few enough for pieces of a chunk to be long.
@@ -71,28 +71,11 @@ impl DisplayAs for HashExchangeExec {
 }
 
 impl ExecutionPlan for HashExchangeExec {
-    fn name(&self) -> &str {
-        "HashExchangeExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        for key in &self.keys {
-            if visit(key)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+    node_parts! {
+        HashExchangeExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| visit_all(&self.keys, visit),
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -13,7 +13,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{BatchCoalescer, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{ColumnarValue, Operator};
@@ -25,10 +25,10 @@ use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, stream};
 
-use crate::nodes::with_inputs;
+use crate::nodes::{node_parts, with_inputs};
 
 /// Rows of a batch of the result.
 const BATCH: usize = 8_192;
@@ -154,27 +154,15 @@ impl DisplayAs for ConjunctFilterExec {
 }
 
 impl ExecutionPlan for ConjunctFilterExec {
-    fn name(&self) -> &str {
-        "ConjunctFilterExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.node.properties()
+    node_parts! {
+        ConjunctFilterExec of self,
+        properties: self.node.properties(),
+        children: self.node.children(),
+        expressions: |visit| self.node.apply_expressions(visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.node.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.node.apply_expressions(visit)
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

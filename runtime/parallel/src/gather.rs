@@ -7,10 +7,8 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
@@ -20,6 +18,7 @@ use datafusion::physical_plan::{
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use crate::cores::Cores;
+use crate::nodes::{node_parts, visit_all};
 
 /// Batches of a partition that wait for those before them.
 const AHEAD: usize = 32;
@@ -72,27 +71,15 @@ impl DisplayAs for GatherExec {
 }
 
 impl ExecutionPlan for GatherExec {
-    fn name(&self) -> &str {
-        "GatherExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    node_parts! {
+        GatherExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| visit_all([], visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![self.properties.output_ordering().is_some()]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

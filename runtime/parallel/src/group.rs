@@ -8,11 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
@@ -25,6 +24,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::cores::Cores;
 use crate::exchange::{PARTITIONS, exchanged};
 use crate::gather::{collect, counted, plan_in_order, streams_in_order};
+use crate::nodes::node_parts;
 use crate::streams::{StreamsExec, batches};
 
 /// Rows for each group in the first partition from which on groups are few.
@@ -145,23 +145,11 @@ impl DisplayAs for PartitionedAggregateExec {
 }
 
 impl ExecutionPlan for PartitionedAggregateExec {
-    fn name(&self) -> &str {
-        "PartitionedAggregateExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.aggregate.apply_expressions(visit)
+    node_parts! {
+        PartitionedAggregateExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| self.aggregate.apply_expressions(visit),
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -4,11 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{internal_datafusion_err, internal_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
@@ -16,6 +14,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::oneshot;
 
 use crate::gather::collect;
+use crate::nodes::{node_parts, visit_all};
 
 /// Adds a column with the number of each row, from one on, as the last one. The partitions are parts of the rows in their order.
 #[derive(Debug)]
@@ -65,27 +64,15 @@ impl DisplayAs for RowNumberExec {
 }
 
 impl ExecutionPlan for RowNumberExec {
-    fn name(&self) -> &str {
-        "RowNumberExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    node_parts! {
+        RowNumberExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| visit_all([], visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -15,7 +15,6 @@ use arrow::datatypes::{
     DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
 };
 use datafusion::common::JoinType;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -24,14 +23,14 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, stream};
 
 use crate::exchange::HashExchangeExec;
 use crate::filter::coalescer;
 use crate::gather::GatherExec;
 use crate::group::PartitionedAggregateExec;
-use crate::nodes::{Plan, cast, with_inputs};
+use crate::nodes::{Plan, cast, node_parts, visit_all, with_inputs};
 
 /// Number of build-side keys up to which a bitmap is made.
 const MOST_KEYS: usize = 2_000_000;
@@ -164,27 +163,15 @@ impl DisplayAs for RuntimeFilterBuildExec {
 }
 
 impl ExecutionPlan for RuntimeFilterBuildExec {
-    fn name(&self) -> &str {
-        "RuntimeFilterBuildExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+    node_parts! {
+        RuntimeFilterBuildExec of self,
+        properties: self.input.properties(),
+        children: vec![&self.input],
+        expressions: |visit| visit_all([&self.key], visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit(&self.key)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {
@@ -251,27 +238,15 @@ impl DisplayAs for RuntimeFilterExec {
 }
 
 impl ExecutionPlan for RuntimeFilterExec {
-    fn name(&self) -> &str {
-        "RuntimeFilterExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+    node_parts! {
+        RuntimeFilterExec of self,
+        properties: self.input.properties(),
+        children: vec![&self.input],
+        expressions: |visit| visit_all([&self.key], visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        visit(&self.key)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {

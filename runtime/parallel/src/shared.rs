@@ -19,13 +19,13 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_logical::rows::HeldRows;
 use tokio::sync::OnceCell;
 
 use crate::exchange::rows_size;
-use crate::nodes::{Plan, cast};
+use crate::nodes::{Plan, cast, node_parts, visit_all};
 use crate::streams;
 
 /// A plan in which equal groups over many rows are computed once.
@@ -194,27 +194,15 @@ impl DisplayAs for SharedExec {
 }
 
 impl ExecutionPlan for SharedExec {
-    fn name(&self) -> &str {
-        "SharedExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+    node_parts! {
+        SharedExec of self,
+        properties: self.input.properties(),
+        children: vec![&self.input],
+        expressions: |visit| visit_all([], visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {

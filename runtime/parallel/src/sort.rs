@@ -13,21 +13,21 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{concat_batches, interleave};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use crate::cores::{CHUNK, Cores};
 use crate::exchange::rows_size;
 use crate::gather::{collect, counted, tasks_in_order};
+use crate::nodes::{node_parts, visit_all};
 use crate::streams::StreamsExec;
 use words::{Layout, SortKeys};
 
@@ -91,32 +91,15 @@ impl DisplayAs for ParallelSortExec {
 }
 
 impl ExecutionPlan for ParallelSortExec {
-    fn name(&self) -> &str {
-        "ParallelSortExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.node.properties()
+    node_parts! {
+        ParallelSortExec of self,
+        properties: self.node.properties(),
+        children: vec![&self.input],
+        expressions: |visit| visit_all(self.order.iter().map(|key| &key.expr), visit),
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        for key in self.order.iter() {
-            if visit(&key.expr)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

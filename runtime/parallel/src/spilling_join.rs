@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinType, internal_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_expr::check::HIDDEN;
 use tokio::sync::OnceCell;
@@ -32,7 +32,7 @@ use crate::estimate::rows;
 use crate::exchange::{PARTITIONS, exchanged, rows_size};
 use crate::gather::plan_in_order;
 use crate::group::{PartitionedAggregateExec, merges};
-use crate::nodes::{Plan, cast, with_inputs};
+use crate::nodes::{Plan, cast, node_parts, with_inputs};
 use crate::sort::ParallelSortExec;
 use crate::streams::{self, StreamsExec};
 
@@ -98,27 +98,15 @@ impl DisplayAs for SpillingJoinExec {
 }
 
 impl ExecutionPlan for SpillingJoinExec {
-    fn name(&self) -> &str {
-        "SpillingJoinExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.join.properties()
+    node_parts! {
+        SpillingJoinExec of self,
+        properties: self.join.properties(),
+        children: self.join.children(),
+        expressions: |visit| self.join.apply_expressions(visit),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         self.join.maintains_input_order()
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        self.join.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.join.apply_expressions(visit)
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Plan>) -> Result<Plan> {

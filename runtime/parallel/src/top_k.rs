@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 
+use crate::nodes::{node_parts, visit_all};
 use crate::streams::StreamsExec;
 
 /// The first rows of each partition. DataFusion's top-k lets partitions skip rows by what others have found so far, and so would
@@ -44,28 +44,11 @@ impl DisplayAs for PartitionTopKExec {
 }
 
 impl ExecutionPlan for PartitionTopKExec {
-    fn name(&self) -> &str {
-        "PartitionTopKExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        for key in self.order.iter() {
-            if visit(&key.expr)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+    node_parts! {
+        PartitionTopKExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| visit_all(self.order.iter().map(|key| &key.expr), visit),
     }
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -36,7 +36,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::exchange::rows_size;
 use crate::gather::counted;
-use crate::nodes::with_inputs;
+use crate::nodes::{node_parts, with_inputs};
 use crate::streams::StreamsExec;
 use folds::Frames;
 
@@ -141,32 +141,17 @@ impl DisplayAs for ColumnarWindowExec {
 }
 
 impl ExecutionPlan for ColumnarWindowExec {
-    fn name(&self) -> &str {
-        "ColumnarWindowExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+    node_parts! {
+        ColumnarWindowExec of self,
+        properties: &self.properties,
+        children: vec![self.input()],
+        expressions: |visit| self.nodes.iter().try_fold(TreeNodeRecursion::Continue, |so_far, node| {
+            so_far.visit_sibling(|| node.apply_expressions(visit))
+        }),
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![self.input()]
-    }
-
-    fn apply_expressions(
-        &self,
-        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        for node in &self.nodes {
-            if node.apply_expressions(visit)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
