@@ -2,9 +2,10 @@
 //! is there for others of the same plan.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use onrush_frame::Table;
+use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
 pub struct ResultCache {
@@ -32,8 +33,8 @@ impl ResultCache {
         ResultCache { state: Mutex::default(), limit }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     pub fn get(&self, key: u128) -> Option<Arc<Table>> {
@@ -108,8 +109,8 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u128, Weak<T>>> {
-        self.all.lock().unwrap_or_else(|e| e.into_inner())
+    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Weak<T>>> {
+        self.all.lock()
     }
 
     pub fn put(&self, key: u128, held: &Arc<T>) {

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use onrush_io::{Full, Memory};
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::{Mutex, MutexGuard};
 
 /// An allocation that does not fit fails with [`DataFusionError::ResourcesExhausted`]. Operators that can spill to disk then do so, and
 /// the user sees only the errors of the other operators.
@@ -140,11 +141,11 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, usize>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     fn add(&self, reservation: &MemoryReservation, bytes: usize) {

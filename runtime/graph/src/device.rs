@@ -19,12 +19,13 @@ pub mod similarity;
 pub mod traversal;
 mod values;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use onrush_device::CompletionFlag;
 use onrush_kernels::graph::{Csr, levels};
 use onrush_kernels::reduce::{LOW, Number, SUM, reduce};
 use onrush_kernels::{Column, Context, Scalar};
+use parking_lot::Mutex;
 
 use crate::error::{Error, ErrorKind};
 use crate::graph::{Graph, Rows, check_directed, check_node, check_undirected, negative_weight};
@@ -262,7 +263,7 @@ impl DeviceGraph {
     }
 
     fn take_flag(&self, context: &Context) -> Result<Arc<CompletionFlag>> {
-        let kept = self.flags.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.flags.lock().pop();
         match kept {
             Some(flag) => Ok(flag),
             None => Ok(Arc::new(onrush_kernels::graph::completion_flag(context)?)),
@@ -270,7 +271,7 @@ impl DeviceGraph {
     }
 
     fn keep_flag(&self, flag: Arc<CompletionFlag>) {
-        self.flags.lock().unwrap_or_else(PoisonError::into_inner).push(flag);
+        self.flags.lock().push(flag);
     }
 }
 

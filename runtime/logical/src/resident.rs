@@ -1,10 +1,11 @@
 //! The rows that frames hold for good, in memory or on disk. Who moves them is in `runtime/engine`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use onrush_frame::Table;
+use parking_lot::Mutex;
 
 /// Counts uses, of all tables.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -37,7 +38,7 @@ impl Resident {
 
     /// The table, without a change of its time of last use.
     pub fn look(&self) -> Arc<Table> {
-        Arc::clone(&self.table.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.table.lock())
     }
 
     /// When it was last read, as a number that grows with each use of any table.
@@ -63,6 +64,6 @@ impl Resident {
 
     /// The same rows from elsewhere.
     pub fn put(&self, table: Arc<Table>) {
-        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = table;
+        *self.table.lock() = table;
     }
 }

@@ -1,11 +1,12 @@
 //! Session states of DataFusion that are used again: making one copies the names of all functions.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use datafusion::catalog::CatalogProviderList;
 use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
+use parking_lot::Mutex;
 
 type Idle = Arc<Mutex<Vec<SessionState>>>;
 
@@ -23,7 +24,7 @@ pub struct Lent {
 
 impl States {
     pub fn lend(&self, context: &SessionContext) -> Lent {
-        let kept = self.idle.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let kept = self.idle.lock().pop();
         let state = match kept {
             Some(mut state) => {
                 state.mark_start_execution();
@@ -61,7 +62,7 @@ impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(mut state), Some(idle)) = (self.state.take(), &self.idle) {
             state.register_catalog_list(Arc::clone(&self.tables));
-            idle.lock().unwrap_or_else(|e| e.into_inner()).push(state);
+            idle.lock().push(state);
         }
     }
 }

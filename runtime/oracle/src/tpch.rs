@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle};
+use parking_lot::Mutex;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
     RegionGenerator, SupplierGenerator,
@@ -81,7 +81,7 @@ pub fn table(name: &str, scale: f64) -> Result<Table, String> {
             scope.spawn(|| {
                 loop {
                     let part = {
-                        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut next = next.lock();
                         *next += 1;
                         *next
                     };
@@ -90,21 +90,20 @@ pub fn table(name: &str, scale: f64) -> Result<Table, String> {
                     }
                     match make(part) {
                         Ok(batches) => {
-                            made.lock().unwrap_or_else(PoisonError::into_inner)[part as usize - 1] = batches;
+                            made.lock()[part as usize - 1] = batches;
                         }
                         Err(error) => {
-                            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                            *failed.lock() = Some(error.to_string());
                         }
                     }
                 }
             });
         }
     });
-    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(error) = failed.into_inner() {
         return Err(error);
     }
-    let batches: Vec<RecordBatch> =
-        made.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect();
+    let batches: Vec<RecordBatch> = made.into_inner().into_iter().flatten().collect();
     let schema = batches.first().ok_or_else(|| format!("no rows of {name}"))?.schema();
     Ok(Table::new(schema, batches))
 }

@@ -3,7 +3,7 @@
 //! All rows are taken in before the first one goes out. Where the memory pool has no room for them they go to disk, in the same order.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{concat_batches, take};
@@ -24,6 +24,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::cores::{CHUNK, Cores};
@@ -133,7 +134,7 @@ impl Pieces {
     /// # Errors
     /// If the partition was taken before, or its file cannot be read.
     pub fn partition(&self, partition: usize) -> Result<SendableRecordBatchStream> {
-        let held = self.held[partition].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = self.held[partition].lock().take();
         let Some(held) = held else { return internal_err!("partition {partition} of an exchange was read twice") };
         // Goes with the stream.
         let reserved = self.reservation.split(self.bytes[partition]);

@@ -1,7 +1,7 @@
 //! `row_number() over ()` of partitions: the numbers go on from one partition to the next.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use datafusion::common::{internal_datafusion_err, internal_err};
@@ -11,6 +11,7 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::gather::collect;
@@ -88,7 +89,7 @@ impl ExecutionPlan for RowNumberExec {
             let numbered = rows.map(move |batch| numbered(&of, &batch?, &mut before));
             return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, numbered)));
         }
-        let Some(count) = self.counts[partition].lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        let Some(count) = self.counts[partition].lock().take() else {
             return internal_err!("partition {partition} of numbered rows was run twice");
         };
         let of = Arc::clone(&schema);

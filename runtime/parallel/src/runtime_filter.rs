@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -25,6 +25,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 
 use crate::exchange::HashExchangeExec;
 use crate::filter::coalescer;
@@ -200,7 +201,7 @@ impl ExecutionPlan for RuntimeFilterBuildExec {
                     }
                     Some(Err(error)) => Some((Err(error), (rows, own))),
                     None => {
-                        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut noted = noted.lock();
                         if std::mem::take(&mut noted.open[partition]) {
                             let many = noted.keys.as_ref().is_none_or(|all| all.len() + own.len() > MOST_KEYS);
                             match noted.keys.as_mut().filter(|_| !many) {

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -22,6 +22,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_logical::rows::HeldRows;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::exchange::rows_size;
@@ -171,7 +172,7 @@ impl Shared {
 
     /// The rows of this run. A plan may run again once all readers were there; the rows go with the last of them.
     fn cell(&self) -> Cell {
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.run.lock();
         let (cell, left) = run.take().unwrap_or_else(|| (Cell::default(), self.readers));
         if left > 1 {
             *run = Some((Arc::clone(&cell), left - 1));
@@ -211,7 +212,7 @@ impl ExecutionPlan for SharedExec {
 
     /// Readers that did not come leave the rows of their run behind.
     fn reset_state(self: Arc<Self>) -> Result<Plan> {
-        self.shared.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.run.lock().take();
         Ok(Arc::new(SharedExec { input: Arc::clone(&self.input), shared: Arc::clone(&self.shared) }))
     }
 
@@ -224,11 +225,11 @@ impl ExecutionPlan for SharedExec {
             let rows = cell
                 .get_or_init(|| async {
                     let (rows, rest) = collected(&input, &context).await.map_err(Arc::new)?;
-                    *own.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+                    *own.lock() = rest;
                     Ok(rows)
                 })
                 .await;
-            let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let own = own.into_inner();
             match (rows, own) {
                 (Ok(Rows::Held(batches, _)), _) => Ok(streams::batches(input.schema(), batches.clone())),
                 (Ok(Rows::Apart), Some(own)) => Ok(own),

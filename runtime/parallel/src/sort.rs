@@ -29,6 +29,7 @@ use crate::exchange::rows_size;
 use crate::gather::{collect, counted, tasks_in_order};
 use crate::nodes::{node_parts, visit_all};
 use crate::streams::StreamsExec;
+use parking_lot::Mutex;
 use words::{Layout, SortKeys};
 
 /// Rows of a batch of the result, and about those of a range.
@@ -211,9 +212,9 @@ impl Work {
         let count = ranges.first().map_or(0, Vec::len);
         let mut ranges: Vec<std::vec::IntoIter<Vec<Entry>>> = ranges.into_iter().map(Vec::into_iter).collect();
         let (of, reserved) = (Arc::clone(&schema), Arc::new(reservation));
-        let next = std::sync::Mutex::new(move || ranges.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
+        let next = Mutex::new(move || ranges.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
         let sorted = tasks_in_order(count, cores, move |_| {
-            let parts = next.lock().map_or_else(|_| Vec::new(), |mut next| next());
+            let parts = next.lock()();
             let (units, layout, schema) = (Arc::clone(&units), Arc::clone(&layout), Arc::clone(&of));
             let reserved = Arc::clone(&reserved);
             async move {

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -25,6 +25,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_expr::check::HIDDEN;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::cores::Cores;
@@ -128,7 +129,7 @@ impl ExecutionPlan for SpillingJoinExec {
                 Ok(State::Held(join)) => join.execute(partition, context),
                 Ok(State::Parted(rows)) => {
                     let taken = match partition {
-                        0 => rows.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                        0 => rows.lock().take(),
                         _ => Some(streams::batches(join.schema(), Vec::new())),
                     };
                     taken.map_or_else(|| internal_err!("the rows of a join were read twice"), Ok)
@@ -219,7 +220,7 @@ async fn parted(
     let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
     let build = Mutex::new(Some(numbered(build, &left, 0)));
     let open = move |_| {
-        let taken = build.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = build.lock().take();
         taken.map_or_else(|| internal_err!("the build side of a join was read twice"), Ok)
     };
     let builds = exchanged(Arc::clone(&left), 1, open, left_keys, cores, true, context).await?;

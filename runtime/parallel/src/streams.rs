@@ -1,7 +1,7 @@
 //! A leaf for plans that are made while another one runs: its partitions are streams that are there already.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -12,6 +12,7 @@ use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use parking_lot::Mutex;
 
 use crate::nodes::{node_parts, visit_all};
 
@@ -64,7 +65,7 @@ impl ExecutionPlan for StreamsExec {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let taken = self.slots[partition].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self.slots[partition].lock().take();
         match taken {
             Some(stream) => Ok(stream),
             None => internal_err!("partition {partition} of a stream was read twice"),

@@ -14,8 +14,8 @@ mod random;
 mod room;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow::array::{
@@ -26,6 +26,7 @@ use onrush_engine::{Engine, EngineChoice, EngineConfig, Tuning};
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::FrameId;
 use onrush_wire::plan::Op;
+use parking_lot::Mutex;
 use random::{Random, scattered};
 
 /// Planning makes and drops many small values: with it plans are made a tenth faster than with glibc's
@@ -118,7 +119,7 @@ fn generate<T: Send + Copy + Default>(rows: usize, seed: u64, value: impl Fn(&mu
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let next = pieces.lock().next();
                     let Some((number, piece)) = next else { return };
                     let mut random = Random(scattered(seed * 1_000_003 + number as u64 + 1) as u64 | 1);
                     piece.fill_with(|| value(&mut random));

@@ -1,6 +1,6 @@
 //! Calls of algorithms on a device: graphs that were copied there, and what runs there.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
@@ -15,6 +15,7 @@ use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
 use onrush_wire::Diagnostic;
 use onrush_wire::graph::{GraphCall, GraphSpec};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::GraphTables;
 use crate::engine::Engine;
@@ -30,7 +31,7 @@ pub struct DeviceGraphs(Mutex<Vec<(Arc<Index>, DeviceGraph)>>);
 
 impl DeviceGraphs {
     fn lock(&self) -> MutexGuard<'_, Vec<(Arc<Index>, DeviceGraph)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn get(&self, index: &Arc<Index>) -> Option<DeviceGraph> {
