@@ -1,49 +1,40 @@
-//! Results by plan: what was computed for a frame is there for the next request, least recently used out; and what frames hold
-//! is there for others of the same plan.
+//! Results by plan: an LRU cache of computed frames for the next request, and a map of weak references to the results that frames
+//! hold.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use lru::LruCache;
 use onrush_frame::Table;
 use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
 pub struct ResultCache {
     state: Mutex<State>,
+    /// The most bytes of all results.
     limit: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    clock: u64,
     bytes: u64,
-    entries: HashMap<u128, Entry>,
+    entries: LruCache<u128, Entry>,
 }
 
 #[derive(Debug)]
 struct Entry {
     table: Arc<Table>,
     bytes: u64,
-    used: u64,
 }
 
 impl ResultCache {
     /// Keeps at most `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        ResultCache { state: Mutex::default(), limit }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        ResultCache { state: Mutex::new(State { bytes: 0, entries: LruCache::unbounded() }), limit }
     }
 
     pub fn get(&self, key: u128) -> Option<Arc<Table>> {
-        let mut state = self.lock();
-        state.clock += 1;
-        let clock = state.clock;
-        let entry = state.entries.get_mut(&key)?;
-        entry.used = clock;
-        Some(Arc::clone(&entry.table))
+        self.state.lock().entries.get(&key).map(|entry| Arc::clone(&entry.table))
     }
 
     /// A result larger than half of the limit is not kept.
@@ -54,17 +45,14 @@ impl ResultCache {
         }
         // Let go of when others may look again: large tables take the system a while.
         let mut gone = Vec::new();
-        let mut state = self.lock();
-        state.clock += 1;
-        let used = state.clock;
-        if let Some(old) = state.entries.insert(key, Entry { table, bytes, used }) {
+        let mut state = self.state.lock();
+        if let Some(old) = state.entries.put(key, Entry { table, bytes }) {
             state.bytes -= old.bytes;
             gone.push(old);
         }
         state.bytes += bytes;
         while state.bytes > self.limit {
-            let oldest = state.entries.iter().min_by_key(|(_, e)| e.used).map(|(key, _)| *key);
-            let Some(old) = oldest.and_then(|key| state.entries.remove(&key)) else { break };
+            let Some((_, old)) = state.entries.pop_lru() else { break };
             state.bytes -= old.bytes;
             gone.push(old);
         }
@@ -73,23 +61,23 @@ impl ResultCache {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.lock().bytes
+        self.state.lock().bytes
     }
 
     /// Lets go of a table, under whatever keys.
     pub fn forget(&self, table: &Arc<Table>) {
-        let mut state = self.lock();
-        let gone: Vec<u128> =
-            state.entries.iter().filter(|(_, e)| Arc::ptr_eq(&e.table, table)).map(|(key, _)| *key).collect();
-        let gone: Vec<Entry> = gone.iter().filter_map(|key| state.entries.remove(key)).collect();
+        let mut state = self.state.lock();
+        let keys = state.entries.iter().filter(|(_, entry)| Arc::ptr_eq(&entry.table, table)).map(|(key, _)| *key);
+        let keys: Vec<u128> = keys.collect();
+        let gone: Vec<Entry> = keys.iter().filter_map(|key| state.entries.pop(key)).collect();
         state.bytes -= gone.iter().map(|entry| entry.bytes).sum::<u64>();
         drop(state);
         drop(gone);
     }
 
     pub fn clear(&self) {
-        let mut state = self.lock();
-        let gone = std::mem::take(&mut state.entries);
+        let mut state = self.state.lock();
+        let gone = std::mem::replace(&mut state.entries, LruCache::unbounded());
         state.bytes = 0;
         drop(state);
         drop(gone);

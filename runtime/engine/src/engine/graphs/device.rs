@@ -1,9 +1,11 @@
 //! Calls of algorithms on a device: graphs that were copied there, and what runs there.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
+use lru::LruCache;
 use onrush_gpu::{Accelerator, Policy};
 use onrush_graph::Run;
 use onrush_graph::device::index::DeviceIndex;
@@ -15,51 +17,53 @@ use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
 use onrush_wire::Diagnostic;
 use onrush_wire::graph::{GraphCall, GraphSpec};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::GraphTables;
 use crate::engine::Engine;
 
 /// Graphs with fewer arcs stay on the host, unless a device was asked for: launches take longer than the work.
 const LEAST_ARCS: u64 = 300_000;
-/// Graphs on the device.
-const KEPT: usize = 2;
+/// Graphs that stay on the device.
+const MOST_GRAPHS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
-/// Graphs that are on the device, the latest used last.
-#[derive(Default)]
-pub struct DeviceGraphs(Mutex<Vec<(Arc<Index>, DeviceGraph)>>);
+/// An LRU cache of graphs on the device.
+pub struct DeviceGraphs(Mutex<LruCache<IndexAddress, (Arc<Index>, DeviceGraph)>>);
+
+/// The address of an index, which lives as long as its entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct IndexAddress(usize);
+
+impl IndexAddress {
+    fn of(index: &Arc<Index>) -> IndexAddress {
+        IndexAddress(Arc::as_ptr(index).addr())
+    }
+}
+
+impl Default for DeviceGraphs {
+    fn default() -> DeviceGraphs {
+        DeviceGraphs(Mutex::new(LruCache::new(MOST_GRAPHS)))
+    }
+}
 
 impl DeviceGraphs {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Arc<Index>, DeviceGraph)>> {
-        self.0.lock()
-    }
-
     fn get(&self, index: &Arc<Index>) -> Option<DeviceGraph> {
-        let mut all = self.lock();
-        let at = all.iter().position(|(known, _)| Arc::ptr_eq(known, index))?;
-        let found = all.remove(at);
-        all.push(found.clone());
-        Some(found.1)
+        self.0.lock().get(&IndexAddress::of(index)).map(|(_, graph)| graph.clone())
     }
 
     pub fn put(&self, index: &Arc<Index>, graph: &DeviceGraph) {
-        let mut all = self.lock();
-        all.retain(|(known, _)| !Arc::ptr_eq(known, index));
-        let more = (all.len() + 1).saturating_sub(KEPT);
-        let gone: Vec<_> = all.drain(..more).collect();
-        all.push((Arc::clone(index), graph.clone()));
+        let gone = self.0.lock().push(IndexAddress::of(index), (Arc::clone(index), graph.clone()));
         // Memory of the device is freed after the lock.
-        drop(all);
         drop(gone);
     }
 
     /// Drops the graphs of other indexes.
     pub fn keep(&self, is_kept: impl Fn(&Arc<Index>) -> bool) {
-        self.lock().retain(|(index, _)| is_kept(index));
+        self.0.lock().retain(|_, (index, _)| is_kept(index));
     }
 
     pub fn clear(&self) {
-        self.lock().clear();
+        self.0.lock().clear();
     }
 }
 
