@@ -86,17 +86,17 @@ impl ResultCache {
 
 /// What is held elsewhere, found by what it is. It keeps nothing alive.
 #[derive(Debug)]
-pub struct Known<T> {
+pub struct WeakMap<T> {
     all: Mutex<HashMap<u128, Weak<T>>>,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for WeakMap<T> {
     fn default() -> Self {
-        Known { all: Mutex::default() }
+        WeakMap { all: Mutex::default() }
     }
 }
 
-impl<T> Known<T> {
+impl<T> WeakMap<T> {
     fn lock(&self) -> MutexGuard<'_, HashMap<u128, Weak<T>>> {
         self.all.lock()
     }

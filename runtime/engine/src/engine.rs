@@ -42,7 +42,7 @@ use onrush_parallel::Cores;
 use onrush_wire::plan::Op;
 use onrush_wire::{Class, Diagnostic, Expr, FrameId, ObjectId, Span};
 
-use crate::cache::{Known, ResultCache};
+use crate::cache::{ResultCache, WeakMap};
 use crate::pool::{HeldMemory, Pool};
 pub use large::{Ends, Whole};
 pub use lending::Loan;
@@ -138,7 +138,7 @@ pub struct Engine {
     catalog: Catalog,
     results: ResultCache,
     /// Rows that frames hold, by what they are: a frame of the same plan shares them.
-    known: Known<Resident>,
+    known: WeakMap<Resident>,
     store: Store,
     /// Physical plans that can run again.
     plans: Plans,
@@ -217,7 +217,7 @@ impl Engine {
         onrush_sql::register(&context)?;
         let results = ResultCache::new(config.memory_limit / 4);
         let store = Store::new(config.memory_limit / 4 * 3, config.disk.clone());
-        let (catalog, known) = (Catalog::default(), Known::default());
+        let (catalog, known) = (Catalog::default(), WeakMap::default());
         Ok(Engine {
             config,
             accelerator,

@@ -4,7 +4,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 
 use std::sync::Arc;
 
-use onrush_engine::cache::{Known, ResultCache};
+use onrush_engine::cache::{ResultCache, WeakMap};
 use onrush_frame::Table;
 
 fn table(rows: i64) -> Arc<Table> {
@@ -28,7 +28,7 @@ fn the_least_recently_used_goes_first() {
 
 #[test]
 fn what_somebody_holds_is_found() {
-    let residents = Known::default();
+    let residents = WeakMap::default();
     let held = table(10);
     residents.put(1, &held);
     residents.put(2, &table(10));
