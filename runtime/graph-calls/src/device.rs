@@ -47,7 +47,7 @@ impl From<DeviceError> for DeviceCallError {
 }
 
 /// Algorithms that a device runs, with the parameters that they take there. Others run on the host.
-const TAKEN: &[(&str, &[&str])] = &[
+const DEVICE_PARAMETERS: &[(&str, &[&str])] = &[
     ("pagerank", &["alpha", "max_iter", "tol", "personalization", "nstart", "dangling"]),
     ("hits", &["max_iter", "tol", "nstart", "normalized"]),
     ("bfs", &["source", "depth_limit"]),
@@ -89,7 +89,7 @@ const TAKEN: &[(&str, &[&str])] = &[
 /// Whether a device runs a call.
 pub fn runs_on_device(call: &GraphCall) -> bool {
     let given = call.params.iter().map(|(name, _)| name).chain(call.frames.iter().map(|(name, _)| name));
-    let taken = TAKEN.iter().find(|(name, _)| *name == call.algorithm);
+    let taken = DEVICE_PARAMETERS.iter().find(|(name, _)| *name == call.algorithm);
     // Without pairs the host walks over all pairs at distance 2.
     let is_complete = taken.is_some_and(|(_, names)| !names.contains(&"pairs") || !call.frames.is_empty());
     is_complete && taken.is_some_and(|(_, names)| given.into_iter().all(|name| names.contains(&name.as_str())))

@@ -70,7 +70,7 @@ enum IntegerWeights {
 }
 
 /// From here on, f64 does not have every integer.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const FIRST_INEXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// The nodes at both ends of each edge.
 pub struct Ends {
@@ -274,7 +274,9 @@ impl Index {
     /// If it is, with the value and its row; `algorithm` is the name in the message.
     pub fn check_exact(&self, algorithm: &str) -> Result<(), Diagnostic> {
         let IntegerWeights::Inexact { value, row } = self.integers() else { return Ok(()) };
-        let message = format!("the weight is {value} in row {row}: {algorithm} adds integers up to {EXACT} exactly");
+        let message = format!(
+            "the weight is {value} in row {row}: {algorithm} adds integers up to {FIRST_INEXACT_INTEGER} exactly"
+        );
         Err(rounded(message))
     }
 
@@ -283,11 +285,13 @@ impl Index {
     /// # Errors
     /// If one of `sums` is finite and too large to be exact, with its value.
     pub fn check_sums(&self, sums: &[f64]) -> Result<(), Diagnostic> {
-        let is_large = |sum: &&f64| sum.is_finite() && sum.abs() >= EXACT;
+        let is_large = |sum: &&f64| sum.is_finite() && sum.abs() >= FIRST_INEXACT_INTEGER;
         let Some(sum) = sums.iter().find(is_large).filter(|_| *self.integers() != IntegerWeights::No) else {
             return Ok(());
         };
-        Err(rounded(format!("a distance is about {sum}: sums of integer weights are exact up to {EXACT}")))
+        Err(rounded(format!(
+            "a distance is about {sum}: sums of integer weights are exact up to {FIRST_INEXACT_INTEGER}"
+        )))
     }
 
     /// About: ends, ids, and of the graph the rows in both directions, the distinct pairs and the weights.
@@ -329,7 +333,7 @@ fn integer_weights(values: &ArrayRef, floats: &[f64], ends: &Ends) -> IntegerWei
         DataType::UInt64 => i128::from(values.as_primitive::<UInt64Type>().value(row as usize)) == float as i128,
         _ => true,
     };
-    let mut large = floats.iter().enumerate().filter(|(_, float)| float.abs() >= EXACT);
+    let mut large = floats.iter().enumerate().filter(|(_, float)| float.abs() >= FIRST_INEXACT_INTEGER);
     let inexact = large.find_map(|(edge, float)| {
         let row = ends.row(edge as u32);
         (!is_exact(row, *float)).then_some(row)

@@ -13,7 +13,7 @@ use crate::tables::{Id, Tables, Value};
 use crate::text::line_of;
 
 /// Lists inside of each other.
-const DEPTH: usize = 64;
+const MOST_NESTED_LISTS: usize = 64;
 
 /// A value, and the entries of a list.
 enum Gml {
@@ -185,8 +185,9 @@ impl<'a> Parser<'a> {
 
     /// Entries up to a closing bracket, or to the end of the file.
     fn list(&mut self, depth: usize) -> Result<Vec<Entry>, Fault> {
-        if depth > DEPTH {
-            let fault = Fault::limit(format!("found more than {DEPTH} lists inside of each other, the limit"));
+        if depth > MOST_NESTED_LISTS {
+            let fault =
+                Fault::limit(format!("found more than {MOST_NESTED_LISTS} lists inside of each other, the limit"));
             return Err(fault.at_line(self.line()));
         }
         let mut entries = Vec::new();

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use crate::error::{Error, Fault};
 
 /// Bytes that a compressed file may have after decompression: 1 MB can hide 1 GB of zeros.
-const DECOMPRESSED: u64 = 2 << 30;
+const MOST_DECOMPRESSED_BYTES: u64 = 2 << 30;
 
 fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
@@ -19,7 +19,7 @@ fn is_compressed(path: &Path) -> bool {
 
 /// The content of a file, decompressed if its name ends in `.gz`.
 pub(crate) fn load(path: &Path) -> Result<Vec<u8>, Error> {
-    load_up_to(path, DECOMPRESSED)
+    load_up_to(path, MOST_DECOMPRESSED_BYTES)
 }
 
 /// The content of a file, decompressed to at most so many bytes.

@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, Fault, shown};
 use crate::text::line_of;
 
 /// Elements inside of each other. Graphs need some ten.
-const DEPTH: usize = 100;
+const MOST_NESTED_ELEMENTS: usize = 100;
 
 pub(crate) struct Xml<'a> {
     text: &'a str,
@@ -49,8 +49,9 @@ impl<'a> Xml<'a> {
         match &event {
             Event::Start(_) => {
                 self.depth += 1;
-                if self.depth > DEPTH {
-                    let message = format!("found more than {DEPTH} elements inside of each other, the limit");
+                if self.depth > MOST_NESTED_ELEMENTS {
+                    let message =
+                        format!("found more than {MOST_NESTED_ELEMENTS} elements inside of each other, the limit");
                     return Err(Fault::limit(message).at_line(self.line()));
                 }
             }

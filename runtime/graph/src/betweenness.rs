@@ -43,7 +43,7 @@ impl Default for BetweennessOptions {
 }
 
 /// The most numbers that groups of sources add up to, before groups become larger: 256 MB.
-const SUMS: usize = 1 << 25;
+const MOST_SUMS: usize = 1 << 25;
 
 /// The share of shortest paths between pairs of other nodes that lead through each node (Brandes 2001). NetworkX:
 /// `betweenness_centrality`.
@@ -206,7 +206,7 @@ impl Paths {
         count: impl Fn(&mut PathSearch<'_>, u32, &mut [f64]) + Sync,
         run: &Run,
     ) -> Result<Vec<f64>, Error> {
-        let groups = (SUMS / (len + 1)).clamp(8, 64);
+        let groups = (MOST_SUMS / (len + 1)).clamp(8, 64);
         let done = AtomicU64::new(0);
         run.stage(format!("{name}: {} sources", sources.len()));
         let group = |sources: &[u32]| {

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::traversal::NONE;
 
 /// Steps of the search between checks for cancellation.
-const STEPS: usize = 1 << 20;
+const STEPS_BETWEEN_CHECKS: usize = 1 << 20;
 
 /// Edges and nodes without which a component falls apart.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,7 +54,7 @@ fn cuts(graph: &Graph, name: &str, run: &Run) -> Result<Cuts, Error> {
         let mut path = vec![(root, NONE)];
         while let Some((v, edge)) = path.last().copied() {
             steps += 1;
-            if steps % STEPS == 0 {
+            if steps % STEPS_BETWEEN_CHECKS == 0 {
                 run.check(|| format!("{found} of {n} nodes of {name}"))?;
             }
             let at = v as usize;

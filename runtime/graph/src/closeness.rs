@@ -12,10 +12,10 @@ use crate::parallel;
 use crate::run::Run;
 
 /// The most numbers that groups of sources add up to, before groups become larger.
-const SUMS: usize = 1 << 25;
+const MOST_SUMS: usize = 1 << 25;
 
 /// Nodes between checks for cancellation.
-const NODES: usize = 1 << 12;
+const NODES_BETWEEN_CHECKS: usize = 1 << 12;
 
 /// The number of nodes that reach a node, over the sum of their distances to it. NetworkX: `closeness_centrality`;
 /// `wf_improved` multiplies by the share of nodes that reach it (Wasserman and Faust 1994). 0 where no other node does.
@@ -79,7 +79,7 @@ fn by_edges<T: Copy + Default + Send>(
     let rows = graph.out_rows();
     run.stage(format!("{name}: {n} sources"));
     let sources: Vec<u32> = (0..n as u32).filter(|v| rows.len(*v) > 0).collect();
-    let groups = (SUMS / (n + 1)).clamp(8, 64);
+    let groups = (MOST_SUMS / (n + 1)).clamp(8, 64);
     let batches = sources.len().div_ceil(64).div_ceil(groups).max(1);
     let group = |sources: &[u32]| {
         let mut search = Lanes::new(rows);
@@ -130,7 +130,7 @@ impl<'a> Lanes<'a> {
         while !active.is_empty() {
             level += 1;
             for (i, v) in active.drain(..).enumerate() {
-                if i % NODES == 0 {
+                if i % NODES_BETWEEN_CHECKS == 0 {
                     check()?;
                 }
                 let lanes = std::mem::take(&mut self.front[v as usize]);
@@ -217,7 +217,7 @@ impl Dijkstra {
             if std::mem::replace(&mut self.settled[v as usize], true) {
                 continue;
             }
-            if steps % NODES == 0 {
+            if steps % NODES_BETWEEN_CHECKS == 0 {
                 check()?;
             }
             steps += 1;

@@ -219,7 +219,7 @@ pub fn strongly_connected_components(graph: &Graph, run: &Run) -> Result<Compone
     let n = graph.nodes();
     let mut labels = vec![NONE; n];
     let out = graph.out_rows();
-    if out.targets.len() >= LARGE {
+    if out.targets.len() >= TWO_SEARCHES_ARCS {
         let into = graph.in_rows();
         // Ties go to the lowest node.
         let product = |v: u32| (out.len(v) as u64 + 1) * (into.len(v) as u64 + 1);
@@ -233,7 +233,7 @@ pub fn strongly_connected_components(graph: &Graph, run: &Run) -> Result<Compone
 }
 
 /// Arcs from which on the two searches are worth the rows by target.
-const LARGE: usize = 1 << 17;
+const TWO_SEARCHES_ARCS: usize = 1 << 17;
 
 /// Labels the nodes without one by Tarjan's algorithm, without recursion: the label is a node of the component.
 fn tarjan(rows: &Rows, labels: &mut [u32], run: &Run) -> Result<(), Error> {

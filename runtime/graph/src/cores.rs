@@ -10,7 +10,7 @@ use crate::parallel::{self, CHUNK};
 use crate::run::Run;
 
 /// Arcs from which on nodes are taken away in rounds on all threads.
-const LARGE: usize = 1 << 22;
+const PARALLEL_ARCS: usize = 1 << 22;
 
 /// The largest k for which each node is in a part of the graph where all have k neighbours. NetworkX: `core_number`.
 ///
@@ -30,7 +30,7 @@ pub fn core_number(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
         true => vec![simple.out_rows(), simple.in_rows()],
         false => vec![simple.out_rows()],
     };
-    match rows.iter().map(|r| r.targets.len()).sum::<usize>() < LARGE || rayon::current_num_threads() == 1 {
+    match rows.iter().map(|r| r.targets.len()).sum::<usize>() < PARALLEL_ARCS || rayon::current_num_threads() == 1 {
         true => by_buckets(&rows, run),
         false => in_rounds(&rows, run),
     }

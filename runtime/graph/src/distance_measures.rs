@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::traversal::{self, NONE};
 
 /// Memory for the searches of all threads, in bytes.
-const SEARCHES: usize = 4 << 30;
+const SEARCH_BYTES: usize = 4 << 30;
 
 /// The hops from each node to the farthest. NetworkX: `eccentricity`.
 ///
@@ -29,7 +29,7 @@ pub fn eccentricity(graph: &Graph, run: &Run) -> Result<Vec<u32>, Error> {
         (run.steps)(batch as u64, batches as u64);
         found
     };
-    let (parts, _) = parallel::with_scratch(batches, (SEARCHES / (32 * n + 1)).max(1), || Search::new(n), work);
+    let (parts, _) = parallel::with_scratch(batches, (SEARCH_BYTES / (32 * n + 1)).max(1), || Search::new(n), work);
     run.check(|| "part of the searches of eccentricity".to_string())?;
     let mut all = Vec::with_capacity(n);
     for part in parts {

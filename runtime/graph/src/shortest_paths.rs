@@ -21,7 +21,7 @@ use crate::traversal::{self, NONE};
 pub use negative::{bellman_ford, negative_edge_cycle};
 
 /// Arcs from which on delta-stepping is quicker than a heap.
-const LARGE: usize = 1 << 17;
+const DELTA_STEPPING_ARCS: usize = 1 << 17;
 
 /// Paths from one source, or from the nearest of several.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +112,7 @@ pub fn dijkstra_distances(
         return Ok(parallel::fill(hops.len(), length));
     };
     graph.check_positive("Dijkstra's algorithm")?;
-    match weights.len() < LARGE {
+    match weights.len() < DELTA_STEPPING_ARCS {
         true => heap(graph, weights, sources, limit, target, run),
         false => delta_stepping(graph, weights, sources, limit, target, run),
     }
@@ -172,7 +172,7 @@ fn heap(
 const BINS: usize = 16;
 
 /// Nodes from which on a round is for all threads.
-const PARALLEL: usize = 256;
+const PARALLEL_NODES: usize = 256;
 
 /// What a round of delta-stepping has found.
 #[derive(Default)]
@@ -223,7 +223,7 @@ impl Delta<'_> {
             self.follow(nodes, current, arcs, &mut round);
             round
         };
-        let chunk = nodes.len().div_ceil(4 * rayon::current_num_threads()).max(PARALLEL);
+        let chunk = nodes.len().div_ceil(4 * rayon::current_num_threads()).max(PARALLEL_NODES);
         nodes.par_chunks(chunk).map(follow).collect()
     }
 
@@ -295,10 +295,10 @@ fn delta_stepping(
         while !level.is_empty() {
             rounds += 1;
             run.check(|| format!("{rounds} rounds of delta-stepping"))?;
-            if level.len() < PARALLEL {
+            if level.len() < PARALLEL_NODES {
                 state.follow(&level, current, arcs, &mut small);
             }
-            let mut found = if level.len() < PARALLEL { Vec::new() } else { state.round(&level, current, arcs) };
+            let mut found = if level.len() < PARALLEL_NODES { Vec::new() } else { state.round(&level, current, arcs) };
             level.clear();
             for round in found.iter_mut().chain([&mut small]) {
                 level.append(&mut round.near);

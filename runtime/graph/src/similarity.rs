@@ -18,7 +18,7 @@ pub struct Scores {
 }
 
 /// Pairs between checks for cancellation.
-const PAIRS: usize = 256;
+const PAIRS_BETWEEN_CHECKS: usize = 256;
 
 /// The most pairs at distance 2 whose scores are given: 4 GB.
 const MOST_PAIRS: usize = 1 << 28;
@@ -211,7 +211,7 @@ pub fn scores(graph: &Graph, pairs: Option<&[(u32, u32)]>, measure: Measure, run
         };
         Ok(pairs.iter().map(value).collect())
     };
-    let values = pairs.par_chunks(PAIRS).map(chunk).collect::<Result<Vec<Vec<f64>>, Error>>()?;
+    let values = pairs.par_chunks(PAIRS_BETWEEN_CHECKS).map(chunk).collect::<Result<Vec<Vec<f64>>, Error>>()?;
     Ok(Scores { pairs: pairs.to_vec(), values: values.concat() })
 }
 

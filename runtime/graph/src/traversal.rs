@@ -16,13 +16,13 @@ use crate::run::Run;
 pub const NONE: u32 = u32::MAX;
 
 /// Inwards if the level has more arcs than the rest of the graph divided by this: alpha of the GAP benchmark.
-const INWARDS: usize = 15;
+const INWARDS_DIVISOR: usize = 15;
 
 /// Outwards again if the level has less than this part of the nodes: beta of the GAP benchmark.
-const OUTWARDS: usize = 18;
+const OUTWARDS_DIVISOR: usize = 18;
 
 /// Levels with less arcs are searched by one thread.
-const SMALL: usize = 1 << 13;
+const FEW_ARCS: usize = 1 << 13;
 
 /// A search from one node.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,13 +93,13 @@ pub fn descendants_at_distance(graph: &Graph, source: u32, distance: u32, run: &
 }
 
 /// What a search knows of the nodes.
-struct Seen {
+struct SearchState {
     /// A bit for each node that is reached.
     words: Vec<AtomicU64>,
     distance: Vec<AtomicU32>,
 }
 
-impl Seen {
+impl SearchState {
     /// True for the one caller that reaches a node first.
     #[inline]
     fn reach(&self, node: u32, distance: u32) -> bool {
@@ -121,7 +121,7 @@ pub(crate) fn search(
     run: &Run,
 ) -> Result<Vec<u32>, Error> {
     let n = rows.nodes();
-    let mut seen = Seen {
+    let mut seen = SearchState {
         words: (0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
         distance: (0..n).map(|_| AtomicU32::new(NONE)).collect(),
     };
@@ -131,10 +131,13 @@ pub(crate) fn search(
     while !level.is_empty() && depth_limit.is_none_or(|limit| depth < limit) {
         run.check(|| format!("{depth} levels of a breadth-first search"))?;
         let arcs: usize = level.iter().map(|v| rows.len(*v)).sum();
-        if let (Some(inwards), true) = (inwards, arcs > left / INWARDS && arcs >= SMALL) {
+        if let (Some(inwards), true) = (inwards, arcs > left / INWARDS_DIVISOR && arcs >= FEW_ARCS) {
             let (mut size, mut before) = (level.len(), 0);
             // While the level grows or is large.
-            while size > 0 && (size >= before || size > n / OUTWARDS) && depth_limit.is_none_or(|limit| depth < limit) {
+            while size > 0
+                && (size >= before || size > n / OUTWARDS_DIVISOR)
+                && depth_limit.is_none_or(|limit| depth < limit)
+            {
                 run.check(|| format!("{depth} levels of a breadth-first search"))?;
                 before = size;
                 depth += 1;
@@ -157,7 +160,7 @@ pub(crate) fn search(
 }
 
 /// The nodes of the next level, in no order.
-fn search_outwards(rows: &Rows, seen: &Seen, level: &[u32], arcs: usize, depth: u32, run: &Run) -> Vec<u32> {
+fn search_outwards(rows: &Rows, seen: &SearchState, level: &[u32], arcs: usize, depth: u32, run: &Run) -> Vec<u32> {
     let reached = |nodes: &[u32]| {
         let mut reached = Vec::new();
         if (run.is_stopped)() {
@@ -168,14 +171,14 @@ fn search_outwards(rows: &Rows, seen: &Seen, level: &[u32], arcs: usize, depth: 
         }
         reached
     };
-    match arcs < SMALL {
+    match arcs < FEW_ARCS {
         true => reached(level),
         false => level.par_chunks(64).map(reached).flatten_iter().collect(),
     }
 }
 
 /// Looks for a reached neighbour of each node that is not reached. Gives the size of the next level.
-fn search_inwards(inwards: &Rows, seen: &mut Seen, depth: u32, run: &Run) -> usize {
+fn search_inwards(inwards: &Rows, seen: &mut SearchState, depth: u32, run: &Run) -> usize {
     let n = inwards.nodes();
     let before = &seen.words;
     let words = |word: usize| {

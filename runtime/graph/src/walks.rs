@@ -40,10 +40,10 @@ pub struct Walks {
 const MOST_NODES: usize = 1 << 31;
 
 /// Attempts by rejection before the probabilities of all neighbours are added up.
-const ATTEMPTS: usize = 64;
+const MOST_ATTEMPTS: usize = 64;
 
 /// Walks between checks for cancellation.
-const WALKS: usize = 64;
+const WALKS_BETWEEN_CHECKS: usize = 64;
 
 /// Random walks from each of `starts`, `per_node` after one another (Grover and Leskovec 2016). A walk ends early at a
 /// node without a way on.
@@ -84,16 +84,16 @@ pub fn random_walks(graph: &Graph, starts: &[u32], options: &WalkOptions, run: &
     }
     run.stage(format!("random_walks: {count} walks"));
     let chunk = |c: usize| {
-        run.check(|| format!("{} of {count} walks", c * WALKS))?;
-        let (mut lengths, mut nodes) = (Vec::with_capacity(WALKS), Vec::new());
-        for walk in c * WALKS..count.min((c + 1) * WALKS) {
+        run.check(|| format!("{} of {count} walks", c * WALKS_BETWEEN_CHECKS))?;
+        let (mut lengths, mut nodes) = (Vec::with_capacity(WALKS_BETWEEN_CHECKS), Vec::new());
+        for walk in c * WALKS_BETWEEN_CHECKS..count.min((c + 1) * WALKS_BETWEEN_CHECKS) {
             let before = nodes.len();
             walker.walk(walk as u64, starts[walk / options.per_node], &mut nodes);
             lengths.push(nodes.len() - before);
         }
         Ok((lengths, nodes))
     };
-    let chunks = (0..count.div_ceil(WALKS)).into_par_iter().map(chunk);
+    let chunks = (0..count.div_ceil(WALKS_BETWEEN_CHECKS)).into_par_iter().map(chunk);
     let chunks = chunks.collect::<Result<Vec<(Vec<usize>, Vec<u32>)>, Error>>()?;
     let mut walks = Walks { offsets: vec![0], nodes: Vec::with_capacity(chunks.iter().map(|c| c.1.len()).sum()) };
     for (lengths, nodes) in chunks {
@@ -138,7 +138,7 @@ impl Walker<'_> {
             _ => 1.0 / q,
         };
         let most = (1.0 / p).max(1.0 / q).max(1.0);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MOST_ATTEMPTS {
             let [chosen, accepted] = draw();
             let next = self.neighbor(node, chosen)?;
             if accepted * most < bias(next) {

@@ -9,7 +9,7 @@ use crate::graph::{Graph, Rows};
 const UNSEEN: u32 = u32::MAX;
 
 /// Nodes between checks for cancellation.
-const NODES: usize = 1 << 12;
+const NODES_BETWEEN_CHECKS: usize = 1 << 12;
 
 /// The state of searches from one source after another.
 pub(super) struct PathSearch<'a> {
@@ -96,7 +96,7 @@ impl<'a> PathSearch<'a> {
                     self.coefficient[*v as usize] = self.sigma[*v as usize];
                 }
                 for v in 0..n {
-                    if v % NODES == 0 {
+                    if v % NODES_BETWEEN_CHECKS == 0 {
                         check()?;
                     }
                     if self.level[v] == UNSEEN {
@@ -112,7 +112,7 @@ impl<'a> PathSearch<'a> {
                 }
             } else {
                 for i in begin..end {
-                    if i % NODES == 0 {
+                    if i % NODES_BETWEEN_CHECKS == 0 {
                         check()?;
                     }
                     let v = self.order[i];
@@ -146,7 +146,7 @@ impl<'a> PathSearch<'a> {
             }
             self.level[v as usize] = 0;
             self.order.push(v);
-            if self.order.len().is_multiple_of(NODES) {
+            if self.order.len().is_multiple_of(NODES_BETWEEN_CHECKS) {
                 check()?;
             }
             let (length, paths) = (self.distance[v as usize], self.sigma[v as usize]);

@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::run::Run;
 
 /// Memory for the counts of all threads, in bytes.
-const COUNTS: usize = 4 << 30;
+const COUNT_BYTES: usize = 4 << 30;
 
 /// A graph whose nodes are numbered by falling degree, and where each node has two lists: neighbours of lower number,
 /// which have at least its degree, and the others.
@@ -177,7 +177,7 @@ impl OrientedGraph {
 }
 
 fn workers(bytes: usize) -> usize {
-    (COUNTS / bytes.max(1)).max(1)
+    (COUNT_BYTES / bytes.max(1)).max(1)
 }
 
 /// The neighbours of each node that `is_in` takes, `count` of them, with numbers in place of nodes.

@@ -6,7 +6,7 @@ use crate::parallel;
 use crate::run::Run;
 
 /// Memory for the counts of all threads, in bytes.
-const COUNTS: usize = 4 << 30;
+const COUNT_BYTES: usize = 4 << 30;
 
 /// Counts by node, the nodes that have one, and marks by node.
 type Scratch = (Vec<u32>, Vec<u32>, Vec<u32>);
@@ -62,7 +62,7 @@ pub fn square_clustering(graph: &Graph, run: &Run) -> Result<Vec<f64>, Error> {
         let nodes = tasks[task].clone();
         nodes.map(|v| if (run.is_stopped)() { 0.0 } else { one(scratch, v as u32) }).collect()
     };
-    let (parts, _) = parallel::with_scratch(tasks.len(), (COUNTS / (12 * n + 1)).max(1), make, work);
+    let (parts, _) = parallel::with_scratch(tasks.len(), (COUNT_BYTES / (12 * n + 1)).max(1), make, work);
     run.check(|| "part of square_clustering".to_string())?;
     Ok(parts.into_iter().flatten().collect())
 }

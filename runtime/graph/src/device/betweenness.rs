@@ -9,7 +9,7 @@ use crate::betweenness::{self, BetweennessOptions, Scale};
 use crate::run::Run;
 
 /// Levels of the backward pass between checks for cancellation.
-const BATCH: usize = 16;
+const LEVELS_BETWEEN_CHECKS: usize = 16;
 
 /// [`betweenness::betweenness_centrality`] on a device, eight sources at once. By weight it runs on the host.
 ///
@@ -45,7 +45,7 @@ pub fn betweenness_centrality(
         let [_, _, depth] = rounds.until_done::<3>(name, n as u64, &counts.state, step, |_, _| {})?;
         counts.begin_back(depth as u32)?;
         for (levels, level) in (1..depth as u32).rev().enumerate() {
-            if levels % BATCH == 0 {
+            if levels % LEVELS_BETWEEN_CHECKS == 0 {
                 // The stream passes these levels before the next are enqueued.
                 rounds.finish()?;
                 run.check(|| format!("{done} sources and {levels} levels back of {name}"))?;

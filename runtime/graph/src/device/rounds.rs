@@ -10,10 +10,10 @@ use super::{DeviceGraph, Result};
 use crate::run::Run;
 
 /// Iterations of a batch at most.
-const MOST: u64 = 16;
+const MOST_ITERATIONS: u64 = 16;
 /// A batch that takes longer is halved, one that takes a quarter is doubled: the user may stop the work between
 /// batches.
-const BATCH: Duration = Duration::from_millis(20);
+const BATCH_TIME: Duration = Duration::from_millis(20);
 
 /// One call of an algorithm on a device: its stream, a completion flag for the state of loops, and the [`Run`]. The stream has
 /// passed all of its work when it is dropped.
@@ -84,10 +84,10 @@ impl<'a> DeviceRounds<'a> {
             done = end;
             seen(&found, done);
             let took = begun.elapsed();
-            if took > BATCH {
+            if took > BATCH_TIME {
                 batch = (batch / 2).max(1);
-            } else if took < BATCH / 4 {
-                batch = (2 * batch).min(MOST);
+            } else if took < BATCH_TIME / 4 {
+                batch = (2 * batch).min(MOST_ITERATIONS);
             }
         }
         Ok(found)

@@ -19,7 +19,7 @@ pub struct DevicePaths {
 const DELTA: f64 = 4.0;
 
 /// Entries of a near queue below which the near part is made wider: a round costs as much as the launch.
-const FEW: u64 = 1 << 13;
+const FEW_ENTRIES: u64 = 1 << 13;
 
 /// [`crate::shortest_paths::single_source_dijkstra`] on a device.
 ///
@@ -109,7 +109,7 @@ fn near_far(rounds: &DeviceRounds, sources: &[u32], limit: f64) -> Result<Buffer
         if far == 0 {
             return Ok(paths.distance);
         }
-        if most < FEW {
+        if most < FEW_ENTRIES {
             delta *= 2.0;
         }
         let mut done = bound;

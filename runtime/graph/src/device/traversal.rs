@@ -8,13 +8,13 @@ use super::{DeviceGraph, DeviceRounds, DeviceValues, Result};
 use crate::run::Run;
 
 /// Inwards if the level has more arcs than the rest of the graph divided by this: alpha of the GAP benchmark.
-const INWARDS: u64 = 15;
+const INWARDS_DIVISOR: u64 = 15;
 
 /// Outwards again if the level has less than this part of the nodes: beta of the GAP benchmark.
-const OUTWARDS: u64 = 18;
+const OUTWARDS_DIVISOR: u64 = 18;
 
 /// Levels with less arcs are searched outwards: a look at all nodes costs more.
-const SMALL: u64 = 1 << 13;
+const FEW_ARCS: u64 = 1 << 13;
 
 /// A search from one node: [`crate::traversal::Bfs`] on a device.
 pub struct DeviceBfs {
@@ -94,10 +94,13 @@ fn search_from(
     let [mut size, mut arcs, mut entries] = rounds.look_and_clear(&search.state)?;
     while size > 0 && depth_limit.is_none_or(|limit| depth < limit) {
         run.check(|| format!("{depth} levels of a breadth-first search"))?;
-        if let (Some(inwards), true) = (inwards, arcs > left / INWARDS && arcs >= SMALL) {
+        if let (Some(inwards), true) = (inwards, arcs > left / INWARDS_DIVISOR && arcs >= FEW_ARCS) {
             let mut before = 0;
             // While the level grows or is large.
-            while size > 0 && (size >= before || size > n / OUTWARDS) && depth_limit.is_none_or(|limit| depth < limit) {
+            while size > 0
+                && (size >= before || size > n / OUTWARDS_DIVISOR)
+                && depth_limit.is_none_or(|limit| depth < limit)
+            {
                 run.check(|| format!("{depth} levels of a breadth-first search"))?;
                 (before, left) = (size, left.saturating_sub(arcs));
                 depth += 1;

@@ -16,7 +16,7 @@ use crate::parallel;
 const CHUNK: usize = 1 << 16;
 
 /// Ranges of rows at most.
-const RANGES: usize = 1 << 10;
+const MOST_RANGES: usize = 1 << 10;
 
 /// An arc that is on its way to its row.
 #[derive(Clone, Copy, Default)]
@@ -112,7 +112,7 @@ fn rows(nodes: usize, count: usize, arcs: impl Fn(Range<usize>, &mut dyn FnMut(A
 
 /// The bits of a row that are its place in a range.
 fn shift_of(nodes: usize) -> u32 {
-    nodes.div_ceil(RANGES).next_power_of_two().trailing_zeros()
+    nodes.div_ceil(MOST_RANGES).next_power_of_two().trailing_zeros()
 }
 
 /// Sorts the arcs of a chunk by ranges of rows: a stable counting sort.

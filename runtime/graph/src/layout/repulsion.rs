@@ -20,10 +20,10 @@ pub(crate) const THETA: f64 = 0.9;
 const LEAF: usize = 12;
 
 /// Halvings of the square, at most.
-const LEVELS: u32 = 21;
+const MOST_HALVINGS: u32 = 21;
 
 /// Points of a chunk of work.
-const POINTS: usize = 128;
+const CHUNK_POINTS: usize = 128;
 
 /// For each point the sum over all others of mass * difference / distance^2, where a distance is at least `least`.
 ///
@@ -38,7 +38,7 @@ pub fn repulsion(points: &[Point], mass: &[f64], least: f64, run: &Run) -> Resul
         run.check(|| "some forces of a layout".into())?;
         Ok(nodes.iter().map(|v| direct(*v, points[*v as usize], &all, points, mass, least)).collect())
     };
-    let parts = all.par_chunks(POINTS).map(chunk).collect::<Result<Vec<Vec<Point>>, Error>>()?;
+    let parts = all.par_chunks(CHUNK_POINTS).map(chunk).collect::<Result<Vec<Vec<Point>>, Error>>()?;
     Ok(parts.concat())
 }
 
@@ -102,7 +102,7 @@ impl Tree {
         };
         let (low, high) = (bound(f64::INFINITY, f64::min), bound(f64::NEG_INFINITY, f64::max));
         let side = (high[0] - low[0]).max(high[1] - low[1]).max(f64::MIN_POSITIVE);
-        let cells = (1u64 << LEVELS) as f64;
+        let cells = (1u64 << MOST_HALVINGS) as f64;
         let place = |x: f64, low: f64| ((x - low) / side * cells).min(cells - 1.0) as u64;
         let code = |(v, p): (usize, &Point)| (spread(place(p[0], low[0])) | spread(place(p[1], low[1])) << 1, v as u32);
         let mut sorted: Vec<(u64, u32)> = points.par_iter().enumerate().with_min_len(4096).map(code).collect();
@@ -148,13 +148,13 @@ impl Tree {
             }
             (cell.mass, cell.center) = (mass, center);
         };
-        if end - begin <= LEAF || level == LEVELS {
+        if end - begin <= LEAF || level == MOST_HALVINGS {
             let parts: Vec<(f64, Point, Point)> =
                 (begin..end).map(|i| (self.mass[i], self.points[i], [0.0, 0.0])).collect();
             sum(&parts);
             return vec![cell];
         }
-        let shift = 2 * (LEVELS - 1 - level);
+        let shift = 2 * (MOST_HALVINGS - 1 - level);
         let mut bounds = [begin; 5];
         for quarter in 0..4 {
             let rest = &self.codes[bounds[quarter]..end];
@@ -180,9 +180,10 @@ impl Tree {
         let n = self.order.len();
         let chunk = |c: usize| {
             run.check(|| "some forces of a layout".into())?;
-            Ok((c * POINTS..n.min((c + 1) * POINTS)).map(|i| self.force(i)).collect())
+            Ok((c * CHUNK_POINTS..n.min((c + 1) * CHUNK_POINTS)).map(|i| self.force(i)).collect())
         };
-        let parts = (0..n.div_ceil(POINTS)).into_par_iter().map(chunk).collect::<Result<Vec<Vec<Point>>, Error>>()?;
+        let parts =
+            (0..n.div_ceil(CHUNK_POINTS)).into_par_iter().map(chunk).collect::<Result<Vec<Vec<Point>>, Error>>()?;
         let mut forces = vec![[0.0, 0.0]; n];
         parts.into_iter().flatten().zip(&self.order).for_each(|(force, v)| forces[*v as usize] = force);
         Ok(forces)

@@ -12,8 +12,8 @@ use crate::symmetric::eigenvectors;
 const BLOCK: usize = 6;
 
 /// Most rounds of inverse iteration, and steps of conjugate gradients in a round.
-const ROUNDS: usize = 60;
-const STEPS: usize = 400;
+const MOST_ROUNDS: usize = 60;
+const MOST_STEPS: usize = 400;
 
 /// Steps of conjugate gradients between checks for cancellation.
 const STEPS_BETWEEN_CHECKS: usize = 16;
@@ -118,8 +118,8 @@ impl<'a> Laplacian<'a> {
         let mut block: Vec<Vec<f64>> = (0..BLOCK.min(n - 1)).map(column).collect();
         let limit = RESIDUAL * 2.0 * self.degrees.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         orthonormalize(&mut block);
-        for round in 1..=ROUNDS {
-            run.stage(format!("spectral_layout: round {round} of at most {ROUNDS}"));
+        for round in 1..=MOST_ROUNDS {
+            run.stage(format!("spectral_layout: round {round} of at most {MOST_ROUNDS}"));
             let products: Vec<Vec<f64>> = block.iter().map(|x| self.product(x)).collect();
             let matrix = block.iter().map(|x| products.iter().map(|y| dot(x, y)).collect()).collect();
             let (values, vectors) = eigenvectors(matrix);
@@ -136,7 +136,7 @@ impl<'a> Laplacian<'a> {
             };
             let is_done = (0..block.len().min(2)).all(|at| residual(at) <= limit);
             block = rotated;
-            if is_done || round == ROUNDS {
+            if is_done || round == MOST_ROUNDS {
                 break;
             }
             for (x, of) in block.iter_mut().zip(&order) {
@@ -170,7 +170,7 @@ impl<'a> Laplacian<'a> {
         let mut direction = scaled(&residual);
         let mut rho = dot(&residual, &direction);
         let tolerance = rho * 1e-16;
-        for step in 0..STEPS {
+        for step in 0..MOST_STEPS {
             if step % STEPS_BETWEEN_CHECKS == 0 {
                 let done = || format!("{} rounds and {step} steps of the next of spectral_layout", round - 1);
                 run.check(done)?;

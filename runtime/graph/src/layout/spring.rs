@@ -8,7 +8,7 @@ use crate::parallel;
 use crate::run::Run;
 
 /// Distances below this count as this.
-const LEAST: f64 = 0.01;
+const LEAST_DISTANCE: f64 = 0.01;
 
 /// Parameters of [`spring_layout`]. The defaults are NetworkX's.
 #[derive(Clone, Debug)]
@@ -91,14 +91,14 @@ pub fn spring_layout(graph: &Graph, options: &Spring, pos: Option<&[Point]>, run
     for iteration in 0..options.iterations {
         run.stage(format!("spring_layout: iteration {} of at most {}", iteration + 1, options.iterations));
         (run.steps)(iteration as u64, options.iterations as u64);
-        let repulsion = repulsion(&positions, &mass, LEAST, run)?;
+        let repulsion = repulsion(&positions, &mass, LEAST_DISTANCE, run)?;
         let step = graph.out_rows().each(|v| {
             if is_fixed[v as usize] {
                 return [0.0, 0.0];
             }
             let attraction = attraction(graph, options.weighted, v, &positions);
             let force = [0, 1].map(|axis| k * k * repulsion[v as usize][axis] + attraction[axis] / k);
-            let length = force[0].hypot(force[1]).max(LEAST);
+            let length = force[0].hypot(force[1]).max(LEAST_DISTANCE);
             force.map(|f| f * temperature / length)
         });
         positions.iter_mut().zip(&step).for_each(|(p, step)| *p = [p[0] + step[0], p[1] + step[1]]);
@@ -123,7 +123,7 @@ fn attraction(graph: &Graph, weighted: bool, node: u32, positions: &[Point]) -> 
     for arc in rows.arcs(node) {
         let at = positions[rows.targets[arc] as usize];
         let (x, y) = (at[0] - point[0], at[1] - point[1]);
-        let factor = weights.map_or(1.0, |w| w[arc]) * x.hypot(y).max(LEAST);
+        let factor = weights.map_or(1.0, |w| w[arc]) * x.hypot(y).max(LEAST_DISTANCE);
         force = [force[0] + factor * x, force[1] + factor * y];
     }
     force
