@@ -28,14 +28,14 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, Partitioning};
 use onrush_frame::Table;
 
 /// Rows of a batch of which an operator's intermediate columns stay in a core's cache.
-const CACHED: usize = 16_384;
+const CACHED_ROWS: usize = 16_384;
 
 /// A table as something to scan.
 #[derive(Debug)]
-pub struct Held(pub Arc<Table>);
+pub struct HeldTable(pub Arc<Table>);
 
 #[async_trait]
-impl TableProvider for Held {
+impl TableProvider for HeldTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(self.0.schema())
     }
@@ -91,17 +91,17 @@ impl HeldRows {
     }
 }
 
-/// Batches of at most [`CACHED`] rows.
+/// Batches of at most [`CACHED_ROWS`] rows.
 fn cut(batches: &[RecordBatch]) -> Vec<RecordBatch> {
     let mut pieces = Vec::with_capacity(batches.len());
     for batch in batches {
         let rows = batch.num_rows();
         // A piece of a few rows costs as many calls as a whole one.
-        let count = (rows + CACHED / 2) / CACHED;
+        let count = (rows + CACHED_ROWS / 2) / CACHED_ROWS;
         match count {
             0 | 1 => pieces.push(batch.clone()),
             _ => {
-                let start = |piece: usize| if piece == count { rows } else { piece * CACHED };
+                let start = |piece: usize| if piece == count { rows } else { piece * CACHED_ROWS };
                 pieces.extend((0..count).map(|piece| batch.slice(start(piece), start(piece + 1) - start(piece))));
             }
         }

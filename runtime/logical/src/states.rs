@@ -16,14 +16,14 @@ pub struct States {
 }
 
 /// A state for one query: `now()` and the names that rules make begin with it. It goes back with what it had, but for its tables.
-pub struct Lent {
+pub struct PooledState {
     state: Option<SessionState>,
     tables: Arc<dyn CatalogProviderList>,
     idle: Option<Idle>,
 }
 
 impl States {
-    pub fn lend(&self, context: &SessionContext) -> Lent {
+    pub fn lend(&self, context: &SessionContext) -> PooledState {
         let kept = self.idle.lock().pop();
         let state = match kept {
             Some(mut state) => {
@@ -33,18 +33,18 @@ impl States {
             None => context.state(),
         };
         let tables = Arc::clone(state.catalog_list());
-        Lent { state: Some(state), tables, idle: Some(Arc::clone(&self.idle)) }
+        PooledState { state: Some(state), tables, idle: Some(Arc::clone(&self.idle)) }
     }
 }
 
-impl Lent {
+impl PooledState {
     /// It is changed for this query and used for no other one.
     pub fn keep_apart(&mut self) {
         self.idle = None;
     }
 }
 
-impl Deref for Lent {
+impl Deref for PooledState {
     type Target = SessionState;
 
     fn deref(&self) -> &SessionState {
@@ -52,13 +52,13 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PooledState {
     fn deref_mut(&mut self) -> &mut SessionState {
         self.state.as_mut().expect("it is there until it is dropped")
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledState {
     fn drop(&mut self) {
         if let (Some(mut state), Some(idle)) = (self.state.take(), &self.idle) {
             state.register_catalog_list(Arc::clone(&self.tables));

@@ -19,7 +19,7 @@ use onrush_frame::Table;
 
 use crate::keyless::{self, Keyless};
 use crate::resident::Resident;
-use crate::rows::Held;
+use crate::rows::HeldTable;
 
 /// An immutable frame: how to compute it, and its rows if they are held for good.
 pub struct Frame {
@@ -42,7 +42,7 @@ pub struct Frame {
     pub costly: bool,
     /// A description, or the end of a long chain of steps: computed before it is used.
     pub whole: bool,
-    /// Steps since the last rows that are held, along the longest path; those that are costly count [`COSTLY`] times.
+    /// Steps since the last rows that are held, along the longest path; those that are costly count [`COSTLY_STEP_WEIGHT`] times.
     pub depth: u32,
     /// Steps since the last rows that are held, each as often as it is in the plan.
     pub size: u32,
@@ -68,7 +68,7 @@ impl Frame {
         let within = |frame: &&Arc<Frame>| frame.resident.is_none() && !frame.whole;
         let below = || inputs.iter().filter(within);
         let costly = is_costly(&plan);
-        let depth = below().map(|frame| frame.depth).max().unwrap_or(0) + if costly { COSTLY } else { 1 };
+        let depth = below().map(|frame| frame.depth).max().unwrap_or(0) + if costly { COSTLY_STEP_WEIGHT } else { 1 };
         let size = below().fold(1, |size: u32, frame| size.saturating_add(frame.size));
         Frame {
             key,
@@ -79,7 +79,7 @@ impl Frame {
             sorts: sorts(&plan),
             varies: changes(&plan) || inputs.iter().any(|frame| frame.varies),
             costly: costly || below().any(|frame| frame.costly),
-            whole: describes(&plan) || depth >= DEEPEST || size >= LARGEST,
+            whole: describes(&plan) || depth >= MOST_STEPS_ON_PATH || size >= MOST_STEPS,
             depth,
             size,
             readers: AtomicU32::new(0),
@@ -119,10 +119,10 @@ impl Frame {
 }
 
 /// Most steps in one plan along a path: a loop that adds thousands of steps makes no plan that nobody can walk.
-const DEEPEST: u32 = 48;
-const COSTLY: u32 = 4;
+const MOST_STEPS_ON_PATH: u32 = 48;
+const COSTLY_STEP_WEIGHT: u32 = 4;
 /// Most steps in one plan, with those that are in it several times.
-const LARGEST: u32 = 512;
+const MOST_STEPS: u32 = 512;
 
 /// Stands for a frame in the plans of frames made from it.
 #[derive(Debug)]
@@ -255,7 +255,7 @@ pub fn keeps_order(plan: &LogicalPlan) -> bool {
 
 /// A scan of rows in memory.
 pub fn memory(name: &str, table: &Arc<Table>) -> Result<LogicalPlan> {
-    let provider = provider_as_source(Arc::new(Held(Arc::clone(table))));
+    let provider = provider_as_source(Arc::new(HeldTable(Arc::clone(table))));
     LogicalPlanBuilder::scan(datafusion::common::TableReference::bare(name), provider, None)?.build()
 }
 
@@ -286,7 +286,7 @@ impl TableProvider for ResidentTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Held(self.0.table()).scan(session, projection, filters, limit).await
+        HeldTable(self.0.table()).scan(session, projection, filters, limit).await
     }
 }
 

@@ -21,7 +21,7 @@ use onrush_expr::types;
 /// A node with what stands in its `and` and `or` in order, where something in one of them is not for all rows.
 pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(filter) = node.downcast_ref::<FilterExec>() {
-        let over = Over(&filter.input().schema());
+        let over = InputSchema(&filter.input().schema());
         if !over.has_order(filter.predicate()) {
             return Ok(None);
         }
@@ -29,7 +29,7 @@ pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execution
         return Ok(Some(Arc::new(new.build()?)));
     }
     let Some(projection) = node.downcast_ref::<ProjectionExec>() else { return Ok(None) };
-    let over = Over(&projection.input().schema());
+    let over = InputSchema(&projection.input().schema());
     if !projection.expr().iter().any(|e| over.has_order(&e.expr)) {
         return Ok(None);
     }
@@ -74,9 +74,9 @@ fn is_number(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// The columns that expressions are over.
-struct Over<'a>(&'a Schema);
+struct InputSchema<'a>(&'a Schema);
 
-impl Over<'_> {
+impl InputSchema<'_> {
     fn may_fail(&self, expr: &Arc<dyn PhysicalExpr>) -> bool {
         may_fail(expr, self.0)
     }

@@ -20,18 +20,18 @@ use onrush_expr::kernels::{cast_target, is_ours};
 use onrush_expr::nan::{is_one_nan, one_nan};
 use onrush_expr::types::is_text;
 use onrush_logical::predicates::is_column;
-use onrush_logical::rows::Held;
+use onrush_logical::rows::HeldTable;
 
 /// Functions of numbers for which every NaN is the same, and which may give any NaN.
-const MATH: [&str; 28] = [
+const ONE_NAN_FUNCTIONS: [&str; 28] = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "cot", "degrees", "exp",
     "floor", "ln", "log", "log10", "log2", "power", "pow", "radians", "round", "sin", "sqrt", "steps", "tan", "trunc",
 ];
 /// Functions that give one of their arguments, or a part of one.
-const CHOICES: [&str; 11] =
+const CHOOSING_FUNCTIONS: [&str; 11] =
     ["coalesce", "nullif", "nvl", "nvl2", "ifnull", "greatest", "least", "get_field", "array_element", "random", "abs"];
 /// Aggregates of numbers for which every NaN is the same.
-const SUMS: [&str; 11] = [
+const ONE_NAN_AGGREGATES: [&str; 11] = [
     "sum",
     "avg",
     "var",
@@ -45,7 +45,7 @@ const SUMS: [&str; 11] = [
     "covar_pop",
 ];
 /// Aggregates and window functions that give one of their values.
-const PICKS: [&str; 8] = ["min", "max", "first_value", "last_value", "nth_value", "lag", "lead", "mode"];
+const CHOOSING_AGGREGATES: [&str; 8] = ["min", "max", "first_value", "last_value", "nth_value", "lag", "lead", "mode"];
 
 /// The plan with one NaN wherever values are compared, hashed, sorted or given out.
 ///
@@ -126,7 +126,7 @@ fn mended(plan: LogicalPlan, others: &[Vec<bool>]) -> Result<LogicalPlan> {
         ref inputs => Arc::new(merge_schema(inputs)),
     };
     let inputs = plan.inputs().iter().map(|input| Arc::clone(input.schema())).zip(others.iter().cloned()).collect();
-    let look = Look { schema, inputs: if is_clean { Vec::new() } else { inputs } };
+    let look = NodeExprs { schema, inputs: if is_clean { Vec::new() } else { inputs } };
     let has_names = !matches!(
         plan,
         LogicalPlan::Filter(_) | LogicalPlan::Join(_) | LogicalPlan::Sort(_) | LogicalPlan::Repartition(_)
@@ -160,7 +160,7 @@ fn columns(plan: &LogicalPlan, inputs: Vec<Vec<bool>>) -> Vec<bool> {
     let of_inputs = match plan {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).ok();
-            let is_held = provider.is_some_and(|provider| (provider.as_ref() as &dyn Any).is::<Held>());
+            let is_held = provider.is_some_and(|provider| (provider.as_ref() as &dyn Any).is::<HeldTable>());
             return if is_held { none() } else { floats() };
         }
         LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) | LogicalPlan::Projection(_) => return none(),
@@ -204,8 +204,8 @@ fn columns(plan: &LogicalPlan, inputs: Vec<Vec<bool>>) -> Vec<bool> {
 fn picks(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => picks(&alias.expr),
-        Expr::AggregateFunction(call) => PICKS.contains(&call.func.name()),
-        Expr::WindowFunction(call) => PICKS.contains(&call.fun.name()),
+        Expr::AggregateFunction(call) => CHOOSING_AGGREGATES.contains(&call.func.name()),
+        Expr::WindowFunction(call) => CHOOSING_AGGREGATES.contains(&call.fun.name()),
         _ => false,
     }
 }
@@ -229,14 +229,14 @@ impl Values {
 }
 
 /// The expressions of one node.
-struct Look {
+struct NodeExprs {
     /// Of all inputs.
     schema: DFSchemaRef,
     /// With the columns that can have another NaN; empty if there are none.
     inputs: Vec<(DFSchemaRef, Vec<bool>)>,
 }
 
-impl Look {
+impl NodeExprs {
     fn visit(&self, expr: Expr) -> Result<(Transformed<Expr>, Values)> {
         // Sets of groups are recognised by their form, and the parameters of lambdas have no types here.
         if matches!(expr, Expr::GroupingSet(_) | Expr::HigherOrderFunction(_) | Expr::Lambda(_)) {
@@ -303,7 +303,7 @@ impl Look {
                 let is_clean = is_one_nan(function)
                     || is_ours(function)
                     || cast_target(function).is_some()
-                    || CHOICES.contains(&function.name());
+                    || CHOOSING_FUNCTIONS.contains(&function.name());
                 if is_clean { Values::default() } else { Values { other: self.is_float(expr)?, ..Values::default() } }
             }
             _ => Values::default(),
@@ -354,9 +354,11 @@ fn passes(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(binary) => is_arithmetic(binary.op),
         Expr::Negative(_) | Expr::Cast(_) | Expr::TryCast(_) | Expr::IsNull(_) | Expr::IsNotNull(_) => true,
-        Expr::ScalarFunction(call) => is_one_nan(&call.func) || call.name() == "isnan" || MATH.contains(&call.name()),
+        Expr::ScalarFunction(call) => {
+            is_one_nan(&call.func) || call.name() == "isnan" || ONE_NAN_FUNCTIONS.contains(&call.name())
+        }
         Expr::AggregateFunction(call) => {
-            SUMS.contains(&call.func.name()) && !call.params.distinct && call.params.order_by.is_empty()
+            ONE_NAN_AGGREGATES.contains(&call.func.name()) && !call.params.distinct && call.params.order_by.is_empty()
         }
         _ => false,
     }

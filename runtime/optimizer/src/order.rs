@@ -12,12 +12,12 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan, Projection};
-use onrush_logical::rows::Held;
+use onrush_logical::rows::HeldTable;
 
 use crate::sides::{may_swap, rows};
 
 /// Another order must promise this part of the rows that joins give, or the written one stays.
-const BETTER: f64 = 0.98;
+const MOST_REMAINING_SHARE: f64 = 0.98;
 
 /// A plan whose inner joins come in an order with few rows between them, and whether it has changed.
 pub fn chosen(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -172,7 +172,8 @@ impl Tree {
             cost += rows;
             parts.push(JoinedInputs { plan, rows });
         }
-        let Some(whole) = parts.pop().filter(|_| filters.is_empty() && cost < BETTER * self.written) else {
+        let Some(whole) = parts.pop().filter(|_| filters.is_empty() && cost < MOST_REMAINING_SHARE * self.written)
+        else {
             return Ok(None);
         };
         let columns = plan.schema().columns().into_iter().map(Expr::Column).collect();
@@ -199,7 +200,7 @@ fn key(plan: &LogicalPlan, column: &Column) -> Option<Key> {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).ok()?;
             let any: &dyn Any = provider.as_ref();
-            let table = &any.downcast_ref::<Held>()?.0;
+            let table = &any.downcast_ref::<HeldTable>()?.0;
             let rows = (table.rows() as f64).max(1.0);
             let place = table.schema().index_of(&column.name).ok()?;
             let range = table.range(place).map(|(least, most)| most as f64 - least as f64 + 1.0);

@@ -16,11 +16,11 @@ use datafusion::logical_expr::{Aggregate, Expr, Join, JoinType, LogicalPlan, Log
 use crate::sides::{kept, may_swap, rows};
 
 /// Rows for each key from which on the keys are worth a second look at their table.
-const MANY: f64 = 20.0;
+const ROWS_PER_KEY_TO_REDUCE: f64 = 20.0;
 /// The part of its table's rows that an input has left, at most, to be such a list of keys.
-const FEW: f64 = 0.2;
+const MOST_KEPT_SHARE: f64 = 0.2;
 /// Rows for each key from which on a semi-join comes before the joins below it.
-const FEWER: f64 = 5.0;
+const ROWS_PER_KEY_TO_SEMI_JOIN: f64 = 5.0;
 
 /// A plan whose groups are those that joins above them can take.
 pub fn chosen(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -103,7 +103,7 @@ fn lowered(plan: &LogicalPlan, semi: &Join) -> Result<Option<LogicalPlan>> {
 
 /// Whether a semi-join leaves few rows of an input.
 fn is_few(semi: &Join, input: &LogicalPlan) -> bool {
-    rows(&semi.right).zip(rows(input)).is_some_and(|(keys, rows)| keys * FEWER < rows)
+    rows(&semi.right).zip(rows(input)).is_some_and(|(keys, rows)| keys * ROWS_PER_KEY_TO_SEMI_JOIN < rows)
 }
 
 /// A plan with groups by `key`, over the rows whose key `other` has in its column. `None` if that gains nothing.
@@ -159,7 +159,7 @@ fn reduced_groups(
     let mut best = None;
     keys(other, column, &mut best);
     let (Some((keys_rows, table, of)), Some(many)) = (best, rows(&group.input)) else { return Ok(None) };
-    if many < MANY * keys_rows {
+    if many < ROWS_PER_KEY_TO_REDUCE * keys_rows {
         return Ok(None);
     }
     *count += 1;
@@ -222,7 +222,7 @@ fn keys(plan: &LogicalPlan, column: &Column, best: &mut Option<(f64, LogicalPlan
             }
         }
         LogicalPlan::Filter(filter) if !is_table(&filter.input) => keys(&filter.input, column, best),
-        plan if is_table(plan) && kept(plan) <= FEW => {
+        plan if is_table(plan) && kept(plan) <= MOST_KEPT_SHARE => {
             if let Some(rows) = rows(plan).filter(|rows| best.as_ref().is_none_or(|(least, ..)| rows < least)) {
                 *best = Some((rows.max(1.0), plan.clone(), column.clone()));
             }

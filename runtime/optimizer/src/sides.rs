@@ -12,10 +12,10 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, FetchType, Join, JoinType, LogicalPlan, Operator, Projection, SkipType};
 use onrush_expr::check::HIDDEN;
-use onrush_logical::rows::Held;
+use onrush_logical::rows::HeldTable;
 
 /// How many times more rows the hashed side must have before sides are exchanged: estimates are rough.
-const MORE: f64 = 1.5;
+const LEAST_RATIO_TO_SWAP: f64 = 1.5;
 
 /// A plan whose joins hash their smaller sides.
 pub fn chosen(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -25,7 +25,7 @@ pub fn chosen(plan: LogicalPlan) -> Result<LogicalPlan> {
             return Ok(Transformed::no(node));
         }
         let (Some(left), Some(right)) = (rows(&join.left), rows(&join.right)) else { return Ok(Transformed::no(node)) };
-        if left <= MORE * right {
+        if left <= LEAST_RATIO_TO_SWAP * right {
             return Ok(Transformed::no(node));
         }
         let LogicalPlan::Join(join) = node else { return Ok(Transformed::no(node)) };
@@ -79,7 +79,7 @@ pub fn rows(plan: &LogicalPlan) -> Option<f64> {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).ok()?;
             let any: &dyn Any = provider.as_ref();
-            let rows = any.downcast_ref::<Held>()?.0.rows() as f64;
+            let rows = any.downcast_ref::<HeldTable>()?.0.rows() as f64;
             let kept = scan.filters.iter().fold(rows, |rows, filter| rows * share(filter));
             scan.fetch.map_or(kept, |fetch| kept.min(fetch as f64))
         }

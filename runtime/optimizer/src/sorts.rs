@@ -25,7 +25,7 @@ use datafusion::physical_plan::{Distribution, ExecutionPlan};
 use onrush_expr::check::HIDDEN;
 
 /// Aggregates whose result does not depend on the order of the rows, but for the last bits of sums of floats.
-const ORDERLESS: &[&str] = &[
+const ORDERLESS_AGGREGATES: &[&str] = &[
     "sum",
     "count",
     "min",
@@ -127,7 +127,7 @@ fn window_reads_order(window: &WindowFunction) -> bool {
 }
 
 fn is_orderless(name: &str) -> bool {
-    ORDERLESS.contains(&name) || name.starts_with("quantile_")
+    ORDERLESS_AGGREGATES.contains(&name) || name.starts_with("quantile_")
 }
 
 /// A frame of all rows of its partition.

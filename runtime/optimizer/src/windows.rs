@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Window, WindowFunctionDefiniti
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// Aggregates that leave out nulls, and pairs with a null.
-const PAST_NULLS: &[&str] = &[
+const NULL_SKIPPING_AGGREGATES: &[&str] = &[
     "count",
     "sum",
     "avg",
@@ -68,7 +68,7 @@ fn without_filter(expr: &Expr) -> Result<Option<Expr>> {
     let WindowFunctionDefinition::AggregateUDF(aggregate) = &function.fun else { return Ok(None) };
     let mut params = function.params.clone();
     let (Some(filter), Some(arg)) = (params.filter.take(), params.args.first_mut()) else { return Ok(None) };
-    if !PAST_NULLS.contains(&aggregate.name()) {
+    if !NULL_SKIPPING_AGGREGATES.contains(&aggregate.name()) {
         return Ok(None);
     }
     let value = std::mem::replace(arg, Expr::Literal(ScalarValue::Null, None));

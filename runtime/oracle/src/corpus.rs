@@ -6,7 +6,7 @@ use onrush_frame::Table;
 
 use crate::engines::Answers;
 use crate::slt;
-use crate::tables::{self, Named};
+use crate::tables::{self, NamedTable};
 
 macro_rules! files {
     ($($name:literal)*) => {
@@ -43,7 +43,7 @@ const TABLES: &str = include_str!("../../../tests/sql/tables.txt");
 /// # Errors
 /// With the line that is not understood.
 pub fn load(engine: &mut dyn Answers, chunk: Option<usize>) -> Result<(), String> {
-    for Named { name, table } in tables::read(TABLES).map_err(|e| format!("tables.txt: {e}"))? {
+    for NamedTable { name, table } in tables::read(TABLES).map_err(|e| format!("tables.txt: {e}"))? {
         let table: Table = match chunk {
             Some(rows) => tables::chunked(&table, rows),
             None => table,

@@ -18,14 +18,14 @@ use onrush_frame::Table;
 
 use crate::answer::unescaped;
 
-pub struct Named {
+pub struct NamedTable {
     pub name: String,
     pub table: Table,
 }
 
 /// # Errors
 /// With the line that is not understood.
-pub fn read(text: &str) -> Result<Vec<Named>, String> {
+pub fn read(text: &str) -> Result<Vec<NamedTable>, String> {
     let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
     let mut tables = Vec::new();
     let mut lines = lines.peekable();
@@ -56,7 +56,7 @@ pub fn read(text: &str) -> Result<Vec<Named>, String> {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(arrays.first().map(|a| a.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
-        tables.push(Named { name, table: Table::new(schema, vec![batch.map_err(|e| fail(&e.to_string()))?]) });
+        tables.push(NamedTable { name, table: Table::new(schema, vec![batch.map_err(|e| fail(&e.to_string()))?]) });
     }
     Ok(tables)
 }

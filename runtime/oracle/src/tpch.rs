@@ -157,8 +157,8 @@ const BYTES: [(&str, &[(&str, u64)]); 8] = [
 ];
 
 /// Runs of a query, the first one not counted, and then those with a new plan.
-const AGAIN: usize = 11;
-const ANEW: usize = 15;
+const RUNS_OF_ONE_PLAN: usize = 11;
+const RUNS_WITH_NEW_PLANS: usize = 15;
 
 /// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's, if there is one,
 /// and written to a folder, if one is given: lines of values with tabs, for `tests/tpch/beside_duckdb.py`.
@@ -188,9 +188,9 @@ pub fn time(
         let (mut seen, mut new, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut answer = Vec::new();
         let mut runs = 0;
-        for run in 0..AGAIN + ANEW {
+        for run in 0..RUNS_OF_ONE_PLAN + RUNS_WITH_NEW_PLANS {
             subject.engine().forget_results();
-            if run > AGAIN {
+            if run > RUNS_OF_ONE_PLAN {
                 subject.engine().forget_plans();
             }
             let id = subject.id();
@@ -211,7 +211,7 @@ pub fn time(
             let ran = spent().zip(before).map(|(now, before)| (now.0 - before.0, now.1 - before.1));
             runs = ran.map_or(0, |(runs, _)| runs);
             let on_device = ran.map_or(time, |(_, time)| time.as_secs_f64() * 1e3);
-            if run > AGAIN {
+            if run > RUNS_OF_ONE_PLAN {
                 new.push(time - on_device);
                 steps.push(step);
                 continue;

@@ -24,7 +24,7 @@ use onrush_logical::rows::HeldRows;
 use crate::nodes::{node_parts, visit_all};
 
 /// Rows from which another task gains more than it costs.
-const MANY: usize = 65_536;
+const MANY_ROWS: usize = 65_536;
 
 /// Whether a plan reads many rows in memory, and does nothing else to them that would be done twice.
 fn reads_many(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -38,7 +38,7 @@ fn reads_many(plan: &Arc<dyn ExecutionPlan>) -> bool {
     }
     any.downcast_ref::<DataSourceExec>().is_some_and(|node| {
         let source: &dyn Any = node.data_source().as_ref();
-        source.downcast_ref::<HeldRows>().is_some_and(|rows| rows.table().rows() >= MANY)
+        source.downcast_ref::<HeldRows>().is_some_and(|rows| rows.table().rows() >= MANY_ROWS)
     })
 }
 

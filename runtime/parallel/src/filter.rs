@@ -31,9 +31,9 @@ use futures::{StreamExt, stream};
 use crate::nodes::{node_parts, with_inputs};
 
 /// Rows of a batch of the result.
-const BATCH: usize = 8_192;
+const BATCH_ROWS: usize = 8_192;
 /// The part of the rows that are left from which on the next condition looks at these alone: one in so many.
-const NARROW: usize = 4;
+const NARROW_DIVISOR: usize = 4;
 
 /// The rows for which all conditions are true.
 #[derive(Debug)]
@@ -223,11 +223,11 @@ impl ExecutionPlan for ConjunctFilterExec {
 
 /// Puts small batches together; those of a quarter of the size are passed on.
 pub fn coalescer(schema: &SchemaRef) -> BatchCoalescer {
-    BatchCoalescer::new(Arc::clone(schema), BATCH).with_biggest_coalesce_batch_size(Some(BATCH / 4))
+    BatchCoalescer::new(Arc::clone(schema), BATCH_ROWS).with_biggest_coalesce_batch_size(Some(BATCH_ROWS / 4))
 }
 
 /// Rows of a batch: all, those of a mask, or those of these numbers.
-enum Left {
+enum Selection {
     All,
     Mask(BooleanBuffer),
     Rows(UInt32Array),
@@ -242,17 +242,17 @@ fn put(
     out: &mut BatchCoalescer,
 ) -> Result<()> {
     let rows = batch.num_rows();
-    let mut left = Left::All;
+    let mut left = Selection::All;
     for condition in conditions {
         let columns = condition.columns.iter().map(|column| batch.column(*column));
         left = match left {
-            Left::Rows(numbers) => {
+            Selection::Rows(numbers) => {
                 let columns = columns.map(|column| take(column, &numbers, None)).collect::<Result<Vec<_>, _>>()?;
                 match condition.holds(columns, numbers.len())? {
-                    None => Left::Rows(numbers),
+                    None => Selection::Rows(numbers),
                     Some(holds) => {
                         let kept = holds.values().set_indices().map(|place| numbers.value(place));
-                        Left::Rows(UInt32Array::from_iter_values(kept))
+                        Selection::Rows(UInt32Array::from_iter_values(kept))
                     }
                 }
             }
@@ -260,12 +260,12 @@ fn put(
                 let all = columns.cloned().collect();
                 match (condition.holds(all, rows)?, left) {
                     (None, left) => left,
-                    (Some(holds), Left::Mask(mask)) => narrowed(&mask & holds.values(), rows),
+                    (Some(holds), Selection::Mask(mask)) => narrowed(&mask & holds.values(), rows),
                     (Some(holds), _) => narrowed(holds.values().clone(), rows),
                 }
             }
         };
-        if matches!(&left, Left::Rows(numbers) if numbers.is_empty()) {
+        if matches!(&left, Selection::Rows(numbers) if numbers.is_empty()) {
             return Ok(());
         }
     }
@@ -278,23 +278,23 @@ fn put(
         Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
     };
     match left {
-        Left::Rows(numbers) => {
+        Selection::Rows(numbers) => {
             let taken = |column: &ArrayRef| Ok(take(column, &numbers, None)?);
             out.push_batch(of_result(&taken, numbers.len())?)?;
         }
-        Left::Mask(mask) => {
+        Selection::Mask(mask) => {
             let same = of_result(&|column| Ok(Arc::clone(column)), rows)?;
             out.push_batch(filter_record_batch(&same, &BooleanArray::new(mask, None))?)?;
         }
-        Left::All => out.push_batch(of_result(&|column| Ok(Arc::clone(column)), rows)?)?,
+        Selection::All => out.push_batch(of_result(&|column| Ok(Arc::clone(column)), rows)?)?,
     }
     Ok(())
 }
 
 /// The rows of a mask, by their numbers if they are few.
-fn narrowed(mask: BooleanBuffer, rows: usize) -> Left {
-    match mask.count_set_bits() * NARROW <= rows {
-        true => Left::Rows(UInt32Array::from_iter_values(mask.set_indices().map(|row| row as u32))),
-        false => Left::Mask(mask),
+fn narrowed(mask: BooleanBuffer, rows: usize) -> Selection {
+    match mask.count_set_bits() * NARROW_DIVISOR <= rows {
+        true => Selection::Rows(UInt32Array::from_iter_values(mask.set_indices().map(|row| row as u32))),
+        false => Selection::Mask(mask),
     }
 }

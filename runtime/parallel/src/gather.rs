@@ -21,7 +21,7 @@ use crate::cores::Cores;
 use crate::nodes::{node_parts, visit_all};
 
 /// Batches of a partition that wait for those before them.
-const AHEAD: usize = 32;
+const MOST_WAITING_BATCHES: usize = 32;
 
 /// The rows of its input's partitions, one partition after the other. Partitions are started in their order, and the first unfinished
 /// one is always under way, so no partition waits for one that is not started.
@@ -125,7 +125,7 @@ pub fn streams_in_order(
     let start = {
         let schema = Arc::clone(&schema);
         move |partition: usize| {
-            let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&schema), AHEAD);
+            let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&schema), MOST_WAITING_BATCHES);
             let (sender, open) = (builder.tx(), Arc::clone(&open));
             builder.spawn(async move {
                 cores.delay().await;

@@ -28,7 +28,7 @@ use crate::nodes::node_parts;
 use crate::streams::{StreamsExec, batches};
 
 /// Rows for each group in the first partition from which on groups are few.
-const FEW: usize = 16;
+const ROWS_PER_FEW_GROUPS: usize = 16;
 
 /// The groups of an aggregate over a partitioned input.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl PartitionedAggregateExec {
 }
 
 /// Aggregates with states of a few bytes for each group, which can be merged in the order of the partitions.
-const MERGED: &[&str] = &[
+const MERGEABLE_AGGREGATES: &[&str] = &[
     "sum",
     "count",
     "min",
@@ -108,7 +108,7 @@ const MERGED: &[&str] = &[
 pub fn merges(aggregate: &AggregateExec) -> bool {
     aggregate.aggr_expr().iter().all(|call| {
         let name = call.fun().name();
-        !call.is_distinct() && call.order_bys().is_empty() && MERGED.contains(&name)
+        !call.is_distinct() && call.order_bys().is_empty() && MERGEABLE_AGGREGATES.contains(&name)
     })
 }
 
@@ -206,7 +206,7 @@ impl Work {
             let state_schema = states.schema();
             let states = collect(states.execute(0, Arc::clone(&self.context))?).await?;
             let groups: usize = states.iter().map(RecordBatch::num_rows).sum();
-            if groups * FEW <= rows || at == partitions {
+            if groups * ROWS_PER_FEW_GROUPS <= rows || at == partitions {
                 return self.few(at, batches(state_schema, states));
             }
         }

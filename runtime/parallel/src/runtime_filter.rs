@@ -38,7 +38,7 @@ const MOST_KEYS: usize = 2_000_000;
 /// Size limit of a bitmap in bits: 4 MB.
 const MOST_BITS: u64 = 1 << 25;
 /// Probe rows of a partition after which a bitmap that drops less than a third of them is no longer evaluated.
-const TRIED: usize = 32_768;
+const TRIAL_ROWS: usize = 32_768;
 
 /// The set of build-side keys as a bitmap over their range.
 #[derive(Debug)]
@@ -286,7 +286,7 @@ impl ExecutionPlan for RuntimeFilterExec {
                     let done = match next {
                         Some(Ok(batch)) => {
                             let bitmap = keys.bitmap.get().and_then(Option::as_ref);
-                            match bitmap.filter(|_| state.seen < TRIED || state.kept * 3 < state.seen * 2) {
+                            match bitmap.filter(|_| state.seen < TRIAL_ROWS || state.kept * 3 < state.seen * 2) {
                                 Some(bitmap) => state.put(batch, &key, bitmap),
                                 None if state.out.is_empty() => {
                                     measured.record_output(batch.num_rows());

@@ -64,7 +64,7 @@ pub fn shared(plan: Plan, many: usize) -> Result<Plan> {
             None => TreeNodeRecursion::Continue,
         })
     })?;
-    let states: Vec<Arc<Shared>> = readers.iter().map(|count| Arc::new(Shared::new(*count))).collect();
+    let states: Vec<Arc<SharedRows>> = readers.iter().map(|count| Arc::new(SharedRows::new(*count))).collect();
     let replaced = plan.transform_down(|node| {
         let class = if is_group(&node) && reads(&node) > many { class(&node) } else { None };
         Ok(match class.filter(|class| counts[*class] > 1) {
@@ -159,15 +159,15 @@ type Cell = Arc<OnceCell<Result<Rows, Arc<DataFusionError>>>>;
 
 /// What the readers of equal plans have in common.
 #[derive(Debug)]
-struct Shared {
+struct SharedRows {
     readers: usize,
     /// Of the present run, and how many readers have yet to come.
     run: Mutex<Option<(Cell, usize)>>,
 }
 
-impl Shared {
-    fn new(readers: usize) -> Shared {
-        Shared { readers, run: Mutex::new(None) }
+impl SharedRows {
+    fn new(readers: usize) -> SharedRows {
+        SharedRows { readers, run: Mutex::new(None) }
     }
 
     /// The rows of this run. A plan may run again once all readers were there; the rows go with the last of them.
@@ -185,7 +185,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct SharedExec {
     input: Plan,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRows>,
 }
 
 impl DisplayAs for SharedExec {

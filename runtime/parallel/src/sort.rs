@@ -33,9 +33,9 @@ use parking_lot::Mutex;
 use words::{Layout, SortKeys};
 
 /// Rows of a batch of the result, and about those of a range.
-const RANGE: usize = 65_536;
+const RANGE_ROWS: usize = 65_536;
 /// Rows of which each unit gives a sample.
-const SAMPLES: usize = 256;
+const SAMPLE_ROWS: usize = 256;
 /// Rows from which a radix sort is faster than one by comparisons.
 pub const RADIX: usize = 2_048;
 
@@ -258,7 +258,7 @@ impl Work {
     /// The entries of each unit, by range.
     async fn ranges(&self, units: &Arc<Vec<Unit>>, words: Vec<Vec<u64>>) -> Result<Vec<Vec<Vec<Entry>>>> {
         let rows: usize = words.iter().map(Vec::len).sum();
-        let splitters = Arc::new(splitters(&words, rows.div_ceil(RANGE)));
+        let splitters = Arc::new(splitters(&words, rows.div_ceil(RANGE_ROWS)));
         let words = Arc::new(words);
         let scattered = move |number: usize| {
             let (words, splitters) = (Arc::clone(&words), Arc::clone(&splitters));
@@ -374,7 +374,7 @@ fn is_sorted(units: &[Unit], layout: &Layout, words: &[Vec<u64>]) -> bool {
 fn splitters(words: &[Vec<u64>], ranges: usize) -> Vec<u64> {
     let mut sample: Vec<u64> = Vec::new();
     for words in words {
-        let step = words.len().div_ceil(SAMPLES).max(1);
+        let step = words.len().div_ceil(SAMPLE_ROWS).max(1);
         sample.extend(words.iter().step_by(step));
     }
     sample.sort_unstable();
@@ -392,7 +392,7 @@ fn range(schema: &SchemaRef, units: &[Unit], layout: &Layout, parts: Vec<Vec<Ent
     sort(&mut entries, &mut spare);
     ties(&mut entries, units, layout, 1);
     let mut batches = Vec::new();
-    for entries in entries.chunks(RANGE) {
+    for entries in entries.chunks(RANGE_ROWS) {
         let places: Vec<(usize, usize)> = entries.iter().map(|entry| (entry.unit(), entry.row())).collect();
         let column = |column: usize| {
             let arrays: Vec<&dyn Array> = units.iter().map(|unit| unit.batch.column(column).as_ref()).collect();

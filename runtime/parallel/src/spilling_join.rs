@@ -38,9 +38,9 @@ use crate::sort::ParallelSortExec;
 use crate::streams::{self, StreamsExec};
 
 /// Bytes of the hash table for each row of the build side, at most: DataFusion's estimate.
-const TABLE: usize = 48;
+const TABLE_BYTES_PER_ROW: usize = 48;
 /// Numbers of the rows of a partition begin at its number times this.
-const ROWS: u64 = 1 << 40;
+const PARTITION_ROW_NUMBERS: u64 = 1 << 40;
 
 /// The plan with joins that can go to disk, but for those with few rows in their build side. `ordered`: the order of its rows is of use.
 pub fn spilling(plan: Plan, ordered: bool, cores: Cores) -> Result<Plan> {
@@ -165,7 +165,7 @@ impl State {
         let reservation = MemoryConsumer::new("HashJoinBuild").register(context.memory_pool());
         let mut batches = Vec::new();
         while let Some(batch) = rows.try_next().await? {
-            let bytes = rows_size(&batch) + TABLE * batch.num_rows();
+            let bytes = rows_size(&batch) + TABLE_BYTES_PER_ROW * batch.num_rows();
             batches.push(batch);
             if reservation.try_grow(bytes).is_err() {
                 reservation.free();
@@ -228,7 +228,7 @@ async fn parted(
         let (probe, schema, context) = (Arc::clone(join.right()), Arc::clone(&right), Arc::clone(context));
         move |partition: usize| {
             let rows = probe.execute(partition, Arc::clone(&context))?;
-            Ok(numbered(rows, &schema, partition as u64 * ROWS))
+            Ok(numbered(rows, &schema, partition as u64 * PARTITION_ROW_NUMBERS))
         }
     };
     let count = join.right().output_partitioning().partition_count();

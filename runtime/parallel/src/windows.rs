@@ -41,7 +41,7 @@ use crate::streams::StreamsExec;
 use folds::Frames;
 
 /// Rows of a batch of the result.
-const BATCH: usize = 16_384;
+const BATCH_ROWS: usize = 16_384;
 
 /// Windows over one order, of which each row has its values after its columns.
 #[derive(Debug)]
@@ -217,10 +217,10 @@ async fn run(
         whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
     }
     let schema = whole.schema();
-    let pieces = (0..rows).step_by(BATCH).map(move |start| {
+    let pieces = (0..rows).step_by(BATCH_ROWS).map(move |start| {
         // Held until the last piece is taken.
         let _ = &reservation;
-        Ok(whole.slice(start, BATCH.min(rows - start)))
+        Ok(whole.slice(start, BATCH_ROWS.min(rows - start)))
     });
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(pieces))))
 }

@@ -50,7 +50,7 @@ use onrush_expr::check::{self, plan_error};
 use onrush_expr::error::diagnose;
 use onrush_logical::keyless::Relations;
 use onrush_logical::ops;
-use onrush_logical::states::Lent;
+use onrush_logical::states::PooledState;
 use onrush_logical::table::{Frame, FrameTable};
 use onrush_wire::Diagnostic;
 
@@ -71,7 +71,11 @@ pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
 }
 
 /// The plan of a query.
-pub async fn plan(mut state: Lent, query: &str, tables: Vec<(String, Arc<Frame>)>) -> Result<LogicalPlan, Diagnostic> {
+pub async fn plan(
+    mut state: PooledState,
+    query: &str,
+    tables: Vec<(String, Arc<Frame>)>,
+) -> Result<LogicalPlan, Diagnostic> {
     let query = respell(query, &tables)?;
     let deepest = state.config_options().sql_parser.recursion_limit.get();
     let statement = syntax::parsed(&query, deepest).map_err(|e| syntax_error(e, &query))?;

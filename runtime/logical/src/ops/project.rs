@@ -54,7 +54,7 @@ pub fn aggregate_all(mut lower: Lower, exprs: &[onrush_wire::Expr]) -> Result<Lo
     distinct_names(typed.iter().map(|t| (t.name.as_str(), t.span.as_ref())), lower.at)?;
     let aggregates = std::mem::take(&mut lower.aggregates);
     let plan = build(LogicalPlanBuilder::new(lower.plan).aggregate(Vec::<Expr>::new(), aggregates))?;
-    if typed.len() <= MANY {
+    if typed.len() <= MANY_AGGREGATES {
         return project_exprs(plan, typed.into_iter().map(|t| t.expr.alias(t.name)).collect());
     }
     let fields: Vec<Field> = typed.iter().map(|t| Field::new(&t.name, t.dtype.clone(), true)).collect();
@@ -63,7 +63,7 @@ pub fn aggregate_all(mut lower: Lower, exprs: &[onrush_wire::Expr]) -> Result<Lo
 
 /// Aggregates of all rows from which on their values are taken by a node of ours. DataFusion's projection looks through all columns for
 /// each of them, which takes a time of the cube of their number.
-const MANY: usize = 256;
+const MANY_AGGREGATES: usize = 256;
 
 pub fn with_columns(
     plan: LogicalPlan,

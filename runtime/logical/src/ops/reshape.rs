@@ -176,7 +176,7 @@ pub fn unpivot(
             check::plan_error("type-mismatch", message).help("cast them to one type first")
         })?;
     }
-    if on.len() > BRANCHES {
+    if on.len() > MOST_BRANCHES {
         return unnested(plan, index, &on, (variable_name, value_name), &common);
     }
     let parts = on.iter().map(|name| {
@@ -189,7 +189,7 @@ pub fn unpivot(
 }
 
 /// More columns than this are put into a list: a union has a branch for each, and each branch reads all rows.
-const BRANCHES: usize = 8;
+const MOST_BRANCHES: usize = 8;
 
 /// The columns of a row as a list, of which each element becomes a row.
 fn unnested(

@@ -19,7 +19,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::LexOrdering;
 
 /// Bytes of a string past which its words are too many.
-const LONG: usize = 4_096;
+const LONG_STRING_BYTES: usize = 4_096;
 
 /// Whether keys of a type have words.
 pub fn has_words(dtype: &DataType) -> bool {
@@ -205,13 +205,13 @@ fn bytes(values: &ArrayRef, row: usize) -> &[u8] {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     key: usize,
-    what: What,
+    what: PartKind,
     bits: u32,
     descending: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum PartKind {
     Null {
         first: bool,
     },
@@ -260,14 +260,14 @@ impl Layout {
         for (key, sort) in order.iter().enumerate() {
             let (descending, first) = (sort.options.descending, sort.options.nulls_first);
             let of: Vec<&SortKeys> = units.iter().map(|keys| &keys[key]).collect();
-            let mut part = |what: What, bits: u32| {
-                let descending = descending && !matches!(what, What::Null { .. });
+            let mut part = |what: PartKind, bits: u32| {
+                let descending = descending && !matches!(what, PartKind::Null { .. });
                 if bits > 0 {
                     parts.push(Part { key, what, bits, descending });
                 }
             };
             if of.iter().any(|keys| keys.has_nulls()) {
-                part(What::Null { first }, 1);
+                part(PartKind::Null { first }, 1);
             }
             match of.first()? {
                 SortKeys::Numbers { .. } => {
@@ -277,7 +277,7 @@ impl Layout {
                         (least, most) = (least.min(*low), most.max(*high));
                     }
                     if least <= most {
-                        part(What::Number { least, most }, width(u128::from(most - least)));
+                        part(PartKind::Number { least, most }, width(u128::from(most - least)));
                     }
                 }
                 SortKeys::Wide { .. } => {
@@ -287,18 +287,18 @@ impl Layout {
                         (least, most) = (least.min(*low), most.max(*high));
                     }
                     if least <= most {
-                        part(What::Wide { least, most }, width(most.wrapping_sub(least) as u128));
+                        part(PartKind::Wide { least, most }, width(most.wrapping_sub(least) as u128));
                     }
                 }
                 SortKeys::Bytes { .. } => {
                     let (longest, shared) = ends(&of)?;
-                    if longest > LONG {
+                    if longest > LONG_STRING_BYTES {
                         return None;
                     }
                     for from in (shared..longest).step_by(8) {
-                        part(What::Bytes { from }, 8 * (longest - from).min(8) as u32);
+                        part(PartKind::Bytes { from }, 8 * (longest - from).min(8) as u32);
                     }
-                    part(What::Length { longest }, width(longest as u128));
+                    part(PartKind::Length { longest }, width(longest as u128));
                 }
             }
         }
@@ -335,7 +335,8 @@ impl Layout {
         for piece in self.words.first().into_iter().flatten() {
             let key = &keys[piece.part.key];
             // Most keys are numbers without nulls.
-            if let (What::Number { least, most }, SortKeys::Numbers { codes, nulls: None, .. }) = (piece.part.what, key)
+            if let (PartKind::Number { least, most }, SortKeys::Numbers { codes, nulls: None, .. }) =
+                (piece.part.what, key)
             {
                 let (below, shift) = (piece.below, piece.shift);
                 let mask = u64::MAX >> (64 - piece.taken);
@@ -380,7 +381,7 @@ impl Piece {
 impl Part {
     fn value(&self, key: &SortKeys, row: usize) -> u128 {
         let null = key.is_null(row);
-        if let What::Null { first } = self.what {
+        if let PartKind::Null { first } = self.what {
             return u128::from(null != first);
         }
         // One value for all nulls.
@@ -388,14 +389,14 @@ impl Part {
             return 0;
         }
         match (self.what, key) {
-            (What::Number { least, most }, SortKeys::Numbers { codes, .. }) => {
+            (PartKind::Number { least, most }, SortKeys::Numbers { codes, .. }) => {
                 u128::from(if self.descending { most - codes[row] } else { codes[row] - least })
             }
-            (What::Wide { least, most }, SortKeys::Wide { values, .. }) => {
+            (PartKind::Wide { least, most }, SortKeys::Wide { values, .. }) => {
                 let value = values.value(row);
                 (if self.descending { most.wrapping_sub(value) } else { value.wrapping_sub(least) }) as u128
             }
-            (What::Bytes { from }, SortKeys::Bytes { values, .. }) => {
+            (PartKind::Bytes { from }, SortKeys::Bytes { values, .. }) => {
                 let value = bytes(values, row);
                 let rest = value.get(from..).unwrap_or_default();
                 let mut eight = [0u8; 8];
@@ -404,7 +405,7 @@ impl Part {
                 let prefix = u64::from_be_bytes(eight) >> (64 - self.bits);
                 u128::from(if self.descending { !prefix & u64::MAX >> (64 - self.bits) } else { prefix })
             }
-            (What::Length { longest }, SortKeys::Bytes { values, .. }) => {
+            (PartKind::Length { longest }, SortKeys::Bytes { values, .. }) => {
                 let length = bytes(values, row).len();
                 (if self.descending { longest - length } else { length }) as u128
             }

@@ -15,12 +15,12 @@ use super::{is_float, taken};
 use crate::sort::words::{SortKeys, has_words};
 
 /// Rows of a frame of which the values are kept in order.
-const SORTED: i64 = 4_096;
+const SORTED_FRAME_ROWS: i64 = 4_096;
 
 /// Whether a function over values of this type has a fold here. `width`: the rows of its frames, if they have a fixed number.
 pub fn has_fold(function: &AggregateUDF, dtype: &DataType, width: Option<i64>) -> bool {
     if parameters(function).is_some() {
-        return width.is_some_and(|width| width <= SORTED);
+        return width.is_some_and(|width| width <= SORTED_FRAME_ROWS);
     }
     match function.name() {
         "count" | "first_value" | "last_value" => true,
@@ -35,7 +35,7 @@ pub fn has_fold(function: &AggregateUDF, dtype: &DataType, width: Option<i64>) -
 }
 
 /// Rows of frames that are folded by themselves.
-const SHORT: usize = 12;
+const SHORT_FRAME_ROWS: usize = 12;
 
 /// The frame of each row: rows from a first one to one after the last.
 pub struct Frames {
@@ -94,7 +94,7 @@ trait Fold {
             match (frames.bounds, frames.width) {
                 ((None, _), _) => self.running(partition, frames, &mut states),
                 ((_, None), _) => self.running_back(partition, frames, &mut states),
-                (_, Some(width)) if width > SHORT => self.fixed(partition, width, frames, &mut states),
+                (_, Some(width)) if width > SHORT_FRAME_ROWS => self.fixed(partition, width, frames, &mut states),
                 _ => self.short(partition, frames, &mut states),
             }
         }
