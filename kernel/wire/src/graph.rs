@@ -1,4 +1,5 @@
-//! Graphs over frames of edges: which columns are a graph, and the table of algorithms. A call of an algorithm is a step of a plan.
+//! Graphs over frames of edges: which columns are a graph, and the table of algorithms. A call of an algorithm is a
+//! step of a plan.
 
 mod table;
 
@@ -29,8 +30,8 @@ pub struct NodeIds {
     pub columns: Vec<String>,
 }
 
-/// An algorithm with the parameters that were set. Nodes are given as values of the user's ids: one for each column of an id, in
-/// their order, under one name.
+/// An algorithm with the parameters that were set. Nodes are given as values of the user's ids: one for each column of
+/// an id, in their order, under one name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphCall {
     pub algorithm: String,
@@ -87,8 +88,8 @@ impl Display for GraphDefault {
     }
 }
 
-/// A parameter of an algorithm. `kind` is `node`, `frame` or `int` for an argument, which must be given, and else `Float`, `Int`, `Bool`,
-/// `Text` or `Frame` for an option.
+/// A parameter of an algorithm. `kind` is `node`, `frame` or `int` for an argument, which must be given, and else
+/// `Float`, `Int`, `Bool`, `Text` or `Frame` for an option.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphParam {
     pub name: &'static str,

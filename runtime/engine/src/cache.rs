@@ -1,5 +1,5 @@
-//! Results by plan: an LRU cache of computed frames for the next request, and a map of weak references to the results that frames
-//! hold.
+//! Results by plan: an LRU cache of computed frames for the next request, and a map of weak references to the results
+//! that frames hold.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -1,5 +1,5 @@
-//! The memory of running plans: DataFusion's fair pool, with error messages that name the largest holders in the user's words.
-//! Plans have half of `ONRUSH_MEMORY`. Readers of files have what plans leave of the whole.
+//! The memory of running plans: DataFusion's fair pool, with error messages that name the largest holders in the user's
+//! words. Plans have half of `ONRUSH_MEMORY`. Readers of files have what plans leave of the whole.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -12,8 +12,8 @@ use onrush_io::{Full, Memory};
 use onrush_wire::{Class, Diagnostic};
 use parking_lot::{Mutex, MutexGuard};
 
-/// An allocation that does not fit fails with [`DataFusionError::ResourcesExhausted`]. Operators that can spill to disk then do so, and
-/// the user sees only the errors of the other operators.
+/// An allocation that does not fit fails with [`DataFusionError::ResourcesExhausted`]. Operators that can spill to disk
+/// then do so, and the user sees only the errors of the other operators.
 #[derive(Debug)]
 pub struct Pool {
     fair: FairSpillPool,
@@ -26,8 +26,8 @@ pub struct Pool {
     kept: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// Memory that something outside of plans has: a model, the index of a graph or of a dashboard. It is counted before it is taken, and given
-/// back with this.
+/// Memory that something outside of plans has: a model, the index of a graph or of a dashboard. It is counted before it
+/// is taken, and given back with this.
 #[derive(Debug)]
 pub struct HeldMemory {
     pool: Arc<Pool>,

@@ -172,8 +172,8 @@ impl Arguments<'_> {
         self.frames.iter().find(|(known, _)| known == name).map(|(_, batch)| batch)
     }
 
-    /// A value for each node from a frame with the ids in `node` and one column of numbers: 0 for nodes that it lacks. `None` if the
-    /// parameter was not given.
+    /// A value for each node from a frame with the ids in `node` and one column of numbers: 0 for nodes that it lacks.
+    /// `None` if the parameter was not given.
     ///
     /// # Errors
     /// If the frame names an unknown node, or has not one column of numbers.
@@ -237,7 +237,8 @@ impl Arguments<'_> {
         known.collect()
     }
 
-    /// A position for each node, from a frame with the columns `node`, `x` and `y`. `None` if the parameter was not given.
+    /// A position for each node, from a frame with the columns `node`, `x` and `y`. `None` if the parameter was not
+    /// given.
     ///
     /// # Errors
     /// If a node has no position, or a position is not two numbers.
@@ -266,8 +267,8 @@ impl Arguments<'_> {
         }
     }
 
-    /// The community of each node, from a frame with the columns `node` and `community`, and the labels of the communities in ascending
-    /// order.
+    /// The community of each node, from a frame with the columns `node` and `community`, and the labels of the
+    /// communities in ascending order.
     ///
     /// # Errors
     /// If a node has no community, or two.
@@ -297,7 +298,8 @@ impl Arguments<'_> {
         }
     }
 
-    /// Pairs of nodes from a frame with the ids in two columns of any name, or with as many columns for each end as an id has.
+    /// Pairs of nodes from a frame with the ids in two columns of any name, or with as many columns for each end as an
+    /// id has.
     ///
     /// # Errors
     /// If an id is not a node's.

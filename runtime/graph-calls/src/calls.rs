@@ -54,8 +54,8 @@ pub fn call(
     Err(unknown_algorithm(&call.algorithm))
 }
 
-/// The error of a call that compares sums of weights, if a weight is an integer that f64 does not have. Spanning trees compare weights
-/// alone.
+/// The error of a call that compares sums of weights, if a weight is an integer that f64 does not have. Spanning trees
+/// compare weights alone.
 ///
 /// # Errors
 /// If it is.

@@ -1,4 +1,5 @@
-//! Calls whose algorithm runs on a device. Results are those of the host: `runtime/graph/src/device.rs` says which bit for bit.
+//! Calls whose algorithm runs on a device. Results are those of the host: `runtime/graph/src/device.rs` says which bit
+//! for bit.
 
 use std::cell::RefCell;
 

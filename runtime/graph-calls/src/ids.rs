@@ -19,7 +19,8 @@ pub fn is_string(dtype: &DataType) -> bool {
     }
 }
 
-/// Ids in a type that can be compared: integers as 64 bits, strings as views. As in groups, -0.0 is 0.0, and all NaNs are one.
+/// Ids in a type that can be compared: integers as 64 bits, strings as views. As in groups, -0.0 is 0.0, and all NaNs
+/// are one.
 pub fn comparable(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
     let dtype = match array.data_type() {
         dtype if is_string(dtype) => DataType::Utf8View,

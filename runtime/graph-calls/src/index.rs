@@ -41,7 +41,8 @@ pub type MakeColumns = Box<dyn Fn() -> Result<EdgeColumns, Diagnostic> + Send + 
 
 /// A graph whose nodes have numbers, in ascending order of their ids.
 ///
-/// The rows of the graph on the host, and after [`Index::of_device`] the numbers at its edges, are made at their first use.
+/// The rows of the graph on the host, and after [`Index::of_device`] the numbers at its edges, are made at their first
+/// use.
 pub struct Index {
     /// The id of each node, in one or several columns.
     pub ids: Vec<ArrayRef>,
@@ -143,11 +144,12 @@ impl Ends {
 }
 
 impl Index {
-    /// Numbers the ids. A row with a null at an end is left out, and an id that occurs only there does not become a node.
+    /// Numbers the ids. A row with a null at an end is left out, and an id that occurs only there does not become a
+    /// node.
     ///
     /// # Errors
-    /// If the ends have different types, or types without an order; if a weight is not a finite number; if there are too many rows or
-    /// nodes; and those of `columns`.
+    /// If the ends have different types, or types without an order; if a weight is not a finite number; if there are
+    /// too many rows or nodes; and those of `columns`.
     pub fn new(columns: MakeColumns) -> Result<Index, Diagnostic> {
         let made = columns()?;
         let (ends, ids, left_out) = Ends::number(&made)?;
@@ -169,8 +171,8 @@ impl Index {
         Index::new(Box::new(move || Ok(columns.clone())))
     }
 
-    /// The index of a graph that a device has made of `columns`, which have integers and no nulls: the ids of its nodes, ascending, and
-    /// the number of its edges.
+    /// The index of a graph that a device has made of `columns`, which have integers and no nulls: the ids of its
+    /// nodes, ascending, and the number of its edges.
     ///
     /// # Errors
     /// If the ids have a type that no id has.

@@ -96,7 +96,8 @@ impl Hasher for FxHasher {
 
 type Codes<'a> = HashMap<&'a str, u32, BuildHasherDefault<FxHasher>>;
 
-/// Each thread numbers a part of the rows; the parts' distinct strings are sorted together, and ranks replace the numbers.
+/// Each thread numbers a part of the rows; the parts' distinct strings are sorted together, and ranks replace the
+/// numbers.
 fn strings(values: &StringViewArray) -> Result<(Vec<u32>, ArrayRef), Diagnostic> {
     let parts = rayon::current_num_threads().min(values.len() / CHUNK + 1);
     let size = values.len().div_ceil(parts).max(1);

@@ -1,5 +1,5 @@
-//! Edge lists: a line for each edge, as NetworkX's `read_edgelist` and `read_weighted_edgelist`, GAP's `.el` and `.wel`,
-//! and CSV.
+//! Edge lists: a line for each edge, as NetworkX's `read_edgelist` and `read_weighted_edgelist`, GAP's `.el` and
+//! `.wel`, and CSV.
 //!
 //! The third column is the weight, or a Python dict of attributes as `write_edgelist` writes it. Lines that begin with
 //! `#` or `%` are comments. A header with columns `source` and `target`, also as a comment, names more columns. The
@@ -172,8 +172,8 @@ fn edge(
     Ok(())
 }
 
-/// Writes lines that NetworkX's `read_edgelist` reads: ids, then a weight, or a dict if there are other attributes. With
-/// commas or tabs, a comment names the columns if there are others than the weight.
+/// Writes lines that NetworkX's `read_edgelist` reads: ids, then a weight, or a dict if there are other attributes.
+/// With commas or tabs, a comment names the columns if there are others than the weight.
 pub(crate) fn write(graph: &GraphColumns, separator: Separator, is_gap: bool) -> Result<String, Fault> {
     let format = if is_gap { "a GAP edge list" } else { "an edge list" };
     graph.check_edges_only(format, true)?;

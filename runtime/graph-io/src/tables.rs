@@ -414,8 +414,8 @@ fn id_array(ids: HashMap<Id, u32>) -> Result<ArrayRef, Fault> {
 /// Nodes without edges that a header may declare, whatever the size of its file.
 const MOST_ISOLATED_NODES: usize = 1 << 20;
 
-/// Nodes that the header of a file of `bytes` may declare without naming them: one for each byte, and [`MOST_ISOLATED_NODES`] more.
-/// Columns of nodes thus stay in proportion to the file.
+/// Nodes that the header of a file of `bytes` may declare without naming them: one for each byte, and
+/// [`MOST_ISOLATED_NODES`] more. Columns of nodes thus stay in proportion to the file.
 pub(crate) fn most_nodes(bytes: usize) -> usize {
     MOST_ISOLATED_NODES.saturating_add(bytes).min(u32::MAX as usize)
 }

@@ -26,9 +26,9 @@ impl DegreeKind {
 
 /// The mean degree of the neighbours of each node. 0 of a node without edges. NetworkX: `average_neighbor_degree`.
 ///
-/// `source` says which neighbours: those at edges in, out or both; `target` which of their degrees. With `weighted`, the
-/// mean is weighted by edge (Barrat, Barthélemy, Pastor-Satorras and Vespignani 2004). Each parallel edge counts; an
-/// undirected self-loop counts once as a neighbour, and twice as a degree. O(nodes + edges).
+/// `source` says which neighbours: those at edges in, out or both; `target` which of their degrees. With `weighted`,
+/// the mean is weighted by edge (Barrat, Barthélemy, Pastor-Satorras and Vespignani 2004). Each parallel edge counts;
+/// an undirected self-loop counts once as a neighbour, and twice as a degree. O(nodes + edges).
 ///
 /// # Errors
 /// If the graph is undirected and another kind than `Out` is asked for, or the user stops it.
@@ -114,7 +114,8 @@ pub fn degree_assortativity_coefficient(
 
 /// The share of the edges of a directed graph that have an edge the other way. NetworkX: `overall_reciprocity`.
 ///
-/// Parallel edges count once. A self-loop counts as an edge without another one the other way, as in NetworkX. O(edges log(longest row)).
+/// Parallel edges count once. A self-loop counts as an edge without another one the other way, as in NetworkX. O(edges
+/// log(longest row)).
 ///
 /// # Errors
 /// If the graph is undirected or has no edges, or the user stops it.

@@ -135,8 +135,8 @@ pub(crate) fn average(values: &[f64], count_zeros: bool) -> Result<f64, Error> {
 
 /// 3 x triangles / pairs of edges with a common end; 0 if there is no triangle. NetworkX: `transitivity`.
 ///
-/// In a directed graph it is the part of the ordered pairs of edges out of a node whose other ends are joined by an edge
-/// from the first to the second.
+/// In a directed graph it is the part of the ordered pairs of edges out of a node whose other ends are joined by an
+/// edge from the first to the second.
 ///
 /// # Errors
 /// If the user stops it.

@@ -6,7 +6,8 @@ use crate::run::Run;
 use crate::traversal::{self, NONE};
 
 /// The nodes in generations: every edge goes to a later generation, and every node is in the earliest possible one.
-/// Ascending within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) + edges).
+/// Ascending within a generation. NetworkX: `topological_generations`, by Kahn's algorithm (1962). O(nodes log(nodes) +
+/// edges).
 ///
 /// # Errors
 /// If the graph is undirected or has a cycle, or the user stops it.

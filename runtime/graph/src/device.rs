@@ -1,8 +1,8 @@
 //! Graphs on a device, and algorithms on them: names, options, results and ties are those of the host's modules.
 //!
-//! An algorithm takes a [`DeviceGraph`], a [`Context`] and a [`Run`](crate::Run), and leaves [`DeviceValues`]. Sums of integers are
-//! those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are in
-//! `kernels/src/graph`; loops are here.
+//! An algorithm takes a [`DeviceGraph`], a [`Context`] and a [`Run`](crate::Run), and leaves [`DeviceValues`]. Sums of
+//! integers are those of the host bit for bit; sums of floats have another order, the same on every device. Kernels are
+//! in `kernels/src/graph`; loops are here.
 
 pub mod betweenness;
 pub mod cluster;
@@ -215,8 +215,8 @@ impl DeviceGraph {
         check_directed(self.directed, algorithm)
     }
 
-    /// The error if a weight is negative: that of [`Graph::check_positive`], or one without an edge if the device has no
-    /// edge numbers. Its code is `weight` in both cases.
+    /// The error if a weight is negative: that of [`Graph::check_positive`], or one without an edge if the device has
+    /// no edge numbers. Its code is `weight` in both cases.
     ///
     /// # Errors
     /// If one is, and those of the device.

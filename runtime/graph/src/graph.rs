@@ -384,8 +384,8 @@ pub(crate) fn negative_weight(edge: Option<u32>, weight: f64, algorithm: &str) -
 
 /// The value of a cell, made at the first call.
 ///
-/// It is made outside of the cell's lock: work on all threads that holds a lock may take up a task that waits for it. Two
-/// callers at once may make it twice.
+/// It is made outside of the cell's lock: work on all threads that holds a lock may take up a task that waits for it.
+/// Two callers at once may make it twice.
 pub fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,

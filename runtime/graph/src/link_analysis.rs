@@ -22,8 +22,8 @@ pub struct PageRank<'a> {
     pub nstart: Option<&'a [f64]>,
     /// Where nodes without edges out lead, up to a factor: to `personalization` if `None`.
     pub dangling: Option<&'a [f64]>,
-    /// Whether ranks that have not converged after `max_iter` iterations are an error. If not, they are the result: with
-    /// a `tol` of 0, the ranks after exactly `max_iter` iterations. cuGraph: `fail_on_nonconvergence`.
+    /// Whether ranks that have not converged after `max_iter` iterations are an error. If not, they are the result:
+    /// with a `tol` of 0, the ranks after exactly `max_iter` iterations. cuGraph: `fail_on_nonconvergence`.
     pub fail_on_nonconvergence: bool,
 }
 

@@ -13,8 +13,8 @@ pub const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 pub const MIX: [(u64, u64); 2] = [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)];
 pub const LAST_SHIFT: u64 = 31;
 
-/// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", 2014).
+/// Another number for each: the finaliser of SplitMix64, with Stafford's constants (Steele, Lea and Flood, "Fast
+/// splittable pseudorandom number generators", 2014).
 #[inline(always)]
 pub fn mix(x: u64) -> u64 {
     let x = MIX.into_iter().fold(x, |x, (shift, factor)| (x ^ (x >> shift)).wrapping_mul(factor));
@@ -47,8 +47,8 @@ pub fn hash(write: impl Fn(&mut DefaultHasher)) -> u128 {
     (u128::from(half(0x6f6e)) << 64) | u128::from(half(0x7275))
 }
 
-/// A step over inputs with the keys that `key_of` gives. It is asked for each frame that [`Op::inputs`] lists: those are all that a
-/// step reads.
+/// A step over inputs with the keys that `key_of` gives. It is asked for each frame that [`Op::inputs`] lists: those
+/// are all that a step reads.
 ///
 /// # Errors
 /// Those of `key_of`.

@@ -1,7 +1,7 @@
 //! A plan node that drops functional dependencies below `Unnest` (works around DataFusion 55).
 //!
-//! `unnest_with_options` copies the functional dependencies of its input, although a group key is not unique after it. Columns then
-//! vanish from ORDER BY and GROUP BY, or are added to GROUP BY. The node also wraps the inputs of a query.
+//! `unnest_with_options` copies the functional dependencies of its input, although a group key is not unique after it.
+//! Columns then vanish from ORDER BY and GROUP BY, or are added to GROUP BY. The node also wraps the inputs of a query.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

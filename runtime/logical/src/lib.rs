@@ -1,6 +1,7 @@
 //! Plans: the steps of the wire as logical plans of DataFusion, over frames that are still names.
 //!
-//! Frames follow Polars' meaning (`docs/semantics.md`). Knows no SQL, no devices and no files' formats, and runs nothing.
+//! Frames follow Polars' meaning (`docs/semantics.md`). Knows no SQL, no devices and no files' formats, and runs
+//! nothing.
 
 pub mod key;
 pub mod keyless;

@@ -1,5 +1,5 @@
-//! The steps of a plan: each `wire::plan::Op` on top of its inputs' schemas, as a DataFusion plan whose inputs are still
-//! names (`table.rs`).
+//! The steps of a plan: each `wire::plan::Op` on top of its inputs' schemas, as a DataFusion plan whose inputs are
+//! still names (`table.rs`).
 
 pub mod asof;
 pub mod describe;

@@ -1,7 +1,7 @@
 //! A DataFusion table source over batches in memory, with cheap planning.
 //!
-//! DataFusion's `MemorySourceConfig` copies the list of batches several times for each plan, and reads every array for its statistics: planning
-//! a table of a thousand batches takes longer than computing on it.
+//! DataFusion's `MemorySourceConfig` copies the list of batches several times for each plan, and reads every array for
+//! its statistics: planning a table of a thousand batches takes longer than computing on it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,7 +15,8 @@ pub struct States {
     idle: Idle,
 }
 
-/// A state for one query: `now()` and the names that rules make begin with it. It goes back with what it had, but for its tables.
+/// A state for one query: `now()` and the names that rules make begin with it. It goes back with what it had, but for
+/// its tables.
 pub struct PooledState {
     state: Option<SessionState>,
     tables: Arc<dyn CatalogProviderList>,

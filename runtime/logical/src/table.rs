@@ -37,12 +37,13 @@ pub struct Frame {
     pub sorts: bool,
     /// The rows differ from run to run.
     pub varies: bool,
-    /// Joins, groups, sorts or windows since the last rows that are held. Plans take in such a frame once; a second reader has its rows
-    /// computed and kept, if they are not too large.
+    /// Joins, groups, sorts or windows since the last rows that are held. Plans take in such a frame once; a second
+    /// reader has its rows computed and kept, if they are not too large.
     pub costly: bool,
     /// A description, or the end of a long chain of steps: computed before it is used.
     pub whole: bool,
-    /// Steps since the last rows that are held, along the longest path; those that are costly count [`COSTLY_STEP_WEIGHT`] times.
+    /// Steps since the last rows that are held, along the longest path; those that are costly count
+    /// [`COSTLY_STEP_WEIGHT`] times.
     pub depth: u32,
     /// Steps since the last rows that are held, each as often as it is in the plan.
     pub size: u32,
@@ -196,7 +197,8 @@ fn describes(plan: &LogicalPlan) -> bool {
     })
 }
 
-/// `true` if a node of the plan takes in many rows before it gives one, but for the sort of a concatenation, which has nothing to do.
+/// `true` if a node of the plan takes in many rows before it gives one, but for the sort of a concatenation, which has
+/// nothing to do.
 fn is_costly(plan: &LogicalPlan) -> bool {
     let ordered = |expr: &Expr| match expr.clone().unalias() {
         Expr::WindowFunction(call) => !call.params.partition_by.is_empty() || !call.params.order_by.is_empty(),
@@ -212,8 +214,8 @@ fn is_costly(plan: &LogicalPlan) -> bool {
     })
 }
 
-/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one value of
-/// a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
+/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one
+/// value of a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
 pub fn changes(plan: &LogicalPlan) -> bool {
     has_expression(plan, |expr| is_volatile_call(expr) || matches!(expr, Expr::ScalarSubquery(_)))
 }

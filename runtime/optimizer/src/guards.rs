@@ -1,7 +1,7 @@
 //! Enforces left-to-right short-circuit evaluation of AND and OR if an operand can fail.
 //!
-//! DataFusion merges consecutive filters into one AND and evaluates both operands for all rows. An operand fails if an integer is
-//! divided by zero or a string is not a number, and a `%%cuda` function may not return.
+//! DataFusion merges consecutive filters into one AND and evaluates both operands for all rows. An operand fails if an
+//! integer is divided by zero or a string is not a number, and a `%%cuda` function may not return.
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ fn has(expr: &Arc<dyn PhysicalExpr>, is: impl Fn(&Arc<dyn PhysicalExpr>) -> bool
     walked.is_err() || found
 }
 
-/// Integer division by a possible zero, or a cast from string. Overflow is not guarded: it is rare, and arithmetic is frequent.
+/// Integer division by a possible zero, or a cast from string. Overflow is not guarded: it is rare, and arithmetic is
+/// frequent.
 fn fails(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = node.downcast_ref::<BinaryExpr>() {
         let is_whole = || binary.right().data_type(schema).is_ok_and(|dtype| dtype.is_integer());
@@ -92,7 +93,8 @@ impl InputSchema<'_> {
         self.in_order(parts.collect(), Operator::And, |first, rest| choice(first, rest, lit(false)))
     }
 
-    /// An expression in which such things are computed where the other conditions of an `and` or `or` do not decide, these first.
+    /// An expression in which such things are computed where the other conditions of an `and` or `or` do not decide,
+    /// these first.
     fn guarded(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         if !self.may_fail(expr) {
             return Ok(Arc::clone(expr));

@@ -107,7 +107,8 @@ impl fmt::Debug for Logical {
 
 const EQUIJOIN: &str = "extract_equijoin_predicate";
 
-/// Rules of the second pass. DataFusion makes up to three with all of them; on TPC-H's queries nothing else changes a plan then.
+/// Rules of the second pass. DataFusion makes up to three with all of them; on TPC-H's queries nothing else changes a
+/// plan then.
 #[doc(hidden)]
 pub const AGAIN: &[&str] = &[
     "simplify_expressions",
@@ -180,8 +181,8 @@ impl OptimizerRule for Logical {
 }
 
 impl Logical {
-    /// Without sorts that no result depends on, and without the columns that they alone read. Row numbers are among these columns, and
-    /// with them goes the need of an order below.
+    /// Without sorts that no result depends on, and without the columns that they alone read. Row numbers are among
+    /// these columns, and with them goes the need of an order below.
     fn without_sorts(&self, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
         let one = config.options().execution.target_partitions == 1;
         loop {
@@ -214,7 +215,8 @@ impl Logical {
     }
 }
 
-/// DataFusion's rule, where there is something to simplify: it puts together the columns of all inputs of each node first.
+/// DataFusion's rule, where there is something to simplify: it puts together the columns of all inputs of each node
+/// first.
 #[derive(Debug)]
 struct SimplifyMore(Rule);
 
@@ -237,8 +239,8 @@ impl OptimizerRule for SimplifyMore {
     }
 }
 
-/// DataFusion's rule without its second part, which makes keys of `a is not distinct from b` where a join has no others, and lets nulls be equal in all
-/// that come later. That part runs when no more come.
+/// DataFusion's rule without its second part, which makes keys of `a is not distinct from b` where a join has no
+/// others, and lets nulls be equal in all that come later. That part runs when no more come.
 #[derive(Debug)]
 struct PairsOfEquals(Rule);
 
@@ -372,8 +374,9 @@ fn merges(plan: &LogicalPlan, above: bool) -> bool {
     (calculates && above) || plan.inputs().into_iter().any(|input| merges(input, above || calculates || uses))
 }
 
-/// Gives columns of projections the table that they come from. What is left of a union with one input (`propagate_empty_relation`) takes
-/// `c` where its input has `l.c`; a filter that moves down through it would find the `c` of another table of a join below.
+/// Gives columns of projections the table that they come from. What is left of a union with one input
+/// (`propagate_empty_relation`) takes `c` where its input has `l.c`; a filter that moves down through it would find the
+/// `c` of another table of a join below.
 #[derive(Debug)]
 struct WholeNames;
 
@@ -444,8 +447,9 @@ impl Physical {
     /// The rules of DataFusion that do no harm here, and those of Onrush.
     pub fn new() -> Self {
         let mut rules = PhysicalOptimizer::new().rules;
-        // `aggregate_statistics` takes counts from statistics, and leaves plans above them with columns that are no longer there. Counting rows
-        // of files reads no column without it either. Of the two passes of `ProjectionPushdown` the later one is enough.
+        // `aggregate_statistics` takes counts from statistics, and leaves plans above them with columns that are no
+        // longer there. Counting rows of files reads no column without it either. Of the two passes of
+        // `ProjectionPushdown` the later one is enough.
         let last = rules.iter().rposition(|rule| rule.name() == "ProjectionPushdown");
         let mut at = 0;
         rules.retain(|rule| {
@@ -518,7 +522,8 @@ impl Parts {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        // Orders that what is above them does not need are taken out with the requirements. The last one is the result's.
+        // Orders that what is above them does not need are taken out with the requirements. The last one is the
+        // result's.
         parts.requirements |= spread || parts.sorts > usize::from(ends_sorted(plan));
         Ok(parts)
     }
@@ -543,8 +548,8 @@ impl Parts {
     }
 }
 
-/// A rule for the parts of a plan in which no rows have two columns of one name. The filter pushdown goes by names: of two alike a filter would be
-/// given the wrong one, and rows would be lost.
+/// A rule for the parts of a plan in which no rows have two columns of one name. The filter pushdown goes by names: of
+/// two alike a filter would be given the wrong one, and rows would be lost.
 fn below(
     plan: Arc<dyn ExecutionPlan>,
     rule: &dyn Fn(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
@@ -567,8 +572,8 @@ fn has_alike(node: &Arc<dyn ExecutionPlan>) -> bool {
     schema.fields().iter().any(|field| !names.insert(field.name()))
 }
 
-/// `LimitedDistinctAggregation` marks groups of which a few are enough, for groups without an order. One that later rules gave an order, or
-/// whose input has one, does not run with the mark.
+/// `LimitedDistinctAggregation` marks groups of which a few are enough, for groups without an order. One that later
+/// rules gave an order, or whose input has one, does not run with the mark.
 fn whole(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
     let any: &dyn Any = node.as_ref();
     let Some(group) = any.downcast_ref::<AggregateExec>() else { return Transformed::no(node) };

@@ -1,9 +1,9 @@
-//! One NaN on the CPU: arithmetic such as `0.0 / 0.0` makes NaNs with a minus sign on x86 processors. Comparisons, sorts, group keys and
-//! join keys of Arrow would put them below all numbers and apart from other NaNs.
+//! One NaN on the CPU: arithmetic such as `0.0 / 0.0` makes NaNs with a minus sign on x86 processors. Comparisons,
+//! sorts, group keys and join keys of Arrow would put them below all numbers and apart from other NaNs.
 //!
-//! The columns of frames have one NaN (`onrush_frame::nan`). This pass finds expressions that can make another one, and puts
-//! [`one_nan`] around the outermost of them, before anything looks at the value. It is the last pass, so that no other rule sees the
-//! function. Finite operands need none: `x * 2.0 + 1.0` is left as it is.
+//! The columns of frames have one NaN (`onrush_frame::nan`). This pass finds expressions that can make another one, and
+//! puts [`one_nan`] around the outermost of them, before anything looks at the value. It is the last pass, so that no
+//! other rule sees the function. Finite operands need none: `x * 2.0 + 1.0` is left as it is.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! The order of inner joins in a query: greedy operator ordering (Fegaras, DEXA 1998). The two inputs whose join has the fewest rows are
-//! joined first, then the next two, where a join is an input, too.
+//! The order of inner joins in a query: greedy operator ordering (Fegaras, DEXA 1998). The two inputs whose join has
+//! the fewest rows are joined first, then the next two, where a join is an input, too.
 //!
-//! Rows of a join are estimated as `|L| * |R| / max(distinct values of the keys)`. A key has at most as many values as its table has
-//! rows, and as there are integers in its range.
+//! Rows of a join are estimated as `|L| * |R| / max(distinct values of the keys)`. A key has at most as many values as
+//! its table has rows, and as there are integers in its range.
 
 use std::any::Any;
 

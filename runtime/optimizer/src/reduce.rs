@@ -1,8 +1,8 @@
-//! Groups that a join drops again are not computed: the rows of a `GROUP BY` are reduced by a semi-join with the keys that the other side
-//! of the join can have (magic sets: Mumick, Finkelstein, Pirahesh and Ramakrishnan, SIGMOD 1990).
+//! Groups that a join drops again are not computed: the rows of a `GROUP BY` are reduced by a semi-join with the keys
+//! that the other side of the join can have (magic sets: Mumick, Finkelstein, Pirahesh and Ramakrishnan, SIGMOD 1990).
 //!
-//! `select ... from lineitem join part ... where l_quantity < (select avg(l_quantity) ... where l_partkey = p_partkey)` groups the rows of
-//! the parts that are left, not those of all parts.
+//! `select ... from lineitem join part ... where l_quantity < (select avg(l_quantity) ... where l_partkey = p_partkey)`
+//! groups the rows of the parts that are left, not those of all parts.
 //!
 //! Semi-joins with few keys run before inner joins: `(a join b) semi c on a.x = c.y` is `(a semi c) join b`.
 
@@ -186,7 +186,8 @@ fn reduced_groups(
     Ok(Some(LogicalPlan::Aggregate(new)))
 }
 
-/// The input of a join tree with the fewest rows among those that have all values of a column, with its own column for it.
+/// The input of a join tree with the fewest rows among those that have all values of a column, with its own column for
+/// it.
 fn keys(plan: &LogicalPlan, column: &Column, best: &mut Option<(f64, LogicalPlan, Column)>) {
     match plan {
         LogicalPlan::Join(join) => {

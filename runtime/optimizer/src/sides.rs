@@ -1,7 +1,8 @@
-//! Which side of a join of a query is hashed: the one with fewer rows, as far as these can be estimated. DataFusion hashes the left side.
+//! Which side of a join of a query is hashed: the one with fewer rows, as far as these can be estimated. DataFusion
+//! hashes the left side.
 //!
-//! Joins of frames are left alone: their rows come in the order of the side that is probed, which `runtime/logical/src/ops/join.rs`
-//! chooses.
+//! Joins of frames are left alone: their rows come in the order of the side that is probed, which
+//! `runtime/logical/src/ops/join.rs` chooses.
 
 use std::any::Any;
 

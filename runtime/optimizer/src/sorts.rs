@@ -1,8 +1,9 @@
 //! Sorts below other nodes: those whose order decides a result stay, and all others go.
 //!
-//! DataFusion takes a sort for a matter of its parent: one below a node that asks for no order is removed, even if row numbers, the first
-//! row of a group or the order of the result depend on it. Here the demand for an order is found on the logical plan, from the root down
-//! ([`needed`]). On the physical plan every sort that is left is then a requirement ([`required`]).
+//! DataFusion takes a sort for a matter of its parent: one below a node that asks for no order is removed, even if row
+//! numbers, the first row of a group or the order of the result depend on it. Here the demand for an order is found on
+//! the logical plan, from the root down ([`needed`]). On the physical plan every sort that is left is then a
+//! requirement ([`required`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -194,7 +195,8 @@ fn is_union(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The physical plan with a requirement above each sort that is not the last step. DataFusion's rule removes the requirements again.
+/// The physical plan with a requirement above each sort that is not the last step. DataFusion's rule removes the
+/// requirements again.
 pub fn required(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let sorts = plan.exists(|node| Ok(node.is::<SortExec>()))?;
     if sorts { requiring(plan, true) } else { Ok(plan) }

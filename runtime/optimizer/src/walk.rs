@@ -1,7 +1,7 @@
 //! Optimizer driver: applies rules one after another to a plan.
 //!
-//! DataFusion's driver hashes the whole plan before and after a round to detect a fixpoint. Here each rule reports whether it changed the
-//! plan, and the caller chooses the rounds.
+//! DataFusion's driver hashes the whole plan before and after a round to detect a fixpoint. Here each rule reports
+//! whether it changed the plan, and the caller chooses the rounds.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// Neither takes another column from its inputs than before.
 const KEEP_COLUMNS: [&str; 2] = ["push_down_limit", "extract_equijoin_predicate"];
 
-/// The plan after those of these rules that may find something, by their name, the plan before them, and whether others have changed what its nodes
-/// read.
+/// The plan after those of these rules that may find something, by their name, the plan before them, and whether others
+/// have changed what its nodes read.
 pub fn run<'r>(
     mut plan: LogicalPlan,
     rules: impl Iterator<Item = &'r Rule>,

@@ -1,4 +1,5 @@
-//! Rewrites FILTER of window aggregates to a CASE that is null elsewhere, because the physical node does not expose its filter.
+//! Rewrites FILTER of window aggregates to a CASE that is null elsewhere, because the physical node does not expose its
+//! filter.
 
 use std::sync::Arc;
 

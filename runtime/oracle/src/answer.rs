@@ -1,7 +1,7 @@
 //! Rows as text and as values, and when two answers are the same.
 //!
-//! Floats may differ in their last digits, because sums depend on the order of the rows; everything else is exact. A decimal is the
-//! number that it is, whatever its scale.
+//! Floats may differ in their last digits, because sums depend on the order of the rows; everything else is exact. A
+//! decimal is the number that it is, whatever its scale.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,8 @@ impl Tolerance {
     }
 }
 
-/// The class of a column in a `query` line of a SQL file: boolean, integer, float, decimal, date, time or interval, string.
+/// The class of a column in a `query` line of a SQL file: boolean, integer, float, decimal, date, time or interval,
+/// string.
 pub fn letter(dtype: &onrush_wire::DataType) -> char {
     use onrush_wire::DataType::*;
     match dtype {
@@ -169,8 +170,8 @@ fn same(a: &Value, b: &Value, tolerance: Tolerance) -> bool {
     }
 }
 
-/// The first difference of two answers, in words. `exact` says of each column whether its floats are equal to the last bit; rows
-/// in any order unless `ordered`.
+/// The first difference of two answers, in words. `exact` says of each column whether its floats are equal to the last
+/// bit; rows in any order unless `ordered`.
 ///
 /// # Errors
 /// If they differ.

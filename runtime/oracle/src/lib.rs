@@ -1,8 +1,8 @@
-//! Proof that the engines are right: SQL files with DuckDB's answers, random plans of which two engines must say the same,
-//! TPC-H and TPC-DS.
+//! Proof that the engines are right: SQL files with DuckDB's answers, random plans of which two engines must say the
+//! same, TPC-H and TPC-DS.
 //!
-//! Not part of the product. Everything is inside the binary `onrush-oracle`, so that it runs on a machine without Rust, Python or
-//! a network; nothing here knows DataFusion or a device, only [`onrush_engine::Engine`].
+//! Not part of the product. Everything is inside the binary `onrush-oracle`, so that it runs on a machine without Rust,
+//! Python or a network; nothing here knows DataFusion or a device, only [`onrush_engine::Engine`].
 
 pub mod answer;
 pub mod cores;

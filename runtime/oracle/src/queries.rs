@@ -1,7 +1,9 @@
-//! Queries of a peer process, a JSON object a line: another system's files of SQL run on an engine without being part of it.
+//! Queries of a peer process, a JSON object a line: another system's files of SQL run on an engine without being part
+//! of it.
 //!
-//! `{"load": NAME, "path": FILE}` makes the rows of an Arrow IPC file a table, `{"query": TEXT}` runs a query. The answer is
-//! `{"columns": [..], "types": [..], "rows": [[..], ..]}`, `{"loaded": NAME}` or `{"error": MESSAGE, "code": CODE}`.
+//! `{"load": NAME, "path": FILE}` makes the rows of an Arrow IPC file a table, `{"query": TEXT}` runs a query. The
+//! answer is `{"columns": [..], "types": [..], "rows": [[..], ..]}`, `{"loaded": NAME}` or `{"error": MESSAGE, "code":
+//! CODE}`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -1,7 +1,8 @@
 //! Random plans over random tables, of which two engines must say the same.
 //!
-//! A case is made from one number alone, so that it can be made again. What is found is made smaller before it is shown. Generated
-//! plans have one answer: floats that depend on the order of the rows are compared with a tolerance and decide nothing further up.
+//! A case is made from one number alone, so that it can be made again. What is found is made smaller before it is
+//! shown. Generated plans have one answer: floats that depend on the order of the rows are compared with a tolerance
+//! and decide nothing further up.
 
 pub mod expression;
 pub mod plan;
@@ -41,7 +42,8 @@ pub enum Verdict {
     Empty,
     /// Both failed, with the same code.
     BothFail,
-    /// One failed where an engine may or may not look at a value that overflows, or DataFusion does not get its own plan right.
+    /// One failed where an engine may or may not look at a value that overflows, or DataFusion does not get its own
+    /// plan right.
     Either,
     /// They agree once the first engine has only one NaN: docs/semantics.md, "On a GPU".
     NanSign,

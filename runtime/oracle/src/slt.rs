@@ -9,8 +9,9 @@
 //! query error overflow
 //! select 9223372036854775807 + a from t
 //! ```
-//! Letters: [`crate::answer::letter`]. A query ends at `----`, or at an empty line where an error is expected. `onlyif ENGINE` and `skipif
-//! ENGINE` stand on the line before. `# differs: REASON` there means that the answer is not DuckDB's.
+//! Letters: [`crate::answer::letter`]. A query ends at `----`, or at an empty line where an error is expected. `onlyif
+//! ENGINE` and `skipif ENGINE` stand on the line before. `# differs: REASON` there means that the answer is not
+//! DuckDB's.
 
 use crate::answer;
 use crate::engines::Answers;

@@ -6,7 +6,8 @@
 //! 1 x
 //! NULL (empty)
 //! ```
-//! Words are separated by blanks and escaped as in answers ([`crate::answer`]); a list is one word, `[1,NULL]`, and so is a struct, `{1,NULL}`. Comments start with `#`.
+//! Words are separated by blanks and escaped as in answers ([`crate::answer`]); a list is one word, `[1,NULL]`, and so
+//! is a struct, `{1,NULL}`. Comments start with `#`.
 
 use std::sync::Arc;
 
@@ -172,7 +173,8 @@ fn structs(fields: &str, words: &[Option<String>]) -> Result<ArrayRef, String> {
     Ok(Arc::new(StructArray::try_new(of.into(), arrays, Some(nulls)).map_err(|e| e.to_string())?))
 }
 
-/// DuckDB's names; `category` is text with few values, stored as a dictionary; `timestamptz[ZONE]`; `duration` in microseconds.
+/// DuckDB's names; `category` is text with few values, stored as a dictionary; `timestamptz[ZONE]`; `duration` in
+/// microseconds.
 ///
 /// # Errors
 /// For any other name.

@@ -144,7 +144,8 @@ pub fn run(engine: &mut dyn Answers, scale: &str) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Bytes of a row that a query must read on a device: keys and decimals of 15 digits as 8 bytes, strings, dates and short numbers as 4.
+/// Bytes of a row that a query must read on a device: keys and decimals of 15 digits as 8 bytes, strings, dates and
+/// short numbers as 4.
 const BYTES: [(&str, &[(&str, u64)]); 8] = [
     ("query 1", &[("lineitem", 44)]),
     ("query 3", &[("customer", 12), ("orders", 24), ("lineitem", 28)]),
@@ -160,8 +161,9 @@ const BYTES: [(&str, &[(&str, u64)]); 8] = [
 const RUNS_OF_ONE_PLAN: usize = 11;
 const RUNS_WITH_NEW_PLANS: usize = 15;
 
-/// How long the queries take over rows that are there: a line for each, with the answers compared with another engine's, if there is one,
-/// and written to a folder, if one is given: lines of values with tabs, for `tests/tpch/beside_duckdb.py`.
+/// How long the queries take over rows that are there: a line for each, with the answers compared with another
+/// engine's, if there is one, and written to a folder, if one is given: lines of values with tabs, for
+/// `tests/tpch/beside_duckdb.py`.
 ///
 /// # Errors
 /// If a query fails, the engines' answers differ, or they cannot be written.
@@ -251,7 +253,8 @@ pub fn time(
     Ok(lines)
 }
 
-/// Lines whose numbers agree to eight digits: the CPU engine's averages of a hundred million values are off in the tenth.
+/// Lines whose numbers agree to eight digits: the CPU engine's averages of a hundred million values are off in the
+/// tenth.
 fn close(a: &str, b: &str) -> bool {
     let same = |(x, y): (&str, &str)| match (x.parse::<f64>(), y.parse::<f64>()) {
         (Ok(x), Ok(y)) => (x - y).abs() <= 1e-8 * x.abs().max(y.abs()),

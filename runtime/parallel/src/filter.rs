@@ -1,8 +1,8 @@
 //! `WHERE`, one condition after the other.
 //!
-//! A condition is evaluated on the rows that those before it have left, as soon as these are a quarter or fewer, and reads only its own
-//! columns of them. DataFusion's filter copies all columns for each `AND`. Comparisons that cannot fail come first, the cheap ones before
-//! the others.
+//! A condition is evaluated on the rows that those before it have left, as soon as these are a quarter or fewer, and
+//! reads only its own columns of them. DataFusion's filter copies all columns for each `AND`. Comparisons that cannot
+//! fail come first, the cheap ones before the others.
 
 use std::any::Any;
 use std::fmt;

@@ -23,8 +23,8 @@ use crate::nodes::{node_parts, visit_all};
 /// Batches of a partition that wait for those before them.
 const MOST_WAITING_BATCHES: usize = 32;
 
-/// The rows of its input's partitions, one partition after the other. Partitions are started in their order, and the first unfinished
-/// one is always under way, so no partition waits for one that is not started.
+/// The rows of its input's partitions, one partition after the other. Partitions are started in their order, and the
+/// first unfinished one is always under way, so no partition waits for one that is not started.
 #[derive(Debug)]
 pub struct GatherExec {
     input: Arc<dyn ExecutionPlan>,

@@ -1,7 +1,8 @@
 //! `GROUP BY` over many partitions.
 //!
-//! Few groups: each partition is aggregated by itself, and the states are merged in the order of the partitions. Many groups: rows are
-//! hash-partitioned by their keys, so that each group sees its rows in their order. The rows of the first partition decide.
+//! Few groups: each partition is aggregated by itself, and the states are merged in the order of the partitions. Many
+//! groups: rows are hash-partitioned by their keys, so that each group sees its rows in their order. The rows of the
+//! first partition decide.
 
 use std::any::Any;
 use std::fmt;

@@ -17,11 +17,13 @@ use tokio::sync::oneshot;
 use crate::gather::collect;
 use crate::nodes::{node_parts, visit_all};
 
-/// Adds a column with the number of each row, from one on, as the last one. The partitions are parts of the rows in their order.
+/// Adds a column with the number of each row, from one on, as the last one. The partitions are parts of the rows in
+/// their order.
 #[derive(Debug)]
 pub struct RowNumberExec {
     input: Arc<dyn ExecutionPlan>,
-    /// The rows of each partition but the last, if that is known. Otherwise a partition waits until those before it are counted.
+    /// The rows of each partition but the last, if that is known. Otherwise a partition waits until those before it are
+    /// counted.
     chunk: Option<usize>,
     properties: Arc<PlanProperties>,
     /// Of each partition, until it is run.

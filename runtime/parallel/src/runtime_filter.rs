@@ -1,8 +1,8 @@
-//! The keys of a join's build side as a bitmap, which drops rows of the probe side where they are read (semi-join reduction: Bernstein and
-//! Chiu, JACM 1981).
+//! The keys of a join's build side as a bitmap, which drops rows of the probe side where they are read (semi-join
+//! reduction: Bernstein and Chiu, JACM 1981).
 //!
-//! A join takes in its build side before it asks for a row of its probe side, so the bitmap is complete by then. It depends on the rows
-//! alone, and so do the rows that it drops.
+//! A join takes in its build side before it asks for a row of its probe side, so the bitmap is complete by then. It
+//! depends on the rows alone, and so do the rows that it drops.
 
 use std::any::Any;
 use std::fmt;
@@ -47,7 +47,8 @@ struct Bitmap {
     bits: BooleanBuffer,
 }
 
-/// The bitmap of a join, once its build side is complete. A plan that runs again has the same rows, and so the same bitmap.
+/// The bitmap of a join, once its build side is complete. A plan that runs again has the same rows, and so the same
+/// bitmap.
 #[derive(Debug, Default)]
 pub struct JoinKeys {
     bitmap: OnceLock<Option<Bitmap>>,

@@ -1,5 +1,5 @@
-//! Groups that a query asks for twice are computed once: `with t as (select ... group by ...) select ... from t where x = (select max(x) from
-//! t)`. DataFusion plans a common table expression where it is named, each time.
+//! Groups that a query asks for twice are computed once: `with t as (select ... group by ...) select ... from t where x
+//! = (select max(x) from t)`. DataFusion plans a common table expression where it is named, each time.
 
 use std::any::Any;
 use std::fmt;

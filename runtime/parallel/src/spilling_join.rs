@@ -1,8 +1,9 @@
 //! Hash joins whose build side may be larger than memory (a Grace hash join: Kitsuregawa et al., 1983).
 //!
-//! The build side is taken in first. If the memory pool has room for it, DataFusion's join runs over it. Otherwise both sides are
-//! hash-partitioned on disk by the keys, and the partitions are joined one after the other. Rows then carry the numbers that they had in
-//! their side, and are sorted by these into the order of the join in memory, where that order is of use.
+//! The build side is taken in first. If the memory pool has room for it, DataFusion's join runs over it. Otherwise both
+//! sides are hash-partitioned on disk by the keys, and the partitions are joined one after the other. Rows then carry
+//! the numbers that they had in their side, and are sorted by these into the order of the join in memory, where that
+//! order is of use.
 
 use std::any::Any;
 use std::fmt;
@@ -42,7 +43,8 @@ const TABLE_BYTES_PER_ROW: usize = 48;
 /// Numbers of the rows of a partition begin at its number times this.
 const PARTITION_ROW_NUMBERS: u64 = 1 << 40;
 
-/// The plan with joins that can go to disk, but for those with few rows in their build side. `ordered`: the order of its rows is of use.
+/// The plan with joins that can go to disk, but for those with few rows in their build side. `ordered`: the order of
+/// its rows is of use.
 pub fn spilling(plan: Plan, ordered: bool, cores: Cores) -> Result<Plan> {
     let below = match (cast::<AggregateExec>(&plan), cast::<PartitionedAggregateExec>(&plan)) {
         (Some(group), _) => {
@@ -272,8 +274,9 @@ async fn parted(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-/// The columns of a join over sides with row numbers: those that the join gives, then the numbers. And the places of the numbers in the
-/// result, in the order by which they sort it: rows come in the order of the probe side, and those of the build side without a match last.
+/// The columns of a join over sides with row numbers: those that the join gives, then the numbers. And the places of
+/// the numbers in the result, in the order by which they sort it: rows come in the order of the probe side, and those
+/// of the build side without a match last.
 fn placed(join: &HashJoinExec) -> (Vec<usize>, Vec<usize>) {
     use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi};
     let (left, right) = (join.left().schema().fields().len(), join.right().schema().fields().len());

@@ -13,8 +13,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Exe
 use crate::nodes::{node_parts, visit_all};
 use crate::streams::StreamsExec;
 
-/// The first rows of each partition. DataFusion's top-k lets partitions skip rows by what others have found so far, and so would
-/// choose among equal rows by time.
+/// The first rows of each partition. DataFusion's top-k lets partitions skip rows by what others have found so far, and
+/// so would choose among equal rows by time.
 #[derive(Debug)]
 pub struct PartitionTopKExec {
     input: Arc<dyn ExecutionPlan>,

@@ -1,8 +1,8 @@
 //! Window functions over sorted rows, a column at a time.
 //!
-//! DataFusion's operator for windows calls accumulators for each row. Here running values are one fold over the rows, and frames of a
-//! fixed width are folds of two parts without subtraction (van Herk 1992; Gil and Werman 1993), so that infinities leave no trace in
-//! later rows. Ranks, `lag` and `lead` are DataFusion's own, over whole partitions.
+//! DataFusion's operator for windows calls accumulators for each row. Here running values are one fold over the rows,
+//! and frames of a fixed width are folds of two parts without subtraction (van Herk 1992; Gil and Werman 1993), so that
+//! infinities leave no trace in later rows. Ranks, `lag` and `lead` are DataFusion's own, over whole partitions.
 
 pub(crate) mod folds;
 

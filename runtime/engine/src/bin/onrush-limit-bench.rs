@@ -1,5 +1,5 @@
-//! Times queries over more data than a limit of device memory, next to the same queries without the limit and on the CPU:
-//! `onrush-limit-bench --engine cuda --limit 160M --rows 1e8`. Each result must be the same on all three.
+//! Times queries over more data than a limit of device memory, next to the same queries without the limit and on the
+//! CPU: `onrush-limit-bench --engine cuda --limit 160M --rows 1e8`. Each result must be the same on all three.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Runs calls of the table of algorithms for tests in other languages: a JSON object a line in, one a line out.
 //!
 //! In: `{"directed": true, "nodes": 3, "sources": [0, 1], "targets": [1, 2], "weights": null, "algorithm": "bfs",
-//! "params": {"source": 0}, "frames": {"pairs": {"u": [0], "v": [2]}}}`. Nodes are numbers. Out: `{"columns": {...}}`, or
-//! `{"error": {"code": "...", "message": "..."}}`. Floats that JSON lacks are the strings `NaN`, `inf` and `-inf`.
+//! "params": {"source": 0}, "frames": {"pairs": {"u": [0], "v": [2]}}}`. Nodes are numbers. Out: `{"columns": {...}}`,
+//! or `{"error": {"code": "...", "message": "..."}}`. Floats that JSON lacks are the strings `NaN`, `inf` and `-inf`.
 //!
 //! For tests only; no part of the product.
 

@@ -62,7 +62,8 @@ pub fn columns(args: &Arguments<'_>) -> MaybeColumns {
 /// Finds the edges of spanning trees.
 type FindTrees = fn(&Graph, &Run<'_>) -> Result<Vec<u32>, Error>;
 
-/// Edges of spanning trees with their weights, if there are any. Weights that f64 does not have are compared by their ranks.
+/// Edges of spanning trees with their weights, if there are any. Weights that f64 does not have are compared by their
+/// ranks.
 fn spanning(args: &Arguments<'_>, find: FindTrees) -> Result<Columns, Diagnostic> {
     let error = |e: Error| args.failed(&e);
     let Some(weights) = args.index.weight_column()? else {

@@ -95,8 +95,8 @@ impl OrientedGraph {
         Ok(parallel::fill(n, |v| scratches.iter().map(|(_, counts)| counts[self.rank[v] as usize]).sum()))
     }
 
-    /// By node, the sum over triangles of the number of arcs between the two other corners, which `arcs` has by edge: 1 or
-    /// 2.
+    /// By node, the sum over triangles of the number of arcs between the two other corners, which `arcs` has by edge: 1
+    /// or 2.
     pub fn opposite_arcs(&self, arcs: &[f64], run: &Run) -> Result<Vec<u64>, Error> {
         let n = self.rank.len();
         let tasks = self.tasks();

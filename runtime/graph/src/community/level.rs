@@ -152,8 +152,8 @@ impl<'a> Level<'a> {
     }
 
     /// A level whose nodes are the labels that occur, in ascending order, and the new number of each node:
-    /// [`NO_COMMUNITY`] of one without arcs and weight, which takes no part any more. Labels are numbers of nodes. Rows of
-    /// a small level ascend: where nodes move one by one, their order has a meaning.
+    /// [`NO_COMMUNITY`] of one without arcs and weight, which takes no part any more. Labels are numbers of nodes. Rows
+    /// of a small level ascend: where nodes move one by one, their order has a meaning.
     pub fn aggregate(&self, labels: &[u32]) -> (Level<'static>, Vec<u32>) {
         let n = self.nodes();
         let mut first = vec![0usize; n + 1];

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 /// `communities` has a number below that of the nodes for each node. Takes O(nodes + edges) time.
 ///
 /// # Errors
-/// If the graph has no edges or their weights add up to 0, there is not one number for each node, a number is too large,
-/// or the resolution is not finite.
+/// If the graph has no edges or their weights add up to 0, there is not one number for each node, a number is too
+/// large, or the resolution is not finite.
 pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result<f64, Error> {
     let n = graph.nodes();
     check(graph, communities)?;
@@ -78,7 +78,8 @@ fn check(graph: &Graph, communities: &[u32]) -> Result<(), Error> {
     }
 }
 
-/// Arcs with both ends in one community, and other arcs. An undirected edge is two arcs, and a self-loop counts as much.
+/// Arcs with both ends in one community, and other arcs. An undirected edge is two arcs, and a self-loop counts as
+/// much.
 fn arcs_within(graph: &Graph, communities: &[u32], run: &Run) -> Result<(u64, u64), Error> {
     let rows = graph.out_rows();
     let sides = if graph.is_directed() { 1 } else { 2 };

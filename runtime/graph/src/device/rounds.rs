@@ -15,8 +15,8 @@ const MOST_ITERATIONS: u64 = 16;
 /// batches.
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// One call of an algorithm on a device: its stream, a completion flag for the state of loops, and the [`Run`]. The stream has
-/// passed all of its work when it is dropped.
+/// One call of an algorithm on a device: its stream, a completion flag for the state of loops, and the [`Run`]. The
+/// stream has passed all of its work when it is dropped.
 pub struct DeviceRounds<'a> {
     pub graph: &'a DeviceGraph,
     pub context: &'a Context,

@@ -21,7 +21,8 @@ const STEPS_BETWEEN_CHECKS: usize = 16;
 /// Residual of an eigenvector, relative to twice the largest degree, at which it is good enough.
 const RESIDUAL: f64 = 1e-9;
 
-/// Shift of the Laplacian, relative to the mean degree: it makes the eigenvalues of components, which are 0, invertible.
+/// Shift of the Laplacian, relative to the mean degree: it makes the eigenvalues of components, which are 0,
+/// invertible.
 const SHIFT: f64 = 1e-6;
 
 /// Parameters of [`spectral_layout`]. The defaults are NetworkX's.

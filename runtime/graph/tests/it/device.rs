@@ -176,8 +176,8 @@ fn errors_of_negative_weights_name_the_edge_if_the_device_has_its_number() {
     device.assert_freed();
 }
 
-/// A wait for the stream cannot be seen on the emulated device, whose launches are synchronous: the message can, and that
-/// the memory is freed.
+/// A wait for the stream cannot be seen on the emulated device, whose launches are synchronous: the message can, and
+/// that the memory is freed.
 #[test]
 fn stopped_algorithms_say_where_they_were() {
     let device = Emulated::new();

@@ -1,4 +1,5 @@
-//! Triangles, clustering and core numbers on the emulated device: those of the host, which are checked against NetworkX.
+//! Triangles, clustering and core numbers on the emulated device: those of the host, which are checked against
+//! NetworkX.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;

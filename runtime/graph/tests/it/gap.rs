@@ -1,5 +1,5 @@
-//! The verifiers of the GAP benchmark suite (Beamer, Asanovic and Patterson 2015; `src/*.cc` at b5e3e19), written again,
-//! on generated graphs of several kinds and sizes; and all algorithms on 1, 2 and 7 threads.
+//! The verifiers of the GAP benchmark suite (Beamer, Asanovic and Patterson 2015; `src/*.cc` at b5e3e19), written
+//! again, on generated graphs of several kinds and sizes; and all algorithms on 1, 2 and 7 threads.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet, VecDeque};

@@ -1,7 +1,9 @@
-//! As-of joins: each left row with the right row nearest before or behind it, as in pandas' `merge_asof` and Polars' `join_asof`.
+//! As-of joins: each left row with the right row nearest before or behind it, as in pandas' `merge_asof` and Polars'
+//! `join_asof`.
 //!
-//! Both sides' keys go into one table, in which each left row looks for the last right row before it: a sort and a window. So any plan
-//! runs wherever sorts and windows run, neither side needs to be sorted, and nothing grows with the number of pairs.
+//! Both sides' keys go into one table, in which each left row looks for the last right row before it: a sort and a
+//! window. So any plan runs wherever sorts and windows run, neither side needs to be sorted, and nothing grows with the
+//! number of pairs.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{JoinType, ScalarValue};

@@ -1,6 +1,6 @@
-//! Turns one row of aggregates into a row for each statistic, in a separate plan node. DataFusion treats every aggregate over all rows
-//! as a constant, and searches all columns of a projection above for each constant. A projection that picks the statistics would take
-//! minutes to plan for 500 columns.
+//! Turns one row of aggregates into a row for each statistic, in a separate plan node. DataFusion treats every
+//! aggregate over all rows as a constant, and searches all columns of a projection above for each constant. A
+//! projection that picks the statistics would take minutes to plan for 500 columns.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -165,7 +165,8 @@ impl DescribeExec {
         &self.values
     }
 
-    /// The same statistics of other aggregates. The columns of `values` are those of all inputs, one input after the other.
+    /// The same statistics of other aggregates. The columns of `values` are those of all inputs, one input after the
+    /// other.
     pub fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, values: Vec<Arc<dyn PhysicalExpr>>) -> DescribeExec {
         DescribeExec::new(inputs, values, Arc::clone(&self.places), self.names, self.schema())
     }

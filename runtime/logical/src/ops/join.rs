@@ -1,8 +1,8 @@
 //! Joins, with Polars' columns and order.
 //!
-//! The rows of the left frame keep their order (those of the right one in a right join). DataFusion's hash join keeps the
-//! order of the side that it probes with, so that side is the second input here, and no rule swaps the sides;
-//! outer joins are sorted by row numbers on top.
+//! The rows of the left frame keep their order (those of the right one in a right join). DataFusion's hash join keeps
+//! the order of the side that it probes with, so that side is the second input here, and no rule swaps the sides; outer
+//! joins are sorted by row numbers on top.
 
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -166,8 +166,8 @@ pub fn output(
 
 /// Each left row with each right row, the left ones slowest.
 ///
-/// A hash join whose keys are all equal: it streams the left side in order and gives whole batches. DataFusion's own cross join
-/// collects the left side and gives one batch for each row of the right one, in the other order.
+/// A hash join whose keys are all equal: it streams the left side in order and gives whole batches. DataFusion's own
+/// cross join collects the left side and gives one batch for each row of the right one, in the other order.
 fn cross(left: LogicalPlan, right: LogicalPlan, suffix: &str, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let (left_names, right_names) = (names(&left), names(&right));
     let side = |plan: LogicalPlan, names: &[String], side: &str| {

@@ -114,8 +114,8 @@ fn both(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, Box::new(left), Box::new(right)))
 }
 
-/// The values of `on` in the order of their first rows, with the names that their columns get: `x`, or `{"x",2}` of several
-/// columns, as in Polars.
+/// The values of `on` in the order of their first rows, with the names that their columns get: `x`, or `{"x",2}` of
+/// several columns, as in Polars.
 fn distinct_values(
     inputs: &dyn Inputs,
     plan: &LogicalPlan,

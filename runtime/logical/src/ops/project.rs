@@ -61,8 +61,8 @@ pub fn aggregate_all(mut lower: Lower, exprs: &[onrush_wire::Expr]) -> Result<Lo
     Describe::row(plan, typed.into_iter().map(|t| t.expr).collect(), Schema::new(fields))
 }
 
-/// Aggregates of all rows from which on their values are taken by a node of ours. DataFusion's projection looks through all columns for
-/// each of them, which takes a time of the cube of their number.
+/// Aggregates of all rows from which on their values are taken by a node of ours. DataFusion's projection looks through
+/// all columns for each of them, which takes a time of the cube of their number.
 const MANY_AGGREGATES: usize = 256;
 
 pub fn with_columns(

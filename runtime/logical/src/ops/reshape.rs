@@ -145,7 +145,8 @@ fn beside(plans: Vec<LogicalPlan>, at: Option<&Span>) -> Result<LogicalPlan, Dia
     keep(plan, &kept)
 }
 
-/// Columns `on` become rows: their names in `variable_name`, their values in `value_name`; column by column, as in Polars.
+/// Columns `on` become rows: their names in `variable_name`, their values in `value_name`; column by column, as in
+/// Polars.
 pub fn unpivot(
     plan: LogicalPlan,
     index: &[String],

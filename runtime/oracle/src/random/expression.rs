@@ -1,7 +1,7 @@
 //! Random expressions with a type, as trees that can be made smaller and written as SQL.
 //!
-//! An expression knows whether it can fail, how large it gets, and whether it is the same to the last bit everywhere. What may or may not
-//! be calculated (a branch, the right side of `and`) does not fail.
+//! An expression knows whether it can fail, how large it gets, and whether it is the same to the last bit everywhere.
+//! What may or may not be calculated (a branch, the right side of `and`) does not fail.
 
 use std::cell::Cell;
 
@@ -11,8 +11,8 @@ thread_local! {
     static ONE_NAN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `write` makes of expressions, with each NaN that is calculated as the one that is written: on x86 the processor's own has a minus
-/// sign, with which the CPU engine sorts and groups it apart from others.
+/// What `write` makes of expressions, with each NaN that is calculated as the one that is written: on x86 the
+/// processor's own has a minus sign, with which the CPU engine sorts and groups it apart from others.
 pub fn with_one_nan<T>(write: impl FnOnce() -> T) -> T {
     let before = ONE_NAN.replace(true);
     let written = write();

@@ -668,7 +668,8 @@ impl Grower<'_> {
     }
 }
 
-/// DataFusion has no frames over durations, and its check of plans refuses some windows over unions, which it has sorted by itself.
+/// DataFusion has no frames over durations, and its check of plans refuses some windows over unions, which it has
+/// sorted by itself.
 fn can_have_windows(plan: &Plan, columns: &[Column]) -> bool {
     fn has_union(plan: &Plan) -> bool {
         matches!(plan, Plan::Union(..)) || plan.inputs().iter().any(|input| has_union(input))

@@ -1,4 +1,5 @@
-//! The files of `tests/sql` on every engine that needs no GPU. Values from DuckDB 2.0; what departs from it says so there.
+//! The files of `tests/sql` on every engine that needs no GPU. Values from DuckDB 2.0; what departs from it says so
+//! there.
 
 use std::path::PathBuf;
 
@@ -32,7 +33,8 @@ fn cpu_split() {
     check("cpu-split", Some(11), "", 600);
 }
 
-/// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/builds-and-tests.md); most would take long here.
+/// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/builds-and-tests.md); most
+/// would take long here.
 #[test]
 fn in_parts() {
     for (file, least) in [("groups.slt", 25), ("order.slt", 50)] {

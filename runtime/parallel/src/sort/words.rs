@@ -1,7 +1,8 @@
 //! SortKeys of a sort as strings of bits that order as the keys do, cut into words of 64 bits.
 //!
-//! Numbers are taken relative to the lowest one, in as many bits as the highest needs. Strings are their bytes behind the prefix that
-//! all have, padded with zeros, and then their length. A null is a bit before the value. All bits of all keys stand one after another.
+//! Numbers are taken relative to the lowest one, in as many bits as the highest needs. Strings are their bytes behind
+//! the prefix that all have, padded with zeros, and then their length. A null is a bit before the value. All bits of
+//! all keys stand one after another.
 
 use std::sync::Arc;
 

@@ -17,7 +17,8 @@ use crate::sort::words::{SortKeys, has_words};
 /// Rows of a frame of which the values are kept in order.
 const SORTED_FRAME_ROWS: i64 = 4_096;
 
-/// Whether a function over values of this type has a fold here. `width`: the rows of its frames, if they have a fixed number.
+/// Whether a function over values of this type has a fold here. `width`: the rows of its frames, if they have a fixed
+/// number.
 pub fn has_fold(function: &AggregateUDF, dtype: &DataType, width: Option<i64>) -> bool {
     if parameters(function).is_some() {
         return width.is_some_and(|width| width <= SORTED_FRAME_ROWS);
@@ -137,7 +138,8 @@ trait Fold {
         }
     }
 
-    /// Frames of at most `width` rows: blocks of that many rows from the start of the partition, of which a frame touches two at most.
+    /// Frames of at most `width` rows: blocks of that many rows from the start of the partition, of which a frame
+    /// touches two at most.
     fn fixed(&self, partition: &Range<usize>, width: usize, frames: &Frames, states: &mut [Self::State]) {
         let (start, rows) = (partition.start, partition.len());
         let mut to_here: Vec<Self::State> = Vec::with_capacity(rows);

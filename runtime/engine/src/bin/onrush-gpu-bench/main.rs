@@ -1,8 +1,8 @@
 //! Speed of queries on a device, through the engine: `cargo xtask bench gpu`, and on a GPU machine without Rust.
 //!
-//! Two times for each query, as medians: on the device, from the accepted plan to the result in its memory; and the whole call, with
-//! DataFusion's planning and the result's way to the host. The first run is given apart: upload, dictionary, compilation. Each query is
-//! compared with the CPU engine on fewer rows before.
+//! Two times for each query, as medians: on the device, from the accepted plan to the result in its memory; and the
+//! whole call, with DataFusion's planning and the result's way to the host. The first run is given apart: upload,
+//! dictionary, compilation. Each query is compared with the CPU engine on fewer rows before.
 
 mod asof;
 mod beside;
@@ -645,7 +645,8 @@ fn check(engine: &Engine, cpu: &Engine, query_of: &Query) -> Result<String, Stri
         results.push(rows(&*engine.table(id, &[], &task).map_err(|e| e.message)?)?);
     }
     if query_of.name.starts_with("sin") {
-        // How many sums are 1 to the last bit depends on the last bits of sine and cosine, which no two libraries share.
+        // How many sums are 1 to the last bit depends on the last bits of sine and cosine, which no two libraries
+        // share.
         let count =
             |r: &BTreeMap<String, Vec<String>>| r.keys().next().and_then(|k| k.parse::<f64>().ok()).unwrap_or(0.0);
         let (a, b) = (count(&results[0]), count(&results[1]));

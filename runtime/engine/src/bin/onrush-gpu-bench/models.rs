@@ -1,4 +1,5 @@
-//! Times trainings whose columns are on the device: whole calls of the engine, next to those of the CPU engine on the same machine.
+//! Times trainings whose columns are on the device: whole calls of the engine, next to those of the CPU engine on the
+//! same machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,8 +29,8 @@ fn cases() -> Vec<(&'static str, Spec, Option<&'static str>)> {
     ]
 }
 
-/// As in cuML's benchmark: normally distributed features around 20 centres, a linear target with noise, and whether it is above its
-/// mean as a class.
+/// As in cuML's benchmark: normally distributed features around 20 centres, a linear target with noise, and whether it
+/// is above its mean as a class.
 fn data(rows: usize) -> Columns {
     const NAMES: [&str; FEATURES] = [
         "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
