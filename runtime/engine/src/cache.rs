@@ -84,7 +84,7 @@ impl ResultCache {
     }
 }
 
-/// What is held elsewhere, found by what it is. It keeps nothing alive.
+/// Objects that are held elsewhere, by the key of their plan. It keeps nothing alive.
 #[derive(Debug)]
 pub struct WeakMap<T> {
     all: Mutex<HashMap<u128, Weak<T>>>,

@@ -18,7 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 pub struct Pool {
     fair: FairSpillPool,
     limit: usize,
-    /// What readers take.
+    /// Bytes that readers take.
     reading: AtomicU64,
     /// Bytes by what they are for.
     held: Mutex<BTreeMap<&'static str, usize>>,
@@ -96,7 +96,7 @@ impl Drop for HeldMemory {
     }
 }
 
-/// What a consumer of DataFusion's is for, by its name. A partition's number follows in brackets.
+/// The purpose of a consumer of DataFusion's, by its name. A partition's number follows in brackets.
 fn purpose(name: &str) -> &'static str {
     let name = name.split('[').next().unwrap_or(name);
     let starts = |of: &str| name.starts_with(of);
@@ -175,7 +175,7 @@ impl Pool {
             [] => String::new(),
             others => format!("; the rest: {}", others.join(", ")),
         };
-        // Those that can write to disk get an equal part each, and do so when they have had it.
+        // Consumers that can spill get an equal part each, and spill at the end of it.
         let shared = if free >= additional { ", which sorts and groups share evenly" } else { "" };
         format!(
             "{} or more are needed for {of}, which has {}: of the {} for running queries, half of ONRUSH_MEMORY, {} are free{shared}{rest}",

@@ -1,4 +1,4 @@
-//! What a call was given: parameters, nodes and frames.
+//! Arguments of calls: parameters, nodes and frames.
 
 use std::sync::Arc;
 
@@ -298,8 +298,8 @@ impl Arguments<'_> {
         }
     }
 
-    /// Pairs of nodes from a frame with the ids in two columns of any name, or with as many columns for each end as an
-    /// id has.
+    /// Pairs of nodes from a frame with the ids of both ends, whose columns may have any names. `None` if the parameter
+    /// was not given.
     ///
     /// # Errors
     /// If an id is not a node's.

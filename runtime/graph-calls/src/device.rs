@@ -20,14 +20,14 @@ use crate::error::diagnose;
 use crate::index::Index;
 use crate::numbering::MISSING;
 
-/// Why a call on a device has no result.
+/// The reason for which a call on a device has no result.
 #[derive(Debug)]
 pub enum DeviceCallError {
     /// For the user.
     Call(Diagnostic),
     /// The graph has more arcs than a device numbers: the host has to run the call.
     TooManyArcs,
-    /// Of the device or of the compiler of kernels.
+    /// An error of the device or of the compiler of CUDA kernels.
     Device(onrush_kernels::Error),
 }
 

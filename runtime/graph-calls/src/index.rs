@@ -16,7 +16,7 @@ use crate::error::{diagnose, internal, plan_error, type_name};
 use crate::ids::{comparable, shown};
 use crate::numbering::numbered;
 
-/// What a graph is made of. All columns of edges have one length.
+/// The columns that make a graph. All columns of edges have one length.
 #[derive(Clone)]
 pub struct EdgeColumns {
     /// The columns of an id at either end.
@@ -148,8 +148,8 @@ impl Index {
     /// node.
     ///
     /// # Errors
-    /// If the ends have different types, or types without an order; if a weight is not a finite number; if there are
-    /// too many rows or nodes; and those of `columns`.
+    /// Those of `columns`. Also if the ends have different types or types without an order, a weight is not finite, or
+    /// there are too many rows or nodes.
     pub fn new(columns: MakeColumns) -> Result<Index, Diagnostic> {
         let made = columns()?;
         let (ends, ids, left_out) = Ends::number(&made)?;
@@ -171,8 +171,8 @@ impl Index {
         Index::new(Box::new(move || Ok(columns.clone())))
     }
 
-    /// The index of a graph that a device has made of `columns`, which have integers and no nulls: the ids of its
-    /// nodes, ascending, and the number of its edges.
+    /// The index of a graph that a device has made of `columns`, which have integers and no nulls. `ids` are the ids of
+    /// its nodes, ascending.
     ///
     /// # Errors
     /// If the ids have a type that no id has.

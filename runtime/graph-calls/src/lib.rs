@@ -1,5 +1,5 @@
-//! Graphs over Arrow columns: the ids at the ends of edges become numbers of nodes ([`Index`]), and a call of the table
-//! of algorithms becomes a record batch with the ids ([`call`]).
+//! Graphs over Arrow columns. The ids at the ends of edges become numbers of nodes ([`Index`]). A call of the table of
+//! algorithms becomes a record batch with the ids ([`call`]).
 //!
 //! The algorithms are in `runtime/graph`. Knows no DataFusion and no session.
 

@@ -1,7 +1,7 @@
 //! GraphML (Brandes, Eiglsperger, Herman, Himsolt and Marshall 2002): nodes and edges with typed attributes.
 //!
-//! Keys with a default give it to all nodes or edges without a value. Of yEd's extension, the label is read. The ids
-//! of edges are the attribute `id`.
+//! Keys with a default give it to all nodes or edges without a value. The label of yEd's extension is read. The ids of
+//! edges are the attribute `id`.
 
 use std::collections::HashMap;
 use std::fmt::Write;

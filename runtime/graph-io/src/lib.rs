@@ -203,12 +203,12 @@ pub fn parse_within(
 
 /// Writes a graph. The format is that of the extension if it is `None`; a file whose name ends in `.gz` is compressed.
 ///
-/// A value of a type that the format does not have (timestamps, decimals) is written as a string or a float; a null
-/// is left out.
+/// A value of a type that the format lacks (timestamps, decimals) is written as a string or a float. A null is left
+/// out.
 ///
 /// # Errors
-/// If the file cannot be written, or the format cannot hold the graph: attributes of nodes and isolated nodes in edge
-/// lists, ids with spaces, nested values. Nothing is left out silently.
+/// If the file cannot be written, or the format cannot hold the graph. Edge lists have no attributes of nodes and no
+/// isolated nodes, some formats no ids with spaces or nested values. Nothing is left out silently.
 pub fn write(path: impl AsRef<Path>, format: Option<Format>, graph: &GraphTables) -> Result<(), Error> {
     let path = path.as_ref();
     let bytes = encode(path, format, graph)?;

@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     tables.into_inner().finish()
 }
 
-/// What is read, and the error that serde's own does not hold.
+/// The tables so far, and the error that serde's own does not hold.
 struct Document {
     tables: RefCell<Tables>,
     fault: RefCell<Option<Fault>>,

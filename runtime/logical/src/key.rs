@@ -7,7 +7,7 @@ use onrush_frame::Table;
 use onrush_wire::plan::Op;
 use onrush_wire::{Expr, ExprKind, FrameId, ModelId, codec};
 
-/// What SplitMix64 adds in each step.
+/// The increment of SplitMix64.
 pub const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The shifts and factors of [`mix`], and its last shift.
 pub const MIX: [(u64, u64); 2] = [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)];

@@ -78,7 +78,7 @@ impl UserDefinedLogicalNodeCore for Keyless {
 
 /// Whatever is known of its keys now: DISTINCT becomes a group later.
 fn without_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
-    // What a query around it gives its rows to is looked for through known nodes only.
+    // DataFusion looks for references to an outer query through its own nodes alone.
     if !plan.all_out_ref_exprs().is_empty() {
         return Ok(plan);
     }

@@ -23,7 +23,7 @@ use onrush_wire::{Diagnostic, FrameId, Span};
 
 use crate::table::{Frame, scan};
 
-/// What a step needs from the engine: its inputs.
+/// The inputs of a step, from the engine.
 pub trait Inputs {
     fn frame(&self, id: FrameId) -> Result<Arc<Frame>, Diagnostic>;
     /// The rows of a frame, computed now: for steps whose columns depend on values (`pivot`).

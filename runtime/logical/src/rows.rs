@@ -1,7 +1,7 @@
 //! A DataFusion table source over batches in memory, with cheap planning.
 //!
 //! DataFusion's `MemorySourceConfig` copies the list of batches several times for each plan, and reads every array for
-//! its statistics: planning a table of a thousand batches takes longer than computing on it.
+//! its statistics. Planning a table of a thousand batches then takes longer than computing on it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl TableProvider for HeldTable {
 pub struct HeldRows {
     table: Arc<Table>,
     projection: Option<Vec<usize>>,
-    /// Of the columns that are read.
+    /// The columns that are read.
     schema: SchemaRef,
     fetch: Option<usize>,
     /// Rows of each partition; the last one may have fewer.
@@ -149,7 +149,7 @@ impl DataSource for HeldRows {
         SchedulingType::Cooperative
     }
 
-    /// Of all rows: nothing asks for those of a partition.
+    /// Statistics of all rows: nothing asks for a partition.
     fn partition_statistics(&self, _: Option<usize>) -> Result<Arc<Statistics>> {
         let columns = self.columns();
         let sizes = self.table.column_sizes();

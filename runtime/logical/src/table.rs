@@ -31,7 +31,7 @@ pub struct Frame {
     pub schema: SchemaRef,
     /// Rows that need no computing: of values, of files in memory, of `persist`.
     pub resident: Option<Arc<Resident>>,
-    /// Of a file that is too large to hold, and of a plan once it was found to be.
+    /// The number of rows of a file that is too large to hold, and of a plan that was found to be too large.
     pub rows: OnceLock<u64>,
     /// The plan sorts, or describes.
     pub sorts: bool,
@@ -197,8 +197,8 @@ fn describes(plan: &LogicalPlan) -> bool {
     })
 }
 
-/// `true` if a node of the plan takes in many rows before it gives one, but for the sort of a concatenation, which has
-/// nothing to do.
+/// `true` if a node of the plan takes in many rows before it gives one. The sort of a concatenation does not count,
+/// since it has nothing to do.
 fn is_costly(plan: &LogicalPlan) -> bool {
     let ordered = |expr: &Expr| match expr.clone().unalias() {
         Expr::WindowFunction(call) => !call.params.partition_by.is_empty() || !call.params.order_by.is_empty(),
@@ -214,8 +214,8 @@ fn is_costly(plan: &LogicalPlan) -> bool {
     })
 }
 
-/// `true` if the plan gives other rows at another time: it asks for the time or for random numbers, or for the one
-/// value of a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
+/// `true` if the plan gives other rows at another time. It asks for the time, for random numbers, or for the one value
+/// of a subquery, which becomes a part of it. Subqueries of IN and EXISTS become joins.
 pub fn changes(plan: &LogicalPlan) -> bool {
     has_expression(plan, |expr| is_volatile_call(expr) || matches!(expr, Expr::ScalarSubquery(_)))
 }

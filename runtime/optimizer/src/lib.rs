@@ -45,14 +45,14 @@ use crate::filters::FilterFirst;
 use crate::windows::WindowFilters;
 use walk::Rule;
 
-/// Of logical plans: all passes that are needed.
+/// The rule of logical plans, which runs all passes that are needed.
 pub struct Logical {
     rules: Vec<Rule>,
     /// The compiler of kernels finds what occurs twice in arithmetic by itself.
     for_device: bool,
 }
 
-/// What rules look for.
+/// The parts of a plan that rules look for.
 #[derive(Default)]
 struct Shape {
     joins: bool,
@@ -126,10 +126,10 @@ pub const AGAIN: &[&str] = &[
     "optimize_projections",
 ];
 
-/// After joins have come into another order.
+/// Rules after joins have come into another order.
 const REORDERED: &[&str] = &["push_down_filter", "optimize_projections"];
 
-/// Of plans without joins, subqueries and unions.
+/// Rules of the second pass for plans without joins, subqueries and unions.
 #[doc(hidden)]
 pub const AGAIN_SIMPLE: &[&str] = &["simplify_expressions", "eliminate_filter", "propagate_empty_relation"];
 
@@ -151,7 +151,7 @@ impl OptimizerRule for Logical {
         if shape.sorts {
             plan = self.without_sorts(plan, config)?;
         }
-        // What merged projections and filters, and joins instead of subqueries, brought together.
+        // Merged projections and filters, and joins instead of subqueries, bring expressions together.
         if shape.joins || shape.subqueries || shape.unions || shape.merges {
             plan = self.again(plan, &shape, config)?;
         }
@@ -239,8 +239,8 @@ impl OptimizerRule for SimplifyMore {
     }
 }
 
-/// DataFusion's rule without its second part, which makes keys of `a is not distinct from b` where a join has no
-/// others, and lets nulls be equal in all that come later. That part runs when no more come.
+/// DataFusion's rule without its second part, which runs when no more joins come. That part makes keys of `a is not
+/// distinct from b` if a join has no others, and lets nulls be equal in all later keys.
 #[derive(Debug)]
 struct PairsOfEquals(Rule);
 
@@ -374,9 +374,9 @@ fn merges(plan: &LogicalPlan, above: bool) -> bool {
     (calculates && above) || plan.inputs().into_iter().any(|input| merges(input, above || calculates || uses))
 }
 
-/// Gives columns of projections the table that they come from. What is left of a union with one input
-/// (`propagate_empty_relation`) takes `c` where its input has `l.c`; a filter that moves down through it would find the
-/// `c` of another table of a join below.
+/// Gives columns of projections the table that they come from. A union that is left with one input
+/// (`propagate_empty_relation`) takes `c` instead of `l.c` of its input. A filter that moves down through it would find
+/// the `c` of another table of a join below.
 #[derive(Debug)]
 struct WholeNames;
 
@@ -414,7 +414,7 @@ fn has_twice<'a>(mut exprs: impl Iterator<Item = &'a Expr>) -> bool {
     exprs.any(|expr| !seen.insert(expr))
 }
 
-/// Of physical plans: DataFusion's, then ours.
+/// The rules of physical plans: DataFusion's, then those of Onrush.
 pub struct Physical {
     rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 }
@@ -448,8 +448,8 @@ impl Physical {
     pub fn new() -> Self {
         let mut rules = PhysicalOptimizer::new().rules;
         // `aggregate_statistics` takes counts from statistics, and leaves plans above them with columns that are no
-        // longer there. Counting rows of files reads no column without it either. Of the two passes of
-        // `ProjectionPushdown` the later one is enough.
+        // longer there. Counting rows of files reads no column without it either. `ProjectionPushdown` has two passes,
+        // and the later one is enough.
         let last = rules.iter().rposition(|rule| rule.name() == "ProjectionPushdown");
         let mut at = 0;
         rules.retain(|rule| {

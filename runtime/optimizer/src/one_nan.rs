@@ -149,7 +149,7 @@ fn wrapped(expr: Transformed<Expr>) -> Transformed<Expr> {
     Transformed::yes(one_nan().call(vec![expr.data]))
 }
 
-/// Which columns of a node can have another NaN.
+/// Whether each column of a node can have another NaN.
 fn columns(plan: &LogicalPlan, inputs: Vec<Vec<bool>>) -> Vec<bool> {
     let fields = plan.schema().fields();
     let is_float = |place: usize| fields[place].data_type().is_floating();
@@ -230,9 +230,9 @@ impl Values {
 
 /// The expressions of one node.
 struct NodeExprs {
-    /// Of all inputs.
+    /// The columns of all inputs.
     schema: DFSchemaRef,
-    /// With the columns that can have another NaN; empty if there are none.
+    /// Each input with the columns that can have another NaN. Empty if there are none.
     inputs: Vec<(DFSchemaRef, Vec<bool>)>,
 }
 

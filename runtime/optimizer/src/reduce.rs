@@ -1,5 +1,5 @@
-//! Groups that a join drops again are not computed: the rows of a `GROUP BY` are reduced by a semi-join with the keys
-//! that the other side of the join can have (magic sets: Mumick, Finkelstein, Pirahesh and Ramakrishnan, SIGMOD 1990).
+//! Magic sets (Mumick, Finkelstein, Pirahesh and Ramakrishnan, SIGMOD 1990): groups that a join drops again are not
+//! computed. A semi-join reduces the rows of a `GROUP BY` to the keys that the other side of the join can have.
 //!
 //! `select ... from lineitem join part ... where l_quantity < (select avg(l_quantity) ... where l_partkey = p_partkey)`
 //! groups the rows of the parts that are left, not those of all parts.

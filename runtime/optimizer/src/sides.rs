@@ -1,5 +1,5 @@
-//! Which side of a join of a query is hashed: the one with fewer rows, as far as these can be estimated. DataFusion
-//! hashes the left side.
+//! The build side of a hash join is the one with fewer rows, as far as these can be estimated. DataFusion hashes the
+//! left side.
 //!
 //! Joins of frames are left alone: their rows come in the order of the side that is probed, which
 //! `runtime/logical/src/ops/join.rs` chooses.

@@ -1,9 +1,8 @@
-//! Sorts below other nodes: those whose order decides a result stay, and all others go.
+//! Sorts below other nodes: a sort stays if its order decides a result, and all others go.
 //!
-//! DataFusion takes a sort for a matter of its parent: one below a node that asks for no order is removed, even if row
-//! numbers, the first row of a group or the order of the result depend on it. Here the demand for an order is found on
-//! the logical plan, from the root down ([`needed`]). On the physical plan every sort that is left is then a
-//! requirement ([`required`]).
+//! DataFusion removes a sort below a node that asks for no order. Row numbers, the first row of a group or the order of
+//! the result may depend on it. Here the demand for an order is found on the logical plan, from the root down
+//! ([`needed`]). On the physical plan every sort that is left is then a requirement ([`required`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// Neither takes another column from its inputs than before.
 const KEEP_COLUMNS: [&str; 2] = ["push_down_limit", "extract_equijoin_predicate"];
 
-/// The plan after those of these rules that may find something, by their name, the plan before them, and whether others
+/// The plan after the rules. `may_find` is asked before each rule, with its name, the plan, and whether other rules
 /// have changed what its nodes read.
 pub fn run<'r>(
     mut plan: LogicalPlan,

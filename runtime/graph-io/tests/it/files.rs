@@ -153,7 +153,7 @@ fn written_files_are_those_that_networkx_has_read() {
     }
 }
 
-/// What the writers add by the rules of their formats.
+/// Columns that the writers add by the rules of their formats.
 fn added(name: &str) -> &'static [&'static str] {
     match Format::of(Path::new(name)) {
         Some(Format::Gexf) => &["label", "id"],

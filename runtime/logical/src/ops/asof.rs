@@ -182,7 +182,7 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     output(joined, &left_names.iter().collect::<Vec<_>>(), &kept, &with.suffix, at)
 }
 
-/// What distances of keys are.
+/// The type of distances of keys.
 fn distance_type(dtype: &DataType) -> DataType {
     match dtype {
         dtype if dtype.is_floating() => DataType::Float64,

@@ -28,7 +28,7 @@ use onrush_wire::Diagnostic;
 
 use crate::keyless::Keyless;
 
-/// Where a value goes: its column, from 1, and its row.
+/// The place of a value: its column, from 1, and its row.
 pub type Place = (usize, usize);
 
 /// The first column is that of the statistics' names. Without names the values are one row.
@@ -160,7 +160,7 @@ impl DescribeExec {
         DescribeExec { inputs, values, places, names, properties }
     }
 
-    /// What is shown of the one row of the input.
+    /// The values that are shown of the one row of the input.
     pub fn values(&self) -> &[Arc<dyn PhysicalExpr>] {
         &self.values
     }

@@ -1,8 +1,8 @@
 //! Joins, with Polars' columns and order.
 //!
 //! The rows of the left frame keep their order (those of the right one in a right join). DataFusion's hash join keeps
-//! the order of the side that it probes with, so that side is the second input here, and no rule swaps the sides; outer
-//! joins are sorted by row numbers on top.
+//! the order of the probe side, so that side is the second input here, and no rule swaps the sides. Outer joins are
+//! sorted by row numbers on top.
 
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -63,7 +63,7 @@ pub fn join(
         (build_keys, probe_keys),
         None,
     ))?;
-    // Rows without a partner come out last otherwise. Where the join keeps the order by itself, the sort costs nothing.
+    // Rows without a partner come out last otherwise. The sort costs nothing if the join keeps the order by itself.
     let by = |side: &str| column(&hidden_row(side)).sort(true, false);
     let joined = match how {
         JoinKind::Left => build(LogicalPlanBuilder::new(joined).sort(vec![by("l"), by("r")]))?,

@@ -1,4 +1,4 @@
-//! `pivot`: the values of a column become columns. Which ones there are is found by running the input.
+//! `pivot`: the values of a column become columns. The input is run to find them.
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::check::{self, HIDDEN};
@@ -10,7 +10,7 @@ use super::{Inputs, build, distinct_names, keep, names};
 /// More columns than this are a mistake in the choice of `on`.
 const MOST_COLUMNS: usize = 2000;
 
-/// Those that leave nulls out: the cells of other columns are null to them.
+/// Aggregates that leave nulls out: the cells of other columns are null to them.
 const AGGREGATES: [&str; 13] =
     ["first", "last", "sum", "mean", "median", "min", "max", "std", "var", "len", "count", "any", "all"];
 

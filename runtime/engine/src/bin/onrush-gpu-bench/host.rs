@@ -1,10 +1,10 @@
-//! What a call is made of.
+//! The parts of a call.
 
 use std::time::Instant;
 
 use crate::median;
 
-/// What single steps cost the host, in microseconds: the parts that a call is made of.
+/// Times of single steps on the host, in microseconds.
 pub fn costs(gpu: &onrush_ops::Executor) -> Result<(), String> {
     let context = gpu.context();
     let say = |e: onrush_kernels::Error| e.to_string();
@@ -53,7 +53,7 @@ pub fn costs(gpu: &onrush_ops::Executor) -> Result<(), String> {
     copies(gpu)
 }
 
-/// What crosses the bus in a second, from the host's ordinary memory and to memory that is new, as columns come and go.
+/// Bandwidth of the bus, from the host's pageable memory and to new memory, as columns come and go.
 fn copies(gpu: &onrush_ops::Executor) -> Result<(), String> {
     let context = gpu.context();
     for megabytes in [1, 4, 16, 64, 256, 1024] {

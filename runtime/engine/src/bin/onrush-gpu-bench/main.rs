@@ -1,8 +1,8 @@
 //! Speed of queries on a device, through the engine: `cargo xtask bench gpu`, and on a GPU machine without Rust.
 //!
-//! Two times for each query, as medians: on the device, from the accepted plan to the result in its memory; and the
-//! whole call, with DataFusion's planning and the result's way to the host. The first run is given apart: upload,
-//! dictionary, compilation. Each query is compared with the CPU engine on fewer rows before.
+//! Two times for each query, as medians. The first is that of the device, from the accepted plan to the result in its
+//! memory. The second is the whole call, with DataFusion's planning and the result's way to the host. The first run is
+//! listed separately: upload, dictionary, compilation. Each query is compared with the CPU engine on fewer rows before.
 
 mod asof;
 mod beside;

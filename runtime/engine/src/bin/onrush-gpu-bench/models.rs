@@ -38,7 +38,7 @@ fn data(rows: usize) -> Columns {
         "x33", "x34", "x35", "x36", "x37", "x38", "x39", "x40", "x41", "x42", "x43", "x44", "x45", "x46", "x47", "x48",
         "x49",
     ];
-    // Of the normal distribution, about.
+    // A number that is about normally distributed.
     fn normal(random: &mut Random) -> f64 {
         (0..12).map(|_| random.float()).sum::<f64>() - 6.0
     }

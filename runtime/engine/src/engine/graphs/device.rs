@@ -75,8 +75,8 @@ impl Engine {
         (least..=MOST_ARCS as u64).contains(&arcs).then_some(accelerator)
     }
 
-    /// The result of a call by the device. `None` if the host has to do it: there is no device, the graph is small or
-    /// does not fit, or the algorithm has no form for devices.
+    /// The result of a call by the device. `None` if the host has to do it. There is then no device, the graph is small
+    /// or does not fit, or the algorithm has no form for devices.
     pub(super) fn graph_call_on_device(
         &self,
         index: &Arc<Index>,
@@ -138,8 +138,8 @@ impl Engine {
             match attempt() {
                 Ok(result) => Ok(Ok(Some(with_resident_columns(accelerator, result)))),
                 Err(error) => {
-                    // What was enqueued may still read what is freed now. Another attempt may take another stream, and
-                    // write what this one still writes.
+                    // Enqueued work may still read memory that is freed now. Another attempt may take another stream,
+                    // and write memory that this one still writes.
                     context.stream.synchronize().map_err(onrush_kernels::Error::from)?;
                     match error {
                         DeviceCallError::Call(diagnostic) => Ok(Err(diagnostic)),
@@ -152,7 +152,7 @@ impl Engine {
     }
 
     /// The index that the device makes of the columns of node ids, with the graph. `None` if the host has to number the
-    /// ids: the ids are not integers, they have nulls, a list of nodes is given too, or the algorithm does not run on
+    /// ids. The ids are then no integers or have nulls, a list of nodes is given too, or the algorithm does not run on
     /// the device.
     pub(super) fn index_on_device(
         &self,
