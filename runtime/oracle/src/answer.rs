@@ -9,10 +9,10 @@ use chrono::{DateTime, TimeDelta};
 use onrush_frame::Table;
 use onrush_wire::{TimeUnit, Value};
 
-/// How far two floats may lie apart.
+/// The largest difference of two floats that are the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
-    /// Of the larger one.
+    /// A share of the larger float.
     pub relative: f64,
     pub absolute: f64,
 }

@@ -1,5 +1,6 @@
-//! The same bits on any number of cores: queries in partitions of 33 rows, on one thread in order and on several with
-//! partitions that end at random times. Results are compared value by value and row by row, bits of floats included.
+//! The same bits on any number of cores. Queries run in partitions of 33 rows: on one thread in order, and on several
+//! with partitions that end at random times. Results are compared value by value and row by row, bits of floats
+//! included.
 
 use std::sync::Arc;
 use std::time::Instant;

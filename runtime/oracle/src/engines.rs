@@ -124,7 +124,7 @@ pub fn spec(name: &str) -> Result<&'static Spec, String> {
         .ok_or_else(|| format!("there is no engine `{name}`; there are {}", known.join(", ")))
 }
 
-/// What answers queries: an engine, or something that pretends to be one.
+/// Answers queries: an engine, or a stand-in for one.
 pub trait Answers {
     fn name(&self) -> &str;
 

@@ -2,7 +2,7 @@
 //! same, TPC-H and TPC-DS.
 //!
 //! Not part of the product. Everything is inside the binary `onrush-oracle`, so that it runs on a machine without Rust,
-//! Python or a network; nothing here knows DataFusion or a device, only [`onrush_engine::Engine`].
+//! Python or a network. It knows [`onrush_engine::Engine`] alone, neither DataFusion nor a device.
 
 pub mod answer;
 pub mod cores;

@@ -1,6 +1,6 @@
 //! Random plans over random tables, of which two engines must say the same.
 //!
-//! A case is made from one number alone, so that it can be made again. What is found is made smaller before it is
+//! A case is made from one number alone, so that it can be made again. A failing case is made smaller before it is
 //! shown. Generated plans have one answer: floats that depend on the order of the rows are compared with a tolerance
 //! and decide nothing further up.
 
@@ -34,11 +34,11 @@ pub fn case(seed: u64, ordered: bool) -> Case {
     Case { seed, tables, plan }
 }
 
-/// What two engines said of a case.
+/// The comparison of two answers to a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Same,
-    /// And there was nothing to compare.
+    /// The answers are the same and have no rows.
     Empty,
     /// Both failed, with the same code.
     BothFail,
@@ -47,11 +47,11 @@ pub enum Verdict {
     Either,
     /// They agree once the first engine has only one NaN: docs/semantics.md, "On a GPU".
     NanSign,
-    /// What is different.
+    /// The answers differ: the difference.
     Different(String),
 }
 
-/// What DataFusion 55 says, on the CPU, of some windows over columns that its optimizer knows to be constant or equal.
+/// Errors of DataFusion 55, on the CPU, for some windows over columns that its optimizer knows to be constant or equal.
 const FAULTS_OF_PLANS: [&str; 2] =
     ["Expects PARTITION BY expression to be ordered", "does not satisfy order requirements"];
 

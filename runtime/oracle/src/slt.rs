@@ -18,7 +18,7 @@ use crate::engines::Answers;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Of the `query` line, from 1.
+    /// The number of the `query` line, from 1.
     pub line: usize,
     pub sql: String,
     pub expect: Expect,

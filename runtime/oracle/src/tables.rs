@@ -129,7 +129,7 @@ fn list(of: &str, length: &str, words: &[Option<String>]) -> Result<ArrayRef, St
     cast(&made, &dtype).map_err(|e| e.to_string())
 }
 
-/// What is between brackets, at its commas.
+/// The elements between brackets, split at commas.
 fn inside(word: &str, open: char, close: char) -> Result<Vec<Option<String>>, String> {
     let inside = word.strip_prefix(open).and_then(|word| word.strip_suffix(close));
     let inside = inside.ok_or_else(|| format!("`{word}` has no {open} and {close}"))?;

@@ -144,8 +144,8 @@ pub fn run(engine: &mut dyn Answers, scale: &str) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Bytes of a row that a query must read on a device: keys and decimals of 15 digits as 8 bytes, strings, dates and
-/// short numbers as 4.
+/// Bytes of a row that a query must read on a device. Keys and decimals of 15 digits have 8 bytes, strings, dates and
+/// short numbers 4.
 const BYTES: [(&str, &[(&str, u64)]); 8] = [
     ("query 1", &[("lineitem", 44)]),
     ("query 3", &[("customer", 12), ("orders", 24), ("lineitem", 28)]),
@@ -161,9 +161,8 @@ const BYTES: [(&str, &[(&str, u64)]); 8] = [
 const RUNS_OF_ONE_PLAN: usize = 11;
 const RUNS_WITH_NEW_PLANS: usize = 15;
 
-/// How long the queries take over rows that are there: a line for each, with the answers compared with another
-/// engine's, if there is one, and written to a folder, if one is given: lines of values with tabs, for
-/// `tests/tpch/beside_duckdb.py`.
+/// Times of the queries over rows in memory, a line for each. The answers are compared with those of `other`. The
+/// folder `answers` gets them as lines of values with tabs, for `tests/tpch/beside_duckdb.py`.
 ///
 /// # Errors
 /// If a query fails, the engines' answers differ, or they cannot be written.
@@ -186,7 +185,7 @@ pub fn time(
     let mut lines = Vec::new();
     for (case, (name, read)) in slt::read(ANSWERS[0].1)?.iter().zip(BYTES) {
         let (mut device, mut whole, mut first) = (Vec::new(), Vec::new(), 0.0);
-        // What a call takes beyond its runs, of a plan that was seen before and of one that was not.
+        // Time of a call beyond its runs, with a cached plan and with a new one.
         let (mut seen, mut new, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut answer = Vec::new();
         let mut runs = 0;

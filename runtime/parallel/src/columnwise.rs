@@ -82,7 +82,7 @@ pub fn split(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPl
 #[derive(Debug)]
 pub struct ColumnwiseExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
-    /// Of each column of the result: the input that has it, and its place there.
+    /// The input of each column of the result, and its place there.
     places: Vec<(usize, usize)>,
     properties: Arc<PlanProperties>,
 }

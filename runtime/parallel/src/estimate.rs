@@ -17,8 +17,8 @@ pub fn rows(plan: &Plan) -> Option<usize> {
     estimate(plan).map(|(rows, _)| rows as usize)
 }
 
-/// The rows of a plan, and the part of its source's rows that they are: a condition leaves a third, and a join as much
-/// of one side as is left of the other.
+/// The rows of a plan, and their share of the source's rows. A condition leaves a third, and a join the share of one
+/// side that is left of the other.
 fn estimate(plan: &Plan) -> Option<(f64, f64)> {
     if let Some(source) = cast::<DataSourceExec>(plan) {
         let source: &dyn Any = source.data_source().as_ref();

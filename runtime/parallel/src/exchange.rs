@@ -1,8 +1,8 @@
 //! Hash partitioning that keeps the order of rows: partition `h` has the rows of chunk 0, then those of chunk 1, and so
 //! on.
 //!
-//! All rows are taken in before the first one goes out. Where the memory pool has no room for them they go to disk, in
-//! the same order.
+//! All rows are taken in before the first one goes out. They go to disk, in the same order, if the memory pool has no
+//! room for them.
 
 use std::fmt;
 use std::sync::Arc;

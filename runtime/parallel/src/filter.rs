@@ -1,8 +1,8 @@
 //! `WHERE`, one condition after the other.
 //!
-//! A condition is evaluated on the rows that those before it have left, as soon as these are a quarter or fewer, and
-//! reads only its own columns of them. DataFusion's filter copies all columns for each `AND`. Comparisons that cannot
-//! fail come first, the cheap ones before the others.
+//! A condition is evaluated on the selected rows alone, once the conditions before have left a quarter or fewer. It
+//! then reads only its own columns. DataFusion's filter copies all columns for each `AND`. Comparisons that cannot fail
+//! come first, the cheap ones before the others.
 
 use std::any::Any;
 use std::fmt;
@@ -78,7 +78,7 @@ impl ConjunctFilterExec {
     }
 }
 
-/// What a condition that cannot fail takes for a row, about. `None` if it may fail.
+/// Estimated cost of a condition for a row. `None` if it may fail.
 fn cost(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<u32> {
     let any: &dyn Any = expr.as_ref();
     if any.is::<Literal>() {

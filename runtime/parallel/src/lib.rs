@@ -1,7 +1,7 @@
 //! Physical plans of the CPU engine on all cores.
 //!
-//! DataFusion plans one partition. A pass over that plan makes chunks of [`CHUNK`] rows the partitions of its leaves,
-//! and puts partitions together again in their order where a node needs all rows. The order of rows and the bits of
+//! DataFusion plans one partition. A pass over that plan makes chunks of [`CHUNK`] rows the partitions of its leaves.
+//! It puts partitions together again in their order below nodes that need all rows. The order of rows and the bits of
 //! floating sums depend on the data, never on the number of cores (decision 0023). A node that the pass does not know
 //! runs on one core, over a gather.
 

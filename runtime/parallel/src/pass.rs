@@ -1,5 +1,5 @@
-//! The pass over a physical plan of one partition: chunks as partitions of its leaves, and nodes of this crate where a
-//! node needs all rows.
+//! The pass over a physical plan of one partition. Chunks become the partitions of its leaves, and nodes of this crate
+//! go below nodes that need all rows.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ use crate::top_k::PartitionTopKExec;
 use crate::windows::ColumnarWindowExec;
 use crate::{columnwise, runtime_filter};
 
-/// Rows of a build side from which on both sides of a join are hash-partitioned, if the probe side has not many times
-/// more: those would be copied to build one table on several cores.
+/// Least rows of a build side for which both sides of a join are hash-partitioned. A probe side with many times more
+/// rows is not: it would be copied to build one table on several cores.
 const LARGE_BUILD: usize = 1_000_000;
 const MANY_PROBES: usize = 8;
 /// Rows of a top-k from which on all rows are sorted.
@@ -93,8 +93,8 @@ fn chunk_of(plan: &Plan) -> Option<usize> {
     if same_rows { chunk_of(plan.children()[0]) } else { None }
 }
 
-/// Whether the inputs of a union come in the order of a sort: each has another constant as the first key, and the order
-/// of the others.
+/// Whether the inputs of a union come in the order of a sort. Each then has another constant as the first key, and the
+/// order of the other keys.
 fn is_in_order(sort: &SortExec) -> bool {
     let Some(union) = cast::<UnionExec>(sort.input()) else { return false };
     let keys: Vec<_> = sort.expr().iter().cloned().collect();

@@ -26,7 +26,7 @@ pub struct RowNumberExec {
     /// counted.
     chunk: Option<usize>,
     properties: Arc<PlanProperties>,
-    /// Of each partition, until it is run.
+    /// The count of each partition, until it is run.
     counts: Vec<Mutex<Option<Count>>>,
 }
 
@@ -34,7 +34,7 @@ pub struct RowNumberExec {
 #[derive(Debug, Default)]
 struct Count {
     receiver: Option<oneshot::Receiver<u64>>,
-    /// Of the partition after it.
+    /// For the partition after it.
     sender: Option<oneshot::Sender<u64>>,
 }
 

@@ -41,7 +41,7 @@ pub fn shared(plan: Plan, many: usize) -> Result<Plan> {
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    // Of equal ones the number of the first.
+    // The number of the first of equal groups.
     let class = |node: &Plan| groups.iter().position(|other| is_same(node, other));
     let mut counts = vec![0; groups.len()];
     for group in &groups {
@@ -52,7 +52,7 @@ pub fn shared(plan: Plan, many: usize) -> Result<Plan> {
     if counts.iter().all(|count| *count < 2) {
         return Ok(plan);
     }
-    // Those within a group that is computed once are computed once with it.
+    // Groups inside of a shared group are computed with it.
     let mut readers = vec![0; groups.len()];
     plan.apply(|node| {
         let class = if is_group(node) && reads(node) > many { class(node) } else { None };
@@ -157,11 +157,11 @@ enum Rows {
 
 type Cell = Arc<OnceCell<Result<Rows, Arc<DataFusionError>>>>;
 
-/// What the readers of equal plans have in common.
+/// The rows that the readers of equal plans have in common.
 #[derive(Debug)]
 struct SharedRows {
     readers: usize,
-    /// Of the present run, and how many readers have yet to come.
+    /// The rows of the present run, and how many readers have yet to come.
     run: Mutex<Option<(Cell, usize)>>,
 }
 
@@ -220,7 +220,7 @@ impl ExecutionPlan for SharedExec {
         let (cell, input, schema) = (self.shared.cell(), Arc::clone(&self.input), self.schema());
         let of = Arc::clone(&schema);
         let rows = async move {
-            // Of the reader that computes them, if they cannot be held.
+            // The rows of the reader that computes them, if they cannot be held.
             let own = Mutex::new(None);
             let rows = cell
                 .get_or_init(|| async {

@@ -1,8 +1,8 @@
 //! `ORDER BY` on all cores: a stable sort by words of 64 bits.
 //!
-//! SortKeys become strings of bits that order as the keys do (`sort/words.rs`). Splitters from a sample of first words
-//! cut the rows into ranges; each range is sorted by one task: by its first words, and rows whose words are equal by
-//! the next ones (sample sort, then MSD radix sort by words). Rows with equal keys keep their order.
+//! A sample sort, then an MSD radix sort by words. Keys become strings of bits that order as the keys do
+//! (`sort/words.rs`). Splitters from a sample of first words cut the rows into ranges, and one task sorts each range.
+//! Rows whose first words are equal are sorted by the next ones. Rows with equal keys keep their order.
 
 pub(crate) mod words;
 

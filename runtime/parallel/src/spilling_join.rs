@@ -2,8 +2,7 @@
 //!
 //! The build side is taken in first. If the memory pool has room for it, DataFusion's join runs over it. Otherwise both
 //! sides are hash-partitioned on disk by the keys, and the partitions are joined one after the other. Rows then carry
-//! the numbers that they had in their side, and are sorted by these into the order of the join in memory, where that
-//! order is of use.
+//! their row numbers of both sides. A sort by these restores the order of the join in memory, if that order is of use.
 
 use std::any::Any;
 use std::fmt;
@@ -145,7 +144,7 @@ impl ExecutionPlan for SpillingJoinExec {
     }
 }
 
-/// What is left to do after the build side was taken in.
+/// The join after its build side was taken in.
 enum State {
     /// The join over a build side in memory.
     Held(Plan),
@@ -274,9 +273,9 @@ async fn parted(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-/// The columns of a join over sides with row numbers: those that the join gives, then the numbers. And the places of
-/// the numbers in the result, in the order by which they sort it: rows come in the order of the probe side, and those
-/// of the build side without a match last.
+/// The columns of a join over sides with row numbers: the columns that the join gives, then the numbers. Also the
+/// places of the numbers in the result, as keys of its sort. Rows come in the order of the probe side, and unmatched
+/// rows of the build side last.
 fn placed(join: &HashJoinExec) -> (Vec<usize>, Vec<usize>) {
     use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi};
     let (left, right) = (join.left().schema().fields().len(), join.right().schema().fields().len());

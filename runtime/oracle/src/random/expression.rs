@@ -1,7 +1,7 @@
 //! Random expressions with a type, as trees that can be made smaller and written as SQL.
 //!
-//! An expression knows whether it can fail, how large it gets, and whether it is the same to the last bit everywhere.
-//! What may or may not be calculated (a branch, the right side of `and`) does not fail.
+//! An expression knows whether it can fail, how large it gets, and whether it is the same to the last bit everywhere. A
+//! part that may not be evaluated (a branch, the right side of `and`) does not fail.
 
 use std::cell::Cell;
 
@@ -11,8 +11,8 @@ thread_local! {
     static ONE_NAN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `write` makes of expressions, with each NaN that is calculated as the one that is written: on x86 the
-/// processor's own has a minus sign, with which the CPU engine sorts and groups it apart from others.
+/// Calls `write`, which writes each calculated NaN as the NaN of SQL literals. The NaN of x86 processors has a minus
+/// sign, by which the CPU engine sorts and groups it apart from others.
 pub fn with_one_nan<T>(write: impl FnOnce() -> T) -> T {
     let before = ONE_NAN.replace(true);
     let written = write();
@@ -109,7 +109,7 @@ pub struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Of a type that some column has, or that every expression can have.
+    /// An expression of a type that some column has, or that every expression can have.
     pub fn any(&mut self, depth: u32) -> Expr {
         let common = [Type::Bool, Type::Int(8, true), Type::Double, Type::Text, Type::Date, Type::Time];
         let dtype = match self.random.below(3) {
@@ -220,7 +220,7 @@ impl Maker<'_> {
         joined(template, dtype, args)
     }
 
-    /// What may not be calculated does not fail.
+    /// Makes a part that may not be evaluated, and so must not fail.
     fn safely<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.fails, false);
         let made = make(self);
@@ -411,7 +411,7 @@ impl Maker<'_> {
             7 if self.inexact && dtype == Type::Double => {
                 let function = *self.random.pick(&["sin", "cos", "atan", "tanh"]);
                 let made = self.call(&format!("{function}({{}})"), dtype, vec![dtype], depth.min(1));
-                // Of large numbers they depend on how these are reduced.
+                // Trigonometric functions of large numbers depend on the reduction of the argument.
                 if made.column.bound.is_none_or(|b| b > 1e4) {
                     return self.leaf(dtype);
                 }
@@ -430,7 +430,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What is wider than its parts: sums and products of decimals.
+    /// A sum or a product of decimals, which is wider than its parts.
     pub fn wide_decimal(&mut self) -> Option<Expr> {
         let all: Vec<(usize, &Column)> =
             self.columns.iter().enumerate().filter(|(_, c)| matches!(c.dtype, Type::Decimal(..))).collect();

@@ -85,7 +85,7 @@ impl Plan {
         match self {
             Plan::Scan(table) => tables[*table].columns.clone(),
             Plan::Filter(input, _) | Plan::TopK { input, .. } => input.columns(tables),
-            // Which zero of two stands for both is for nobody to know.
+            // Either zero may stand for both.
             Plan::Distinct(input) => input.columns(tables).iter().map(represented).collect(),
             Plan::Project(_, exprs) => exprs.iter().map(|e| e.column.clone()).collect(),
             Plan::Aggregate(_, keys, aggregates) => {
@@ -548,7 +548,7 @@ impl Grower<'_> {
                 fits.push((template, number(Type::Double, false), false));
             }
         }
-        // Of NaN and others the largest depends on the order of the rows.
+        // The largest of NaN and others depends on the order of the rows.
         if !nan && dtype != Type::Bool {
             fits.push(("min({})", represented(&arg.column), false));
             fits.push(("max({})", represented(&arg.column), false));

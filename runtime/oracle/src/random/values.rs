@@ -115,7 +115,7 @@ impl Type {
     }
 }
 
-/// What is known of a column.
+/// Properties of a column.
 #[derive(Clone, Debug)]
 pub struct Column {
     pub dtype: Type,

@@ -77,7 +77,7 @@ impl Answers for Wrong {
     }
 }
 
-/// Which of the plans finds it, within 300. What it finds is made smaller, and still finds it.
+/// The seed of the first of 300 plans that finds the difference. The plan is made smaller, and still finds it.
 fn found(query: fn(&str) -> String, answer: fn(&Table) -> Table) -> Option<u64> {
     let mut right = Subject::open("cpu", None).unwrap();
     let mut wrong = Wrong { subject: Subject::open("cpu", None).unwrap(), query, answer };

@@ -255,7 +255,7 @@ fn width(most: u128) -> u32 {
 }
 
 impl Layout {
-    /// Of the keys of all units. `None` if strings are too long.
+    /// The layout of the keys of all units. `None` if strings are too long.
     pub fn new(order: &LexOrdering, units: &[&[SortKeys]]) -> Option<Layout> {
         let mut parts = Vec::new();
         for (key, sort) in order.iter().enumerate() {

@@ -82,10 +82,10 @@ impl Frames {
 trait Fold {
     type State: Copy + Default;
 
-    /// Of one row; the default if it is null.
+    /// The state of one row; the default if it is null.
     fn row(&self, row: usize) -> Self::State;
 
-    /// Of the rows of `before`, then those of `after`.
+    /// The state of the rows of `before`, then of `after`.
     fn join(&self, before: Self::State, after: Self::State) -> Self::State;
 
     /// The states of all frames.
