@@ -5,7 +5,7 @@ use crate::graph::{Graph, Rows, loops_of};
 use crate::parallel;
 use crate::run::Run;
 
-/// The degree that counts. Of an undirected graph, all are the degree.
+/// The degree that counts. In an undirected graph, all are the degree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DegreeKind {
     In,

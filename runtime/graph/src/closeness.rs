@@ -20,8 +20,9 @@ const NODES_BETWEEN_CHECKS: usize = 1 << 12;
 /// The number of nodes that reach a node, over the sum of their distances to it. NetworkX: `closeness_centrality`;
 /// `wf_improved` multiplies by the share of nodes that reach it (Wasserman and Faust 1994). 0 where no other node does.
 ///
-/// Distances are numbers of edges, or sums of weights if `weighted`. Without weights 64 sources are searched at once
-/// (Then et al. 2014), which takes O(nodes * edges / 64) time at best; with weights O(nodes * edges log nodes).
+/// Distances are numbers of edges, or sums of weights if `weighted`. Without weights, 64 sources are searched at once
+/// (Then et al. 2014), which takes O(nodes * edges / 64) time at best. With weights, it takes O(nodes * edges log
+/// nodes).
 ///
 /// # Errors
 /// If a weight is negative where weights count, or the user stops it.

@@ -27,8 +27,8 @@ pub fn triangles(graph: &Graph, run: &Run) -> Result<Vec<u64>, Error> {
 
 /// The part of the pairs of neighbours that are neighbours of each other. NetworkX: `clustering`.
 ///
-/// Weighted, each triangle counts by the geometric mean of its weights, divided by the largest weight. Of a directed
-/// graph, all eight kinds of triangles count (Fagiolo 2007). 0 where a node is in no triangle. O(edges^1.5).
+/// Weighted, each triangle counts by the geometric mean of its weights, divided by the largest weight. In a directed
+/// graph, all eight kinds of triangles count (Fagiolo 2007). 0 if a node is in no triangle. O(edges^1.5).
 ///
 /// # Errors
 /// If all weights are 0 or the largest is negative, or the user stops it.
@@ -66,8 +66,8 @@ pub fn clustering(graph: &Graph, weighted: bool, run: &Run) -> Result<Vec<f64>, 
 /// The part of the ordered pairs of neighbours that are joined by an edge from the first to the second. LCC of LDBC
 /// Graphalytics.
 ///
-/// A neighbour is a node at the other end of an edge of any direction. Of an undirected graph, [`clustering`] without
-/// weights; of a directed one, NetworkX counts other triangles. 0 if a node has fewer than two neighbours.
+/// A neighbour is a node at the other end of an edge of any direction. In an undirected graph, this is [`clustering`]
+/// without weights. In a directed one, NetworkX counts other triangles. 0 if a node has fewer than two neighbours.
 /// O(edges^1.5).
 ///
 /// # Errors
@@ -135,8 +135,8 @@ pub(crate) fn average(values: &[f64], count_zeros: bool) -> Result<f64, Error> {
 
 /// 3 x triangles / pairs of edges with a common end; 0 if there is no triangle. NetworkX: `transitivity`.
 ///
-/// In a directed graph it is the part of the ordered pairs of edges out of a node whose other ends are joined by an
-/// edge from the first to the second.
+/// In a directed graph, it is a share of the ordered pairs of edges out of a node. An edge leads from the other end of
+/// the first to that of the second.
 ///
 /// # Errors
 /// If the user stops it.

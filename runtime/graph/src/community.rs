@@ -65,7 +65,7 @@ pub fn louvain_communities(graph: &Graph, options: &CommunityOptions, run: &Run)
     })
 }
 
-/// Where a search by levels is.
+/// The pass of a search by levels.
 #[derive(Clone, Copy)]
 pub(crate) struct LouvainPass {
     pub number: usize,
@@ -145,8 +145,8 @@ fn number_isolated(membership: &mut [u32]) {
     }
 }
 
-/// The partition of the highest modularity among those from several orders of the nodes: up to eight if the graph is
-/// small, one if it has 2^15 arcs or more. The result of one order varies most where there are few nodes.
+/// The partition of the highest modularity from several orders of the nodes. There are up to eight orders if the graph
+/// is small, and one if it has 2^15 arcs or more. The result of one order varies most if there are few nodes.
 fn best_of_starts(
     graph: &Graph,
     level: &Level<'_>,
@@ -208,7 +208,7 @@ fn leiden_round(
     Ok(())
 }
 
-/// Where a search by levels is.
+/// The pass of a search by levels.
 #[derive(Clone, Copy)]
 pub(crate) struct LeidenPass {
     /// Numbers of the start and of the round.

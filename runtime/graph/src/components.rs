@@ -207,8 +207,8 @@ fn sampled(labels: &[AtomicU32]) -> Option<u32> {
 /// The components of a directed graph in which every node reaches every other. NetworkX:
 /// `strongly_connected_components`.
 ///
-/// O(nodes + edges): the component of the node with most arcs by two breadth-first searches on all threads, the rest by
-/// Tarjan's algorithm (1972) on one.
+/// O(nodes + edges). Two breadth-first searches on all threads find the component of the node with most arcs, Tarjan's
+/// algorithm (1972) on one thread the rest.
 ///
 /// # Errors
 /// If the graph is undirected, or the user stops it.

@@ -69,8 +69,8 @@ pub const MOST_ARCS: usize = onrush_kernels::graph::MOST_ARCS as usize;
 
 /// A [`Graph`] on a device. A clone shares the memory.
 ///
-/// Its memory belongs to the stream of the context that it was made with, and is complete when the graph is: algorithms
-/// may run on other streams. They wait for their streams before they return.
+/// Its memory belongs to the stream of the context that it was made with, and is complete when the graph is. Algorithms
+/// may run on other streams, and wait for their streams before they return.
 #[derive(Clone)]
 pub struct DeviceGraph {
     directed: bool,
@@ -102,8 +102,8 @@ impl DeviceGraph {
         Ok(made)
     }
 
-    /// A graph of rows that are on the device: those by source, and of an undirected graph each edge in the rows of
-    /// both ends, a self-loop once.
+    /// A graph of rows by source that are on the device. An edge of an undirected graph is in the rows of both ends, a
+    /// self-loop once.
     pub fn new(directed: bool, edges: u64, out: Csr) -> DeviceGraph {
         let (into, weights, flags) = (Arc::default(), Arc::default(), Arc::default());
         DeviceGraph { directed, edges, out, into, weights, flags }

@@ -125,8 +125,8 @@ fn check_nodes(graph: &Graph, name: &str) -> Result<(), Error> {
 
 /// The largest eccentricity. NetworkX: `diameter`.
 ///
-/// Of an undirected graph by bounds (Takes and Kosters 2011), some tens of searches where most graphs are concerned; of
-/// a directed one by [`eccentricity`].
+/// Undirected graphs are searched by bounds (Takes and Kosters 2011), which takes some tens of searches for most
+/// graphs. Directed ones go by [`eccentricity`].
 ///
 /// # Errors
 /// If there are no nodes, a node does not reach all others, or the user stops it.
@@ -142,7 +142,7 @@ pub fn diameter(graph: &Graph, run: &Run) -> Result<u32, Error> {
     let mut longest = 0;
     let mut searches = 0u64;
     while !open.is_empty() {
-        // In turn the node that may be farthest out and the one that may be innermost; ties go to the highest degree,
+        // In turn the node that may be farthest out and the one that may be innermost. Ties go to the highest degree,
         // then to the lowest node.
         let degree = |v: u32| rows.len(v);
         let pick = match searches % 2 {
@@ -175,8 +175,8 @@ pub fn diameter(graph: &Graph, run: &Run) -> Result<u32, Error> {
 /// [`closeness_centrality`](crate::closeness::closeness_centrality).
 ///
 /// # Errors
-/// If there are no nodes, a node does not reach all others, a weight is negative where weights count, or the user
-/// stops it.
+/// If there are no nodes, a node does not reach all others, or the user stops it. Also if a weight is negative and
+/// weights count.
 pub fn average_shortest_path_length(graph: &Graph, weighted: bool, run: &Run) -> Result<f64, Error> {
     check_nodes(graph, "average_shortest_path_length")?;
     let others = graph.nodes() as f64 - 1.0;

@@ -27,8 +27,8 @@ impl Default for Eigenvector<'_> {
 /// iteration.
 ///
 /// # Errors
-/// If the graph has no nodes, a weight is negative, `nstart` has the wrong length or only zeros, the iteration does
-/// not converge, or the user stops it.
+/// If the graph has no nodes, a weight is negative, or `nstart` has the wrong length or only zeros. Also if the
+/// iteration does not converge, or the user stops it.
 pub fn eigenvector_centrality(graph: &Graph, options: &Eigenvector, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
     if n == 0 {

@@ -15,7 +15,7 @@ use crate::run::Run;
 
 /// Nodes `0..n` and the edges between them. A clone shares the rows.
 ///
-/// Parallel edges and self-loops are kept. An undirected edge between different nodes is an arc in the rows of both; an
+/// Parallel edges and self-loops are kept. An undirected edge between different nodes is an arc in the rows of both. An
 /// undirected self-loop is one arc of its row, as in NetworkX's adjacency. Weights belong to edges and are finite.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -48,7 +48,7 @@ struct Weights {
 /// Compressed sparse rows. A row is sorted by node, then by edge.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// Where the row of each node begins, and the number of arcs at the end.
+    /// The begin of the row of each node, and the number of arcs at the end.
     pub offsets: Vec<usize>,
     /// The other end of each arc.
     pub targets: Vec<u32>,
@@ -143,8 +143,8 @@ impl Graph {
     /// Takes O(nodes + edges log(longest row)) time on all threads.
     ///
     /// # Errors
-    /// If the columns differ in length, an end is not below `nodes`, a weight is not finite, or there are 2^32
-    /// - 1 edges or more.
+    /// If the columns differ in length, an end is not below `nodes`, or a weight is not finite. Also if there are
+    /// 2^32 - 1 edges or more.
     pub fn new(
         directed: bool,
         nodes: u32,
@@ -246,7 +246,7 @@ impl Graph {
         }
     }
 
-    /// The weights by edge. Of [`Graph::simple`], only those of edges that occur in its rows have a meaning.
+    /// The weights by edge. In [`Graph::simple`], only the weights of edges that occur in its rows have a meaning.
     pub fn edge_weights(&self) -> Option<&[f64]> {
         self.weights.as_ref().map(|w| w.edge.as_slice())
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Graph`] is made of edges between nodes `0..n`, numbered in ascending order of the user's ids by the caller. An
 //! algorithm is a function of a graph, its parameters and, where it is long, a [`Run`]. Each algorithm repeats bit for
-//! bit on any number of threads: float sums have a fixed order (`parallel.rs`), and ties go to the lowest number of a
+//! bit on any number of threads. Float sums have a fixed order (`parallel.rs`), and ties go to the lowest number of a
 //! node. [`device`] has algorithms on a GPU. Knows no Arrow, no DataFusion and no session.
 
 pub mod assortativity;

@@ -13,14 +13,14 @@ use crate::symmetric::eigenvectors;
 pub struct PageRank<'a> {
     /// The probability of following an edge.
     pub alpha: f64,
-    /// Where a jump goes, up to a factor: to all nodes alike if `None`.
+    /// The targets of a jump, up to a factor: all nodes alike if `None`.
     pub personalization: Option<&'a [f64]>,
     pub max_iter: usize,
     /// Converged if the L1 norm of the change is below this times the number of nodes.
     pub tol: f64,
     /// The ranks to start with, up to a factor.
     pub nstart: Option<&'a [f64]>,
-    /// Where nodes without edges out lead, up to a factor: to `personalization` if `None`.
+    /// The targets of nodes without edges out, up to a factor: `personalization` if `None`.
     pub dangling: Option<&'a [f64]>,
     /// Whether ranks that have not converged after `max_iter` iterations are an error. If not, they are the result:
     /// with a `tol` of 0, the ranks after exactly `max_iter` iterations. cuGraph: `fail_on_nonconvergence`.
@@ -45,7 +45,7 @@ impl Default for PageRank<'_> {
 /// iteration. O(nodes + edges) for each iteration.
 ///
 /// # Errors
-/// If a parameter or a weight is negative, a vector has another length or the sum 0, the ranks do not
+/// If a parameter or a weight is negative, or a vector has another length or the sum 0. Also if the ranks do not
 /// converge, or the user stops it.
 pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>, Error> {
     let n = graph.nodes();
@@ -67,7 +67,7 @@ pub fn pagerank(graph: &Graph, options: &PageRank, run: &Run) -> Result<Vec<f64>
     let (rows, weights) = (graph.in_rows(), graph.in_weights());
     let ranges = rows.ranges();
     let mut rank = start.unwrap_or_else(|| vec![uniform; n]);
-    // What a node gives along an edge of weight 1.
+    // The share of a node along an edge of weight 1.
     let mut gift = parallel::fill(n, |v| rank[v] * scale[v]);
     let mut lost = parallel::sum(n, |v| if scale[v] == 0.0 { rank[v] } else { 0.0 });
     let mut next_gift = vec![0.0; n];
@@ -205,13 +205,13 @@ impl Default for Hits<'_> {
 /// Hubs and authorities (Kleinberg 1999): the singular vectors of the adjacency matrix at its largest singular value.
 /// NetworkX: `hits`.
 ///
-/// By the Lanczos iteration on A'A, restarted, with full orthogonalisation. Where several singular values are largest,
-/// the result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges.
-/// O(nodes + edges) for each of at most 20 steps a restart.
+/// By the Lanczos iteration on A'A, restarted, with full orthogonalisation. If several singular values are largest, the
+/// result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges. O(nodes
+/// + edges) for each of at most 20 steps a restart.
 ///
 /// # Errors
-/// If a weight is negative, `nstart` has the wrong length or only zeros, the vectors do not converge, or the user
-/// stops the task.
+/// If a weight is negative, or `nstart` has the wrong length or only zeros. Also if the vectors do not converge, or the
+/// user stops the task.
 pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let n = graph.nodes();
     graph.check_positive("hits")?;
@@ -253,8 +253,8 @@ pub fn hits(graph: &Graph, options: &Hits, run: &Run) -> Result<(Vec<f64>, Vec<f
 /// Steps of a Lanczos iteration: each keeps a vector.
 pub(crate) const STEPS: usize = 20;
 
-/// The vector of length 1 that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its
-/// residual relative to the eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
+/// The unit vector that is nearest to the eigenvector of the largest eigenvalue of a symmetric matrix, and its residual
+/// relative to the eigenvalue: Lanczos (1950), started at `start`, until the residual is at most `tol`.
 fn lanczos(
     start: Vec<f64>,
     tol: f64,

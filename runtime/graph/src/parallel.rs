@@ -38,7 +38,7 @@ pub fn split<'a, T>(mut values: &'a mut [T], ranges: &[Range<usize>]) -> Vec<&'a
     parts
 }
 
-/// Calls `work` for each of `0..tasks` with a scratch that only one thread has, and gives the results in order, and the
+/// Calls `work` for each of `0..tasks` with a scratch that only one thread has. Returns the results in order, and the
 /// scratches in no order.
 ///
 /// For scratches as large as the graph: there are at most `workers` of them.

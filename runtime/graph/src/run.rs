@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// What an algorithm may use of its surroundings.
+/// The surroundings of an algorithm.
 pub struct Run<'a> {
     /// True once the user has stopped the work.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),

@@ -1,6 +1,6 @@
 //! Shortest paths by weights: Dijkstra's algorithm, delta-stepping, and Bellman-Ford for negative weights.
 //!
-//! A distance is the least over all paths of the sum of weights, added from the source on: it does not depend on the
+//! A distance is the least over all paths of the sum of weights, added from the source on. It does not depend on the
 //! order of the work. Predecessors are chosen afterwards.
 
 mod negative;
@@ -28,8 +28,8 @@ const DELTA_STEPPING_ARCS: usize = 1 << 17;
 pub struct Paths {
     /// The sum of weights; infinite if the node is not reached.
     pub distance: Vec<f64>,
-    /// The node before: the lowest of those that are nearer and on a shortest path. Where all of them are as near
-    /// (edges of weight 0), the lowest that is the fewest such edges away. [`NONE`] of a source and if the node is not
+    /// The node before: the lowest of those that are nearer and on a shortest path. If all of them are as near (edges
+    /// of weight 0), the lowest that is the fewest such edges away. [`NONE`] of a source and if the node is not
     /// reached.
     pub predecessor: Vec<u32>,
 }
@@ -68,8 +68,8 @@ pub struct Path {
 /// Distances by weights, and predecessors. A graph without weights has 1 at each edge. NetworkX:
 /// `single_source_dijkstra`, whose ties go to the first found.
 ///
-/// Up to some 100,000 arcs by Dijkstra's algorithm with a binary heap, O((nodes + edges) log(nodes)); above by
-/// delta-stepping (Meyer and Sanders 2003) on all threads.
+/// Up to some 100,000 arcs by Dijkstra's algorithm with a binary heap, O((nodes + edges) log(nodes)). Larger graphs go
+/// by delta-stepping (Meyer and Sanders 2003) on all threads.
 ///
 /// # Errors
 /// If there is no such node, a weight is negative, the cutoff is not a number, or the user stops it.
@@ -174,7 +174,7 @@ const BINS: usize = 16;
 /// Nodes from which on a round is for all threads.
 const PARALLEL_NODES: usize = 256;
 
-/// What a round of delta-stepping has found.
+/// Nodes that a round of delta-stepping has found.
 #[derive(Default)]
 struct Round {
     /// Nodes of the current bin, brought nearer.
@@ -191,7 +191,7 @@ struct Delta<'a> {
     weights: &'a [f64],
     /// Distances from the source as ordered bits.
     distance: Vec<AtomicU64>,
-    /// The distances from which the light and the heavy arcs of a node were last followed: a node may stand in several
+    /// The distances from which the light and the heavy arcs of a node were last followed. A node may stand in several
     /// bins, or twice in one.
     followed: [Vec<AtomicU64>; 2],
     limit: f64,
@@ -324,7 +324,8 @@ fn delta_stepping(
     Ok(state.distance.into_iter().map(final_or_far).collect())
 }
 
-/// The width of a bin, in mean weights / mean arcs of a node: of 0.5 to 4, the best on R-MAT 17 with uniform weights.
+/// The width of a bin, in mean weights / mean arcs of a node. It is the best of 0.5 to 4 on R-MAT 17 with uniform
+/// weights.
 const DELTA: f64 = 2.0;
 
 /// A shortest path by weights, or by hops. Ties go to the lowest node before, from the target on. NetworkX:

@@ -150,8 +150,8 @@ impl Measure {
         Measure::NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
     }
 
-    /// An upper bound of the scores of a node's pairs: of its degree, the sum of its neighbours' terms, and the largest
-    /// degree of all nodes.
+    /// An upper bound of the scores of a node's pairs, by its degree, its neighbours' terms added up, and the largest
+    /// degree.
     fn bound(self, degree: usize, terms: f64, largest: usize) -> f64 {
         match self {
             Measure::CommonNeighbors | Measure::AdamicAdar | Measure::ResourceAllocation => terms,

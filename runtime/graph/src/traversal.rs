@@ -92,7 +92,7 @@ pub fn descendants_at_distance(graph: &Graph, source: u32, distance: u32, run: &
     Ok((0..distances.len() as u32).filter(|v| distances[*v as usize] == distance && distance != NONE).collect())
 }
 
-/// What a search knows of the nodes.
+/// The state of a search.
 struct SearchState {
     /// A bit for each node that is reached.
     words: Vec<AtomicU64>,

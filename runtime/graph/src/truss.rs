@@ -90,7 +90,7 @@ impl<'a> Truss<'a> {
     }
 
     /// The number of triangles of each edge. A triangle is found at its node of the lowest degree (Schank and Wagner
-    /// 2005): lists of nodes with higher degrees are short, also those of hubs.
+    /// 2005). Lists of nodes with higher degrees are short, also those of hubs.
     fn triangles(&self, run: &Run) -> Result<Vec<AtomicU32>, Error> {
         let rows = self.rows;
         let is_above = |u: u32, v: u32| (rows.len(u), u) < (rows.len(v), v);

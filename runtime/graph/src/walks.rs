@@ -48,13 +48,14 @@ const WALKS_BETWEEN_CHECKS: usize = 64;
 /// Random walks from each of `starts`, `per_node` after one another (Grover and Leskovec 2016). A walk ends early at a
 /// node without a way on.
 ///
-/// Weights of neighbours are multiplied by 1 / p for the node before, 1 for its neighbours, and 1 / q for others; with
+/// Weights of neighbours are multiplied by 1 / p for the node before, 1 for its neighbours, and 1 / q for others. With
 /// p and q of 1 the node before has no part in it. Neighbours are drawn by rejection (Yang et al. 2019), so that a step
 /// takes O(log(row)) time. Walk `i` has its own random numbers (Philox): it is the same whatever the number of threads
 /// and of other walks.
 ///
 /// # Errors
-/// If p or q is not positive, a start is not a node, a weight is negative where weights count, or the user stops it.
+/// If p or q is not positive, or a start is not a node. Also if a weight is negative and weights count, or the user
+/// stops it.
 pub fn random_walks(graph: &Graph, starts: &[u32], options: &WalkOptions, run: &Run) -> Result<Walks, Error> {
     for (name, value) in [("p", options.p), ("q", options.q)] {
         if !value.is_finite() || value <= 0.0 {

@@ -12,8 +12,8 @@ use crate::run::Run;
 /// Memory for the counts of all threads, in bytes.
 const COUNT_BYTES: usize = 4 << 30;
 
-/// A graph whose nodes are numbered by falling degree, and where each node has two lists: neighbours of lower number,
-/// which have at least its degree, and the others.
+/// A graph whose nodes are numbered by falling degree. Each node has two lists: neighbours of lower number, which have
+/// at least its degree, and the others.
 ///
 /// Lists of lower numbers are short (sqrt(2 edges) at most), and the numbers in them are small: marks of them stay in
 /// the cache.
@@ -44,8 +44,8 @@ impl OrientedGraph {
         OrientedGraph { rank, lower, higher }
     }
 
-    /// The neighbours of `x` whose list of lower numbers is shorter than that of `x`, or as long and of a lower node:
-    /// the shorter list of each arc is read, against marks of the longer one. With the edges to them.
+    /// The neighbours of `x` whose list of lower numbers is shorter than that of `x`, or as long and of a lower node.
+    /// The shorter list of each arc is read, against marks of the longer one. With the edges to them.
     fn shorter(&self, x: u32) -> impl Iterator<Item = (u32, u32)> {
         let length = self.lower.len(x);
         let neighbours = [&self.lower, &self.higher].into_iter().flat_map(move |rows| {

@@ -13,7 +13,7 @@ use crate::generate::hash;
 use crate::parallel;
 use crate::run::Run;
 
-/// Levels with fewer arcs are searched node by node: a snapshot of a class of few nodes is too coarse, and threads have
+/// Levels with fewer arcs are searched node by node. A snapshot of a class of few nodes is too coarse, and threads have
 /// too little to do.
 pub(crate) const FEW_ARCS: usize = 1 << 16;
 

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 /// `communities` has a number below that of the nodes for each node. Takes O(nodes + edges) time.
 ///
 /// # Errors
-/// If the graph has no edges or their weights add up to 0, there is not one number for each node, a number is too
-/// large, or the resolution is not finite.
+/// If the graph has no edges, their weights add up to 0, or the resolution is not finite. Also if there is not one
+/// number for each node, or a number is too large.
 pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result<f64, Error> {
     let n = graph.nodes();
     check(graph, communities)?;
@@ -96,7 +96,8 @@ fn arcs_within(graph: &Graph, communities: &[u32], run: &Run) -> Result<(u64, u6
 /// `partition_quality`. Weights do not count. O(nodes + edges).
 ///
 /// # Errors
-/// If the graph has no edges, there is not one number for each node, a number is too large, or the user stops it.
+/// If the graph has no edges, or the user stops it. Also if there is not one number for each node, or a number is too
+/// large.
 pub fn coverage(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64, Error> {
     check(graph, communities)?;
     if graph.edges() == 0 {
@@ -111,8 +112,8 @@ pub fn coverage(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64, Er
 /// self-loops do not count. O(nodes + edges).
 ///
 /// # Errors
-/// If the graph has no edges or one node, there is not one number for each node, a number is too large, or the user
-/// stops it.
+/// If the graph has no edges or one node, or the user stops it. Also if there is not one number for each node, or a
+/// number is too large.
 pub fn performance(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64, Error> {
     check(graph, communities)?;
     if graph.edges() == 0 {
@@ -133,11 +134,10 @@ pub fn performance(graph: &Graph, communities: &[u32], run: &Run) -> Result<f64,
     Ok((within + apart - across) as f64 / (n * n.saturating_sub(1)) as f64)
 }
 
-/// For each community the weight of the edges between it and all other nodes, over the smaller sum of the degrees on
-/// the two sides (Kannan, Vempala and Vetta 2004). NetworkX: `conductance` of a community and the other nodes. NaN if a
-/// side has no edges.
+/// The weight of the edges out of each community, over the smaller sum of degrees inside and outside (Kannan, Vempala
+/// and Vetta 2004). NetworkX: `conductance` of a community and the other nodes. NaN if a side has no edges.
 ///
-/// Of directed graphs, degrees are out-degrees, and edges in both directions are cut. With `weighted`, weights are
+/// In directed graphs, degrees are out-degrees, and edges in both directions are cut. With `weighted`, weights are
 /// counted in place of edges. The result has the communities in the order of their numbers. O(nodes + edges).
 ///
 /// # Errors

@@ -21,9 +21,9 @@ pub fn pagerank(graph: &DeviceGraph, options: &PageRank, context: &Context, run:
     pagerank_of(graph, options, Contributions::Exact, context, run)
 }
 
-/// [`pagerank`] that gathers contributions of 32 bits if `contributions` says so: agrees with the host's to 1e-6, as
-/// NetworkX's tolerance, and is faster where contributions of 64 bits leave the caches. The L1 change does not fall
-/// below about 1e-7: a `tol` of less than that divided by the nodes is not reached.
+/// [`pagerank`] with contributions of 32 or 64 bits. With 32 bits it agrees with the host's to 1e-6, NetworkX's
+/// tolerance, and is faster if contributions of 64 bits exceed the caches. The L1 change does not fall below about
+/// 1e-7: a `tol` of less than that divided by the nodes is not reached.
 ///
 /// # Errors
 /// As [`pagerank`].

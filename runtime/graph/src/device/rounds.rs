@@ -55,8 +55,8 @@ impl<'a> DeviceRounds<'a> {
         Ok(self.context.stream.synchronize()?)
     }
 
-    /// Calls `step`, which enqueues an iteration, with 0, 1, ... until the first word of `state` is not 0 or `most` are
-    /// enqueued, and gives the state. Kernels must do nothing once the word is set: up to 15 more iterations follow.
+    /// Calls `step` with 0, 1, ... to enqueue iterations, at most `most`, until the first word of `state` is not 0.
+    /// Returns the state. Kernels must do nothing once the word is set: up to 15 more iterations follow.
     ///
     /// `seen` gets the state after each batch, and how many iterations were enqueued. `algorithm` is the name in the
     /// error of a run that the user stops.

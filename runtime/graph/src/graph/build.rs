@@ -1,7 +1,7 @@
 //! Rows from edges: a counting sort in two levels, and a sort within rows.
 //!
 //! Arcs are first sorted by ranges of rows, chunk by chunk of edges, then each range is sorted by row. Bounds of chunks
-//! and ranges depend on the sizes alone, and equal arcs stand in the order of edges, so the rows are the same on any
+//! and ranges depend on the sizes alone, and equal arcs stand in the order of edges. The rows are then the same on any
 //! number of threads.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ struct Arc {
 /// The arcs of a chunk, sorted by ranges of rows.
 struct Part {
     arcs: Vec<Arc>,
-    /// Where each range begins, and the number of arcs at the end.
+    /// The begin of each range, and the number of arcs at the end.
     begins: Vec<usize>,
 }
 

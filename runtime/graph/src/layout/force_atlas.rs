@@ -57,9 +57,9 @@ impl ForceAtlas2 {
     }
 }
 
-/// Positions by attraction along edges, repulsion of all pairs and gravity (Jacomy, Venturini, Heymann and Bastian
-/// 2014), step by step as `forceatlas2_layout` of NetworkX: mass is the degree + 1, and swing and traction compare
-/// positions with forces.
+/// ForceAtlas2 (Jacomy, Venturini, Heymann and Bastian 2014): positions by attraction along edges, repulsion of all
+/// pairs and gravity. The steps are those of `forceatlas2_layout` of NetworkX: mass is the degree + 1, and swing and
+/// traction compare positions with forces.
 ///
 /// In digraphs an edge attracts its source. Forces between more than 2,048 nodes are approximate, and an iteration
 /// takes O(n log n + edges) time.

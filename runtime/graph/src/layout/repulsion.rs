@@ -1,6 +1,6 @@
 //! Forces between all pairs of points: exact for few, by a tree of cells for many (Barnes and Hut 1986).
 //!
-//! In the plane, the sum of m / distance is a complex function, so that a cell far away is its mass and one more number
+//! In the plane, the sum of m / distance is a complex function. A cell far away is then its mass and one more number
 //! (Greengard and Rokhlin 1987).
 
 use rayon::prelude::*;

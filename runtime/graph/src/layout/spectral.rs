@@ -155,8 +155,8 @@ impl<'a> Laplacian<'a> {
         Ok(block)
     }
 
-    /// The solution of (L + shift) y = `right` by conjugate gradients with the diagonal as preconditioner (Hestenes and
-    /// Stiefel 1952), begun at `factor * right`. `round` is the one that this is a part of.
+    /// The solution of (L + shift) y = `right` by conjugate gradients (Hestenes and Stiefel 1952) with the diagonal as
+    /// preconditioner. They begin at `factor * right`. `round` is the one that this is a part of.
     fn solve(&self, right: &[f64], factor: f64, round: usize, run: &Run) -> Result<Vec<f64>, Error> {
         let n = right.len();
         let mut y: Vec<f64> = right.iter().map(|x| factor * x).collect();

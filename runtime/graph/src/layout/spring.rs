@@ -54,8 +54,8 @@ impl Default for Spring {
 /// takes O(n log n + edges) time.
 ///
 /// # Errors
-/// If a parameter is out of range, nodes are fixed without positions, there is not one finite position for each node,
-/// or the user stops it.
+/// If a parameter is out of range, nodes are fixed without positions, or the user stops it. Also if there is not one
+/// finite position for each node.
 pub fn spring_layout(graph: &Graph, options: &Spring, pos: Option<&[Point]>, run: &Run) -> Result<Vec<Point>, Error> {
     let n = graph.nodes();
     let mut positions = start(n, pos, options.seed)?;

@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::run::Run;
 use crate::traversal::NONE;
 
-/// The lowest nearer node on a shortest path, for each node; along edges of weight 0, the lowest of those that are the
+/// The lowest nearer node on a shortest path, for each node. Along edges of weight 0, it is the lowest that is the
 /// fewest such edges away.
 pub fn of(graph: &Graph, distance: &[f64], sources: &[u32], run: &Run) -> Result<Vec<u32>, Error> {
     run.check(|| "the distances of shortest paths".to_string())?;

@@ -54,7 +54,7 @@ fn check(
                 quality == exact || (quality - exact).abs() < 1e-12 || exact.is_nan(),
                 "{name}: {quality}, not {exact}"
             ),
-            // Of a graph without edges.
+            // The graph has no edges.
             (Err(_), Err(_)) => {}
             (quality, exact) => panic!("{name}: {quality:?}, not {exact:?}"),
         }

@@ -1,4 +1,4 @@
-//! What the tests of algorithms share: graphs, expectations, comparisons.
+//! Shared by the tests of algorithms: graphs, expectations, comparisons.
 
 pub mod device;
 

@@ -56,8 +56,7 @@ fn neighbours_are_drawn_by_their_weights() {
 
 #[test]
 fn p_and_q_weigh_the_way_back_and_the_way_out() {
-    // 0 has one way, to 1. From there: back to 0 (1 / p), to 2, which is a neighbour of 0 by an arc (1), or to 3 (1 /
-    // q).
+    // 0 has one way, to 1. From there, ways lead back to 0 (1 / p), to its neighbour 2 (1), or to 3 (1 / q).
     let graph = Graph::new(true, 4, &[0, 1, 1, 1, 0], &[1, 0, 2, 3, 2], Some(vec![1.0, 1.0, 1.0, 1.0, 1e-12])).unwrap();
     for (p, q) in [(0.5, 4.0), (8.0, 0.25), (1e4, 1e4)] {
         let found = shares(&graph, &WalkOptions { p, q, ..WalkOptions::default() }, 2);
