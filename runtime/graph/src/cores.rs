@@ -14,8 +14,9 @@ const PARALLEL_ARCS: usize = 1 << 22;
 
 /// The largest k for which each node is in a part of the graph where all have k neighbours. NetworkX: `core_number`.
 ///
-/// Parallel edges count once. In a directed graph, neighbours in and out count, both if an edge goes each way. O(nodes
-/// + edges): by buckets of degrees (Batagelj and Zaversnik 2003) on one thread, for large graphs in rounds on all.
+/// Parallel edges count once. In a directed graph, neighbours in and out count, both if an edge goes each way.
+/// O(nodes + edges): by buckets of degrees (Batagelj and Zaversnik 2003) on one thread, for large graphs in rounds on
+/// all.
 ///
 /// # Errors
 /// If the graph has self-loops, or the user stops it.

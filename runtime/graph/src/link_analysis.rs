@@ -206,8 +206,8 @@ impl Default for Hits<'_> {
 /// NetworkX: `hits`.
 ///
 /// By the Lanczos iteration on A'A, restarted, with full orthogonalisation. If several singular values are largest, the
-/// result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges. O(nodes
-/// + edges) for each of at most 20 steps a restart.
+/// result is the projection of the start, and NetworkX's is an arbitrary one. All are 0 if there are no edges.
+/// O(nodes + edges) for each of at most 20 steps a restart.
 ///
 /// # Errors
 /// If a weight is negative, or `nstart` has the wrong length or only zeros. Also if the vectors do not converge, or the

@@ -54,8 +54,8 @@ pub fn label_propagation_communities(graph: &Graph, run: &Run) -> Result<Vec<u32
 /// the node that had it at first.
 ///
 /// Ties go to the lowest label. A neighbour counts once, and in a directed graph once for each direction in which an
-/// edge leads; weights do not count. A node without neighbours keeps its label. Ends early if no label changes. O(nodes
-/// + edges) for each round.
+/// edge leads; weights do not count. A node without neighbours keeps its label. Ends early if no label changes.
+/// O(nodes + edges) for each round.
 ///
 /// # Errors
 /// If the user stops it.
