@@ -7,10 +7,9 @@
 
 use std::fmt::Write;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{Cell, GraphColumns};
-use crate::tables::{Id, Tables, Value};
+use crate::tables::{GraphTables, Id, Tables, Value};
 use crate::text::lines;
 use crate::tokens::{PythonDict, csv_fields};
 

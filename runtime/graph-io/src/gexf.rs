@@ -6,11 +6,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
 use crate::graphml::{kind_of, mixed};
 use crate::output::{Cell, GraphColumns, OutputColumn};
-use crate::tables::{Attributes, Id, Kind, Tables, Value};
+use crate::tables::{Attributes, GraphTables, Id, Kind, Tables, Value};
 use crate::xml::{Element, Xml, escape};
 
 struct Attribute {

@@ -7,9 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
-use crate::tables::{Id, Tables, Value};
+use crate::tables::{GraphTables, Id, Tables, Value};
 use crate::text::line_of;
 
 /// Lists inside of each other.

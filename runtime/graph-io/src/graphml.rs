@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{GraphColumns, OutputColumn};
-use crate::tables::{Id, Kind, Tables, Value};
+use crate::tables::{GraphTables, Id, Kind, Tables, Value};
 use crate::xml::{Element, Xml, escape};
 
 /// The declaration of an attribute.

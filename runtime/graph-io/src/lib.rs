@@ -20,25 +20,13 @@ mod xml;
 
 use std::path::Path;
 
-use arrow::record_batch::RecordBatch;
-
 pub use error::{Error, ErrorKind};
+pub use tables::{CELL, GraphTables, most_cells};
 #[doc(hidden)]
 pub use text::load_up_to;
 
 use error::Fault;
 use output::GraphColumns;
-
-/// A graph as two tables.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GraphTables {
-    pub directed: bool,
-    /// The column `node` with the ids, each once, then attributes. Ids are `Int64` if all are integers, else `Utf8`.
-    pub nodes: RecordBatch,
-    /// The columns `source` and `target` with ids of nodes, then `weight` if there is one, then attributes. Parallel
-    /// edges are rows.
-    pub edges: RecordBatch,
-}
 
 /// A file format of graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,14 +151,6 @@ pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
 /// If the bytes are not of the format: see [`read`].
 pub fn parse(path: impl AsRef<Path>, format: Option<Format>, bytes: &[u8]) -> Result<GraphTables, Error> {
     parse_within(path, format, bytes, usize::MAX)
-}
-
-/// Bytes that a cell of an attribute takes while a graph is read.
-pub const CELL: usize = 64;
-
-/// The cells of attributes, values and nulls, that a file of so many bytes may have: each for nodes and for edges.
-pub fn most_cells(bytes: usize) -> usize {
-    (1 << 22) + bytes.saturating_mul(32)
 }
 
 /// As [`parse`], with memory for so many cells of attributes ([`CELL`]).

@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{GraphColumns, Values};
-use crate::tables::{Id, Kind, Tables, Value, most_nodes, numbered};
+use crate::tables::{GraphTables, Id, Kind, Tables, Value, most_nodes, numbered};
 use crate::text::lines;
 
 #[derive(Clone, Copy, PartialEq)]

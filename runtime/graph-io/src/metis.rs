@@ -2,9 +2,8 @@
 //!
 //! Nodes are 1 to n. Their weights are the attributes `weight_1`, ..., their size is `size`.
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
-use crate::tables::{Id, Tables, Value};
+use crate::tables::{GraphTables, Id, Tables, Value};
 use crate::text::lines;
 
 pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {

@@ -10,10 +10,9 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
 use crate::output::{Cell, GraphColumns, OutputColumn};
-use crate::tables::{Id, Tables, Value};
+use crate::tables::{GraphTables, Id, Tables, Value};
 
 pub(crate) fn read(text: &str, cells: usize) -> Result<GraphTables, Fault> {
     let document =

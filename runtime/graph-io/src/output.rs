@@ -7,9 +7,8 @@ use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault};
-use crate::tables::Kind;
+use crate::tables::{GraphTables, Kind};
 
 /// A column of attributes. Other types are cast to these.
 pub(crate) struct OutputColumn {

@@ -5,9 +5,8 @@
 
 use std::collections::HashSet;
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault, shown};
-use crate::tables::{Id, Tables, Value, most_nodes};
+use crate::tables::{GraphTables, Id, Tables, Value, most_nodes};
 use crate::text::lines;
 use crate::tokens::words;
 

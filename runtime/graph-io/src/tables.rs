@@ -1,4 +1,4 @@
-//! The two tables of a graph while a file is read.
+//! The two tables of a graph, also while a file is read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,8 +9,26 @@ use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
-use crate::GraphTables;
 use crate::error::{ErrorKind, Fault};
+
+/// A graph as two tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphTables {
+    pub directed: bool,
+    /// The column `node` with the ids, each once, then attributes. Ids are `Int64` if all are integers, else `Utf8`.
+    pub nodes: RecordBatch,
+    /// The columns `source` and `target` with ids of nodes, then `weight` if there is one, then attributes. Parallel
+    /// edges are rows.
+    pub edges: RecordBatch,
+}
+
+/// Bytes that a cell of an attribute takes while a graph is read.
+pub const CELL: usize = 64;
+
+/// The cells of attributes, values and nulls, that a file of so many bytes may have: each for nodes and for edges.
+pub fn most_cells(bytes: usize) -> usize {
+    (1 << 22) + bytes.saturating_mul(32)
+}
 
 /// An attribute's value.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,7 +172,7 @@ struct Column {
 impl Attributes {
     /// The limits follow from the size of the file, and from the cells for which there is memory.
     fn new((bytes, cells): (usize, usize)) -> Self {
-        let most_cells = crate::most_cells(bytes);
+        let most_cells = most_cells(bytes);
         Attributes { most_cells: most_cells.min(cells), is_memory: cells < most_cells, ..Attributes::default() }
     }
 
@@ -180,7 +198,7 @@ impl Attributes {
             return Ok(());
         }
         if self.is_memory {
-            let (most, each) = ((self.most_cells * crate::CELL) >> 20, self.columns.len());
+            let (most, each) = ((self.most_cells * CELL) >> 20, self.columns.len());
             let message =
                 format!("{each} attributes need more memory than the {most} MB of ONRUSH_MEMORY that are free");
             return Err(Fault::memory(message).help("leave rare attributes out of the file, or raise ONRUSH_MEMORY"));
