@@ -52,7 +52,7 @@ REACHED = 1000
 
 def test_the_tests_of_networkx_pass(tmp_path):
     check = os.environ.get("ONRUSH_GRAPH_CHECK", ROOT / "target" / "debug" / "onrush-graph-check")
-    assert Path(check).is_file(), f"{check} is missing: cargo build -p onrush-graph-calls --bins"
+    assert Path(check).is_file(), f"{check} is missing: cargo build -p onrush-graph-arrow --bins"
     counts = tmp_path / "counts.json"
     selected = [f"networkx.{package}.tests.test_{file}" for package, files in FILES.items() for file in files.split()]
     selected += [f"networkx.drawing.tests.test_layout::{test}" for test in LAYOUTS]

@@ -191,7 +191,7 @@ pub const CRATES: &[&str] = &[
     "onrush-dense",
     "onrush-learn",
     "onrush-graph",
-    "onrush-graph-calls",
+    "onrush-graph-arrow",
     "onrush-graph-io",
     "onrush-ops",
     "onrush-expr",
@@ -226,7 +226,7 @@ pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker
 fn graph_check(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["build", "--bins"]);
-    for package in ["onrush-session", "onrush-jupyter", "onrush-graph-calls", "onrush-oracle"] {
+    for package in ["onrush-session", "onrush-jupyter", "onrush-graph-arrow", "onrush-oracle"] {
         cargo.args(["--package", package]);
     }
     process::run("cargo build", &mut cargo)

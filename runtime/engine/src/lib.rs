@@ -12,7 +12,7 @@ pub use engine::{Answer, CALLS_STACK, Ends, Engine, EngineConfig, Job, KEPT, Loa
 pub use engine::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 pub use explain::Placement;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};
-pub use onrush_graph_calls::Index;
+pub use onrush_graph_arrow::Index;
 pub use onrush_kernels::raster::{PixelWindow, PositionExtent};
 pub use pool::HeldMemory;
 #[doc(hidden)]

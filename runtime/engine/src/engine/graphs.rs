@@ -1,6 +1,6 @@
 //! Graphs: indexes over frames of edges, which are kept for the next calls, and calls of algorithms as steps.
 //!
-//! Ids become numbers of nodes in `runtime/graph-calls`; the algorithms are in `runtime/graph`. An index is kept by the key of the frame
+//! Ids become numbers of nodes in `runtime/graph-arrow`; the algorithms are in `runtime/graph`. An index is kept by the key of the frame
 //! and the columns.
 
 mod device;
@@ -14,7 +14,7 @@ use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_graph::Run;
 use onrush_graph::device::DeviceGraph;
-use onrush_graph_calls::{EdgeColumns, Index, MakeColumns, WeightColumn};
+use onrush_graph_arrow::{EdgeColumns, Index, MakeColumns, WeightColumn};
 use onrush_io::GraphTables as GraphFile;
 use onrush_logical::key;
 use onrush_logical::ops::Inputs;
@@ -203,7 +203,7 @@ impl Engine {
         let steps = |done: u64, of: u64| task.set_steps(done, of);
         let run = Run { is_stopped: &stopped, stage: &stage, steps: &steps };
         let batch = match self.graph_call_on_device(index, call, &frames, &run) {
-            Ok(None) => self.on_learners(|| onrush_graph_calls::call(index, call, &frames, &run)).map(|b| (b, "cpu")),
+            Ok(None) => self.on_learners(|| onrush_graph_arrow::call(index, call, &frames, &run)).map(|b| (b, "cpu")),
             Ok(Some(placed)) => Ok(placed),
             Err(error) => Err(error),
         };

@@ -10,7 +10,7 @@ use onrush_gpu::{Accelerator, Policy};
 use onrush_graph::Run;
 use onrush_graph::device::index::DeviceIndex;
 use onrush_graph::device::{DeviceError, DeviceGraph, MOST_ARCS};
-use onrush_graph_calls::{DeviceCallError, DeviceResult, Index, call_on_device, runs_on_device};
+use onrush_graph_arrow::{DeviceCallError, DeviceResult, Index, call_on_device, runs_on_device};
 use onrush_kernels::graph::build::EdgeColumns as KernelColumns;
 use onrush_kernels::{Column, Context, Scalar};
 use onrush_ops::residency::ColumnChunks;

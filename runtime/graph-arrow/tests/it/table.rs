@@ -13,7 +13,7 @@ use onrush_graph::eigenvector::{Eigenvector, Katz};
 use onrush_graph::layout::{ForceAtlas2, Spectral, Spring};
 use onrush_graph::link_analysis::{Hits, PageRank};
 use onrush_graph::walks::WalkOptions;
-use onrush_graph_calls::{EdgeColumns, Index, WeightColumn, call};
+use onrush_graph_arrow::{EdgeColumns, Index, WeightColumn, call};
 use onrush_wire::graph::{GraphAlgorithm, GraphCall, GraphDefault, GraphParam, table};
 use onrush_wire::{Diagnostic, Value};
 use serde_json::Value as Json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use onrush_graph_calls::{MISSING, numbered};
+use onrush_graph_arrow::{MISSING, numbered};
 
 fn check(columns: &[ArrayRef], codes: &[u32], ids: &[ArrayRef]) {
     let (found, distinct) = numbered(columns).unwrap();

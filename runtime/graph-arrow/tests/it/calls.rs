@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBat
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use onrush_graph::Run;
-use onrush_graph_calls::{EdgeColumns, Index, WeightColumn, call};
+use onrush_graph_arrow::{EdgeColumns, Index, WeightColumn, call};
 use onrush_wire::graph::GraphCall;
 use onrush_wire::{Diagnostic, Value};
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use onrush_graph::Run;
-use onrush_graph_calls::{EdgeColumns, Index, WeightColumn, call};
+use onrush_graph_arrow::{EdgeColumns, Index, WeightColumn, call};
 use onrush_wire::graph::GraphCall;
 use onrush_wire::{Class, Diagnostic, Value};
 use serde_json::{Map, Value as Json, json};
