@@ -1,13 +1,12 @@
 //! Arithmetic, conversions and literals with the rules of Arrow and DataFusion.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy, kind_of};
 
-use super::lists::element_of;
 use super::unsupported::Unsupported;
 
 const WIDE: DeviceType = DeviceType::Number(Scalar::I128);
@@ -19,6 +18,14 @@ pub fn tick(unit: TimeUnit) -> Tick {
         TimeUnit::Millisecond => Tick::Millisecond,
         TimeUnit::Microsecond => Tick::Microsecond,
         TimeUnit::Nanosecond => Tick::Nanosecond,
+    }
+}
+
+/// The type of the elements of a list.
+pub fn element_of(dtype: &DataType) -> Option<&FieldRef> {
+    match dtype {
+        DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) => Some(of),
+        _ => None,
     }
 }
 

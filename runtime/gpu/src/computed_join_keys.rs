@@ -13,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
-use super::strings::is_text;
+use super::lower::strings::is_text;
 
 type Key = Arc<dyn PhysicalExpr>;
 

@@ -19,8 +19,8 @@ use onrush_logical::ops::describe::DescribeExec;
 
 use super::Accelerator;
 use super::lower::literal_of;
+use super::lower::strings::is_text;
 use super::single_partition::can_be_read_again;
-use super::strings::is_text;
 
 /// Aggregates of one row: those of about ten columns.
 const MOST_FUNCTIONS: usize = 96;

@@ -30,9 +30,10 @@ use onrush_wire::{Class, Diagnostic};
 use super::blocking::{Stop, blocking};
 use super::classify::cooperative;
 use super::concat_exec::ConcatExec;
+use super::lower::udf;
 use super::memory_input::{held, is_same, memory, memory_column, memory_rows};
 use super::table_columns;
-use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core, udf};
+use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core};
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]

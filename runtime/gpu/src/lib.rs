@@ -1,5 +1,5 @@
-//! Plans on a device: which nodes of DataFusion's physical plan become pipelines (`place`), what their expressions are there (`lower`,
-//! `numbers`, `functions`, `aggregates`), and how the result comes back into the plan (`exec`).
+//! Plans on a device: which nodes of DataFusion's physical plan become pipelines (`placement`), what their expressions
+//! are there (`lower`, `aggregates`), and how the result comes back into the plan (`gpu_exec`).
 //!
 //! Knows no SQL, no steps of the wire, and no optimizer rules.
 
@@ -7,22 +7,19 @@ mod aggregates;
 mod arithmetic;
 mod bivariate;
 mod blocking;
-mod calendar;
 mod classify;
 mod computed_join_keys;
 mod concat_exec;
 mod describe;
-mod functions;
 mod gpu_exec;
 mod host_top_k;
 mod joins;
 mod keyed_windows;
-mod lists;
+mod list_aggregate;
 mod lower;
 mod materialized_exec;
 mod memory_input;
 pub mod native;
-mod numbers;
 mod out_of_core;
 mod placement;
 mod placements;
@@ -33,10 +30,9 @@ mod regex_dfa;
 mod scalar_subquery;
 mod single_partition;
 mod sort_keys;
-mod strings;
 mod table_columns;
 mod time_zone;
-mod udf;
+mod unnest;
 mod unsupported;
 mod window;
 mod window_frame;

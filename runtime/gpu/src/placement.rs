@@ -29,12 +29,12 @@ use super::concat_exec::ConcatExec;
 use super::gpu_exec::{FragmentNode, GpuExec, with_input, with_inputs};
 use super::joins::Joining;
 use super::keyed_windows::{KeyedCall, KeyedStage};
-use super::lower::{ColumnSource, Lowering, MaterialiseRequests, StringRepresentation};
+use super::lower::{ColumnSource, Lowering, MaterialiseRequests, StringRepresentation, strings};
 use super::memory_input::{memory_as_bytes, memory_column, memory_rows};
 use super::placements::Placements;
 use super::single_partition::in_one_partition;
 use super::unsupported::Unsupported;
-use super::{Accelerator, Policy, arithmetic, describe, lists, quantiles, strings, window};
+use super::{Accelerator, Policy, arithmetic, describe, list_aggregate, quantiles, unnest, window};
 
 /// More first rows than this are sorted by the CPU.
 const MOST_SORTED: u64 = 10_000;
@@ -542,7 +542,7 @@ impl FragmentBuilder {
             }
             match *aggregate.mode() != partial {
                 true if quantiles::has_quantiles(aggregate) => quantiles::aggregate(self, aggregate)?,
-                true if lists::collects(aggregate) => lists::aggregate(self, aggregate)?,
+                true if list_aggregate::collects(aggregate) => list_aggregate::aggregate(self, aggregate)?,
                 _ => self.aggregate(aggregate)?,
             }
             self.works = true;
@@ -573,7 +573,7 @@ impl FragmentBuilder {
             window::windows(self, windows.window_expr(), plan)?;
             self.works = true;
         } else if let Some(unnest) = any.downcast_ref::<UnnestExec>() {
-            lists::unnest(self, unnest)?;
+            unnest::unnest(self, unnest)?;
             self.works = true;
         } else if !is_transparent(plan) {
             return Err(Unsupported::feature(display_name(plan)));

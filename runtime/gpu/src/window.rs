@@ -22,9 +22,9 @@ use onrush_ops::{
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
 use super::keyed_windows::{self, KeyedCall};
+use super::lower::strings::{self, is_text};
 use super::lower::{ColumnSource, Lowering, literal_of};
 use super::placement::FragmentBuilder;
-use super::strings::{self, is_text};
 use super::unsupported::Unsupported;
 use super::window_frame::{Frame, FrameExtent, Frames, ROWS, apart, edge, row, rows, two};
 

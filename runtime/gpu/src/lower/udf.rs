@@ -6,9 +6,9 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_expr::native::{Native, is_in};
 use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, Stage, kind_of};
 
-use super::lower::Lowering;
-use super::native::Compiled;
-use super::unsupported::Unsupported;
+use super::Lowering;
+use crate::native::Compiled;
+use crate::unsupported::Unsupported;
 
 /// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
 pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, Unsupported>> {

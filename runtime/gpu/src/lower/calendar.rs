@@ -12,9 +12,8 @@ use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, ExprGraph, NodeId, Op, OverflowPolicy, StringOp};
 
-use super::lower::{Lowering, literal_of};
-use super::strings;
-use super::unsupported::Unsupported;
+use super::{Lowering, literal_of, strings};
+use crate::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 const TICK: Tick = Tick::Microsecond;

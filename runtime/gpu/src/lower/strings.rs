@@ -13,10 +13,10 @@ use onrush_expr::kernels::is_ours;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, Lookup, NodeId, Op, OverflowPolicy, StringOp, kind_of};
 
-use super::lower::{Lowering, literal_of};
-use super::regex_dfa::{self, Like, Search};
-use super::unsupported::Unsupported;
-use super::{arithmetic, calendar, lists, powers_of_ten};
+use super::{Lowering, calendar, lists, literal_of};
+use crate::regex_dfa::{self, Like, Search};
+use crate::unsupported::Unsupported;
+use crate::{arithmetic, powers_of_ten};
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 

@@ -8,8 +8,8 @@ use onrush_expr::kernels::is_ours;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy};
 
-use super::lower::{Lowering, literal_of};
-use super::unsupported::Unsupported;
+use super::{Lowering, literal_of};
+use crate::unsupported::Unsupported;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);

@@ -14,9 +14,9 @@ use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_logical::key;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
-use super::lower::{Lowering, literal_of};
-use super::unsupported::Unsupported;
-use super::{arithmetic, calendar, numbers, time_zone, udf};
+use super::{Lowering, calendar, literal_of, numbers, udf};
+use crate::unsupported::Unsupported;
+use crate::{arithmetic, time_zone};
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const TICKS: DeviceType = DeviceType::Number(Scalar::I64);
