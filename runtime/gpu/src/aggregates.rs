@@ -1,5 +1,7 @@
 //! Aggregates: what is accumulated of a group, and how a result comes from that.
 
+mod bivariate;
+
 use std::any::Any;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use onrush_ops::{
     Quantile, kind_of,
 };
 
-use super::bivariate::{self, CoMoments, Statistic};
+use self::bivariate::{CoMoments, Statistic};
 use super::lower::{Lowering, literal_of};
 use super::unsupported::Unsupported;
 

@@ -5,7 +5,6 @@
 
 mod aggregates;
 mod arithmetic;
-mod bivariate;
 mod blocking;
 mod classify;
 mod computed_join_keys;

@@ -10,9 +10,9 @@ use datafusion::physical_expr::PhysicalExpr;
 use onrush_kernels::Scalar;
 use onrush_ops::{AggregateOp, Comparison, DeviceType, ExprGraph, NodeId, Op};
 
-use super::aggregates::{Accumulators, AggregateResult, M2, squares};
-use super::lower::Lowering;
-use super::unsupported::Unsupported;
+use super::{Accumulators, AggregateResult, M2, squares};
+use crate::lower::Lowering;
+use crate::unsupported::Unsupported;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
