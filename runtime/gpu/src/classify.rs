@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -16,9 +17,9 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{StatisticsArgs, StatisticsContext, WindowExpr};
 
+use super::accelerator::{Accelerator, Policy};
 use super::concat_exec::ConcatExec;
-use super::gpu_exec::GpuExec;
-use super::joins::Joining;
+use super::join_node::JoinNode;
 use super::memory_input::memory_rows;
 
 /// Whether one plan gives more rows than another one, as far as can be told.
@@ -30,24 +31,12 @@ pub fn is_larger(plan: &Arc<dyn ExecutionPlan>, other: &Arc<dyn ExecutionPlan>) 
     rows(plan).zip(rows(other)).is_some_and(|(a, b)| a > b)
 }
 
-/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
-pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
-    if let Some(rows) = memory_rows(input) {
-        return Some(rows);
-    }
-    let any: &dyn Any = input.as_ref();
-    if any.is::<ConcatExec>() {
-        return input.children().into_iter().try_fold(0_u64, |all, child| Some(all.saturating_add(rows_there(child)?)));
-    }
-    any.downcast_ref::<GpuExec>().filter(|below| below.output_on_device()).map(|_| u64::MAX)
-}
-
 pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
     any.is::<FilterExec>()
         || any.is::<ProjectionExec>()
         || any.is::<AggregateExec>()
-        || Joining::of(plan).is_some()
+        || JoinNode::of(plan).is_some()
         || any.is::<GlobalLimitExec>()
         || any.is::<LocalLimitExec>()
         || any.is::<SortExec>()
@@ -55,6 +44,30 @@ pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || any.is::<WindowAggExec>()
         || any.is::<UnnestExec>()
         || is_transparent(plan)
+}
+
+/// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same each time.
+pub fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
+    let mut most = 0;
+    let mut is_fit = true;
+    plan.apply(|node| {
+        if let Some(rows) = memory_rows(node) {
+            most = most.max(rows);
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        let any: &dyn Any = node.as_ref();
+        is_fit &= is_known(node) || any.is::<ConcatExec>();
+        node.apply_expressions(&mut |expr| {
+            is_fit &= !expr.exists(|expr| Ok(expr.is_volatile_node()))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(if is_fit { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    let least = match accelerator.policy {
+        Policy::FromRows(least) => least,
+        Policy::Always | Policy::Only => 0,
+    };
+    Ok(is_fit && most >= least)
 }
 
 /// Of a window node.

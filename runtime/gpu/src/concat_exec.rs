@@ -14,9 +14,8 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
-use super::gpu_exec::with_inputs;
 use super::materialized_exec::known_of;
-use super::out_of_core::with_schema;
+use super::plan_inputs::{with_inputs, with_schema};
 
 /// The rows of its inputs, one input after the other.
 #[derive(Debug)]

@@ -17,10 +17,10 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use onrush_expr::quantile::{Interpolation, quantile};
 use onrush_logical::ops::describe::DescribeExec;
 
-use super::Accelerator;
+use super::accelerator::Accelerator;
+use super::classify::can_be_read_again;
 use super::lower::literal_of;
 use super::lower::strings::is_text;
-use super::single_partition::can_be_read_again;
 
 /// Aggregates of one row: those of about ten columns.
 const MOST_FUNCTIONS: usize = 96;

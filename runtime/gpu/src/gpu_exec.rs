@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::MemorySourceConfig;
@@ -13,64 +13,26 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use onrush_frame::{Table, nan::canonical, table::own_bytes};
+use onrush_frame::{Table, table::own_bytes};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
-use onrush_wire::{Class, Diagnostic};
 
+use super::accelerator::{Accelerator, Policy};
 use super::blocking::{Stop, blocking};
-use super::classify::cooperative;
 use super::concat_exec::ConcatExec;
-use super::lower::udf;
+use super::diagnostics::diagnostic;
+use super::download::download;
+use super::fragment::{Fragment, FragmentNode, OutOfCore};
 use super::memory_input::{held, is_same, memory, memory_column, memory_rows};
-use super::table_columns;
-use super::{Accelerator, Policy, host_top_k, materialized_exec, out_of_core};
-
-/// A node that runs on a device.
-#[derive(Clone, Debug)]
-pub struct FragmentNode {
-    pub node: Arc<dyn ExecutionPlan>,
-    /// Of a join: which table is joined, and whether it is the left one.
-    pub other: Option<(usize, bool)>,
-}
-
-impl FragmentNode {
-    pub fn new(node: &Arc<dyn ExecutionPlan>) -> FragmentNode {
-        FragmentNode { node: Arc::clone(node), other: None }
-    }
-
-    /// The node as it runs on the CPU, over what is below it and the tables that are joined.
-    pub fn over(
-        &self,
-        below: Arc<dyn ExecutionPlan>,
-        others: &[Arc<dyn ExecutionPlan>],
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(cooperative(self.fresh(below, others)?).data)
-    }
-
-    /// The node itself, likewise.
-    pub fn fresh(
-        &self,
-        below: Arc<dyn ExecutionPlan>,
-        others: &[Arc<dyn ExecutionPlan>],
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let inputs = match self.other {
-            None => vec![below],
-            Some((other, true)) => vec![Arc::clone(&others[other]), below],
-            Some((other, false)) => vec![below, Arc::clone(&others[other])],
-        };
-        with_inputs(&self.node, inputs)?.reset_state()
-    }
-}
+use super::plan_inputs::with_schema;
+use super::{host_top_k, materialized_exec, native, table_columns};
 
 /// The metric of how many parts a fragment ran in.
 pub const PARTITIONS_METRIC: &str = "parts";
@@ -84,6 +46,8 @@ pub struct GpuExec {
     /// What the lowest of them reads, then the tables that are joined.
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     stages: Arc<Vec<Stage>>,
+    /// Runs it if it does not fit.
+    out_of_core: OutOfCore,
     /// Columns of the inputs that are read.
     used: Vec<Vec<usize>>,
     /// Of inputs in memory, once they were looked at.
@@ -114,6 +78,7 @@ impl GpuExec {
         finish: usize,
         inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
         stages: Vec<Stage>,
+        out_of_core: OutOfCore,
     ) -> GpuExec {
         let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
         let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
@@ -143,6 +108,7 @@ impl GpuExec {
             finish,
             inputs,
             stages: Arc::new(stages),
+            out_of_core,
             read: used.iter().map(|_| Arc::default()).collect(),
             used,
             ran: Arc::default(),
@@ -172,6 +138,7 @@ impl GpuExec {
             finish: self.finish,
             inputs: self.inputs.clone(),
             stages: Arc::clone(&self.stages),
+            out_of_core: self.out_of_core,
             used: self.used.clone(),
             read: self.read.clone(),
             ran: Arc::clone(&self.ran),
@@ -226,19 +193,6 @@ impl GpuExec {
 /// A chain on the CPU, over what its inputs gave.
 fn on_cpu(chain: &[FragmentNode], inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
     chain.iter().rev().try_fold(Arc::clone(&inputs[0]), |below, link| link.over(below, &inputs[1..]))
-}
-
-/// A node of one input with another one.
-pub fn with_input(node: &Arc<dyn ExecutionPlan>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    with_inputs(node, vec![input])
-}
-
-pub fn with_inputs(
-    node: &Arc<dyn ExecutionPlan>,
-    inputs: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Arc::clone(node).replace_children(inputs, options)
 }
 
 impl DisplayAs for GpuExec {
@@ -339,6 +293,7 @@ enum Outcome {
 struct FragmentRun {
     accelerator: Arc<Accelerator>,
     stages: Arc<Vec<Stage>>,
+    out_of_core: OutOfCore,
     ran: Arc<AtomicBool>,
     /// Of what the device gives.
     schema: SchemaRef,
@@ -357,6 +312,7 @@ impl FragmentRun {
         FragmentRun {
             accelerator: Arc::clone(&node.accelerator),
             stages: Arc::clone(&node.stages),
+            out_of_core: node.out_of_core,
             ran: Arc::clone(&node.ran),
             schema: node.schema_below(node.finish),
             inputs: node
@@ -375,7 +331,19 @@ impl FragmentRun {
     }
 
     async fn run(self) -> Result<Outcome> {
-        let FragmentRun { accelerator, stages, inputs, chain, context, time, parts: count, ran, is_part, .. } = self;
+        let FragmentRun {
+            accelerator,
+            stages,
+            out_of_core,
+            inputs,
+            chain,
+            context,
+            time,
+            parts: count,
+            ran,
+            is_part,
+            ..
+        } = self;
         let gather = |(input, used, read): &(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<FragmentInput>>)| {
             let (input, used, read, context) =
                 (Arc::clone(input), used.clone(), Arc::clone(read), Arc::clone(&context));
@@ -408,7 +376,7 @@ impl FragmentRun {
             // Without rows there is nothing to upload, and nothing to win.
             return run(&on_host(&accelerator).await?);
         }
-        let fragment = |inputs: &[Arc<dyn ExecutionPlan>], multiplies: bool| out_of_core::Fragment {
+        let fragment = |inputs: &[Arc<dyn ExecutionPlan>], multiplies: bool| Fragment {
             multiplies,
             accelerator: Arc::clone(&accelerator),
             chain: chain.clone(),
@@ -420,7 +388,7 @@ impl FragmentRun {
         let whole = time.clone();
         let run_partitioned = async |fragment| {
             let timer = whole.timer();
-            let found = Box::pin(out_of_core::run(fragment)).await;
+            let found = out_of_core(fragment).await;
             timer.done();
             found
         };
@@ -470,9 +438,8 @@ impl FragmentRun {
                 }
             }
             Err(error) => {
-                let natives = udf::of(&stages);
-                let failed =
-                    if natives.is_empty() { diagnostic(error) } else { super::native::failed(&natives, error) };
+                let natives = native::of(&stages);
+                let failed = if natives.is_empty() { diagnostic(error) } else { native::failed(&natives, error) };
                 Err(DataFusionError::External(Box::new(failed)))
             }
         }
@@ -514,7 +481,7 @@ impl GatheredInput {
                         return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
                     };
                     for batch in batches {
-                        all.push(out_of_core::with_schema(&batch.project(&columns)?, &of.schema())?);
+                        all.push(with_schema(&batch.project(&columns)?, &of.schema())?);
                     }
                 }
                 return materialized_exec::fresh(all, &of);
@@ -640,8 +607,8 @@ impl FragmentTask {
                 _ => gpu.inject_fault()?,
             }
         }
-        let calls = !udf::of(&self.stages).is_empty();
-        let _running = calls.then(|| super::native::Running::begin(Some(stop.clone())));
+        let calls = !native::of(&self.stages).is_empty();
+        let _running = calls.then(|| native::Running::begin(Some(stop.clone())));
         let attempt = || {
             let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
             let lane = gpu.lane(onrush_ops::pipeline::estimate_rows(&self.stages, &rows))?;
@@ -719,7 +686,7 @@ pub async fn run_on_device(
                 if bytes > most {
                     return Ok(None);
                 }
-                batches.push(out_of_core::with_schema(&batch, schema)?);
+                batches.push(with_schema(&batch, schema)?);
             }
             Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
@@ -731,70 +698,5 @@ pub async fn run_on_device(
             Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
         Outcome::Device(table) => Ok(Some(table_columns::keep(accelerator, schema, table))),
-    }
-}
-
-/// Copies a result to the host. With `keep` the columns stay cached on the device, for later readers of the same rows.
-pub(super) fn download(
-    gpu: &Executor,
-    schema: &SchemaRef,
-    result: &DeviceTable,
-    keep: bool,
-) -> onrush_ops::Result<Vec<RecordBatch>> {
-    let lane = gpu.lane(result.rows)?;
-    let (mut result, mut keep) = (result.clone(), keep);
-    for (column, field) in result.columns.iter_mut().zip(schema.fields()) {
-        match gpu.compacted(&lane, field.data_type(), column) {
-            Ok(settled) => *column = settled,
-            // The host finds the elements among all of them.
-            Err(error) if error.is_memory() => keep = false,
-            Err(error) => return Err(error),
-        }
-    }
-    // A device, and above all an emulated one, makes NaNs of either sign.
-    let arrays: Vec<_> = result.download(&lane, schema)?.iter().map(canonical).collect();
-    if keep {
-        for (array, column) in arrays.iter().zip(&result.columns) {
-            gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);
-        }
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
-    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;
-    Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
-}
-
-/// What an error is called after which the process must end: CUDA does not recover from a kernel that wrote where it must not.
-pub const GPU_LOST: &str = "gpu-lost";
-
-pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
-    use onrush_ops::Error;
-    let text = error.to_string();
-    match &error {
-        Error::Cancelled => onrush_frame::Cancelled.into(),
-        Error::Kernels(onrush_kernels::Error::Device(device)) => {
-            let (class, code) = match device.class() {
-                onrush_device::Class::Resources => (Class::Resources, "gpu-memory"),
-                onrush_device::Class::Environment => (Class::Environment, "gpu"),
-                onrush_device::Class::Lost => (Class::Internal, GPU_LOST),
-                // Nobody knows what such a kernel wrote.
-                _ if matches!(device, onrush_device::Error::Kernel { .. }) => (Class::Internal, GPU_LOST),
-                _ => (Class::Internal, "gpu"),
-            };
-            let diagnostic = Diagnostic::error(class, code, text);
-            if code == GPU_LOST {
-                let again = "the engine starts again, and makes frames from their plans when they are next used";
-                return diagnostic.note(again).help("please report it with the cell that led to it");
-            }
-            match device.help() {
-                Some(help) => diagnostic.help(help),
-                None => diagnostic,
-            }
-        }
-        // Where nothing but the device may answer.
-        Error::Unsupported(_) | Error::TooManyRows(_) => {
-            let message = format!("an engine was asked for by name, and it has no way to run {text}");
-            Diagnostic::error(Class::Environment, "engine", message).help("`:engine auto` lets the CPU take over")
-        }
-        _ => Diagnostic::error(Class::Internal, "gpu", text),
     }
 }

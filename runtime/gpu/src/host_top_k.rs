@@ -12,7 +12,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::classify::is_transparent;
-use super::gpu_exec::FragmentNode;
+use super::fragment::FragmentNode;
 
 /// Rows up to which sorting all of them costs less than what DataFusion does first.
 const MOST: usize = 1 << 12;

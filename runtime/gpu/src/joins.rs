@@ -1,79 +1,22 @@
 //! Joins, as parts of a pipeline.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::{JoinSide, JoinType, NullEquality};
+use datafusion::common::{JoinSide, JoinType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
-use onrush_expr::check::HIDDEN;
 use onrush_kernels::Scalar;
 use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
 
 use super::arithmetic;
-use super::gpu_exec::FragmentNode;
+use super::fragment::FragmentNode;
+use super::fragment_builder::{FragmentBuilder, and};
+use super::join_node::JoinNode;
 use super::lower::{BuildSide, ColumnSource, Lowering, StringRepresentation};
-use super::placement::{FragmentBuilder, and};
 use super::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
-
-/// What there is to know of a join, whichever of DataFusion's nodes it is.
-pub struct Joining<'a> {
-    pub kind: JoinType,
-    pub left: &'a Arc<dyn ExecutionPlan>,
-    pub right: &'a Arc<dyn ExecutionPlan>,
-    /// Values that must be equal; without any, all pairs of rows are looked at.
-    on: &'a [(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)],
-    filter: Option<&'a JoinFilter>,
-    projection: Option<&'a [usize]>,
-    nulls_equal: bool,
-    /// As NOT IN has it.
-    pub null_aware: bool,
-    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns (`runtime/logical`).
-    pub keeps_order: bool,
-}
-
-impl<'a> Joining<'a> {
-    pub fn of(plan: &'a Arc<dyn ExecutionPlan>) -> Option<Joining<'a>> {
-        let any: &dyn Any = plan.as_ref();
-        let plain = |left, right| Joining {
-            kind: JoinType::Inner,
-            left,
-            right,
-            on: &[],
-            filter: None,
-            projection: None,
-            nulls_equal: false,
-            null_aware: false,
-            keeps_order: false,
-        };
-        if let Some(join) = any.downcast_ref::<HashJoinExec>() {
-            return Some(Joining {
-                kind: *join.join_type(),
-                on: join.on(),
-                filter: join.filter(),
-                projection: join.projection.as_deref(),
-                nulls_equal: join.null_equality() == NullEquality::NullEqualsNull,
-                null_aware: join.null_aware,
-                keeps_order: join.join_schema().fields().iter().any(|field| field.name().starts_with(HIDDEN)),
-                ..plain(join.left(), join.right())
-            });
-        }
-        if let Some(join) = any.downcast_ref::<NestedLoopJoinExec>() {
-            return Some(Joining {
-                kind: *join.join_type(),
-                filter: join.filter(),
-                projection: join.projection().as_deref(),
-                ..plain(join.left(), join.right())
-            });
-        }
-        any.downcast_ref::<CrossJoinExec>().map(|join| plain(join.left(), join.right()))
-    }
-}
 
 /// A float as the bits that tell it from all others; both zeros are one, and so are all NaNs.
 fn bits(graph: &mut ExprGraph, value: NodeId) -> NodeId {
@@ -81,17 +24,12 @@ fn bits(graph: &mut ExprGraph, value: NodeId) -> NodeId {
     graph.add(Op::OrderKey, &[value], LONG)
 }
 
-/// Whether a join's rows are to be in the order of its right input.
-pub fn keeps_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    Joining::of(plan).is_some_and(|join| join.keeps_order)
-}
-
 impl FragmentBuilder {
     /// Joins another table, or leaves the fragment as it was.
     pub fn add_join(
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
-        join: &Joining,
+        join: &JoinNode,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
     ) -> std::result::Result<(), Unsupported> {
@@ -108,7 +46,7 @@ impl FragmentBuilder {
     fn hash_join(
         &mut self,
         plan: &Arc<dyn ExecutionPlan>,
-        join: &Joining,
+        join: &JoinNode,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
     ) -> std::result::Result<(), Unsupported> {

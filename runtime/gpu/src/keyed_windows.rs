@@ -2,7 +2,6 @@
 //! `unique` (first, last, only). The CPU uses a hash table (`expr/distinct.rs`). Here rows are sorted by key, a window runs
 //! over each group, and the order of the input is restored.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
@@ -10,10 +9,6 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateExprBuilder;
-use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
-use datafusion::physical_plan::windows::WindowUDFExpr;
-use onrush_expr::distinct::{self, Keyed};
 use onrush_kernels::Scalar;
 use onrush_ops::{
     AggregateOp, Comparison, DeviceType, ExprGraph, NodeId, Op, OverflowPolicy, Window, WindowBoundary, kind_of, window,
@@ -22,101 +17,12 @@ use onrush_wire::plan::Keep;
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
+use super::fragment_builder::FragmentBuilder;
+use super::keyed_stage::{KeyedCall, KeyedFunction, KeyedStage};
 use super::lower::{ColumnSource, Lowering};
-use super::placement::FragmentBuilder;
-use super::quantiles::{self, FilteredValue, Place};
+use super::quantiles::{self, FilteredValue, SortedValues};
 use super::unsupported::Unsupported;
 use super::window_frame::{edge, row, rows, two};
-
-/// A call of a window function that has keys and neither partition nor order.
-pub struct KeyedCall {
-    how: KeyedFunction,
-    keys: Vec<Arc<dyn PhysicalExpr>>,
-    /// What else the rows of equal keys are sorted by: the row's number, or the value of a quantile.
-    then: Option<FilteredValue>,
-}
-
-enum KeyedFunction {
-    Distinct(Keep),
-    Aggregate { function: Arc<AggregateUDF>, values: Vec<Arc<dyn PhysicalExpr>>, filter: Option<Arc<dyn PhysicalExpr>> },
-}
-
-impl KeyedCall {
-    /// The call of a window expression. `None` for any other one.
-    pub fn of(expr: &Arc<dyn WindowExpr>) -> Option<KeyedCall> {
-        let standard = expr.as_any().downcast_ref::<StandardWindowExpr>()?;
-        let function: &dyn Any = standard.get_standard_func_expr().as_any();
-        let function = function.downcast_ref::<WindowUDFExpr>()?;
-        let inner: &dyn Any = function.fun().inner().as_ref();
-        let args = function.args();
-        Some(match distinct::keyed(inner)? {
-            Keyed::Distinct(keep) => {
-                let (row, keys) = args.split_last()?;
-                let then = FilteredValue { of: Arc::clone(row), filter: None };
-                KeyedCall { how: KeyedFunction::Distinct(keep), keys: keys.to_vec(), then: Some(then) }
-            }
-            Keyed::Spread { function, values, filtered } => {
-                let (values, rest) = args.split_at(values);
-                let (filter, keys) = rest.split_at(usize::from(filtered));
-                let is_quantile = quantiles::parameters(function).is_some();
-                KeyedCall {
-                    how: KeyedFunction::Aggregate {
-                        function: Arc::clone(function),
-                        values: values.to_vec(),
-                        filter: filter.first().cloned(),
-                    },
-                    keys: keys.to_vec(),
-                    then: values
-                        .first()
-                        .filter(|_| is_quantile)
-                        .map(|of| FilteredValue { of: Arc::clone(of), filter: filter.first().cloned() }),
-                }
-            }
-        })
-    }
-
-    /// The call of a node with one window.
-    pub fn only(exprs: &[Arc<dyn WindowExpr>]) -> Option<KeyedCall> {
-        if let [expr] = exprs { KeyedCall::of(expr) } else { None }
-    }
-
-    /// Whether one order of the rows does for both.
-    pub fn is_alike(&self, other: &KeyedCall) -> bool {
-        self.keys == other.keys && self.then == other.then
-    }
-}
-
-/// A stage over rows that are sorted by keys, to which more windows can be added.
-pub struct KeyedStage {
-    keys: Vec<Arc<dyn PhysicalExpr>>,
-    then: Option<FilteredValue>,
-    /// The number of columns of the rows themselves.
-    width: usize,
-    /// The input of the stage that has what rows of equal keys are sorted by, or else the last key.
-    sorted: usize,
-    partition: Vec<NodeId>,
-    accumulators: Accumulators,
-}
-
-/// Words of the accumulators of a stage to which more are added: one more function has room in shared memory.
-const MOST_WORDS: u32 = 10;
-
-impl KeyedStage {
-    /// Whether calls can be computed in this stage, too: by the same keys, of columns that its table has.
-    pub fn takes(&self, call: &KeyedCall) -> bool {
-        let words: u32 = self.accumulators.all.iter().map(|accumulator| accumulator.op.words()).sum();
-        let (values, filter) = match &call.how {
-            KeyedFunction::Distinct(_) => (&[][..], None),
-            KeyedFunction::Aggregate { values, filter, .. } => (&values[..], filter.as_ref()),
-        };
-        let of_table = |expr: &Arc<dyn PhysicalExpr>| {
-            let columns = collect_columns(expr);
-            columns.iter().all(|column| column.index() < self.width)
-        };
-        let is_sorted = call.then.is_none() || call.then == self.then;
-        words <= MOST_WORDS && is_sorted && call.keys == self.keys && values.iter().chain(filter).all(of_table)
-    }
-}
 
 /// Adds the columns of calls that are alike, with the fields of their results. The rows come out in the order in which
 /// they came, which is that of the stage that is left open.
@@ -244,7 +150,7 @@ impl Aggregate<'_> {
             let graph = &mut lowering.graph;
             let count = at_end(graph, count, DeviceType::Number(Scalar::I64));
             let begin = edge(graph, WindowBoundary::Begin);
-            return Ok(Place { begin, count, input }.quantile(graph, interpolation, q));
+            return Ok(SortedValues { begin, count, input }.quantile(graph, interpolation, q));
         }
         let builder = AggregateExprBuilder::new(Arc::clone(self.function), self.values.to_vec());
         let function = builder.schema(Arc::clone(&lowering.schema)).alias(name).build()?;

@@ -11,9 +11,9 @@ use onrush_ops::{AggregateOp, DeviceType, NodeId, Op};
 
 use super::aggregates::{self, AggregateResult};
 use super::arithmetic;
+use super::fragment_builder::FragmentBuilder;
 use super::lower::lists::is_nested;
 use super::lower::{ColumnSource, Lowering};
-use super::placement::FragmentBuilder;
 use super::unsupported::Unsupported;
 
 /// Whether an aggregate makes lists.

@@ -10,7 +10,7 @@ mod functions;
 pub mod lists;
 mod numbers;
 pub mod strings;
-pub mod udf;
+mod udf;
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -17,7 +17,9 @@ use onrush_ops::Output;
 use onrush_ops::{DeviceColumn, DeviceTable, Executor, ExprGraph, Op, Sink, Stage, kind_of};
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
 
-use super::{Accelerator, Stop, diagnostic};
+use super::accelerator::Accelerator;
+use super::blocking::Stop;
+use super::diagnostics::diagnostic;
 
 /// How long a call may go on after its query was stopped, and how long that may take to be told to it.
 const PATIENCE: Duration = Duration::from_millis(150);
@@ -71,6 +73,13 @@ impl Compiled {
         };
         Some(Compiled { native, result: result.clone(), stages: Arc::new(vec![stage]) })
     }
+}
+
+/// Those that some stages call.
+pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::DeviceUdf>> {
+    let graphs =
+        stages.iter().flat_map(|stage| std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph)));
+    graphs.flat_map(|graph| graph.natives()).collect()
 }
 
 /// Calls functions outside of fragments: on the device of the engine, else on a separate emulated device.

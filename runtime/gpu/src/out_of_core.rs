@@ -14,38 +14,39 @@ mod partition;
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::window::StandardWindowExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
-use datafusion::physical_plan::metrics::Count;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use onrush_expr::check::HIDDEN;
 
 use self::partition::{Hashing, count, part, ranges, slice};
+use super::accelerator::Policy;
 use super::blocking::blocking;
 use super::classify::{is_light, windows};
-use super::gpu_exec::{DoesNotFit, FragmentNode, GpuExec};
-use super::joins::{Joining, keeps_order};
-use super::memory_input::{held, memory_rows};
-use super::placement::place;
-use super::{Accelerator, Policy, aggregates, materialized_exec, memory};
+use super::fragment::{Fragment, FragmentNode};
+use super::gpu_exec::{DoesNotFit, GpuExec};
+use super::join_node::{JoinNode, keeps_order};
+use super::memory_input::{held, memory, memory_rows};
+use super::plan_inputs::with_schema;
+use super::{aggregates, materialized_exec, placement};
 
 /// A part is at first this share of the memory that is free: its input, what is made of it, and what that takes.
 const SHARE: u64 = 8;
@@ -57,22 +58,6 @@ pub const MOST: u64 = 1 << 10;
 const AGAIN: u64 = 4;
 /// Bytes of a value whose type does not tell.
 const TEXT: u64 = 32;
-
-/// A fragment that did not fit.
-pub struct Fragment {
-    pub accelerator: Arc<Accelerator>,
-    /// The topmost first.
-    pub chain: Vec<FragmentNode>,
-    /// What it goes over, and what is joined: rows in memory.
-    pub inputs: Vec<Arc<dyn ExecutionPlan>>,
-    pub context: Arc<TaskContext>,
-    /// Whether a join made more rows of it than can be numbered: they are never all on the host, but only what they are aggregated to.
-    pub multiplies: bool,
-    /// Counts parts.
-    pub ran: Count,
-    /// What the parts gave, of the memory of running plans.
-    pub held: Mutex<MemoryReservation>,
-}
 
 /// How the lowest nodes of a fragment run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +78,12 @@ type Plans = Vec<Arc<dyn ExecutionPlan>>;
 /// A plan over some inputs.
 type Make<'a> = dyn Fn(Plans) -> Result<Arc<dyn ExecutionPlan>> + Sync + 'a;
 
-/// All rows of a fragment. `None` if a node cannot be partitioned, or if no partition fits.
-pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>> {
+/// All rows of a fragment, as [`super::fragment::OutOfCore`] has it.
+pub fn run(fragment: Fragment) -> BoxFuture<'static, Result<Option<SendableRecordBatchStream>>> {
+    Box::pin(rows_of(fragment))
+}
+
+async fn rows_of(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>> {
     let chain: Vec<FragmentNode> = fragment.chain.iter().rev().cloned().collect();
     let (count, way) = fragment.lowest(&chain);
     if fragment.multiplies && way != Strategy::Groups {
@@ -136,7 +125,7 @@ pub async fn run(fragment: Fragment) -> Result<Option<SendableRecordBatchStream>
     if rest.is_empty() {
         return below.execute(0, Arc::clone(&fragment.context)).map(Some);
     }
-    let (plan, _) = place(fragment.over(rest, below)?, &fragment.accelerator)?;
+    let (plan, _) = placement::place(fragment.over(rest, below)?, &fragment.accelerator, run)?;
     execute_stream(plan, Arc::clone(&fragment.context)).map(Some)
 }
 
@@ -146,12 +135,6 @@ fn wanted(link: &FragmentNode) -> Option<usize> {
     let global =
         any.downcast_ref::<GlobalLimitExec>().and_then(|limit| Some(limit.skip().saturating_add(limit.fetch()?)));
     global.or_else(|| any.downcast_ref::<LocalLimitExec>().map(LocalLimitExec::fetch))
-}
-
-/// Those that are the same type are the same rows.
-pub fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)?)
 }
 
 fn row_bytes(schema: &Schema) -> u64 {
@@ -215,7 +198,7 @@ impl Fragment {
             let any: &dyn Any = link.node.as_ref();
             let (next, way) = match link.other {
                 _ if is_light(&link.node) => continue,
-                Some((other, is_left)) => match Joining::of(&link.node) {
+                Some((other, is_left)) => match JoinNode::of(&link.node) {
                     Some(join) if self.joins_rows(&join, &self.inputs[1 + other], is_left) => match link.node.fetch() {
                         None => continue,
                         // What comes after sees so many rows and no more.
@@ -257,7 +240,7 @@ impl Fragment {
     }
 
     /// Whether a join gives for some of the pipeline's rows what it gives for all, and its table fits.
-    fn joins_rows(&self, join: &Joining, table: &Arc<dyn ExecutionPlan>, is_left: bool) -> bool {
+    fn joins_rows(&self, join: &JoinNode, table: &Arc<dyn ExecutionPlan>, is_left: bool) -> bool {
         can_partition(join.kind, if is_left { Side::Right } else { Side::Left }) && self.fits(table)
     }
 
@@ -269,7 +252,7 @@ impl Fragment {
 
     /// What a plan gives on the device, as far as it can be there; nothing if it does not fit.
     async fn attempt(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Option<Vec<RecordBatch>>> {
-        let (plan, _) = place(plan, &self.accelerator)?;
+        let (plan, _) = placement::place(plan, &self.accelerator, run)?;
         self.accelerator.partitions_run.fetch_add(1, Ordering::Relaxed);
         self.ran.add(1);
         let found = match self.rows(&GpuExec::as_part(plan)?).await {

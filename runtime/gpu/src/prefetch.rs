@@ -1,13 +1,13 @@
 //! Prefetch: a background thread uploads the columns of new frames.
 
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use arrow::datatypes::SchemaRef;
 use onrush_frame::Table;
 use onrush_ops::{DeviceType, kind_of};
 
-use super::Accelerator;
+use super::accelerator::{Accelerator, MIN_GPU_ROWS};
 use super::table_columns::chunks_of;
 
 /// Prefetched columns leave at least 1/`PART` of the device's memory free.
@@ -16,18 +16,12 @@ const PART: u64 = 2;
 const NUMBER: u64 = 16;
 const STRING: u64 = 48;
 
-/// Tables whose columns are to be copied, in their order.
-#[derive(Default)]
-pub struct Prefetch {
-    queue: Mutex<Option<Sender<Weak<Table>>>>,
-}
-
 impl Accelerator {
     /// Copies the columns of a table to the device on another thread, as long as half of its memory is free. The table
     /// may go away meanwhile. A table that was spilled stays on disk.
     pub fn prefetch(self: &Arc<Accelerator>, table: &Arc<Table>) {
         // On the emulated device a copy is of no use to anybody.
-        let is_small = (table.rows() as u64) < super::MIN_GPU_ROWS;
+        let is_small = (table.rows() as u64) < MIN_GPU_ROWS;
         if self.gpu.context().device().is_emulated() || is_small || table.is_on_disk() {
             return;
         }

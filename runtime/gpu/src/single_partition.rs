@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::equivalence::AcrossPartitions;
 use datafusion::physical_expr::expressions::{Column, Literal};
@@ -23,11 +23,11 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use super::classify::is_known;
+use super::accelerator::Accelerator;
+use super::classify::can_be_read_again;
 use super::concat_exec::ConcatExec;
-use super::gpu_exec::with_inputs;
-use super::memory_input::memory_rows;
-use super::{Accelerator, Policy, aggregates, computed_join_keys, describe, scalar_subquery};
+use super::plan_inputs::with_inputs;
+use super::{aggregates, computed_join_keys, describe, scalar_subquery};
 
 /// The plan with one partition throughout.
 pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Arc<dyn ExecutionPlan>> {
@@ -113,30 +113,6 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Re
         _ => UnionExec::try_new(sets)?,
     };
     Ok(Some(Arc::new(ConcatExec::new(union, None))))
-}
-
-/// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same each time.
-pub fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
-    let mut most = 0;
-    let mut is_fit = true;
-    plan.apply(|node| {
-        if let Some(rows) = memory_rows(node) {
-            most = most.max(rows);
-            return Ok(TreeNodeRecursion::Jump);
-        }
-        let any: &dyn Any = node.as_ref();
-        is_fit &= is_known(node) || any.is::<ConcatExec>();
-        node.apply_expressions(&mut |expr| {
-            is_fit &= !expr.exists(|expr| Ok(expr.is_volatile_node()))?;
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(if is_fit { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
-    })?;
-    let least = match accelerator.policy {
-        Policy::FromRows(least) => least,
-        Policy::Always | Policy::Only => 0,
-    };
-    Ok(is_fit && most >= least)
 }
 
 fn one_partition(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Option<Arc<dyn ExecutionPlan>>> {

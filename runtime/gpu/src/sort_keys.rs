@@ -6,7 +6,7 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use onrush_kernels::Scalar;
 use onrush_ops::{DeviceType, LiteralValue, NodeId, Op, OverflowPolicy, SortKey};
 
-use super::placement::FragmentBuilder;
+use super::fragment_builder::FragmentBuilder;
 use super::unsupported::Unsupported;
 
 impl FragmentBuilder {

@@ -9,8 +9,9 @@ use onrush_frame::{ComingBatches, Table};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType};
 
-use super::Accelerator;
-use super::gpu_exec::{diagnostic, download};
+use super::accelerator::Accelerator;
+use super::diagnostics::diagnostic;
+use super::download::download;
 
 /// The extension of a table.
 struct TableColumns {

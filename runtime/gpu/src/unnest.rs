@@ -7,9 +7,9 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ListOp, NodeId, Op, OverflowPolicy, kind_of};
 
 use super::arithmetic::element_of;
+use super::fragment_builder::FragmentBuilder;
 use super::lower::ColumnSource;
 use super::lower::lists::{has_elements, length};
-use super::placement::FragmentBuilder;
 use super::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);

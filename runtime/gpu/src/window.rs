@@ -21,10 +21,11 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
-use super::keyed_windows::{self, KeyedCall};
+use super::fragment_builder::FragmentBuilder;
+use super::keyed_stage::KeyedCall;
+use super::keyed_windows;
 use super::lower::strings::{self, is_text};
 use super::lower::{ColumnSource, Lowering, literal_of};
-use super::placement::FragmentBuilder;
 use super::unsupported::Unsupported;
 use super::window_frame::{Frame, FrameExtent, Frames, ROWS, apart, edge, row, rows, two};
 

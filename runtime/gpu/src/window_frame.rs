@@ -8,7 +8,7 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, WindowBoundary};
 
 use super::arithmetic;
-use super::placement::FragmentBuilder;
+use super::fragment_builder::FragmentBuilder;
 use super::unsupported::Unsupported;
 
 pub const ROWS: DeviceType = DeviceType::Number(Scalar::U64);

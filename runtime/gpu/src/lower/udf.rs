@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_expr::native::{Native, is_in};
-use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, Stage, kind_of};
+use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, kind_of};
 
 use super::Lowering;
 use crate::native::Compiled;
@@ -56,11 +56,4 @@ pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Resul
     let ids = args.iter().map(&mut next).collect();
     lowering.guard = outer;
     ids
-}
-
-/// Those that some stages call.
-pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::DeviceUdf>> {
-    let graphs =
-        stages.iter().flat_map(|stage| std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph)));
-    graphs.flat_map(|graph| graph.natives()).collect()
 }

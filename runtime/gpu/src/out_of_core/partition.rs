@@ -12,7 +12,7 @@ use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use onrush_logical::key::mix;
 
 use super::{MOST, Parts};
-use crate::Stop;
+use crate::blocking::Stop;
 
 /// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
 const PIECE: usize = 1 << 18;

@@ -1,0 +1,38 @@
+//! The way of a result from the device to the host.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use onrush_frame::nan::canonical;
+use onrush_ops::residency::ColumnChunks;
+use onrush_ops::{DeviceTable, Executor};
+
+/// Copies a result to the host. With `keep` the columns stay cached on the device, for later readers of the same rows.
+pub fn download(
+    gpu: &Executor,
+    schema: &SchemaRef,
+    result: &DeviceTable,
+    keep: bool,
+) -> onrush_ops::Result<Vec<RecordBatch>> {
+    let lane = gpu.lane(result.rows)?;
+    let (mut result, mut keep) = (result.clone(), keep);
+    for (column, field) in result.columns.iter_mut().zip(schema.fields()) {
+        match gpu.compacted(&lane, field.data_type(), column) {
+            Ok(settled) => *column = settled,
+            // The host finds the elements among all of them.
+            Err(error) if error.is_memory() => keep = false,
+            Err(error) => return Err(error),
+        }
+    }
+    // A device, and above all an emulated one, makes NaNs of either sign.
+    let arrays: Vec<_> = result.download(&lane, schema)?.iter().map(canonical).collect();
+    if keep {
+        for (array, column) in arrays.iter().zip(&result.columns) {
+            gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;
+    Ok(if batch.num_rows() == 0 { Vec::new() } else { vec![batch] })
+}
