@@ -4,14 +4,22 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::Properties;
 use crate::error::Result;
-use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
-use crate::stream::Priority;
+use crate::grid::{FunctionUsage, Grid};
+use crate::properties::Properties;
+use crate::source::{CompileOptions, Source};
 
 /// A stream, an event, a module or a function of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub usize);
+
+/// Whose blocks come first where several streams have some that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    #[default]
+    Usual,
+    High,
+}
 
 /// All functions that are unsafe want handles that the same backend made and that have not been destroyed, addresses inside of
 /// live allocations, and host memory that stays where it is until the stream has passed the copy.

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::device::Device;
+use crate::device::staging::{PIECE, Pinned, SMALL};
+use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Owner, Reservation};
 use crate::phases::{self, Phase};
-use crate::staging::{PIECE, Pinned, SMALL};
-use crate::stream::Stream;
+use crate::pinned_chunks::large_pages;
 
 /// A type whose values are plain bytes, on the host as on a device, any of which are a value.
 ///
@@ -42,7 +42,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn allocate(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<Buffer> {
+    fn allocate(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<Buffer> {
         let entry = reservation.take(bytes)?;
         let device = stream.device();
         // A buffer without bytes has an address too, so that kernels need not know.
@@ -52,19 +52,14 @@ impl Buffer {
         Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: false })
     }
 
-    pub(crate) fn export(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
+    fn export(reservation: &mut Reservation, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
         let entry = reservation.take(bytes)?;
         let device = stream.device();
         let (address, memory) = with_room(device, || device.backend().export(bytes))?;
         Ok((Buffer { stream: stream.clone(), address, bytes, entry, mapped: true }, memory))
     }
 
-    pub(crate) fn import(
-        reservation: &mut Reservation,
-        memory: BorrowedFd<'_>,
-        bytes: u64,
-        stream: &Stream,
-    ) -> Result<Buffer> {
+    fn import(reservation: &mut Reservation, memory: BorrowedFd<'_>, bytes: u64, stream: &Stream) -> Result<Buffer> {
         let entry = reservation.take(bytes)?;
         let device = stream.device();
         let address = with_room(device, || device.backend().import(memory, bytes))?;
@@ -227,6 +222,42 @@ impl Buffer {
     }
 }
 
+impl Device {
+    /// Reserves and allocates. The memory belongs to `stream`: others must follow it before they use the buffer.
+    pub fn allocate(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::allocate(&mut reservation, bytes, stream)
+    }
+
+    /// Allocates a buffer, of at least one byte, that another process can map by the descriptor. A holder of the
+    /// descriptor keeps the memory, also without a device and after this process has ended, however it ended. Only the
+    /// ledgers of the processes that map the memory count it.
+    pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::export(&mut reservation, bytes, stream)
+    }
+
+    /// What was exported with this size, to be read.
+    pub fn import(&self, owner: &Owner, memory: BorrowedFd<'_>, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let mut reservation = self.reserve(owner, bytes)?;
+        Buffer::import(&mut reservation, memory, bytes, stream)
+    }
+
+    /// A buffer with a copy of the values. The host may reuse `values` at once.
+    pub fn upload<T: Pod>(&self, owner: &Owner, values: &[T], stream: &Stream) -> Result<Buffer> {
+        let buffer = self.allocate(owner, size_of_val(values) as u64, stream)?;
+        buffer.write(0, values, stream)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of zeros.
+    pub fn zeros(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
+        let buffer = self.allocate(owner, bytes, stream)?;
+        buffer.fill(0, stream)?;
+        Ok(buffer)
+    }
+}
+
 /// Tries again with what streams have yet to free, and with what the pool keeps, which may be in pieces that are too small.
 fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
     match get() {
@@ -294,18 +325,6 @@ pub(crate) fn in_pieces_of(
         let panicked = || Err(Error::DriverFailed { reason: "a thread that copied ended early".into() });
         others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked())).fold(own, Result::and)
     })
-}
-
-/// Asks for large pages for memory that is about to be written for the first time: with small ones, the faults take most of the time
-/// of a large copy. A wish: the system may not have them.
-pub(crate) fn large_pages(start: *mut u8, bytes: usize) {
-    const PAGE: usize = 2 << 20;
-    let first = (start as usize).next_multiple_of(PAGE);
-    let end = start as usize + bytes;
-    if end > first + PAGE {
-        // SAFETY: the range is inside of an allocation of ours, and the advice changes no contents.
-        unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
-    }
 }
 
 impl Drop for Buffer {

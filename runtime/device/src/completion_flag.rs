@@ -4,10 +4,9 @@
 use std::time::{Duration, Instant};
 
 use crate::buffer::Pod;
-use crate::device::Device;
+use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::phases::{self, Phase};
-use crate::stream::Stream;
 
 /// How long a core looks at the word before it leaves that to the driver.
 const LOOKING: Duration = Duration::from_millis(2);

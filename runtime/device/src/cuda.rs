@@ -16,12 +16,12 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute, CUresult};
 use libc::c_void;
 
-use crate::backend::{Backend, Handle};
+use crate::backend::{Backend, Handle, Priority};
 use crate::error::{Error, Result};
+use crate::grid::{FunctionUsage, Grid};
 use crate::ledger::UNIT;
-use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
-use crate::stream::Priority;
-use crate::{Kind, Properties};
+use crate::properties::{Kind, Properties};
+use crate::source::{CompileOptions, Source};
 use block_cache::{Block, BlockCache};
 use nvrtc::Nvrtc;
 

@@ -1,21 +1,23 @@
 //! A device: the handle that all others come from, with its ledger and what its destructors could not report.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+pub mod staging;
+mod stream;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::backend::Backend;
-use crate::buffer::{Buffer, Pod};
+use self::staging::Staging;
+use self::stream::WeakStream;
+pub use self::stream::{Event, Stream};
+use crate::backend::{Backend, Priority};
 use crate::cuda::Cuda;
 use crate::emulated::{Emulated, Emulation};
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, Owner, Reservation};
-use crate::module::{CompileOptions, Module, Source};
-use crate::pinned_copy::PinnedChunkPool;
-use crate::staging::Staging;
-use crate::stream::{Priority, Stream, WeakStream};
-use crate::{Kind, Properties};
+use crate::pinned_chunks::PinnedChunkPool;
+use crate::properties::{Kind, Properties};
+use crate::source::{CompileOptions, Source};
 
 /// How a device is opened.
 #[derive(Clone, Debug, Default)]
@@ -154,44 +156,10 @@ impl Device {
         self.ledger().reserve(owner, bytes)
     }
 
-    /// Reserves and allocates. The memory belongs to `stream`: others must follow it before they use the buffer.
-    pub fn allocate(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
-        let mut reservation = self.reserve(owner, bytes)?;
-        Buffer::allocate(&mut reservation, bytes, stream)
-    }
-
-    /// Allocates a buffer, of at least one byte, that another process can map by the descriptor. A holder of the
-    /// descriptor keeps the memory, also without a device and after this process has ended, however it ended. Only the
-    /// ledgers of the processes that map the memory count it.
-    pub fn export(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<(Buffer, OwnedFd)> {
-        let mut reservation = self.reserve(owner, bytes)?;
-        Buffer::export(&mut reservation, bytes, stream)
-    }
-
-    /// What was exported with this size, to be read.
-    pub fn import(&self, owner: &Owner, memory: BorrowedFd<'_>, bytes: u64, stream: &Stream) -> Result<Buffer> {
-        let mut reservation = self.reserve(owner, bytes)?;
-        Buffer::import(&mut reservation, memory, bytes, stream)
-    }
-
-    /// A buffer with a copy of the values. The host may reuse `values` at once.
-    pub fn upload<T: Pod>(&self, owner: &Owner, values: &[T], stream: &Stream) -> Result<Buffer> {
-        let buffer = self.allocate(owner, size_of_val(values) as u64, stream)?;
-        buffer.write(0, values, stream)?;
-        Ok(buffer)
-    }
-
-    /// A buffer of zeros.
-    pub fn zeros(&self, owner: &Owner, bytes: u64, stream: &Stream) -> Result<Buffer> {
-        let buffer = self.allocate(owner, bytes, stream)?;
-        buffer.fill(0, stream)?;
-        Ok(buffer)
-    }
-
     /// Returns what the pool keeps for later to the driver, and staging memory to the host.
     pub fn trim(&self) -> Result<()> {
         self.inner.staging.clear(self)?;
-        self.inner.pages.clear(self)?;
+        self.inner.pages.clear(self.backend())?;
         self.trim_pool(0)
     }
 
@@ -205,7 +173,7 @@ impl Device {
     /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
     /// driver reports is what the ledger has.
     pub fn trim_to(&self, spare: u64) -> Result<()> {
-        self.inner.pages.clear(self)?;
+        self.inner.pages.clear(self.backend())?;
         let keep = self.ledger().total().used + spare;
         if self.inner.backend.pool_bytes()? > keep { self.trim_pool(keep) } else { Ok(()) }
     }
@@ -223,11 +191,6 @@ impl Device {
     /// Whether [`CompileOptions::quick`] makes a difference.
     pub fn has_quick_compiler(&self) -> bool {
         self.inner.backend.has_quick_compiler()
-    }
-
-    pub fn load(&self, image: &[u8]) -> Result<Module> {
-        self.check()?;
-        Module::load(self, image)
     }
 
     /// Compiles an empty kernel in the background: the first compilation in a process takes a quarter of a second longer.

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use libc::c_void;
 
-use crate::backend::{Backend, Handle};
+use crate::backend::{Backend, Handle, Priority};
 use crate::error::{Error, Result};
-use crate::module::{CompileOptions, FunctionUsage, Grid, Source};
-use crate::stream::Priority;
-use crate::{Kind, Properties};
+use crate::grid::{FunctionUsage, Grid};
+use crate::properties::{Kind, Properties};
+use crate::source::{CompileOptions, Source};
 
 pub use compiler::{HostCompiler, find as find_compiler};
 use runtime::{Kernel, Loaded, Runtime};

@@ -14,55 +14,34 @@ mod device;
 mod emulated;
 mod error;
 mod fault;
+mod grid;
 mod ledger;
 mod module;
 pub mod phases;
+mod pinned_chunks;
 mod pinned_copy;
 mod printf_capture;
 mod probe;
-mod staging;
-mod stream;
+mod properties;
+mod source;
 
+pub use backend::Priority;
 pub use buffer::{Buffer, Pod};
 pub use compiler_message::{CompilerMessage, compiler_messages};
 pub use completion_flag::CompletionFlag;
 pub use cuda::nvrtc::compile_for;
-pub use device::{Device, MemoryReport, Options, Warming};
+pub use device::{Device, Event, MemoryReport, Options, Stream, Warming};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};
 pub use fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
+pub use grid::{FunctionUsage, Grid};
 pub use ledger::{Ledger, Owner, OwnerUsage, Reservation, Usage};
-pub use module::{Arguments, CompileOptions, Function, FunctionUsage, Grid, Module, Source};
+pub use module::{Arguments, Function, Module};
 pub use pinned_copy::PinnedCopy;
 pub use printf_capture::PrintfCapture;
 pub use probe::{Finding, State, probe};
-pub use stream::{Event, Priority, Stream};
+pub use properties::{Kind, Properties};
+pub use source::{CompileOptions, Source};
 
 /// What people expect of C's headers: goes before CUDA C++ that is not ours, for a GPU and for the emulated device.
 pub const NAMES: &str = include_str!("../c_constants.h");
-
-/// Which of the implementations a device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// An NVIDIA GPU.
-    Cuda,
-    /// The host's processor, with threads as fibers.
-    Emulated,
-}
-
-/// What code that launches kernels wants to know of a device.
-#[derive(Clone, Debug)]
-pub struct Properties {
-    pub kind: Kind,
-    pub name: String,
-    /// What kernels are compiled for, such as `sm_90`: part of the key of compiled kernels.
-    pub architecture: String,
-    pub multiprocessors: u32,
-    pub threads_per_multiprocessor: u32,
-    /// Bytes that a block may have, past the 48 KiB that need no asking.
-    pub shared_memory_per_block: u32,
-    pub l2_bytes: u64,
-    pub memory_bytes: u64,
-    /// Such as 13000 for CUDA 13.0; 0 where there is no driver.
-    pub driver_version: u32,
-}

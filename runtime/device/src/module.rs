@@ -6,44 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::Handle;
 use crate::buffer::{Buffer, Pod};
-use crate::device::Device;
+use crate::device::{Device, Stream};
 use crate::error::Result;
+use crate::grid::{FunctionUsage, Grid};
 use crate::phases::{self, Phase};
-use crate::stream::Stream;
-
-/// CUDA C++ to be compiled: one text, without `#include`. Kernels are `extern "C" __global__`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// What compile errors call it.
-    pub name: String,
-    pub text: String,
-    /// The kernels that will be launched.
-    pub entries: Vec<String>,
-}
-
-impl Source {
-    pub fn new<S: Into<String>>(
-        name: impl Into<String>,
-        text: impl Into<String>,
-        entries: impl IntoIterator<Item = S>,
-    ) -> Self {
-        let entries = entries.into_iter().map(Into::into).collect();
-        Source { name: name.into(), text: text.into(), entries }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct CompileOptions {
-    /// Let `a * b + c` be rounded once. Off: results are those of the CPU.
-    pub contract: bool,
-    /// Keep line numbers, for profilers and sanitizers.
-    pub lines: bool,
-    /// Registers of a thread at most; 0 leaves it to the compiler.
-    pub registers: u32,
-    /// Compile in half of the time, to slower code: for code that runs until the other is there. Ignored by a device
-    /// that does not say [`crate::Device::has_quick_compiler`].
-    pub quick: bool,
-}
 
 /// Loaded code. Clones are the same module.
 #[derive(Clone)]
@@ -57,7 +23,7 @@ struct ModuleInner {
 }
 
 impl Module {
-    pub(crate) fn load(device: &Device, image: &[u8]) -> Result<Module> {
+    fn load(device: &Device, image: &[u8]) -> Result<Module> {
         let handle = device.backend().load(image)?;
         Ok(Module { inner: Arc::new(ModuleInner { device: device.clone(), handle }) })
     }
@@ -82,34 +48,11 @@ impl Drop for ModuleInner {
     }
 }
 
-/// How many threads: blocks in a grid, threads in a block, and the bytes of dynamic shared memory of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    pub blocks: [u32; 3],
-    pub threads: [u32; 3],
-    pub dynamic_shared: u32,
-}
-
-impl Grid {
-    pub fn new(blocks: u32, threads: u32) -> Self {
-        Grid { blocks: [blocks, 1, 1], threads: [threads, 1, 1], dynamic_shared: 0 }
+impl Device {
+    pub fn load(&self, image: &[u8]) -> Result<Module> {
+        self.check()?;
+        Module::load(self, image)
     }
-
-    #[must_use]
-    pub fn shared(mut self, bytes: u32) -> Self {
-        self.dynamic_shared = bytes;
-        self
-    }
-}
-
-/// What a kernel takes of a multiprocessor. Zeros on the emulated device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FunctionUsage {
-    pub registers: u32,
-    pub static_shared: u32,
-    /// Bytes of a thread that did not fit into registers.
-    pub local: u32,
-    pub max_threads: u32,
 }
 
 /// A kernel of a module.

@@ -1,95 +1,14 @@
 //! Copies of evicted buffers in pinned host memory. They cross the bus at its full rate, without a core that copies.
 
-use std::alloc::{Layout, alloc, dealloc};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::buffer::{Buffer, in_pieces_of, large_pages};
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::stream::Stream;
+use crate::buffer::{Buffer, in_pieces_of};
+use crate::device::{Device, Stream};
+use crate::error::Result;
+use crate::pinned_chunks::{Chunk, POOLED_CHUNKS, chunk_bytes};
 
-/// Copies lie in pieces of this size, which fit all others once they are free: locking new memory takes longer than a copy. Smaller ones on the
-/// emulated device, so that tests meet several.
-fn chunk_bytes(device: &Device) -> usize {
-    if device.is_emulated() { 64 << 10 } else { 8 << 20 }
-}
-
-/// Of the system's memory.
-const PAGE: usize = 4 << 10;
-/// Chunks that are kept for copies to come.
-const KEPT: usize = 16;
 /// Where a piece of a copy begins.
 const ALIGN: usize = 256;
-
-/// What a device has locked for copies to come.
-#[derive(Default)]
-pub(crate) struct PinnedChunkPool {
-    free: Mutex<Vec<Chunk>>,
-}
-
-struct Chunk(*mut u8);
-
-// SAFETY: the memory belongs to this value alone; which thread uses it does not matter.
-unsafe impl Send for Chunk {}
-// SAFETY: it is written by copies only whose end is waited for before anyone else has it.
-unsafe impl Sync for Chunk {}
-
-impl Chunk {
-    fn layout(bytes: usize) -> Layout {
-        // Large pages, where the system has them.
-        Layout::from_size_align(bytes, bytes.min(2 << 20)).unwrap_or(Layout::new::<u128>())
-    }
-
-    fn new(device: &Device, bytes: usize) -> Result<Chunk> {
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc(Self::layout(bytes)) };
-        if start.is_null() {
-            return Err(Error::OutOfHostMemory { requested: bytes as u64 });
-        }
-        large_pages(start, bytes);
-        // Locking memory that is not there yet takes ten times as long.
-        for page in (0..bytes).step_by(PAGE) {
-            // SAFETY: inside of the allocation.
-            unsafe { start.add(page).write_volatile(0) };
-        }
-        // SAFETY: the memory is ours until the chunk is freed.
-        match unsafe { device.backend().lock_pages(start, bytes) } {
-            Ok(()) => Ok(Chunk(start)),
-            Err(error) => {
-                // SAFETY: allocated just now.
-                unsafe { dealloc(start, Self::layout(bytes)) };
-                Err(error)
-            }
-        }
-    }
-
-    fn free(self, device: &Device, bytes: usize) -> Result<()> {
-        // SAFETY: locked when it was made, and nothing copies there now.
-        let unlocked = unsafe { device.backend().unlock_pages(self.0) };
-        if unlocked.is_ok() {
-            // SAFETY: allocated with the same layout. What is still locked stays: the driver may write there.
-            unsafe { dealloc(self.0, Self::layout(bytes)) };
-        }
-        unlocked
-    }
-}
-
-impl PinnedChunkPool {
-    fn free(&self) -> MutexGuard<'_, Vec<Chunk>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets go of chunks that nobody has.
-    pub fn clear(&self, device: &Device) -> Result<()> {
-        let free = std::mem::take(&mut *self.free());
-        // All of them, also where one fails.
-        let mut done = Ok(());
-        for chunk in free {
-            done = done.and(chunk.free(device, chunk_bytes(device)));
-        }
-        done
-    }
-}
 
 /// Copies of some buffers in pinned memory.
 pub struct PinnedCopy {
@@ -107,7 +26,7 @@ impl PinnedCopy {
     pub fn of(buffers: &[&Buffer], stream: &Stream) -> Result<PinnedCopy> {
         let device = stream.device();
         device.check()?;
-        let size = chunk_bytes(device);
+        let size = chunk_bytes(device.backend());
         let mut end = 0;
         let mut places = Vec::new();
         for buffer in buffers {
@@ -123,7 +42,7 @@ impl PinnedCopy {
         let new = Mutex::new(Vec::new());
         // One core makes a fifth of the pages that the bus fills.
         let made = in_pieces_of(1, count - chunks.len(), 1, |_, _| {
-            let chunk = Chunk::new(device, size)?;
+            let chunk = Chunk::new(device.backend(), size)?;
             new.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
             Ok(())
         });
@@ -144,7 +63,7 @@ impl PinnedCopy {
 
     /// What it takes of the host's memory.
     pub fn bytes(&self) -> u64 {
-        (self.chunks.len() * chunk_bytes(&self.device)) as u64
+        (self.chunks.len() * chunk_bytes(self.device.backend())) as u64
     }
 
     /// Bytes of a buffer.
@@ -180,13 +99,13 @@ impl PinnedCopy {
         (start, bytes): (usize, usize),
         mut each: impl FnMut(*mut u8, u64, usize) -> Result<()>,
     ) -> Result<()> {
-        let size = chunk_bytes(&self.device);
+        let size = chunk_bytes(self.device.backend());
         let mut at = 0;
         while at < bytes {
             let (chunk, within) = ((start + at) / size, (start + at) % size);
             let length = (size - within).min(bytes - at);
             // SAFETY: inside of the chunk.
-            each(unsafe { self.chunks[chunk].0.add(within) }, at as u64, length)?;
+            each(unsafe { self.chunks[chunk].address().add(within) }, at as u64, length)?;
             at += length;
         }
         Ok(())
@@ -198,18 +117,21 @@ impl Drop for PinnedCopy {
         let mut rest = std::mem::take(&mut self.chunks);
         {
             let mut free = self.device.pages().free();
-            let room = KEPT.saturating_sub(free.len()).min(rest.len());
+            let room = POOLED_CHUNKS.saturating_sub(free.len()).min(rest.len());
             free.extend(rest.drain(..room));
         }
-        let size = chunk_bytes(&self.device);
-        rest.into_iter().for_each(|chunk| self.device.defer(chunk.free(&self.device, size)));
+        let size = chunk_bytes(self.device.backend());
+        rest.into_iter().for_each(|chunk| self.device.defer(chunk.free(self.device.backend(), size)));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Emulation, Options, Owner};
+    use crate::device::Options;
+    use crate::emulated::Emulation;
+    use crate::error::Error;
+    use crate::ledger::Owner;
 
     fn device() -> Device {
         Device::emulated(&Emulation::default(), &Options::default()).unwrap()

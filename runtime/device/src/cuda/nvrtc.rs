@@ -8,7 +8,7 @@ use std::{env, fs, ptr};
 use libloading::Library;
 
 use crate::error::{Error, Result};
-use crate::module::{CompileOptions, Source};
+use crate::source::{CompileOptions, Source};
 
 type Program = *mut libc::c_void;
 

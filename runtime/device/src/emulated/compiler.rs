@@ -9,7 +9,7 @@ use std::{env, fs};
 use super::runtime::Runtime;
 use super::{Emulation, red_zones};
 use crate::error::{Error, Result};
-use crate::module::{CompileOptions, Source};
+use crate::source::{CompileOptions, Source};
 
 const FIBER: &str = include_str!("../../emulated/fiber.h");
 const EMULATED: &str = include_str!("../../emulated/emulated.h");

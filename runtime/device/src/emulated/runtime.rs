@@ -19,7 +19,7 @@ use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
 use crate::error::{Error, Result};
 use crate::fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
-use crate::module::Grid;
+use crate::grid::Grid;
 
 const SOURCES: [(&str, &str); 6] = [
     ("fiber.h", include_str!("../../emulated/fiber.h")),

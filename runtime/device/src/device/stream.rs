@@ -4,18 +4,10 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::backend::Handle;
-use crate::device::Device;
+use super::Device;
+use crate::backend::{Handle, Priority};
 use crate::error::Result;
 use crate::phases::{self, Phase};
-
-/// Whose blocks come first where several streams have some that wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Priority {
-    #[default]
-    Usual,
-    High,
-}
 
 /// Work in the order in which it was given, concurrent with that of other streams. Clones are the same stream.
 #[derive(Clone)]

@@ -3,10 +3,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::{Device, Event, Stream};
 use crate::backend::Handle;
-use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::stream::{Event, Stream};
 
 /// A large copy goes in pieces of this size: small enough that a core's cache holds what it copies for a while, and the bus does not notice.
 pub const PIECE: usize = 2 << 20;
