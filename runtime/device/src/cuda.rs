@@ -8,13 +8,14 @@ pub mod nvrtc;
 use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction_attribute as FunctionAttribute, CUresult};
 use libc::c_void;
+use parking_lot::Mutex;
 
 use crate::backend::{Backend, Handle, Priority};
 use crate::error::{Error, Result};
@@ -182,14 +183,6 @@ impl Cuda {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, BlockCache> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn streams(&self) -> MutexGuard<'_, ()> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// # Safety
     /// Blocks of the pool that nobody has, whose streams do not end before this does.
     unsafe fn release(&self, blocks: &[Block]) -> Result<()> {
@@ -210,7 +203,7 @@ impl Cuda {
         if self.unasked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
             return Ok(false);
         }
-        if self.kept().bytes() == 0 {
+        if self.kept.lock().bytes() == 0 {
             self.unasked.store(0, Ordering::Relaxed);
             return Ok(false);
         }
@@ -231,7 +224,7 @@ impl Cuda {
     }
 
     fn nvrtc(&self) -> Result<Arc<Nvrtc>> {
-        let mut nvrtc = self.nvrtc.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nvrtc = self.nvrtc.lock();
         if let Some(nvrtc) = &*nvrtc {
             return Ok(Arc::clone(nvrtc));
         }
@@ -304,13 +297,13 @@ impl Backend for Cuda {
     fn keep_freed(&self, capacity: u64) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.unasked.store(0, Ordering::Relaxed);
-        self.kept().set_limit(capacity / KEPT);
+        self.kept.lock().set_limit(capacity / KEPT);
     }
 
     fn release_kept(&self) -> Result<()> {
         self.bind()?;
-        let _streams = self.streams();
-        let blocks = self.kept().drain(None);
+        let _streams = self.streams.lock();
+        let blocks = self.kept.lock().drain(None);
         // SAFETY: a stream takes its blocks along when it ends, and none does now.
         unsafe { self.release(&blocks) }
     }
@@ -324,7 +317,7 @@ impl Backend for Cuda {
     unsafe fn allocate(&self, bytes: u64, on: Handle) -> Result<u64> {
         // The driver looks at the size that was asked for when it copies.
         let bytes = bytes.next_multiple_of(UNIT);
-        if let Some(address) = self.kept().take(bytes, on) {
+        if let Some(address) = self.kept.lock().take(bytes, on) {
             return Ok(address);
         }
         self.bind()?;
@@ -345,8 +338,8 @@ impl Backend for Cuda {
 
     unsafe fn free(&self, address: u64, bytes: u64, on: Handle) -> Result<()> {
         self.bind()?;
-        let _streams = self.streams();
-        let rest = self.kept().put(address, bytes, on);
+        let _streams = self.streams.lock();
+        let rest = self.kept.lock().put(address, bytes, on);
         // SAFETY: see above.
         unsafe { self.release(&rest) }
     }
@@ -419,8 +412,8 @@ impl Backend for Cuda {
 
     unsafe fn destroy_stream(&self, on: Handle) -> Result<()> {
         self.bind()?;
-        let _streams = self.streams();
-        let blocks = self.kept().drain(Some(on));
+        let _streams = self.streams.lock();
+        let blocks = self.kept.lock().drain(Some(on));
         // SAFETY: see above.
         unsafe { self.release(&blocks)? };
         // SAFETY: see above.

@@ -4,8 +4,10 @@ pub mod staging;
 mod stream;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 use self::staging::Staging;
 use self::stream::WeakStream;
@@ -136,7 +138,7 @@ impl Device {
 
     pub fn stream_of(&self, priority: Priority) -> Result<Stream> {
         let stream = Stream::new(self, priority)?;
-        let mut streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.inner.streams.lock();
         streams.retain(WeakStream::is_alive);
         streams.push(stream.downgrade());
         Ok(stream)
@@ -145,7 +147,7 @@ impl Device {
     /// Waits for what all streams have been given so far, so that what they free is free.
     fn settle(&self) -> Result<()> {
         let streams: Vec<Stream> = {
-            let streams = self.inner.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            let streams = self.inner.streams.lock();
             streams.iter().filter_map(WeakStream::upgrade).collect()
         };
         streams.iter().try_for_each(Stream::synchronize)
@@ -204,7 +206,7 @@ impl Device {
 
     /// Reports what a destructor could not.
     pub fn check(&self) -> Result<()> {
-        match self.deferred().take() {
+        match self.inner.deferred.lock().take() {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -213,12 +215,8 @@ impl Device {
     pub(crate) fn defer(&self, result: Result<()>) {
         if let Err(error) = result {
             // The first error is the cause of those that follow.
-            self.deferred().get_or_insert(error);
+            self.inner.deferred.lock().get_or_insert(error);
         }
-    }
-
-    fn deferred(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
-        self.inner.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn backend(&self) -> &dyn Backend {

@@ -10,10 +10,10 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libc::c_void;
+use parking_lot::Mutex;
 
 use crate::backend::{Backend, Handle, Priority};
 use crate::error::{Error, Result};
@@ -116,7 +116,7 @@ impl Emulated {
 impl Emulated {
     /// Counts bytes that somebody wants.
     fn take(&self, bytes: u64) -> Result<()> {
-        let mut used = lock(&self.used);
+        let mut used = self.used.lock();
         let total = self.emulation.memory_bytes;
         if bytes > total - *used {
             return Err(Error::DriverOutOfMemory { requested: bytes, free: total - *used, total });
@@ -130,7 +130,7 @@ impl Emulated {
         let mapped = ipc_memory::map(memory, bytes, self.margin(), writable);
         match &mapped {
             Ok(address) => self.runtime.register(*address, bytes),
-            Err(_) => *lock(&self.used) -= bytes,
+            Err(_) => *self.used.lock() -= bytes,
         }
         mapped
     }
@@ -138,10 +138,6 @@ impl Emulated {
     fn margin(&self) -> usize {
         if self.emulation.strict { STRICT_MARGIN } else { MARGIN }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn layout(bytes: u64, margin: usize) -> Layout {
@@ -158,11 +154,11 @@ impl Backend for Emulated {
 
     fn memory(&self) -> Result<(u64, u64)> {
         let total = self.emulation.memory_bytes;
-        Ok((total - *lock(&self.used), total))
+        Ok((total - *self.used.lock(), total))
     }
 
     fn pool_bytes(&self) -> Result<u64> {
-        Ok(*lock(&self.used))
+        Ok(*self.used.lock())
     }
 
     /// Nothing is kept: memory that was freed is not to be found again.
@@ -181,7 +177,7 @@ impl Backend for Emulated {
         // SAFETY: the size is not zero.
         let start = unsafe { alloc(layout(bytes, self.margin())) };
         if start.is_null() {
-            *lock(&self.used) -= bytes;
+            *self.used.lock() -= bytes;
             let (free, total) = self.memory()?;
             return Err(Error::DriverOutOfMemory { requested: bytes, free, total });
         }
@@ -196,7 +192,7 @@ impl Backend for Emulated {
 
     unsafe fn free(&self, address: u64, bytes: u64, _on: Handle) -> Result<()> {
         self.runtime.unregister(address);
-        *lock(&self.used) -= bytes;
+        *self.used.lock() -= bytes;
         let margin = self.margin();
         // SAFETY: allocated with the same layout.
         unsafe { dealloc((address - margin as u64) as *mut u8, layout(bytes, margin)) };
@@ -219,7 +215,7 @@ impl Backend for Emulated {
 
     unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()> {
         self.runtime.unregister(address);
-        *lock(&self.used) -= bytes;
+        *self.used.lock() -= bytes;
         // SAFETY: see above.
         unsafe { ipc_memory::unmap(address, bytes, self.margin()) }
     }
@@ -238,7 +234,7 @@ impl Backend for Emulated {
 
     /// As strict as CUDA: memory is locked once.
     unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()> {
-        let mut locked = lock(&self.locked);
+        let mut locked = self.locked.lock();
         let start = address as usize;
         let near = locked.range(..start + bytes).next_back();
         if near.is_some_and(|(from, length)| from + length > start) {
@@ -249,7 +245,7 @@ impl Backend for Emulated {
     }
 
     unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()> {
-        match lock(&self.locked).remove(&(address as usize)) {
+        match self.locked.lock().remove(&(address as usize)) {
             Some(_) => Ok(()),
             None => Err(Error::Driver { call: "unlock_pages", code: "the memory is not locked".into() }),
         }
@@ -272,18 +268,18 @@ impl Backend for Emulated {
     }
 
     fn create_event(&self) -> Result<Handle> {
-        let mut events = lock(&self.events);
+        let mut events = self.events.lock();
         events.0 += 1;
         Ok(Handle(events.0))
     }
 
     unsafe fn destroy_event(&self, event: Handle) -> Result<()> {
-        lock(&self.events).1.remove(&event.0);
+        self.events.lock().1.remove(&event.0);
         Ok(())
     }
 
     unsafe fn record(&self, event: Handle, _on: Handle) -> Result<()> {
-        lock(&self.events).1.insert(event.0, Instant::now());
+        self.events.lock().1.insert(event.0, Instant::now());
         Ok(())
     }
 
@@ -300,7 +296,7 @@ impl Backend for Emulated {
     }
 
     unsafe fn elapsed(&self, from: Handle, to: Handle) -> Result<Duration> {
-        let events = lock(&self.events);
+        let events = self.events.lock();
         match (events.1.get(&from.0), events.1.get(&to.0)) {
             (Some(from), Some(to)) => Ok(to.saturating_duration_since(*from)),
             _ => Err(Error::Driver { call: "elapsed", code: "an event was not recorded".into() }),
@@ -345,7 +341,7 @@ impl Backend for Emulated {
 
     fn load(&self, image: &[u8]) -> Result<Handle> {
         let loaded = Loaded::open(image)?;
-        let mut modules = lock(&self.modules);
+        let mut modules = self.modules.lock();
         modules.0 += 1;
         let number = modules.0;
         modules.1.insert(number, loaded);
@@ -353,15 +349,15 @@ impl Backend for Emulated {
     }
 
     unsafe fn unload(&self, module: Handle) -> Result<()> {
-        lock(&self.modules).1.remove(&module.0);
+        self.modules.lock().1.remove(&module.0);
         Ok(())
     }
 
     unsafe fn function(&self, module: Handle, name: &str) -> Result<Handle> {
-        let modules = lock(&self.modules);
+        let modules = self.modules.lock();
         let kernel = modules.1.get(&module.0).and_then(|loaded| loaded.kernel(name));
         let kernel = kernel.ok_or_else(|| Error::NoSuchFunction { name: name.to_string() })?;
-        let mut kernels = lock(&self.kernels);
+        let mut kernels = self.kernels.lock();
         kernels.push(kernel);
         Ok(Handle(kernels.len() - 1))
     }
@@ -385,7 +381,7 @@ impl Backend for Emulated {
     }
 
     unsafe fn launch(&self, function: Handle, grid: &Grid, arguments: &mut [*mut c_void], _on: Handle) -> Result<()> {
-        let kernel = lock(&self.kernels)[function.0].clone();
+        let kernel = self.kernels.lock()[function.0].clone();
         // SAFETY: the arguments are what the kernel takes, by the contract of `Backend`.
         unsafe { self.runtime.launch(&kernel, grid, arguments, &self.emulation) }
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
@@ -65,7 +67,7 @@ impl Ledger {
     /// Sets bytes aside that nobody else can allocate. What is not allocated from the reservation is given back with it.
     pub fn reserve(&self, owner: &Owner, bytes: u64) -> Result<Reservation> {
         let bytes = rounded(bytes);
-        let mut books = self.books();
+        let mut books = self.books.lock();
         let free = books.room();
         if bytes > free {
             let largest = books.owners.iter().max_by_key(|(_, usage)| usage.used + usage.reserved);
@@ -81,35 +83,30 @@ impl Ledger {
     }
 
     pub fn capacity(&self) -> u64 {
-        self.books().capacity
+        self.books.lock().capacity
     }
 
     /// Bytes that can be reserved now.
     pub fn room(&self) -> u64 {
-        self.books().room()
+        self.books.lock().room()
     }
 
     pub fn total(&self) -> Usage {
-        self.books().total
+        self.books.lock().total
     }
 
     /// By owner, those that hold or ever held something.
     pub fn owners(&self) -> Vec<OwnerUsage> {
-        let books = self.books();
+        let books = self.books.lock();
         books.owners.iter().map(|(owner, usage)| OwnerUsage { owner: owner.clone(), usage: *usage }).collect()
     }
 
     /// Forgets an owner that holds nothing, such as a notebook that was closed.
     pub fn forget(&self, owner: &Owner) {
-        let mut books = self.books();
+        let mut books = self.books.lock();
         if books.owners.get(owner).is_some_and(|usage| usage.used + usage.reserved == 0) {
             books.owners.remove(owner);
         }
-    }
-
-    fn books(&self) -> MutexGuard<'_, Books> {
-        // The books are plain numbers, changed in one go: a panic elsewhere leaves them right.
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,7 +149,7 @@ impl Reservation {
             self.left += std::mem::take(&mut more.left);
         }
         self.left -= bytes;
-        self.ledger.books().change(&self.owner, |usage| {
+        self.ledger.books.lock().change(&self.owner, |usage| {
             usage.reserved -= bytes;
             usage.used += bytes;
         });
@@ -163,7 +160,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         let left = self.left;
-        self.ledger.books().change(&self.owner, |usage| usage.reserved -= left);
+        self.ledger.books.lock().change(&self.owner, |usage| usage.reserved -= left);
     }
 }
 
@@ -183,7 +180,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let bytes = self.bytes;
-        self.ledger.books().change(&self.owner, |usage| usage.used -= bytes);
+        self.ledger.books.lock().change(&self.owner, |usage| usage.used -= bytes);
     }
 }
 

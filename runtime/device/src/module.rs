@@ -1,8 +1,10 @@
 //! Compiled code on a device, its kernels, and their launch.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::backend::Handle;
 use crate::buffer::{Buffer, Pod};
@@ -78,7 +80,7 @@ impl Function {
 
     /// Blocks of this size that one multiprocessor holds at a time.
     pub fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared: u32) -> Result<u32> {
-        let known = || self.occupancy.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.occupancy.lock();
         if let Some(blocks) = known().get(&(threads, dynamic_shared)) {
             return Ok(*blocks);
         }

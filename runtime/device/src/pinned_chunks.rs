@@ -1,7 +1,8 @@
 //! Chunks of pinned host memory for evicted buffers, and the pool of those that are free.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -78,7 +79,7 @@ impl Chunk {
 
 impl PinnedChunkPool {
     pub fn free(&self) -> MutexGuard<'_, Vec<Chunk>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock()
     }
 
     /// Lets go of chunks that nobody has.

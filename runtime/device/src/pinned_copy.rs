@@ -1,6 +1,6 @@
 //! Copies of evicted buffers in pinned host memory. They cross the bus at its full rate, without a core that copies.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::buffer::{Buffer, in_pieces_of};
 use crate::device::{Device, Stream};
@@ -43,10 +43,10 @@ impl PinnedCopy {
         // One core makes a fifth of the pages that the bus fills.
         let made = in_pieces_of(1, count - chunks.len(), 1, |_, _| {
             let chunk = Chunk::new(device.backend(), size)?;
-            new.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+            new.lock().push(chunk);
             Ok(())
         });
-        chunks.append(&mut new.into_inner().unwrap_or_else(PoisonError::into_inner));
+        chunks.append(&mut new.into_inner());
         // Its end gives them back, also where not all of them could be made.
         let aside = PinnedCopy { device: device.clone(), chunks, places };
         made?;

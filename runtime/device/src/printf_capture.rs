@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Bytes that are kept of what a launch prints.
 const KEPT: u64 = 4 << 20;
@@ -40,7 +41,7 @@ unsafe extern "C" {
 
 /// Says that all of it was taken, so that C's stream never fails.
 unsafe extern "C" fn write(_cookie: *mut c_void, text: *const c_char, bytes: usize) -> isize {
-    if let Some(sink) = SINK.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    if let Some(sink) = SINK.lock().as_mut() {
         // SAFETY: the stream hands over its buffer.
         let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), bytes) };
         let room = KEPT.saturating_sub(sink.written).min(bytes as u64) as usize;
@@ -67,7 +68,7 @@ impl PrintfCapture {
         }
         // The same position in the memory for all that write to it.
         let sink = Sink { memory: memory.try_clone()?, written: 0, dropped: 0 };
-        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = Some(sink);
+        *SINK.lock() = Some(sink);
         let functions = Cookie { read: None, write: Some(write), seek: None, close: None };
         // SAFETY: the functions are as glibc wants them, and the mode is a text that ends in a zero.
         let stream = unsafe { fopencookie(std::ptr::null_mut(), c"w".as_ptr(), functions) };
@@ -83,7 +84,7 @@ impl PrintfCapture {
     pub fn take(&mut self, limit: usize) -> io::Result<(String, u64)> {
         // SAFETY: flushes all of C's output streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };
-        let mut sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = SINK.lock();
         let dropped = sink.as_mut().map_or(0, |sink| {
             sink.written = 0;
             std::mem::take(&mut sink.dropped)

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use onrush_device::{Device, Emulation, Options};
 use onrush_frame::Table;
 use onrush_ops::{Executor, Tuning};
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 
 /// Which engine was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! A fragment: the nodes of a plan that run on a device together, and what they read.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -8,6 +8,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::Count;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::accelerator::Accelerator;
 use super::classify::cooperative;

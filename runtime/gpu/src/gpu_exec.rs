@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -23,6 +23,7 @@ use futures::{StreamExt, TryStreamExt};
 use onrush_frame::{Table, table::own_bytes};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
+use parking_lot::Mutex;
 
 use super::accelerator::{Accelerator, Policy};
 use super::blocking::{Stop, blocking};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, new_empty_array};
@@ -16,6 +16,7 @@ use onrush_expr::native::{Native, UdfRunner};
 use onrush_ops::Output;
 use onrush_ops::{DeviceColumn, DeviceTable, Executor, ExprGraph, Op, Sink, Stage, kind_of};
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::accelerator::Accelerator;
 use super::blocking::Stop;
@@ -146,7 +147,7 @@ impl std::fmt::Debug for Hosts {
 static UNDER_WAY: Mutex<(u64, BTreeMap<u64, Option<Stop>>)> = Mutex::new((0, BTreeMap::new()));
 
 fn under_way() -> MutexGuard<'static, (u64, BTreeMap<u64, Option<Stop>>)> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+    UNDER_WAY.lock()
 }
 
 /// While it is there, functions of `%%cuda` cells may run.

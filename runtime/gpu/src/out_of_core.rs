@@ -13,8 +13,8 @@
 mod partition;
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::compute::SortOptions;
@@ -261,7 +261,7 @@ impl Fragment {
         };
         let bytes = partition::bytes(&found);
         // More than the session may hold: the CPU's plans spill.
-        let fits = self.held.lock().unwrap_or_else(PoisonError::into_inner).try_grow(bytes).is_ok();
+        let fits = self.held.lock().try_grow(bytes).is_ok();
         Ok(fits.then_some(found))
     }
 

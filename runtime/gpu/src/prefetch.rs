@@ -1,7 +1,7 @@
 //! Prefetch: a background thread uploads the columns of new frames.
 
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arrow::datatypes::SchemaRef;
 use onrush_frame::Table;
@@ -25,7 +25,7 @@ impl Accelerator {
         if self.gpu.context().device().is_emulated() || is_small || table.is_on_disk() {
             return;
         }
-        let mut queue = self.prefetch.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.prefetch.queue.lock();
         let sender = queue.get_or_insert_with(|| start(self));
         // The thread ends with the accelerator.
         drop(sender.send(Arc::downgrade(table)));

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 
 use onrush_ops::Lookup;
+use parking_lot::Mutex;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::DFA;
 use regex_automata::nfa::thompson;
@@ -81,7 +81,7 @@ pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
     type Known = BTreeMap<(String, Search), Result<Lookup, Unsupported>>;
     static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
     const KEPT: usize = 256;
-    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || KNOWN.lock();
     let key = (pattern.to_string(), search);
     if let Some(known) = lock().get(&key) {
         return known.clone();

@@ -1,13 +1,14 @@
 //! Device columns of a table, cached as the extension of the table.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use onrush_expr::error::internal;
 use onrush_frame::{ComingBatches, Table};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceTable, DeviceType};
+use parking_lot::Mutex;
 
 use super::accelerator::Accelerator;
 use super::diagnostics::diagnostic;
@@ -30,10 +31,6 @@ impl TableColumns {
     fn of(table: &Table) -> Option<&TableColumns> {
         table.extension(|| TableColumns::new(table.schema().fields().len(), None))
     }
-
-    fn coming(&self) -> std::sync::MutexGuard<'_, Option<DeviceTable>> {
-        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A column of a table. Waits for rows that are on their way to the host.
@@ -47,7 +44,7 @@ pub fn chunks_of(table: &Table, column: usize) -> ColumnChunks {
 
 /// The rows of a table that are on the device and still on their way to the host.
 pub fn coming(table: &Table) -> Option<DeviceTable> {
-    if table.is_there() { None } else { TableColumns::of(table)?.coming().clone() }
+    if table.is_there() { None } else { TableColumns::of(table)?.coming.lock().clone() }
 }
 
 /// Whether a column of such a table has its strings as bytes.
@@ -78,7 +75,7 @@ pub fn keep(accelerator: Arc<Accelerator>, schema: &SchemaRef, rows: DeviceTable
             Ok(copied) => copied.map_err(diagnostic),
             Err(_) => Err(internal("the copy of a result to the host panicked")),
         });
-        *columns.coming() = None;
+        *columns.coming.lock() = None;
     };
     if let Err(error) = std::thread::Builder::new().name("rows to the host".to_string()).spawn(copy) {
         coming.finish(Err(internal(&format!("no thread could be started: {error}"))));

@@ -1,11 +1,12 @@
 //! Zones' clocks as tables for the device.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use chrono::{DateTime, Offset, TimeZone};
 use onrush_ops::TimeZoneTable;
+use parking_lot::Mutex;
 
 /// The years in which changes are looked for: no zone has an earlier one, and the tables of zones end before the later one.
 const YEARS: (i64, i64) = (1800, 2120);
@@ -20,7 +21,7 @@ fn offset(zone: &Tz, second: i64) -> Option<i64> {
 /// A zone by its name, or a fixed distance such as `+05:30`. Its changes are looked for once.
 pub fn find(name: &str) -> Option<Arc<TimeZoneTable>> {
     static KNOWN: Mutex<Option<HashMap<String, Arc<TimeZoneTable>>>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     let known = known.get_or_insert_default();
     if let Some(zone) = known.get(name) {
         return Some(Arc::clone(zone));

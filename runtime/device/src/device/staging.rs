@@ -1,7 +1,7 @@
 //! Pinned host memory that copies go through. Pinned memory is copied at the bus's rate while the host goes on.
 //! Allocating it takes milliseconds, so it is cached.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::{Device, Event, Stream};
 use crate::backend::Handle;
@@ -65,7 +65,7 @@ impl Staging {
     /// A piece that nobody uses, or, where the stream has as many as are kept on their way, the one that comes back first: getting more takes
     /// longer. Pieces of other streams may stand behind a kernel that takes seconds.
     fn kept_one(&self, wanted: usize, stream: &Stream) -> Result<Option<(Pinned, Option<Event>)>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let mut mine = Vec::new();
         for index in 0..kept.len() {
             let Kept { pinned, event, of } = &kept[index];
@@ -85,7 +85,7 @@ impl Staging {
 
     /// Gives a piece back that is free after the event.
     pub fn keep(&self, device: &Device, pinned: Pinned, event: Option<Event>, stream: &Stream) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let small = |pinned: &Pinned| pinned.bytes <= SMALL;
         if kept.iter().filter(|other| small(&other.pinned) == small(&pinned)).count() < KEPT {
             kept.push(Kept { pinned, event, of: stream.handle() });
@@ -97,7 +97,7 @@ impl Staging {
 
     /// Waits for the pieces and frees them.
     pub fn clear(&self, device: &Device) -> Result<()> {
-        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let kept = std::mem::take(&mut *self.kept.lock());
         kept.into_iter().try_for_each(|kept| free(device, kept.pinned, kept.event))
     }
 }

@@ -8,12 +8,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::{env, fs};
 
 use libc::{c_char, c_void};
 use libloading::Library;
 use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
+use parking_lot::Mutex;
 
 use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
@@ -116,11 +117,11 @@ pub struct Runtime {
 }
 
 /// One for the process: kernels find its symbols globally, and its picture of memory must be one.
-static LOADED: OnceLock<Mutex<Option<Runtime>>> = OnceLock::new();
+static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
 impl Runtime {
     pub fn open(compiler: &HostCompiler, cache: Option<&Path>) -> Result<Runtime> {
-        let mut loaded = LOADED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = RUNTIME.lock();
         if let Some(runtime) = &*loaded {
             return Ok(runtime.clone());
         }
@@ -431,7 +432,7 @@ impl Loaded {
     /// Where in the source a return address is: `reduce.cuh:41`, or the offset where `addr2line` is not installed.
     fn line_of(&self, address: u64) -> String {
         let offset = self.offset_of(address).unwrap_or(address);
-        let mut lines = self.inner.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.inner.lines.lock();
         lines
             .entry(offset)
             .or_insert_with(|| self.look_up(offset).unwrap_or_else(|| format!("offset {offset:#x}")))
