@@ -32,7 +32,7 @@ use onrush_expr::error::{diagnose, internal};
 use onrush_expr::native::UdfHost;
 use onrush_expr::{chains, check};
 use onrush_frame::{Table, TaskHandle};
-use onrush_gpu::native::Hosts;
+use onrush_gpu::udf::DeviceUdfRunner;
 use onrush_gpu::{Accelerator, EngineChoice, Policy, Tuning};
 use onrush_logical::ops::Inputs;
 use onrush_logical::resident::Resident;
@@ -200,7 +200,7 @@ impl Engine {
             // What is written with a point is exact, as in DuckDB.
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
-        let hosts = Hosts::new(accelerator.as_ref(), config.cache.as_deref());
+        let hosts = DeviceUdfRunner::new(accelerator.as_ref(), config.cache.as_deref());
         let session = session.with_option_extension(UdfHost(Arc::new(hosts)));
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
         let for_device = accelerator.is_some();

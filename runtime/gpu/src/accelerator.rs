@@ -154,11 +154,11 @@ impl Accelerator {
     /// Lets go of columns that nobody holds, and gives memory that is kept for later back to the driver, whenever nothing has run for a while: other processes find it, and `nvidia-smi`
     /// shows what frames take. The next query that needs much of it gets it again, in milliseconds.
     pub fn trim_when_idle(self: &Arc<Accelerator>) {
-        const LOOK: Duration = Duration::from_secs(1);
+        const INTERVAL: Duration = Duration::from_secs(1);
         /// What the driver gives at a time, and the part of what is in use above which it goes back: what the driver reports is to be what
         /// the ledger has within two hundredths, half of which is lost between allocations.
-        const SPARE: u64 = 32 << 20;
-        const PART: u64 = 100;
+        const SPARE_BYTES: u64 = 32 << 20;
+        const SPARE_DIVISOR: u64 = 100;
         if self.gpu.context().device().is_emulated() {
             return;
         }
@@ -166,7 +166,7 @@ impl Accelerator {
         let look = move || {
             let mut before = (0, 0);
             loop {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(INTERVAL);
                 let Some(accelerator) = weak.upgrade() else { return };
                 let (gpu, device) = (&accelerator.gpu, accelerator.gpu.context().device());
                 // Nothing has run since the last look, and nothing runs that is longer than that.
@@ -174,7 +174,7 @@ impl Accelerator {
                 if now == before && gpu.is_idle() {
                     gpu.residency.sweep();
                     // If that fails, the next call to the device reports the reason.
-                    let _ = device.trim_to(SPARE.min(now.1 / PART));
+                    let _ = device.trim_to(SPARE_BYTES.min(now.1 / SPARE_DIVISOR));
                 }
                 before = now;
             }

@@ -15,37 +15,37 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use onrush_ops::{DeviceType, Op, SortKey};
 
 use super::classify::{display_name, is_transparent};
+use super::cpu_reason::CpuReason;
 use super::fragment::FragmentNode;
 use super::fragment_builder::{FragmentBuilder, and};
 use super::keyed_stage::KeyedCall;
 use super::lower::{ColumnSource, MaterialiseRequests, strings};
-use super::unsupported::Unsupported;
 use super::{aggregates, arithmetic, list_aggregate, quantile_aggregate, quantiles, unnest, window};
 
 /// More first rows than this are sorted by the CPU.
-const MOST_SORTED: u64 = 10_000;
+const MAX_TOP_K_ROWS: u64 = 10_000;
 /// Limit of attempts to place a node: each attempt but the last may add a stage that materialises strings for it.
-const MOST_STAGES: usize = 6;
+const MAX_STAGES: usize = 6;
 
 /// Whether a node sorts all rows, and not only to find the first ones.
 fn is_whole_sort(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
     let fetch = any.downcast_ref::<SortExec>().map(SortExec::fetch);
-    fetch.is_some_and(|fetch| fetch.is_none_or(|rows| rows as u64 > MOST_SORTED))
+    fetch.is_some_and(|fetch| fetch.is_none_or(|rows| rows as u64 > MAX_TOP_K_ROWS))
 }
 
 impl FragmentBuilder {
     /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
-    pub fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
+    pub fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), CpuReason> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
         let restores = self.restores;
         // Expressions on computed strings wait for a stage that materialises the strings, unless that stage is not possible.
         let mut stages: Vec<MaterialiseRequests> = Vec::new();
-        for attempt in 0..=MOST_STAGES {
+        for attempt in 0..=MAX_STAGES {
             self.lowering.requests =
-                MaterialiseRequests { allowed: attempt < MOST_STAGES, ..MaterialiseRequests::default() };
-            if attempt == MOST_STAGES {
+                MaterialiseRequests { allowed: attempt < MAX_STAGES, ..MaterialiseRequests::default() };
+            if attempt == MAX_STAGES {
                 stages.clear();
             }
             let made = stages.iter().try_for_each(|requests| self.make(requests));
@@ -64,16 +64,16 @@ impl FragmentBuilder {
             self.lowering.made.clear();
             (self.lowering.schema, self.order) = (Arc::clone(&schema), order.clone());
             (self.works, self.restores, self.keyed) = (works, restores, None);
-            if attempt == MOST_STAGES || (stages.is_empty() && requests.are_none()) {
+            if attempt == MAX_STAGES || (stages.is_empty() && requests.are_none()) {
                 return Err(reason);
             }
             stages.push(requests);
         }
-        Err(Unsupported::Stages { limit: MOST_STAGES })
+        Err(CpuReason::Stages { limit: MAX_STAGES })
     }
 
     /// Materialises the requested strings as columns after the existing ones.
-    fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), Unsupported> {
+    fn make(&mut self, requests: &MaterialiseRequests) -> std::result::Result<(), CpuReason> {
         let lowering = &mut self.lowering;
         let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
         for expr in &requests.texts {
@@ -88,7 +88,7 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    fn add_node(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), Unsupported> {
+    fn add_node(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), CpuReason> {
         let any: &dyn Any = plan.as_ref();
         // More windows by the keys of the last ones.
         let adds = any.downcast_ref::<WindowAggExec>().is_some_and(|windows| {
@@ -103,7 +103,7 @@ impl FragmentBuilder {
             let is_sort = any.is::<SortExec>();
             let light = any.is::<ProjectionExec>() || any.is::<GlobalLimitExec>() || is_sort || is_transparent(plan);
             if !light {
-                return Err(Unsupported::AboveTopK);
+                return Err(CpuReason::AboveTopK);
             }
             self.finish += 1;
             self.chain.push(FragmentNode::new(plan));
@@ -127,7 +127,7 @@ impl FragmentBuilder {
         }
         if let Some(filter) = any.downcast_ref::<FilterExec>().filter(|_| is_filter) {
             if plan.fetch().is_some() {
-                return Err(Unsupported::feature("a filter with a limit"));
+                return Err(CpuReason::feature("a filter with a limit"));
             }
             let condition = self.lowering.boolean(filter.predicate())?;
             self.filter = Some(and(&mut self.lowering.graph, self.filter, condition));
@@ -162,7 +162,7 @@ impl FragmentBuilder {
         } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
             let (partial, whole) = (AggregateMode::Partial, [AggregateMode::Single, AggregateMode::SinglePartitioned]);
             if *aggregate.mode() != partial && !whole.contains(aggregate.mode()) {
-                return Err(Unsupported::feature("the final step of a two-step aggregate"));
+                return Err(CpuReason::feature("the final step of a two-step aggregate"));
             }
             match *aggregate.mode() != partial {
                 true if quantiles::has_quantiles(aggregate) => quantile_aggregate::aggregate(self, aggregate)?,
@@ -176,7 +176,7 @@ impl FragmentBuilder {
         } else if let Some(sort) = any.downcast_ref::<SortExec>() {
             self.works = true;
             match sort.fetch().map(|rows| rows as u64) {
-                Some(rows) if rows <= MOST_SORTED => {
+                Some(rows) if rows <= MAX_TOP_K_ROWS => {
                     self.top_k(sort, rows.max(1))?;
                     self.finish = 1;
                     self.chain.push(FragmentNode::new(plan));
@@ -189,7 +189,7 @@ impl FragmentBuilder {
             self.limit = Some(limit.fetch() as u64);
         } else if let Some(windows) = any.downcast_ref::<BoundedWindowAggExec>() {
             if windows.input_order_mode != InputOrderMode::Sorted {
-                return Err(Unsupported::feature("a window over rows that are not sorted by its partitions"));
+                return Err(CpuReason::feature("a window over rows that are not sorted by its partitions"));
             }
             window::windows(self, windows.window_expr(), plan)?;
             self.works = true;
@@ -200,7 +200,7 @@ impl FragmentBuilder {
             unnest::unnest(self, unnest)?;
             self.works = true;
         } else if !is_transparent(plan) {
-            return Err(Unsupported::feature(display_name(plan)));
+            return Err(CpuReason::feature(display_name(plan)));
         }
         self.lowering.schema = plan.schema();
         self.chain.push(FragmentNode::new(plan));
@@ -208,7 +208,7 @@ impl FragmentBuilder {
     }
 
     /// Adds a top-k: the device selects candidates by the first key, and the host sorts the candidates.
-    fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), Unsupported> {
+    fn top_k(&mut self, sort: &SortExec, rows: u64) -> std::result::Result<(), CpuReason> {
         let first = sort.expr().first();
         let key = match self.is_wide(first)? {
             true => {
@@ -224,7 +224,7 @@ impl FragmentBuilder {
     }
 
     /// All rows in an order.
-    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), Unsupported> {
+    fn sort(&mut self, sort: &SortExec) -> std::result::Result<(), CpuReason> {
         let mut keys = Vec::new();
         for by in sort.expr() {
             if !by.options.descending {
@@ -253,10 +253,10 @@ impl FragmentBuilder {
         }
     }
 
-    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), Unsupported> {
+    fn aggregate(&mut self, aggregate: &AggregateExec) -> std::result::Result<(), CpuReason> {
         let group = aggregate.group_expr();
         if !group.is_single() {
-            return Err(Unsupported::feature("a grouping set"));
+            return Err(CpuReason::feature("a grouping set"));
         }
         let mut keys = Vec::new();
         for (key, _) in group.expr() {

@@ -17,8 +17,8 @@ use onrush_ops::{
 };
 
 use self::bivariate::{CoMoments, Statistic};
+use super::cpu_reason::CpuReason;
 use super::lower::{Lowering, literal_of};
-use super::unsupported::Unsupported;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
@@ -154,8 +154,8 @@ pub fn state(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<Vec<AggregateResult>, Unsupported> {
-    let refused = || Err(Unsupported::form(function.fun().name(), "in two steps"));
+) -> Result<Vec<AggregateResult>, CpuReason> {
+    let refused = || Err(CpuReason::form(function.fun().name(), "in two steps"));
     if function.is_distinct() {
         return refused();
     }
@@ -190,9 +190,9 @@ pub fn aggregate(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     filter: Option<&Arc<dyn PhysicalExpr>>,
-) -> Result<AggregateResult, Unsupported> {
+) -> Result<AggregateResult, CpuReason> {
     let name = function.fun().name();
-    let refused = |how: &'static str| Err(Unsupported::form(name, how));
+    let refused = |how: &'static str| Err(CpuReason::form(name, how));
     let distinct = function.is_distinct();
     if distinct && !matches!(name, "min" | "max" | "count" | "sum" | "avg" | "bool_and" | "bool_or") {
         return refused("of distinct values with other aggregates");
@@ -244,7 +244,7 @@ pub fn aggregate(
     if let ([a, b], true) = (&args[..], bivariate::is_known(name)) {
         return bivariate::aggregate(lowering, accumulators, name, (a, b), filter);
     }
-    let [arg] = &args[..] else { return Err(Unsupported::Function(name.to_string())) };
+    let [arg] = &args[..] else { return Err(CpuReason::Function(name.to_string())) };
     let dtype = lowering.dtype(arg)?;
     let result = function.field().data_type().clone();
     let id = lowering.key(arg)?;
@@ -268,7 +268,7 @@ pub fn aggregate(
         ("sum", t) if t.is_integer() => {
             let to = if t.is_unsigned_integer() { DeviceType::Number(Scalar::U64) } else { LONG };
             if kind_of(&result) != Some(to) {
-                return Err(Unsupported::Function(name.to_string()));
+                return Err(CpuReason::Function(name.to_string()));
             }
             let id = convert(&mut lowering.graph, id, to);
             let what = if distinct { AggregateOp::DistinctInteger } else { AggregateOp::SumInteger };
@@ -290,9 +290,9 @@ pub fn aggregate(
             AggregateResult::Mean { sum: accumulators.add(sum_float, Some(id)), count: number }
         }
         ("avg", DataType::Decimal128(_, s)) => {
-            let DataType::Decimal128(_, t) = result else { return Err(Unsupported::Function(name.to_string())) };
+            let DataType::Decimal128(_, t) = result else { return Err(CpuReason::Function(name.to_string())) };
             let up = u32::try_from(i32::from(t) - i32::from(*s))
-                .map_err(|_| Unsupported::form("avg", format!("of {dtype}")))?;
+                .map_err(|_| CpuReason::form("avg", format!("of {dtype}")))?;
             AggregateResult::DecimalMean { sum: accumulators.add(sum_wide, Some(id)), count: number, up }
         }
         ("var" | "var_samp" | "var_pop" | "stddev" | "stddev_samp" | "stddev_pop", DataType::Float64) => {
@@ -341,7 +341,7 @@ pub fn aggregate(
                 float: false,
             }
         }
-        _ => return Err(Unsupported::form(name, format!("of {dtype}"))),
+        _ => return Err(CpuReason::form(name, format!("of {dtype}"))),
     })
 }
 
@@ -351,9 +351,9 @@ fn end(
     accumulators: &mut Accumulators,
     function: &AggregateFunctionExpr,
     (filter, condition): (Option<NodeId>, Option<&Arc<dyn PhysicalExpr>>),
-) -> Result<AggregateResult, Unsupported> {
+) -> Result<AggregateResult, CpuReason> {
     let name = function.fun().name();
-    let refused = |how: &'static str| Err(Unsupported::form(name, how));
+    let refused = |how: &'static str| Err(CpuReason::form(name, how));
     let args = function.expressions();
     let [arg] = &args[..] else { return refused("of several columns") };
     if !lowering.begins {
@@ -421,8 +421,8 @@ fn first_in_order(
     accumulators: &mut Accumulators,
     (function, is_first): (&AggregateFunctionExpr, bool),
     (key, rows): (NodeId, Option<NodeId>),
-) -> Result<(usize, usize), Unsupported> {
-    let refused = |how: &'static str| Err(Unsupported::form(function.fun().name(), how));
+) -> Result<(usize, usize), CpuReason> {
+    let refused = |how: &'static str| Err(CpuReason::form(function.fun().name(), how));
     let order = function.order_bys();
     let by = &order[0];
     let tie_descends = match &order[1..] {

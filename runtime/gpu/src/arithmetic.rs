@@ -7,7 +7,7 @@ use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy, kind_of};
 
-use super::unsupported::Unsupported;
+use super::cpu_reason::CpuReason;
 
 const WIDE: DeviceType = DeviceType::Number(Scalar::I128);
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -51,15 +51,15 @@ pub fn with_one_nan(graph: &mut ExprGraph, value: NodeId) -> NodeId {
     graph.add(Op::IfElse, &[is_nan, nan, value], kind)
 }
 
-pub fn literal(graph: &mut ExprGraph, value: &ScalarValue) -> Result<NodeId, Unsupported> {
+pub fn literal(graph: &mut ExprGraph, value: &ScalarValue) -> Result<NodeId, CpuReason> {
     let dtype = value.data_type();
     if value.is_null() {
         let kind = if dtype == DataType::Null { Some(DeviceType::Bool) } else { kind_of(&dtype) };
-        let kind = kind.ok_or_else(|| Unsupported::of_type("a literal", &dtype))?;
+        let kind = kind.ok_or_else(|| CpuReason::of_type("a literal", &dtype))?;
         return Ok(graph.null(kind));
     }
     use ScalarValue as S;
-    let kind = kind_of(&dtype).ok_or_else(|| Unsupported::of_type("a literal", &dtype))?;
+    let kind = kind_of(&dtype).ok_or_else(|| CpuReason::of_type("a literal", &dtype))?;
     let value = match value {
         S::Boolean(Some(v)) => LiteralValue::Bool(*v),
         S::Int8(Some(v)) => LiteralValue::I64((*v).into()),
@@ -86,7 +86,7 @@ pub fn literal(graph: &mut ExprGraph, value: &ScalarValue) -> Result<NodeId, Uns
         S::Float32(Some(v)) => LiteralValue::F32(v.to_bits()),
         S::Float64(Some(v)) => LiteralValue::F64(v.to_bits()),
         S::Decimal128(Some(v), _, _) => LiteralValue::I128(*v),
-        _ => return Err(Unsupported::of_type("a literal", &dtype)),
+        _ => return Err(CpuReason::of_type("a literal", &dtype)),
     };
     Ok(graph.literal(kind, value))
 }
@@ -103,11 +103,11 @@ pub fn comparable(a: &DataType, b: &DataType) -> bool {
     }
 }
 
-fn power_of_ten(exponent: u32) -> Result<i128, Unsupported> {
-    10_i128.checked_pow(exponent).ok_or_else(|| Unsupported::feature(format!("a decimal scaled by 10^{exponent}")))
+fn power_of_ten(exponent: u32) -> Result<i128, CpuReason> {
+    10_i128.checked_pow(exponent).ok_or_else(|| CpuReason::feature(format!("a decimal scaled by 10^{exponent}")))
 }
 
-fn scaled(graph: &mut ExprGraph, id: NodeId, by: i64) -> Result<NodeId, Unsupported> {
+fn scaled(graph: &mut ExprGraph, id: NodeId, by: i64) -> Result<NodeId, CpuReason> {
     if by <= 0 {
         return Ok(id);
     }
@@ -123,9 +123,9 @@ pub fn arithmetic(
     (a, left): (NodeId, &DataType),
     (b, right): (NodeId, &DataType),
     result: &DataType,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     use DataType::Decimal128;
-    let refused = || Unsupported::Operands { operator: op.to_string(), left: left.clone(), right: right.clone() };
+    let refused = || CpuReason::Operands { operator: op.to_string(), left: left.clone(), right: right.clone() };
     if let (Decimal128(_, s), Decimal128(_, t), Decimal128(_, scale)) = (left, right, result) {
         let (s, t, scale) = (i64::from(*s), i64::from(*t), i64::from(*scale));
         return match op {
@@ -213,7 +213,7 @@ fn moments(
 }
 
 /// A decimal that fits into its precision, or else is null or a fault.
-fn within(graph: &mut ExprGraph, id: NodeId, precision: u8, misfit: OverflowPolicy) -> Result<NodeId, Unsupported> {
+fn within(graph: &mut ExprGraph, id: NodeId, precision: u8, misfit: OverflowPolicy) -> Result<NodeId, CpuReason> {
     let limit = graph.literal(WIDE, LiteralValue::I128(power_of_ten(precision.into())? - 1));
     Ok(graph.add(Op::CheckRange(misfit), &[id, limit], WIDE))
 }
@@ -224,13 +224,13 @@ pub fn cast(
     from: &DataType,
     to: &DataType,
     misfit: OverflowPolicy,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     use DataType::{Date32, Decimal128, Duration, Timestamp};
     let same_elements = element_of(from).zip(element_of(to)).is_some_and(|(a, b)| a.data_type() == b.data_type());
     if from == to || (same_elements && !matches!(to, DataType::FixedSizeList(..))) {
         return Ok(arg);
     }
-    let refused = || Unsupported::Cast { from: from.clone(), to: to.clone() };
+    let refused = || CpuReason::Cast { from: from.clone(), to: to.clone() };
     let kind = kind_of(to).ok_or_else(refused)?;
     if *from == DataType::Null {
         return Ok(graph.null(kind));

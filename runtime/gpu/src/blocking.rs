@@ -8,13 +8,13 @@ use onrush_frame::TaskHandle;
 
 tokio::task_local! {
     /// The task of a query that is run by a thread which waits for nothing else.
-    static ALONE: TaskHandle;
+    static INLINE_TASK: TaskHandle;
 }
 
 /// Runs a plan on this thread, which may wait for the device, as far as nothing of it is given to other threads: between two fragments
 /// nobody has to be woken.
 pub async fn run_inline<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
-    ALONE.scope(task, work).await
+    INLINE_TASK.scope(task, work).await
 }
 
 /// What says that a query was stopped.
@@ -36,7 +36,7 @@ impl Stop {
 /// Works on a thread that may wait for the device: the thread of the query, if it has one and the work is quick. On any other thread a
 /// cancelled query ends at once, and the work, which sees the flag, ends at its next step.
 pub async fn blocking<T: Send + 'static>(is_quick: bool, work: impl FnOnce(&Stop) -> T + Send + 'static) -> Result<T> {
-    if let (true, Ok(task)) = (is_quick, ALONE.try_with(TaskHandle::clone)) {
+    if let (true, Ok(task)) = (is_quick, INLINE_TASK.try_with(TaskHandle::clone)) {
         return Ok(work(&Stop::Task(task)));
     }
     let flag = Arc::new(AtomicBool::new(false));

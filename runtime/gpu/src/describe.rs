@@ -23,7 +23,7 @@ use super::lower::literal_of;
 use super::lower::strings::is_text;
 
 /// Aggregates of one row: those of about ten columns.
-const MOST_FUNCTIONS: usize = 96;
+const MAX_FUNCTIONS: usize = 96;
 
 /// Whether a node only picks the values of one row, on the host.
 pub fn is_description(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -73,7 +73,7 @@ pub fn with_quantiles(
     let names: Vec<String> = functions.iter().map(|function| function.name().to_string()).collect();
     let column = |index: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(&names[index], index)) };
     // Many columns are several rows of aggregates, whose kernels are compiled in less time.
-    let each = if is_again { MOST_FUNCTIONS } else { functions.len() };
+    let each = if is_again { MAX_FUNCTIONS } else { functions.len() };
     let numbers = functions.len() - texts.len();
     let parts = |from: usize, to: usize| (from..to).step_by(each).map(move |at| at..to.min(at + each));
     let mut rows: Vec<Arc<dyn ExecutionPlan>> = Vec::new();

@@ -9,10 +9,10 @@ use onrush_ops::{
 };
 
 use super::aggregates::{self, Accumulators, AggregateResult};
+use super::cpu_reason::CpuReason;
 use super::fragment::FragmentNode;
 use super::keyed_stage::KeyedStage;
 use super::lower::{ColumnSource, Lowering, StringRepresentation};
-use super::unsupported::Unsupported;
 
 /// A stage whose rows another one goes on with.
 pub struct StageDraft {
@@ -142,8 +142,8 @@ impl FragmentBuilder {
             &mut Lowering,
             &mut Accumulators,
             usize,
-        ) -> std::result::Result<Vec<AggregateResult>, Unsupported>,
-    ) -> std::result::Result<(), Unsupported> {
+        ) -> std::result::Result<Vec<AggregateResult>, CpuReason>,
+    ) -> std::result::Result<(), CpuReason> {
         let mut accumulators = Accumulators::default();
         let mut all = Vec::new();
         for index in 0..aggregate.aggr_expr().len() {
@@ -206,7 +206,7 @@ impl FragmentBuilder {
 
     /// The stages. The last stage writes the columns of the topmost node. Strings for a join on the device are dictionary indices, because
     /// grouping and joining need indices, and to encode strings is slow. Strings for the host may be bytes.
-    pub fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), Unsupported> {
+    pub fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), CpuReason> {
         let schema = Arc::clone(&self.lowering.schema);
         let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));
         let all: Vec<(usize, bool)> = (0..schema.fields().len()).map(preferred).collect();
@@ -226,7 +226,7 @@ impl FragmentBuilder {
                 StageEnd::Rows { order, skip, limit } => {
                     rows_of(columns_of(&mut part.lowering, &used)?, order, skip, limit)
                 }
-                StageEnd::Last => return Err(Unsupported::Unexpected("a last stage before other stages".into())),
+                StageEnd::Last => return Err(CpuReason::Unexpected("a last stage before other stages".into())),
             };
             used = wanted_of(&part.lowering);
             stages.push(self.stage(part, sink));
@@ -242,7 +242,7 @@ fn wanted_of(lowering: &Lowering) -> Vec<(usize, bool)> {
 }
 
 /// The nodes of some columns, which are what the device says they are.
-fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<NodeId>, Unsupported> {
+fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result::Result<Vec<NodeId>, CpuReason> {
     let mut columns = Vec::new();
     for (index, as_bytes) in wanted {
         let id = match lowering.columns.get(*index) {
@@ -256,7 +256,7 @@ fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result:
             kind => kind,
         };
         if kind_of(dtype) != Some(kind) {
-            return Err(Unsupported::of_type("a result", dtype));
+            return Err(CpuReason::of_type("a result", dtype));
         }
         columns.push(id);
     }

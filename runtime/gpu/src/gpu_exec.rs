@@ -33,7 +33,7 @@ use super::download::download;
 use super::fragment::{Fragment, FragmentNode, OutOfCore};
 use super::memory_input::{held, is_same, memory, memory_column, memory_rows};
 use super::plan_inputs::with_schema;
-use super::{host_top_k, materialized_exec, native, table_columns};
+use super::{host_top_k, materialized_exec, table_columns, udf};
 
 /// The metric of how many parts a fragment ran in.
 pub const PARTITIONS_METRIC: &str = "parts";
@@ -259,7 +259,7 @@ impl ExecutionPlan for GpuExec {
                 }
             };
             let left = Arc::clone(&schema);
-            let is_quick = table.rows <= FEW;
+            let is_quick = table.rows <= QUICK_DOWNLOAD_ROWS;
             let batches = blocking(is_quick, move |_| download(&accelerator.gpu, &schema, &table, keep)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
             if finish.is_empty() {
@@ -439,8 +439,8 @@ impl FragmentRun {
                 }
             }
             Err(error) => {
-                let natives = native::of(&stages);
-                let failed = if natives.is_empty() { diagnostic(error) } else { native::failed(&natives, error) };
+                let functions = udf::called_by(&stages);
+                let failed = if functions.is_empty() { diagnostic(error) } else { udf::failed(&functions, error) };
                 Err(DataFusionError::External(Box::new(failed)))
             }
         }
@@ -448,7 +448,7 @@ impl FragmentRun {
 }
 
 /// Rows that are copied to the host before a user notices.
-const FEW: u64 = 1 << 16;
+const QUICK_DOWNLOAD_ROWS: u64 = 1 << 16;
 
 /// What is read of an input.
 #[derive(Clone)]
@@ -590,10 +590,10 @@ impl FragmentTask {
     /// Whether it is done in a few hundredths of a second, if its kernels are compiled: all columns are there, and few rows or pairs of rows are
     /// looked at.
     fn is_quick(&self, tables: &[FragmentInput]) -> bool {
-        const MOST: u64 = 1 << 32;
+        const QUICK_ROWS: u64 = 1 << 32;
         let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
         let is_here = |rows: &FragmentInput| rows.is_on(&self.accelerator.gpu);
-        onrush_ops::pipeline::estimate_rows(&self.stages, &rows) <= MOST && tables.iter().all(is_here)
+        onrush_ops::pipeline::estimate_rows(&self.stages, &rows) <= QUICK_ROWS && tables.iter().all(is_here)
     }
 
     fn run(&self, tables: &[FragmentInput], stop: &Stop) -> onrush_ops::Result<DeviceTable> {
@@ -608,8 +608,8 @@ impl FragmentTask {
                 _ => gpu.inject_fault()?,
             }
         }
-        let calls = !native::of(&self.stages).is_empty();
-        let _running = calls.then(|| native::Running::begin(Some(stop.clone())));
+        let calls = !udf::called_by(&self.stages).is_empty();
+        let _call = calls.then(|| udf::UdfCall::begin(Some(stop.clone())));
         let attempt = || {
             let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
             let lane = gpu.lane(onrush_ops::pipeline::estimate_rows(&self.stages, &rows))?;
@@ -669,7 +669,7 @@ pub async fn run_on_device(
     most: u64,
 ) -> Result<Option<Table>> {
     /// Rows that the host has before a user notices.
-    const MANY: u64 = 1 << 20;
+    const BACKGROUND_COPY_ROWS: u64 = 1 << 20;
     let any: &dyn Any = plan.as_ref();
     let Some(fragment) = any.downcast_ref::<GpuExec>().filter(|fragment| fragment.output_on_device()) else {
         return Ok(None);
@@ -692,7 +692,7 @@ pub async fn run_on_device(
             Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
         Outcome::Device(table) if table_columns::host_bytes(schema, &table) > most => Ok(None),
-        Outcome::Device(table) if table.rows < MANY => {
+        Outcome::Device(table) if table.rows < BACKGROUND_COPY_ROWS => {
             let to = Arc::clone(schema);
             let batches = blocking(false, move |_| download(&accelerator.gpu, &to, &table, true)).await?;
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;

@@ -15,12 +15,12 @@ use super::classify::is_transparent;
 use super::fragment::FragmentNode;
 
 /// Rows up to which sorting all of them costs less than what DataFusion does first.
-const MOST: usize = 1 << 12;
+const MAX_ROWS: usize = 1 << 12;
 
 /// What the chain, the topmost first, makes of all rows of its input; none if they are many, or one of its nodes is not known here. Rows that are equal for an
 /// order stay as they are.
 pub fn finish(chain: &[FragmentNode], rows: &RecordBatch) -> Result<Option<RecordBatch>> {
-    if rows.num_rows() > MOST {
+    if rows.num_rows() > MAX_ROWS {
         return Ok(None);
     }
     let mut rows = rows.clone();

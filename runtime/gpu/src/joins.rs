@@ -10,11 +10,11 @@ use onrush_kernels::Scalar;
 use onrush_ops::{DeviceType, ExprGraph, JoinKind, NodeId, Op};
 
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment::FragmentNode;
 use super::fragment_builder::{FragmentBuilder, and};
 use super::join_node::JoinNode;
 use super::lower::{BuildSide, ColumnSource, Lowering, StringRepresentation};
-use super::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 
@@ -32,7 +32,7 @@ impl FragmentBuilder {
         join: &JoinNode,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
-    ) -> std::result::Result<(), Unsupported> {
+    ) -> std::result::Result<(), CpuReason> {
         let (saved, joins, before) = (self.lowering.save(), self.lowering.joins.len(), self.before.len());
         let added = self.hash_join(plan, join, (other, preference), left_goes_on);
         if added.is_err() {
@@ -49,9 +49,9 @@ impl FragmentBuilder {
         join: &JoinNode,
         (other, preference): (&Arc<dyn ExecutionPlan>, StringRepresentation),
         left_goes_on: bool,
-    ) -> std::result::Result<(), Unsupported> {
+    ) -> std::result::Result<(), CpuReason> {
         if self.finish > 0 {
-            return Err(Unsupported::AboveTopK);
+            return Err(CpuReason::AboveTopK);
         }
         let computed = |slot: &ColumnSource| matches!(slot, ColumnSource::Node(id) if self.lowering.graph.kind(*id) == DeviceType::String);
         let texts = self.lowering.columns.iter().any(computed);
@@ -83,14 +83,14 @@ impl FragmentBuilder {
             let kind = side.graph.kind(b);
             let is_text = kind == DeviceType::DictIndex && self.lowering.graph.kind(a) == DeviceType::DictIndex;
             if types.0 != types.1 && !is_text {
-                return Err(Unsupported::feature(format!("a join of {} with {}", types.0, types.1)));
+                return Err(CpuReason::feature(format!("a join of {} with {}", types.0, types.1)));
             }
             if kind.is_float() {
                 a = bits(&mut self.lowering.graph, a);
                 b = bits(&mut side.graph, b);
             }
             if is_text && !matches!(side.graph.node(b).op, Op::Input(_)) {
-                return Err(Unsupported::feature("a join by a computed string"));
+                return Err(CpuReason::feature("a join by a computed string"));
             }
             mine.push(a);
             its.push(b);
@@ -101,7 +101,7 @@ impl FragmentBuilder {
             its.push(side.graph.number(Scalar::I64, 0));
         }
         if !side.lookups.is_empty() || !side.texts.is_empty() {
-            return Err(Unsupported::feature("a join by a function of a string"));
+            return Err(CpuReason::feature("a join by a function of a string"));
         }
         let number = self.lowering.joins.len();
         let graph = &mut self.lowering.graph;
@@ -111,7 +111,7 @@ impl FragmentBuilder {
         // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it could be in.
         if join.null_aware {
             let ([key], None) = (&mine[..], join.filter) else {
-                return Err(Unsupported::feature("NOT IN with several columns"));
+                return Err(CpuReason::feature("NOT IN with several columns"));
             };
             let key = *key;
             let graph = &mut self.lowering.graph;

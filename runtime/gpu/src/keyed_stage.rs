@@ -86,7 +86,7 @@ pub struct KeyedStage {
 }
 
 /// Words of the accumulators of a stage to which more are added: one more function has room in shared memory.
-const MOST_WORDS: u32 = 10;
+const MAX_WORDS: u32 = 10;
 
 impl KeyedStage {
     /// Whether calls can be computed in this stage, too: by the same keys, of columns that its table has.
@@ -101,6 +101,6 @@ impl KeyedStage {
             columns.iter().all(|column| column.index() < self.width)
         };
         let is_sorted = call.then.is_none() || call.then == self.then;
-        words <= MOST_WORDS && is_sorted && call.keys == self.keys && values.iter().chain(filter).all(of_table)
+        words <= MAX_WORDS && is_sorted && call.keys == self.keys && values.iter().chain(filter).all(of_table)
     }
 }

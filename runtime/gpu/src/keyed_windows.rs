@@ -17,16 +17,16 @@ use onrush_wire::plan::Keep;
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
 use super::keyed_stage::{KeyedCall, KeyedFunction, KeyedStage};
 use super::lower::{ColumnSource, Lowering};
 use super::quantiles::{self, FilteredValue, SortedValues};
-use super::unsupported::Unsupported;
 use super::window_frame::{edge, row, rows, two};
 
 /// Adds the columns of calls that are alike, with the fields of their results. The rows come out in the order in which
 /// they came, which is that of the stage that is left open.
-pub fn windows(open: &mut FragmentBuilder, calls: &[(&KeyedCall, FieldRef)]) -> Result<(), Unsupported> {
+pub fn windows(open: &mut FragmentBuilder, calls: &[(&KeyedCall, FieldRef)]) -> Result<(), CpuReason> {
     let Some((first, _)) = calls.first() else { return Ok(()) };
     let known = open.keyed.take().filter(|stage| calls.iter().all(|(call, _)| stage.takes(call)));
     let schema = Arc::clone(&open.lowering.schema);
@@ -42,7 +42,7 @@ pub fn windows(open: &mut FragmentBuilder, calls: &[(&KeyedCall, FieldRef)]) -> 
     let lowering = &mut open.lowering;
     for (call, field) in calls {
         let wanted = kind_of(field.data_type());
-        let wanted = wanted.ok_or_else(|| Unsupported::of_type("a result", field.data_type()))?;
+        let wanted = wanted.ok_or_else(|| CpuReason::of_type("a result", field.data_type()))?;
         let mut id = match &call.how {
             KeyedFunction::Distinct(keep) => is_kept(&mut lowering.graph, *keep),
             KeyedFunction::Aggregate { function, values, filter } => {
@@ -66,7 +66,7 @@ pub fn windows(open: &mut FragmentBuilder, calls: &[(&KeyedCall, FieldRef)]) -> 
 
 /// Sorts the rows by keys in a stage before the one that is open then, and which sorts them back. Its table has the columns
 /// of the rows, the keys, what else they are sorted by, and the number that each row had; the first ones are its columns.
-fn sorted(open: &mut FragmentBuilder, call: &KeyedCall, schema: &Arc<Schema>) -> Result<KeyedStage, Unsupported> {
+fn sorted(open: &mut FragmentBuilder, call: &KeyedCall, schema: &Arc<Schema>) -> Result<KeyedStage, CpuReason> {
     let width = schema.fields().len();
     let mut fields: Vec<FieldRef> = open.lowering.schema.fields().iter().map(Arc::clone).collect();
     let mut keys = Vec::new();
@@ -80,7 +80,7 @@ fn sorted(open: &mut FragmentBuilder, call: &KeyedCall, schema: &Arc<Schema>) ->
             value = arithmetic::as_group(&mut lowering.graph, value);
         }
         if lowering.graph.kind(value) == DeviceType::Number(Scalar::I128) {
-            return Err(Unsupported::feature("a window over decimals of more than 18 digits"));
+            return Err(CpuReason::feature("a window over decimals of more than 18 digits"));
         }
         fields.push(Arc::new(Field::new(format!("by {}", fields.len()), dtype, true)));
         lowering.columns.push(ColumnSource::Node(value));
@@ -105,7 +105,7 @@ fn sorted(open: &mut FragmentBuilder, call: &KeyedCall, schema: &Arc<Schema>) ->
     }
     let last = lowering.column_as(then, false)?;
     let Op::Input(sorted) = lowering.graph.node(last).op else {
-        return Err(Unsupported::Unexpected("a column that was sorted and is not there".into()));
+        return Err(CpuReason::Unexpected("a column that was sorted and is not there".into()));
     };
     let sorted = sorted as usize;
     let row = lowering.column(row)?;
@@ -141,7 +141,7 @@ struct Aggregate<'c> {
 }
 
 impl Aggregate<'_> {
-    fn of_group(&self, lowering: &mut Lowering, accumulators: &mut Accumulators) -> Result<NodeId, Unsupported> {
+    fn of_group(&self, lowering: &mut Lowering, accumulators: &mut Accumulators) -> Result<NodeId, CpuReason> {
         let name = self.function.name();
         if let Some((interpolation, q)) = quantiles::parameters(self.function) {
             let input = self.sorted as u32;
@@ -156,7 +156,7 @@ impl Aggregate<'_> {
         let function = builder.schema(Arc::clone(&lowering.schema)).alias(name).build()?;
         let recipe = aggregates::aggregate(lowering, accumulators, &function, self.filter)?;
         if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
-            return Err(Unsupported::form(name, "over a window"));
+            return Err(CpuReason::form(name, "over a window"));
         }
         let kinds = window::kinds(&lowering.graph, &accumulators.all);
         let at = |graph: &mut ExprGraph, index: usize| at_end(graph, index, kinds[index]);

@@ -11,6 +11,7 @@ mod blocking;
 mod classify;
 mod computed_join_keys;
 mod concat_exec;
+mod cpu_reason;
 mod describe;
 mod diagnostics;
 mod download;
@@ -26,7 +27,6 @@ mod list_aggregate;
 mod lower;
 mod materialized_exec;
 mod memory_input;
-pub mod native;
 mod out_of_core;
 mod placement;
 mod placements;
@@ -41,8 +41,8 @@ mod single_partition;
 mod sort_keys;
 mod table_columns;
 mod time_zone;
+pub mod udf;
 mod unnest;
-mod unsupported;
 mod window;
 mod window_frame;
 
@@ -64,10 +64,10 @@ pub use placements::Placements;
 /// For the tests of plans alone.
 #[doc(hidden)]
 pub mod inside {
+    pub use crate::cpu_reason::CpuReason;
     pub use crate::powers_of_ten::upper;
     pub use crate::regex_dfa::Like;
     pub use crate::time_zone::find as time_zone;
-    pub use crate::unsupported::Unsupported;
 }
 
 /// The plan with fragments for the device, and why other nodes are not in them.

@@ -11,10 +11,10 @@ use onrush_ops::{AggregateOp, DeviceType, NodeId, Op};
 
 use super::aggregates::{self, AggregateResult};
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
 use super::lower::lists::is_nested;
 use super::lower::{ColumnSource, Lowering};
-use super::unsupported::Unsupported;
 
 /// Whether an aggregate makes lists.
 pub fn collects(aggregate: &AggregateExec) -> bool {
@@ -22,13 +22,13 @@ pub fn collects(aggregate: &AggregateExec) -> bool {
 }
 
 /// Lists of groups: rows sorted by group, in the order that the lists are to have; those that are left out come last.
-pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), CpuReason> {
     let group = aggregate.group_expr();
     if !group.is_single() {
-        return Err(Unsupported::feature("a grouping set"));
+        return Err(CpuReason::feature("a grouping set"));
     }
     let functions: Vec<_> = aggregate.aggr_expr().iter().zip(aggregate.filter_expr()).collect();
-    let refused = |why: &'static str| Err(Unsupported::form("array_agg", why));
+    let refused = |why: &'static str| Err(CpuReason::form("array_agg", why));
     let mut how = None;
     for (function, filter) in &functions {
         if function.fun().name() != "array_agg" {
@@ -141,7 +141,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
         };
         let value = lowering.column_as(column, false)?;
         let Op::Input(input) = lowering.graph.node(value).op else {
-            return Err(Unsupported::Unexpected("a list of no column".into()));
+            return Err(CpuReason::Unexpected("a list of no column".into()));
         };
         let row = accumulators.add(AggregateOp::MinUnsigned, Some(row));
         Ok(vec![AggregateResult::Rows { row, count: accumulators.add(AggregateOp::Count, counted), input }])

@@ -36,7 +36,7 @@ use onrush_ops::{
 
 use self::strings::is_text;
 use super::arithmetic;
-use super::unsupported::Unsupported;
+use super::cpu_reason::CpuReason;
 
 /// A column that expressions can name: where it comes from, or why it cannot be used.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub struct BuildSide {
 pub enum StringRepresentation {
     #[default]
     Numbers,
-    Known(Vec<bool>),
+    Fixed(Vec<bool>),
     /// Found when it is asked for.
     Of(Arc<dyn Fn(usize) -> bool + Send + Sync>),
 }
@@ -79,7 +79,7 @@ impl StringRepresentation {
     pub fn is_bytes(&self, source: usize) -> bool {
         match self {
             StringRepresentation::Numbers => false,
-            StringRepresentation::Known(known) => known.get(source).copied().unwrap_or(false),
+            StringRepresentation::Fixed(known) => known.get(source).copied().unwrap_or(false),
             StringRepresentation::Of(find) => find(source),
         }
     }
@@ -141,7 +141,7 @@ impl MaterialiseRequests {
 }
 
 /// Longer lists than this are looked up by the CPU.
-const LONGEST_LIST: usize = 64;
+const MAX_LIST: usize = 64;
 
 impl Lowering {
     pub fn new(schema: &Arc<Schema>) -> Self {
@@ -172,7 +172,7 @@ impl Lowering {
         self.made.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
     }
 
-    pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, Unsupported> {
+    pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, CpuReason> {
         Ok(expr.data_type(&self.schema)?)
     }
 
@@ -225,13 +225,13 @@ impl Lowering {
     /// The preference of a stage that reads this one's rows as a table.
     pub fn preferences(&self) -> StringRepresentation {
         let is_text = |index: usize| is_text(self.schema.field(index).data_type());
-        StringRepresentation::Known(
+        StringRepresentation::Fixed(
             (0..self.columns.len()).map(|index| is_text(index) && self.prefers_bytes(index)).collect(),
         )
     }
 
     /// The node of a column.
-    pub fn column(&mut self, index: usize) -> Result<NodeId, Unsupported> {
+    pub fn column(&mut self, index: usize) -> Result<NodeId, CpuReason> {
         if let Some(ColumnSource::Node(id)) = self.columns.get(index) {
             return Ok(*id);
         }
@@ -241,14 +241,14 @@ impl Lowering {
     }
 
     /// The same, a text as bytes or as a number.
-    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<NodeId, Unsupported> {
+    pub fn column_as(&mut self, index: usize, as_bytes: bool) -> Result<NodeId, CpuReason> {
         match self.columns.get(index) {
             Some(ColumnSource::Node(id)) => {
                 let found = match (self.graph.kind(*id), as_bytes) {
                     (DeviceType::DictIndex, true) => {
-                        Err(Unsupported::feature("mixing grouped and plain representations of a string column"))
+                        Err(CpuReason::feature("mixing grouped and plain representations of a string column"))
                     }
-                    (DeviceType::String, false) => Err(Unsupported::feature("dictionary-encoding a computed string")),
+                    (DeviceType::String, false) => Err(CpuReason::feature("dictionary-encoding a computed string")),
                     _ => Ok(*id),
                 };
                 self.requests.table |= found.is_err();
@@ -257,7 +257,7 @@ impl Lowering {
             Some(ColumnSource::Source(source)) => {
                 let source = *source;
                 let dtype = self.schema.field(index).data_type();
-                let kind = kind_of(dtype).ok_or_else(|| Unsupported::of_type("a column", dtype))?;
+                let kind = kind_of(dtype).ok_or_else(|| CpuReason::of_type("a column", dtype))?;
                 let kind = if as_bytes && kind == DeviceType::DictIndex { DeviceType::String } else { kind };
                 let as_bytes = kind == DeviceType::String;
                 let mut known = self.used.iter().zip(&self.as_bytes);
@@ -278,7 +278,7 @@ impl Lowering {
                 let side = &mut self.joins[join];
                 let there = side.lowering.column_as(column, as_bytes)?;
                 let Op::Input(place) = side.lowering.graph.node(there).op else {
-                    return Err(Unsupported::Unexpected("a column that does not exist".into()));
+                    return Err(CpuReason::Unexpected("a column that does not exist".into()));
                 };
                 let (kind, probe) = (side.lowering.graph.kind(there), side.probe);
                 let id = self.graph.add(Op::BuildColumn(join as u32, place), &[probe], kind);
@@ -287,13 +287,13 @@ impl Lowering {
                 }
                 Ok(id)
             }
-            None => Err(Unsupported::Unexpected("a column that does not exist".into())),
+            None => Err(CpuReason::Unexpected("a column that does not exist".into())),
         }
     }
 
     /// What is written so far, to take back an attempt.
-    pub fn save(&self) -> Saved {
-        Saved {
+    pub fn save(&self) -> Checkpoint {
+        Checkpoint {
             graph: self.graph.clone(),
             lookups: self.lookups.len(),
             texts: self.texts.len(),
@@ -306,7 +306,7 @@ impl Lowering {
         }
     }
 
-    pub fn restore(&mut self, saved: Saved) {
+    pub fn restore(&mut self, saved: Checkpoint) {
         self.graph = saved.graph;
         self.lookups.truncate(saved.lookups);
         self.texts.truncate(saved.texts);
@@ -323,8 +323,8 @@ impl Lowering {
 
     fn attempt(
         &mut self,
-        attempt: impl FnOnce(&mut Lowering) -> Result<NodeId, Unsupported>,
-    ) -> Result<NodeId, Unsupported> {
+        attempt: impl FnOnce(&mut Lowering) -> Result<NodeId, CpuReason>,
+    ) -> Result<NodeId, CpuReason> {
         let saved = self.save();
         let found = attempt(self);
         if found.is_err() {
@@ -334,9 +334,9 @@ impl Lowering {
     }
 
     /// What rows are grouped, sorted or joined by: a text as its number.
-    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+    pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         if lists::is_nested(&self.dtype(expr)?) {
-            return Err(Unsupported::feature("a comparison of lists or structs"));
+            return Err(CpuReason::feature("a comparison of lists or structs"));
         }
         if let Some(column) = self.materialised(expr) {
             return self.column_as(column, false);
@@ -347,7 +347,7 @@ impl Lowering {
                 return Ok(id);
             }
             lowering.requests.text(expr);
-            Err(Unsupported::Requested)
+            Err(CpuReason::Requested)
         });
         if plain.is_ok() || !is_text(&self.dtype(expr)?) {
             return plain;
@@ -355,7 +355,7 @@ impl Lowering {
         let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.requests.clone());
         let id = self.attempt(|lowering| match lowering.expr(expr)? {
             id if lowering.graph.kind(id) == DeviceType::String => {
-                Err(Unsupported::feature(format!("dictionary-encoding the computed string `{expr}`")))
+                Err(CpuReason::feature(format!("dictionary-encoding the computed string `{expr}`")))
             }
             id => Ok(id),
         });
@@ -368,7 +368,7 @@ impl Lowering {
         id
     }
 
-    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+    pub fn expr(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         let any: &dyn Any = expr.as_ref();
         if let Some(column) = self.materialised(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
             return self.column(column);
@@ -400,7 +400,7 @@ impl Lowering {
     }
 
     /// An expression as what it is made of.
-    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+    fn direct(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         let any: &dyn Any = expr.as_ref();
         if let Some(inner) = strings::same_text(self, expr) {
             return self.expr(&inner);
@@ -486,18 +486,18 @@ impl Lowering {
                 false => functions::call(self, function),
             };
         }
-        Err(Unsupported::Expression(expr.to_string()))
+        Err(CpuReason::Expression(expr.to_string()))
     }
 
-    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+    pub fn boolean(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         let id = self.expr(expr)?;
         match self.graph.kind(id) {
             DeviceType::Bool => Ok(id),
-            _ => Err(Unsupported::NotA { expression: expr.to_string(), expected: "a condition" }),
+            _ => Err(CpuReason::NotA { expression: expr.to_string(), expected: "a condition" }),
         }
     }
 
-    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+    fn binary(&mut self, binary: &BinaryExpr, whole: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         let op = *binary.op();
         if matches!(op, Operator::And | Operator::Or) {
             return self.both(op == Operator::And, binary);
@@ -526,7 +526,7 @@ impl Lowering {
         let same = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
         if comparison.is_some() || same {
             if !texts && !arithmetic::comparable(&left, &right) {
-                return Err(Unsupported::feature(format!("a comparison of {left} with {right}")));
+                return Err(CpuReason::feature(format!("a comparison of {left} with {right}")));
             }
             return Ok(match comparison {
                 Some(how) => self.graph.add(Op::Compare(how), &[a, b], DeviceType::Bool),
@@ -544,7 +544,7 @@ impl Lowering {
     }
 
     /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
-    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, Unsupported> {
+    fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, CpuReason> {
         let (mut first, mut second) = (binary.left(), binary.right());
         if is_in(first) && !is_in(second) {
             (first, second) = (second, first);
@@ -560,25 +560,20 @@ impl Lowering {
         Ok(self.graph.add(if is_and { Op::And } else { Op::Or }, &[a, b?], DeviceType::Bool))
     }
 
-    fn cast(
-        &mut self,
-        of: &Arc<dyn PhysicalExpr>,
-        to: &DataType,
-        misfit: OverflowPolicy,
-    ) -> Result<NodeId, Unsupported> {
+    fn cast(&mut self, of: &Arc<dyn PhysicalExpr>, to: &DataType, misfit: OverflowPolicy) -> Result<NodeId, CpuReason> {
         use DataType::Timestamp;
         let (arg, from) = (self.expr(of)?, self.dtype(of)?);
         if let (Timestamp(_, None), Timestamp(unit, Some(_))) = (&from, to) {
             let local = arithmetic::cast(&mut self.graph, arg, &from, &Timestamp(*unit, None), misfit)?;
-            let refused = || Unsupported::Cast { from: from.clone(), to: to.clone() };
+            let refused = || CpuReason::Cast { from: from.clone(), to: to.clone() };
             return functions::in_zone(self, local, to, misfit).ok_or_else(refused);
         }
         arithmetic::cast(&mut self.graph, arg, &from, to, misfit)
     }
 
-    fn list(&mut self, list: &InListExpr) -> Result<NodeId, Unsupported> {
-        if list.list().len() > LONGEST_LIST {
-            return Err(Unsupported::feature(format!("IN with {} values", list.list().len())));
+    fn list(&mut self, list: &InListExpr) -> Result<NodeId, CpuReason> {
+        if list.list().len() > MAX_LIST {
+            return Err(CpuReason::feature(format!("IN with {} values", list.list().len())));
         }
         let of = self.dtype(list.expr())?;
         let texts = is_text(&of);
@@ -587,7 +582,7 @@ impl Lowering {
         for item in list.list() {
             let dtype = self.dtype(item)?;
             if !(arithmetic::comparable(&of, &dtype) || texts && is_text(&dtype)) {
-                return Err(Unsupported::of_type("IN with values", &of));
+                return Err(CpuReason::of_type("IN with values", &of));
             }
             let item = if texts { strings::piece(self, item)? } else { self.expr(item)? };
             let same = match self.graph.kind(value).is_float() {
@@ -621,7 +616,7 @@ impl Lowering {
     }
 
     /// Lowers an expression over one string column to a lookup table with a result for each string of the dictionary.
-    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, Unsupported> {
+    fn by_dictionary(&mut self, expr: &Arc<dyn PhysicalExpr>, column: usize) -> Result<Option<NodeId>, CpuReason> {
         let mut stable = true;
         let walked = expr.apply(|node| {
             let any: &dyn Any = node.as_ref();
@@ -633,17 +628,17 @@ impl Lowering {
         walked?;
         let text = self.schema.field(column).data_type().clone();
         if !stable {
-            return Err(Unsupported::Volatile(expr.to_string()));
+            return Err(CpuReason::Volatile(expr.to_string()));
         }
         let result = self.dtype(expr)?;
-        let kind = kind_of(&result).ok_or_else(|| Unsupported::of_type("a value", &result))?;
+        let kind = kind_of(&result).ok_or_else(|| CpuReason::of_type("a value", &result))?;
         let id = self.column_as(column, false)?;
         let of = match self.graph.node(id).op {
             Op::Input(column) => StringSource::Input(column),
             Op::BuildColumn(join, column) => StringSource::BuildColumn(join, column),
             _ => {
                 self.requests.table = true;
-                return Err(Unsupported::feature("a function of a computed string"));
+                return Err(CpuReason::feature("a function of a computed string"));
             }
         };
         let name = self.schema.field(column).name().clone();
@@ -676,7 +671,7 @@ impl Lowering {
 
 /// What a stage was at some point.
 #[derive(Clone)]
-pub struct Saved {
+pub struct Checkpoint {
     graph: ExprGraph,
     lookups: usize,
     texts: usize,
@@ -685,7 +680,7 @@ pub struct Saved {
     used: usize,
     rising: usize,
     columns: Vec<ColumnSource>,
-    sides: Vec<Saved>,
+    sides: Vec<Checkpoint>,
 }
 
 /// A literal's text, or that it is null.

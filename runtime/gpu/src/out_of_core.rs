@@ -49,15 +49,15 @@ use super::plan_inputs::with_schema;
 use super::{aggregates, materialized_exec, placement};
 
 /// A part is at first this share of the memory that is free: its input, what is made of it, and what that takes.
-const SHARE: u64 = 8;
+const MEMORY_DIVISOR: u64 = 8;
 /// Parts of fewer rows are not tried.
-const LEAST: usize = 256;
+const MIN_ROWS: usize = 256;
 /// Limits of hash partitioning: repetitions with another hash, partitions at first, and partitions of each repetition.
-const DEPTH: u32 = 4;
-pub const MOST: u64 = 1 << 10;
-const AGAIN: u64 = 4;
+const MAX_DEPTH: u32 = 4;
+pub const MAX_PARTITIONS: u64 = 1 << 10;
+const REPARTITIONS: u64 = 4;
 /// Bytes of a value whose type does not tell.
-const TEXT: u64 = 32;
+const STRING_BYTES: u64 = 32;
 
 /// How the lowest nodes of a fragment run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ fn wanted(link: &FragmentNode) -> Option<usize> {
 fn row_bytes(schema: &Schema) -> u64 {
     let width = |field: &Arc<Field>| match field.data_type() {
         DataType::Boolean => 1,
-        dtype => dtype.primitive_width().map_or(TEXT, |bytes| bytes as u64),
+        dtype => dtype.primitive_width().map_or(STRING_BYTES, |bytes| bytes as u64),
     };
     schema.fields().iter().map(width).sum::<u64>().max(1)
 }
@@ -169,12 +169,12 @@ impl Fragment {
         let ledger = self.accelerator.gpu.context().device().ledger();
         let held = self.accelerator.gpu.residency.bytes();
         // Cached columns can be evicted, so their bytes count as free.
-        (ledger.capacity().saturating_sub(ledger.total().used.saturating_sub(held)) / SHARE).max(1)
+        (ledger.capacity().saturating_sub(ledger.total().used.saturating_sub(held)) / MEMORY_DIVISOR).max(1)
     }
 
     /// Rows of a part, for a start.
     fn rows_of_part(&self, schema: &Schema) -> u64 {
-        let fit = || (self.budget() / row_bytes(schema)).max(LEAST as u64);
+        let fit = || (self.budget() / row_bytes(schema)).max(MIN_ROWS as u64);
         self.accelerator.part_rows.map_or_else(fit, |rows| rows.max(1))
     }
 
@@ -286,7 +286,7 @@ impl Fragment {
                     so_far += count(&found);
                     parts.push(found);
                 }
-                None if taken / 2 < LEAST => return Ok(None),
+                None if taken / 2 < MIN_ROWS => return Ok(None),
                 None => rows = taken / 2,
             }
             if stop(at, so_far) {
@@ -331,7 +331,7 @@ impl Fragment {
             // As many states as an eighth of the rows: the host would merge for long.
             let many = AtomicBool::new(false);
             let stop = |rows: usize, states: usize| {
-                let are_many = !self.multiplies && !keys.is_empty() && states > rows / 8 && states > LEAST;
+                let are_many = !self.multiplies && !keys.is_empty() && states > rows / 8 && states > MIN_ROWS;
                 many.store(are_many, Ordering::Relaxed);
                 are_many
             };
@@ -353,8 +353,8 @@ impl Fragment {
         }
         let Some(input) = self.above(below).await? else { return Ok(None) };
         let make = |mut inputs: Plans| last.over(inputs.remove(0), &[]);
-        let sides = vec![Keyed { rows: self.rows(&input).await?, of: input, keys, spreads_nulls: false }];
-        Ok(self.apart(sides, &make, 0, false).await?.map(|parts| parts.concat()))
+        let sides = vec![KeyedRows { rows: self.rows(&input).await?, of: input, keys, spreads_nulls: false }];
+        Ok(self.partitioned(sides, &make, 0, false).await?.map(|parts| parts.concat()))
     }
 
     async fn order(&self, links: &[FragmentNode]) -> Result<Option<Vec<RecordBatch>>> {
@@ -415,13 +415,13 @@ impl Fragment {
         let Some(top) = links.last() else { return Ok(None) };
         let input = &self.inputs[0];
         let make = |mut inputs: Plans| self.over(links, inputs.remove(0));
-        let sides = vec![Keyed {
+        let sides = vec![KeyedRows {
             rows: self.rows(input).await?,
             of: Arc::clone(input),
             keys: keys.to_vec(),
             spreads_nulls: false,
         }];
-        let Some(parts) = self.apart(sides, &make, 0, false).await? else { return Ok(None) };
+        let Some(parts) = self.partitioned(sides, &make, 0, false).await? else { return Ok(None) };
         let any: &dyn Any = links[0].node.as_ref();
         let by = match any.downcast_ref::<SortExec>() {
             Some(sort) => Some(sort.expr().clone()),
@@ -463,11 +463,11 @@ impl Fragment {
         let spreads_nulls = join.null_equality() == NullEquality::NullEqualsNothing && !join.null_aware;
         let mut sides = Vec::new();
         for (of, keys) in [(left, left_keys), (right, right_keys)] {
-            sides.push(Keyed { rows: self.rows(&of).await?, of, keys, spreads_nulls });
+            sides.push(KeyedRows { rows: self.rows(&of).await?, of, keys, spreads_nulls });
         }
         if !is_ordered {
             let make = |inputs: Plans| joined(join, inputs, None);
-            return self.apart(sides, &make, 0, is_inner).await;
+            return self.partitioned(sides, &make, 0, is_inner).await;
         }
         // The order of the right side's rows, by their number.
         let number = Field::new(format!("{HIDDEN}part_row"), DataType::UInt64, false);
@@ -489,7 +489,7 @@ impl Fragment {
         };
         let make = |inputs: Plans| joined(join, inputs, Some(projection.clone()));
         let schema = make(sides.iter().map(|side| Arc::clone(&side.of)).collect())?.schema();
-        let Some(parts) = self.apart(sides, &make, 0, is_inner).await? else { return Ok(None) };
+        let Some(parts) = self.partitioned(sides, &make, 0, is_inner).await? else { return Ok(None) };
         let last = schema.fields().len() - 1;
         let number = PhysicalSortExpr {
             expr: Arc::new(Column::new(schema.field(last).name(), last)),
@@ -503,17 +503,17 @@ impl Fragment {
     }
 
     /// What `make` makes of the parts of some sides, whose rows of the same keys are in the same one.
-    async fn apart(
+    async fn partitioned(
         &self,
-        mut sides: Vec<Keyed>,
+        mut sides: Vec<KeyedRows>,
         make: &Make<'_>,
         depth: u32,
         can_be_halved: bool,
     ) -> Result<Option<Parts>> {
-        let bytes = |side: &Keyed| count(&side.rows) as u64 * row_bytes(&side.of.schema());
+        let bytes = |side: &KeyedRows| count(&side.rows) as u64 * row_bytes(&side.of.schema());
         let all: u64 = sides.iter().map(bytes).sum();
         let parts: u64 = sides.iter().map(|side| count(&side.rows) as u64 / self.rows_of_part(&side.of.schema())).sum();
-        let parts = if depth == 0 { (parts + 1).clamp(2, MOST) } else { AGAIN } as usize;
+        let parts = if depth == 0 { (parts + 1).clamp(2, MAX_PARTITIONS) } else { REPARTITIONS } as usize;
         let mut parted = Vec::new();
         for side in &mut sides {
             let (rows, keys) = (std::mem::take(&mut side.rows), side.keys.clone());
@@ -523,7 +523,8 @@ impl Fragment {
         let mut found = Vec::new();
         for number in 0..parts {
             let rows = parted.iter_mut().map(|parts| std::mem::take(&mut parts[number]));
-            let sides: Vec<Keyed> = sides.iter().zip(rows).map(|(side, rows)| Keyed { rows, ..side.clone() }).collect();
+            let sides: Vec<KeyedRows> =
+                sides.iter().zip(rows).map(|(side, rows)| KeyedRows { rows, ..side.clone() }).collect();
             if sides.iter().all(|side| count(&side.rows) == 0) {
                 continue;
             }
@@ -533,9 +534,9 @@ impl Fragment {
             }
             // Rows with equal keys always share a partition, so another hash cannot separate them.
             let is_less = sides.iter().map(bytes).sum::<u64>() < all / 10 * 9;
-            let more = match depth < DEPTH && is_less {
-                true if sides.iter().map(|side| count(&side.rows)).sum::<usize>() < LEAST => None,
-                true => Box::pin(self.apart(sides, make, depth + 1, can_be_halved)).await?,
+            let more = match depth < MAX_DEPTH && is_less {
+                true if sides.iter().map(|side| count(&side.rows)).sum::<usize>() < MIN_ROWS => None,
+                true => Box::pin(self.partitioned(sides, make, depth + 1, can_be_halved)).await?,
                 false if can_be_halved => self.halves(sides, make).await?,
                 false => None,
             };
@@ -547,7 +548,7 @@ impl Fragment {
 
     /// Runs the node for each half of the larger side with all rows of the other sides. This is correct for inner joins only, which find the
     /// matches of a row independently of other rows.
-    async fn halves(&self, mut sides: Vec<Keyed>, make: &Make<'_>) -> Result<Option<Parts>> {
+    async fn halves(&self, mut sides: Vec<KeyedRows>, make: &Make<'_>) -> Result<Option<Parts>> {
         let Some(larger) = (0..sides.len()).max_by_key(|side| count(&sides[*side].rows)) else { return Ok(None) };
         let whole = std::mem::take(&mut sides[larger].rows);
         let (mut found, all) = (Vec::new(), count(&whole));
@@ -555,7 +556,7 @@ impl Fragment {
             sides[larger].rows = slice(&whole, at, rows);
             let more = match self.attempt(make(plans(&sides)?)?).await? {
                 Some(batches) => vec![batches],
-                None if rows < LEAST => return Ok(None),
+                None if rows < MIN_ROWS => return Ok(None),
                 None => match Box::pin(self.halves(sides.clone(), make)).await? {
                     Some(more) => more,
                     None => return Ok(None),
@@ -589,7 +590,7 @@ fn groups_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// Rows to be hash-partitioned by keys, and the plan node whose output they are.
 #[derive(Clone)]
-struct Keyed {
+struct KeyedRows {
     rows: Vec<RecordBatch>,
     of: Arc<dyn ExecutionPlan>,
     keys: Vec<Arc<dyn PhysicalExpr>>,
@@ -597,7 +598,7 @@ struct Keyed {
     spreads_nulls: bool,
 }
 
-fn plans(sides: &[Keyed]) -> Result<Plans> {
+fn plans(sides: &[KeyedRows]) -> Result<Plans> {
     sides.iter().map(|side| materialized_exec::fresh(side.rows.clone(), &side.of)).collect()
 }
 

@@ -17,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::accelerator::{Accelerator, Policy};
 use super::classify::{display_name, is_known, is_larger};
 use super::concat_exec::ConcatExec;
+use super::cpu_reason::CpuReason;
 use super::describe;
 use super::fragment::OutOfCore;
 use super::fragment_builder::FragmentBuilder;
@@ -27,14 +28,13 @@ use super::memory_input::{memory_as_bytes, memory_column, memory_rows};
 use super::placements::Placements;
 use super::plan_inputs::{with_input, with_inputs};
 use super::single_partition::in_one_partition;
-use super::unsupported::Unsupported;
 
 fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
     any.is::<T>()
 }
 
-enum Placed {
+enum PlacedNode {
     Cpu(Arc<dyn ExecutionPlan>),
     Gpu(Box<FragmentBuilder>),
 }
@@ -114,18 +114,18 @@ fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
 }
 
 impl Placer<'_> {
-    fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<Placed> {
+    fn node(&mut self, plan: Arc<dyn ExecutionPlan>) -> Result<PlacedNode> {
         if let Some(join) = JoinNode::of(&plan) {
             return self.join(&plan, &join);
         }
         let below: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
         if describe::is_description(&plan) {
             let rows = below.iter().map(|row| self.described(row)).collect::<Result<Vec<_>>>()?;
-            return Ok(Placed::Cpu(with_inputs(&plan, rows)?));
+            return Ok(PlacedNode::Cpu(with_inputs(&plan, rows)?));
         }
         let [child] = &below[..] else {
             if below.is_empty() {
-                return Ok(Placed::Cpu(plan));
+                return Ok(PlacedNode::Cpu(plan));
             }
             let mut inputs = Vec::new();
             for child in below {
@@ -135,26 +135,26 @@ impl Placer<'_> {
             let plan = with_inputs(&plan, inputs)?;
             // Concatenation costs nothing: the reader takes the rows of each input. Therefore it gets no reason.
             if !plan_is::<ConcatExec>(&plan) {
-                self.note(&plan, Unsupported::feature(display_name(&plan)));
+                self.note(&plan, CpuReason::feature(display_name(&plan)));
             }
-            return Ok(Placed::Cpu(plan));
+            return Ok(PlacedNode::Cpu(plan));
         };
         let below = self.node(Arc::clone(child))?;
         let open = match below {
-            Placed::Gpu(open) => Ok(open),
-            Placed::Cpu(input) => match self.start(&input, &plan) {
+            PlacedNode::Gpu(open) => Ok(open),
+            PlacedNode::Cpu(input) => match self.start(&input, &plan) {
                 Ok(open) => Ok(Box::new(open)),
                 Err(reason) => Err((input, reason)),
             },
         };
         match open {
             Ok(mut open) => match open.add(&plan) {
-                Ok(()) => Ok(Placed::Gpu(open)),
+                Ok(()) => Ok(PlacedNode::Gpu(open)),
                 Err(reason) => {
-                    let below = self.close(Placed::Gpu(open))?;
+                    let below = self.close(PlacedNode::Gpu(open))?;
                     let plan = with_input(&plan, below)?;
                     self.note(&plan, reason);
-                    Ok(Placed::Cpu(plan))
+                    Ok(PlacedNode::Cpu(plan))
                 }
             },
             Err((input, reason)) => {
@@ -165,7 +165,7 @@ impl Placer<'_> {
                 if !plan_is_limit {
                     self.note(&plan, reason);
                 }
-                Ok(Placed::Cpu(plan))
+                Ok(PlacedNode::Cpu(plan))
             }
         }
     }
@@ -186,7 +186,7 @@ impl Placer<'_> {
     }
 
     /// The side whose rows are kept, or are many, goes on as a pipeline; in the other one they find theirs.
-    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &JoinNode) -> Result<Placed> {
+    fn join(&mut self, plan: &Arc<dyn ExecutionPlan>, join: &JoinNode) -> Result<PlacedNode> {
         let (left, right) = (self.node(Arc::clone(join.left))?, self.node(Arc::clone(join.right))?);
         let left_goes_on = match join.kind {
             JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => true,
@@ -200,16 +200,16 @@ impl Placer<'_> {
         let (below, other) = if left_goes_on { (left, right) } else { (right, left) };
         let other = self.end(other, true)?;
         let (below, reason) = match below {
-            Placed::Gpu(open) => (Ok(open), None),
-            Placed::Cpu(input) => match self.start(&input, plan) {
+            PlacedNode::Gpu(open) => (Ok(open), None),
+            PlacedNode::Cpu(input) => match self.start(&input, plan) {
                 Ok(open) => (Ok(Box::new(open)), None),
                 Err(reason) => (Err(input), Some(reason)),
             },
         };
         let (below, reason) = match below {
             Ok(mut open) => match open.add_join(plan, join, (&other, self.preference(&other)), left_goes_on) {
-                Ok(()) => return Ok(Placed::Gpu(open)),
-                Err(reason) => (self.close(Placed::Gpu(open))?, Some(reason)),
+                Ok(()) => return Ok(PlacedNode::Gpu(open)),
+                Err(reason) => (self.close(PlacedNode::Gpu(open))?, Some(reason)),
             },
             Err(input) => (input, reason),
         };
@@ -218,10 +218,10 @@ impl Placer<'_> {
         if let Some(reason) = reason {
             self.note(&plan, reason);
         }
-        Ok(Placed::Cpu(plan))
+        Ok(PlacedNode::Cpu(plan))
     }
 
-    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: Unsupported) {
+    fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: CpuReason) {
         self.placements.note(plan, reason);
     }
 
@@ -230,20 +230,20 @@ impl Placer<'_> {
         &self,
         input: &Arc<dyn ExecutionPlan>,
         plan: &Arc<dyn ExecutionPlan>,
-    ) -> std::result::Result<FragmentBuilder, Unsupported> {
+    ) -> std::result::Result<FragmentBuilder, CpuReason> {
         if !is_known(plan) {
-            return Err(Unsupported::feature(display_name(plan)));
+            return Err(CpuReason::feature(display_name(plan)));
         }
         let rows = rows_there(input);
         match (self.accelerator.policy, rows) {
             (Policy::FromRows(least), Some(rows)) if rows < least => {
-                return Err(Unsupported::TooFewRows { rows, least });
+                return Err(CpuReason::TooFewRows { rows, least });
             }
             // What comes from a node on the CPU is worth its way to the GPU only where it becomes much less there.
             (Policy::FromRows(_), None) => {
                 let any: &dyn Any = plan.as_ref();
                 if !any.is::<AggregateExec>() {
-                    return Err(Unsupported::InputOnCpu);
+                    return Err(CpuReason::InputOnCpu);
                 }
             }
             _ => {}
@@ -258,7 +258,7 @@ impl Placer<'_> {
             return self.preference(first);
         }
         if let Some(below) = any.downcast_ref::<GpuExec>() {
-            return StringRepresentation::Known(below.as_bytes());
+            return StringRepresentation::Fixed(below.as_bytes());
         }
         if memory_rows(input).is_none() {
             return StringRepresentation::Numbers;
@@ -271,17 +271,17 @@ impl Placer<'_> {
         }))
     }
 
-    fn close(&mut self, placed: Placed) -> Result<Arc<dyn ExecutionPlan>> {
+    fn close(&mut self, placed: PlacedNode) -> Result<Arc<dyn ExecutionPlan>> {
         self.end(placed, false)
     }
 
     /// `is_joined`: its rows stay on the device.
-    fn end(&mut self, placed: Placed, is_joined: bool) -> Result<Arc<dyn ExecutionPlan>> {
+    fn end(&mut self, placed: PlacedNode, is_joined: bool) -> Result<Arc<dyn ExecutionPlan>> {
         let mut open = match placed {
-            Placed::Cpu(plan) => return Ok(plan),
-            Placed::Gpu(open) => open,
+            PlacedNode::Cpu(plan) => return Ok(plan),
+            PlacedNode::Gpu(open) => open,
         };
-        let finished = if open.works { open.finish(is_joined) } else { Err(Unsupported::Requested) };
+        let finished = if open.works { open.finish(is_joined) } else { Err(CpuReason::Requested) };
         match finished {
             Ok((stages, used)) => {
                 let FragmentBuilder { input, others, mut chain, finish, .. } = *open;
@@ -295,7 +295,7 @@ impl Placer<'_> {
                 let mut plan = Arc::clone(&open.input);
                 for link in &open.chain {
                     plan = link.fresh(plan, &others)?;
-                    if reason != Unsupported::Requested {
+                    if reason != CpuReason::Requested {
                         self.note(&plan, reason.clone());
                     }
                 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::unsupported::Unsupported;
+use super::cpu_reason::CpuReason;
 
 /// Why nodes are on the CPU, by their address.
 #[derive(Default)]
 pub struct Placements {
-    reasons: HashMap<usize, Unsupported>,
+    reasons: HashMap<usize, CpuReason>,
 }
 
 fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
@@ -18,12 +18,12 @@ fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 impl Placements {
-    pub(super) fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: Unsupported) {
+    pub(super) fn note(&mut self, plan: &Arc<dyn ExecutionPlan>, reason: CpuReason) {
         self.reasons.insert(address(plan), reason);
     }
 
     pub fn reason(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
-        self.reasons.get(&address(plan)).map(Unsupported::to_string)
+        self.reasons.get(&address(plan)).map(CpuReason::to_string)
     }
 
     /// Whether no node is there.
@@ -33,7 +33,7 @@ impl Placements {
 
     /// All of them, each once.
     pub fn reasons(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.reasons.values().map(Unsupported::to_string).collect();
+        let mut all: Vec<String> = self.reasons.values().map(CpuReason::to_string).collect();
         all.sort_unstable();
         all.dedup();
         all

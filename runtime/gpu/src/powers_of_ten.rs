@@ -6,15 +6,15 @@ use std::sync::LazyLock;
 use onrush_ops::Lookup;
 
 /// Exponents that the shortest digits of 64-bit floats need.
-const LEAST: i32 = -292;
-const MOST: i32 = 324;
+const MIN_EXPONENT: i32 = -292;
+const MAX_EXPONENT: i32 = 324;
 /// 64-bit words that hold the largest power, and a bit more.
 const WORDS: usize = 18;
 
 /// The upper 128 bits of each power, rounded up, in the form of `cuda/string_conversions.cuh`.
 pub fn of_ten() -> Lookup {
     static TABLE: LazyLock<Lookup> = LazyLock::new(|| {
-        let words = (LEAST..=MOST).flat_map(|exponent| {
+        let words = (MIN_EXPONENT..=MAX_EXPONENT).flat_map(|exponent| {
             let bits = upper(exponent);
             [(bits >> 64) as u64, bits as u64]
         });

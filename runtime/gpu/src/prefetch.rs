@@ -10,11 +10,11 @@ use onrush_ops::{DeviceType, kind_of};
 use super::accelerator::{Accelerator, MIN_GPU_ROWS};
 use super::table_columns::chunks_of;
 
-/// Prefetched columns leave at least 1/`PART` of the device's memory free.
-const PART: u64 = 2;
+/// Prefetched columns leave at least 1/`FREE_DIVISOR` of the device's memory free.
+const FREE_DIVISOR: u64 = 2;
 /// Bytes that a row takes at most, about.
-const NUMBER: u64 = 16;
-const STRING: u64 = 48;
+const NUMBER_BYTES: u64 = 16;
+const STRING_BYTES: u64 = 48;
 
 impl Accelerator {
     /// Copies the columns of a table to the device on another thread, as long as half of its memory is free. The table
@@ -56,10 +56,10 @@ impl Accelerator {
         let gpu = &self.gpu;
         let dtype = table.schema().field(column).data_type();
         let Some(kind) = kind_of(dtype).filter(|kind| *kind != DeviceType::ListView) else { return };
-        let bytes = table.rows() as u64 * if kind == DeviceType::DictIndex { STRING } else { NUMBER };
+        let bytes = table.rows() as u64 * if kind == DeviceType::DictIndex { STRING_BYTES } else { NUMBER_BYTES };
         let is_free = gpu.context().device().memory().is_ok_and(|memory| {
             let free = memory.driver_free + memory.pool.saturating_sub(memory.used);
-            bytes + memory.driver_total / PART <= free
+            bytes + memory.driver_total / FREE_DIVISOR <= free
         });
         if !is_free {
             return;

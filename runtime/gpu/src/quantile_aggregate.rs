@@ -17,26 +17,26 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
 use super::lower::{ColumnSource, Lowering};
 use super::quantiles::{FilteredValue, SortedValues, quantile};
-use super::unsupported::Unsupported;
 
 const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 
 /// The value of a quantile.
-fn value_of(function: &AggregateFunctionExpr) -> Result<Arc<dyn PhysicalExpr>, Unsupported> {
+fn value_of(function: &AggregateFunctionExpr) -> Result<Arc<dyn PhysicalExpr>, CpuReason> {
     match &function.expressions()[..] {
         [arg] if !function.is_distinct() => Ok(Arc::clone(arg)),
-        _ => Err(Unsupported::feature("a quantile of distinct values or of several columns")),
+        _ => Err(CpuReason::feature("a quantile of distinct values or of several columns")),
     }
 }
 
 /// Lowers an aggregate with quantiles.
-pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
+pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), CpuReason> {
     let group = aggregate.group_expr();
     if !group.is_single() {
-        return Err(Unsupported::feature("a grouping set"));
+        return Err(CpuReason::feature("a grouping set"));
     }
     if group.expr().is_empty() {
         return of_all_rows(open, aggregate);
@@ -51,7 +51,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
     }
     let keys: Vec<&Arc<dyn PhysicalExpr>> = group.expr().iter().map(|(key, _)| key).collect();
     let Some(first) = values.first() else {
-        return Err(Unsupported::Unexpected("an aggregate without quantiles".into()));
+        return Err(CpuReason::Unexpected("an aggregate without quantiles".into()));
     };
     let mut sorted = SortedRows::new(open, &keys, first)?;
     let mut results: Vec<Option<QuantileColumn>> = vec![None; aggregate.aggr_expr().len()];
@@ -80,7 +80,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
             None => {
                 let recipe = aggregates::aggregate(lowering, &mut accumulators, function, filter.as_ref())?;
                 if matches!(recipe, AggregateResult::Fetch { .. }) || !accumulators.all.iter().all(window::can_run) {
-                    return Err(Unsupported::form(function.fun().name(), "with a quantile in one aggregate"));
+                    return Err(CpuReason::form(function.fun().name(), "with a quantile in one aggregate"));
                 }
                 let kinds = window::kinds(&lowering.graph, &accumulators.all);
                 let of = |graph: &mut ExprGraph, index: usize| at(graph, kinds[index], index);
@@ -97,7 +97,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
 }
 
 /// Without keys each value is sorted by itself, and the rest is one row of aggregates.
-fn of_all_rows(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), Unsupported> {
+fn of_all_rows(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<(), CpuReason> {
     open.aggregate_by(aggregate, Vec::new(), &mut |lowering, accumulators, index| {
         let (function, filter) = (&aggregate.aggr_expr()[index], aggregate.filter_expr()[index].as_ref());
         let Some((interpolation, q)) = quantile(function) else {
@@ -139,7 +139,7 @@ impl SortedRows {
         open: &mut FragmentBuilder,
         keys: &[&Arc<dyn PhysicalExpr>],
         value: &FilteredValue,
-    ) -> Result<SortedRows, Unsupported> {
+    ) -> Result<SortedRows, CpuReason> {
         if !open.can_be_sorted() {
             open.materialise();
         }
@@ -149,7 +149,7 @@ impl SortedRows {
         for expr in keys {
             let (dtype, id) = (lowering.dtype(expr)?, lowering.key(expr)?);
             if lowering.graph.kind(id) == DeviceType::Number(Scalar::I128) {
-                return Err(Unsupported::feature("a quantile with keys of more than 18 digits"));
+                return Err(CpuReason::feature("a quantile with keys of more than 18 digits"));
             }
             let id = arithmetic::as_group(&mut lowering.graph, id);
             fields.push(Arc::new(Field::new(format!("by {}", fields.len()), dtype, true)));
@@ -165,7 +165,7 @@ impl SortedRows {
         open: &mut FragmentBuilder,
         value: &FilteredValue,
         found: &mut [Option<QuantileColumn>],
-    ) -> Result<SortedRows, Unsupported> {
+    ) -> Result<SortedRows, CpuReason> {
         let lowering = &mut open.lowering;
         let mut fields: Vec<FieldRef> = lowering.schema.fields().iter().map(Arc::clone).collect();
         for column in found.iter_mut().flatten() {
@@ -185,7 +185,7 @@ impl SortedRows {
         mut fields: Vec<FieldRef>,
         keys: std::ops::Range<usize>,
         value: &FilteredValue,
-    ) -> Result<SortedRows, Unsupported> {
+    ) -> Result<SortedRows, CpuReason> {
         let lowering = &mut open.lowering;
         let (dtype, id) = (lowering.dtype(&value.of)?, value.node(lowering)?);
         let place = fields.len();
@@ -210,7 +210,7 @@ impl SortedRows {
         }
         let value = lowering.column(place)?;
         let Op::Input(input) = lowering.graph.node(value).op else {
-            return Err(Unsupported::Unexpected("a quantile of a value that does not exist".into()));
+            return Err(CpuReason::Unexpected("a quantile of a value that does not exist".into()));
         };
         let mut accumulators = Accumulators::that_run();
         let count = accumulators.add(AggregateOp::Count, Some(value));

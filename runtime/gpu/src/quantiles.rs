@@ -9,8 +9,8 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, Interpolation, LiteralValue, NodeId, Op, OverflowPolicy};
 
+use super::cpu_reason::CpuReason;
 use super::lower::Lowering;
-use super::unsupported::Unsupported;
 
 const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -55,7 +55,7 @@ impl PartialEq for FilteredValue {
 
 impl FilteredValue {
     /// Its node, null in other rows.
-    pub fn node(&self, lowering: &mut Lowering) -> Result<NodeId, Unsupported> {
+    pub fn node(&self, lowering: &mut Lowering) -> Result<NodeId, CpuReason> {
         let id = lowering.key(&self.of)?;
         let Some(filter) = &self.filter else { return Ok(id) };
         let kind = lowering.graph.kind(id);

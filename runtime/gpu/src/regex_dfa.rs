@@ -1,5 +1,5 @@
 //! Regular expressions and LIKE as automata over bytes, which a kernel walks: one look at a table for each byte. `regex` means the same by
-//! them (its own engine finds the states); what needs more than [`MOST_STATES`], or looks at words beyond ASCII, is refused.
+//! them (its own engine finds the states); what needs more than [`MAX_STATES`], or looks at words beyond ASCII, is refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -11,14 +11,14 @@ use regex_automata::hybrid::dfa::DFA;
 use regex_automata::nfa::thompson;
 use regex_automata::{Input, MatchKind};
 
-use super::unsupported::Unsupported;
+use super::cpu_reason::CpuReason;
 
-const MOST_STATES: usize = 1 << 12;
+const MAX_STATES: usize = 1 << 12;
 /// So that what was found stays: a state needs a few hundred bytes.
-const MEMORY: usize = 64 << 20;
+const STATE_BYTES: usize = 64 << 20;
 
 /// Bytes of a pattern's parts, as the `regex` crate limits them.
-const LARGEST: usize = 10 << 20;
+const NFA_BYTES: usize = 10 << 20;
 
 /// States that kernels know: there is no match any more, and there is one.
 const DEAD: u16 = 0;
@@ -77,18 +77,18 @@ pub enum Search {
 }
 
 /// The automaton of a pattern, in the form of `cuda/strings.cuh`. Found once.
-pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
-    type Known = BTreeMap<(String, Search), Result<Lookup, Unsupported>>;
-    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-    const KEPT: usize = 256;
-    let lock = || KNOWN.lock();
+pub fn automaton(pattern: &str, search: Search) -> Result<Lookup, CpuReason> {
+    type AutomatonCache = BTreeMap<(String, Search), Result<Lookup, CpuReason>>;
+    static CACHE: Mutex<AutomatonCache> = Mutex::new(BTreeMap::new());
+    const CACHE_CAPACITY: usize = 256;
+    let lock = || CACHE.lock();
     let key = (pattern.to_string(), search);
     if let Some(known) = lock().get(&key) {
         return known.clone();
     }
     let found = find(pattern, search);
     let mut known = lock();
-    if known.len() >= KEPT {
+    if known.len() >= CACHE_CAPACITY {
         known.clear();
     }
     known.insert(key, found.clone());
@@ -106,7 +106,7 @@ struct States<'a> {
 impl States<'_> {
     const FIRST: u16 = 2;
 
-    fn number(&mut self, id: LazyStateID) -> Result<u16, Unsupported> {
+    fn number(&mut self, id: LazyStateID) -> Result<u16, CpuReason> {
         if id.is_dead() {
             return Ok(DEAD);
         }
@@ -116,8 +116,8 @@ impl States<'_> {
         if id.is_quit() {
             return Err(self.refused("needs Unicode word boundaries, which are not supported on the GPU"));
         }
-        if self.ids.len() > MOST_STATES {
-            return Err(self.refused(&format!("has more than {MOST_STATES} states")));
+        if self.ids.len() > MAX_STATES {
+            return Err(self.refused(&format!("has more than {MAX_STATES} states")));
         }
         Ok(*self.numbers.entry(id).or_insert_with(|| {
             self.ids.push(id);
@@ -125,18 +125,18 @@ impl States<'_> {
         }))
     }
 
-    fn refused(&self, why: &str) -> Unsupported {
-        Unsupported::Pattern { pattern: self.pattern.to_string(), why: why.to_string() }
+    fn refused(&self, why: &str) -> CpuReason {
+        CpuReason::Pattern { pattern: self.pattern.to_string(), why: why.to_string() }
     }
 }
 
-fn find(pattern: &str, search: Search) -> Result<Lookup, Unsupported> {
+fn find(pattern: &str, search: Search) -> Result<Lookup, CpuReason> {
     let mut states = States { pattern, search, numbers: HashMap::new(), ids: Vec::new() };
     let kind = if search == Search::Any { MatchKind::All } else { MatchKind::LeftmostFirst };
     // States are never let go: a full cache is an error.
-    let config = DFA::config().match_kind(kind).cache_capacity(MEMORY).skip_cache_capacity_check(true);
+    let config = DFA::config().match_kind(kind).cache_capacity(STATE_BYTES).skip_cache_capacity_check(true);
     let config = config.minimum_cache_clear_count(Some(0));
-    let thompson = thompson::Config::new().nfa_size_limit(Some(LARGEST));
+    let thompson = thompson::Config::new().nfa_size_limit(Some(NFA_BYTES));
     let unknown = states.refused("is not supported on the GPU");
     let dfa = DFA::builder().configure(config).thompson(thompson).build(pattern).map_err(|_| unknown.clone())?;
     // Such a match could be inside of a character.

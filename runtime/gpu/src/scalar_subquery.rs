@@ -99,14 +99,14 @@ fn with_rows(plan: &Arc<dyn ExecutionPlan>, queries: &[Query]) -> Result<Option<
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, below)?)))
 }
 
-type Joined = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
+type JoinedInput = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
 
 /// An input with the values that expressions read as its last columns, and the expressions with these; nothing if they read none.
 fn joined(
     input: &Arc<dyn ExecutionPlan>,
     exprs: &[Arc<dyn PhysicalExpr>],
     queries: &[Query],
-) -> Result<Option<Joined>> {
+) -> Result<Option<JoinedInput>> {
     let mut below = Arc::clone(input);
     let mut exprs = exprs.to_vec();
     let mut changed = false;

@@ -6,17 +6,17 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use onrush_kernels::Scalar;
 use onrush_ops::{DeviceType, LiteralValue, NodeId, Op, OverflowPolicy, SortKey};
 
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
-use super::unsupported::Unsupported;
 
 impl FragmentBuilder {
     /// Whether its values are decimals of two words.
-    pub fn is_wide(&self, by: &PhysicalSortExpr) -> Result<bool, Unsupported> {
+    pub fn is_wide(&self, by: &PhysicalSortExpr) -> Result<bool, CpuReason> {
         Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
     }
 
     /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
-    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> Result<Vec<SortKey>, Unsupported> {
+    pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> Result<Vec<SortKey>, CpuReason> {
         if !self.is_wide(by)? {
             return Ok(vec![self.sort_key(by)?]);
         }
@@ -33,10 +33,10 @@ impl FragmentBuilder {
     }
 
     /// The sort key of an expression whose values have one 64-bit word.
-    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> Result<SortKey, Unsupported> {
+    pub fn sort_key(&mut self, by: &PhysicalSortExpr) -> Result<SortKey, CpuReason> {
         let value = self.lowering.key(&by.expr)?;
         if self.is_wide(by)? {
-            return Err(Unsupported::feature("this sort by decimals of more than 18 digits"));
+            return Err(CpuReason::feature("this sort by decimals of more than 18 digits"));
         }
         Ok(self.ordered(value, by.options))
     }

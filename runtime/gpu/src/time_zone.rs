@@ -20,8 +20,8 @@ fn offset(zone: &Tz, second: i64) -> Option<i64> {
 
 /// A zone by its name, or a fixed distance such as `+05:30`. Its changes are looked for once.
 pub fn find(name: &str) -> Option<Arc<TimeZoneTable>> {
-    static KNOWN: Mutex<Option<HashMap<String, Arc<TimeZoneTable>>>> = Mutex::new(None);
-    let mut known = KNOWN.lock();
+    static TABLES: Mutex<Option<HashMap<String, Arc<TimeZoneTable>>>> = Mutex::new(None);
+    let mut known = TABLES.lock();
     let known = known.get_or_insert_default();
     if let Some(zone) = known.get(name) {
         return Some(Arc::clone(zone));

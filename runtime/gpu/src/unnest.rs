@@ -7,16 +7,16 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ListOp, NodeId, Op, OverflowPolicy, kind_of};
 
 use super::arithmetic::element_of;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
 use super::lower::ColumnSource;
 use super::lower::lists::{has_elements, length};
-use super::unsupported::Unsupported;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 const WORD: DeviceType = DeviceType::Number(Scalar::U32);
 
 /// Columns of the fields of structs.
-fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Unsupported> {
+fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), CpuReason> {
     let lowering = &mut open.lowering;
     let mut columns = Vec::new();
     for index in 0..lowering.columns.len() {
@@ -25,15 +25,15 @@ fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Unsupp
             continue;
         }
         let DataType::Struct(fields) = lowering.schema.field(index).data_type().clone() else {
-            return Err(Unsupported::Unexpected("a field of a value that is not a struct".into()));
+            return Err(CpuReason::Unexpected("a field of a value that is not a struct".into()));
         };
         let id = lowering.column(index)?;
         if !has_elements(&lowering.graph, id) {
             lowering.requests.table = true;
-            return Err(Unsupported::feature("a field of a computed struct"));
+            return Err(CpuReason::feature("a field of a computed struct"));
         }
         for (place, field) in fields.iter().enumerate() {
-            let kind = kind_of(field.data_type()).ok_or_else(|| Unsupported::of_type("a field", field.data_type()))?;
+            let kind = kind_of(field.data_type()).ok_or_else(|| CpuReason::of_type("a field", field.data_type()))?;
             let field = lowering.graph.add(Op::List(ListOp::Field(place as u32)), &[id], kind);
             columns.push(ColumnSource::Node(field));
         }
@@ -43,16 +43,16 @@ fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), Unsupp
 }
 
 /// Rows of the elements of lists: as many as the longest of a row's lists has, with nulls behind the ends of the others.
-pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Unsupported> {
+pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), CpuReason> {
     let lists = unnest.list_column_indices();
     if lists.is_empty() {
         return fields_of(open, unnest.struct_column_indices());
     }
     if !unnest.struct_column_indices().is_empty() {
-        return Err(Unsupported::feature("unnesting structs and lists in one step"));
+        return Err(CpuReason::feature("unnesting structs and lists in one step"));
     }
     if lists.iter().any(|list| list.depth != 1) {
-        return Err(Unsupported::feature("exploding lists of lists"));
+        return Err(CpuReason::feature("exploding lists of lists"));
     }
     let lowering = &open.lowering;
     let is_read = |slot: &ColumnSource| match slot {
@@ -73,7 +73,7 @@ pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), Uns
         let index = unnested.index_in_input_schema;
         let dtype = lowering.schema.field(index).data_type().clone();
         let element = element_of(&dtype).and_then(|of| kind_of(of.data_type()));
-        let element = element.ok_or_else(|| Unsupported::of_type("exploding values", &dtype))?;
+        let element = element.ok_or_else(|| CpuReason::of_type("exploding values", &dtype))?;
         let of = lowering.column(index)?;
         let graph = &mut lowering.graph;
         let mut count = length(graph, of, WORD);

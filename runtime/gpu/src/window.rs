@@ -21,12 +21,12 @@ use onrush_ops::{
 
 use super::aggregates::{self, Accumulators, AggregateResult};
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
 use super::keyed_stage::KeyedCall;
 use super::keyed_windows;
 use super::lower::strings::{self, is_text};
 use super::lower::{ColumnSource, Lowering, literal_of};
-use super::unsupported::Unsupported;
 use super::window_frame::{Frame, FrameExtent, Frames, ROWS, apart, edge, row, rows, two};
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -63,9 +63,9 @@ pub fn windows(
     open: &mut FragmentBuilder,
     exprs: &[Arc<dyn WindowExpr>],
     plan: &Arc<dyn ExecutionPlan>,
-) -> Result<(), Unsupported> {
+) -> Result<(), CpuReason> {
     if exprs.is_empty() {
-        return Err(Unsupported::Unexpected("a window without functions".into()));
+        return Err(CpuReason::Unexpected("a window without functions".into()));
     }
     let before = plan.schema().fields().len() - exprs.len();
     let keyed: Vec<Option<KeyedCall>> = exprs.iter().map(KeyedCall::of).collect();
@@ -124,7 +124,7 @@ pub fn windows(
 type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 
 /// Computes the expressions that are read from other rows in a separate stage, and appends them to the columns.
-fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, Unsupported> {
+fn moved(open: &mut FragmentBuilder, exprs: &[Arc<dyn WindowExpr>]) -> Result<ShiftedColumns, CpuReason> {
     let mut wanted: ShiftedColumns = Vec::new();
     for expr in exprs.iter().filter(|expr| KeyedCall::of(expr).is_none()) {
         let any: &dyn Any = expr.as_any();
@@ -203,7 +203,7 @@ fn alike_windows(
     these: &[usize],
     (plan, before): (&Arc<dyn ExecutionPlan>, usize),
     moved: &ShiftedColumns,
-) -> Result<(), Unsupported> {
+) -> Result<(), CpuReason> {
     let first = &exprs[these[0]];
     let mut of = Window::default();
     for key in first.partition_by() {
@@ -222,7 +222,7 @@ fn alike_windows(
         let mut id = if let Some(standard) = any.downcast_ref::<StandardWindowExpr>() {
             let function: &dyn Any = standard.get_standard_func_expr().as_any();
             let Some(function) = function.downcast_ref::<WindowUDFExpr>() else {
-                return Err(Unsupported::Expression(expr.name().to_string()));
+                return Err(CpuReason::Expression(expr.name().to_string()));
             };
             // The node does not tell in any other way.
             let told = format!("{function:?}");
@@ -235,7 +235,7 @@ fn alike_windows(
                     let (of, lowering) = (&function.args()[0], &mut open.lowering);
                     first_or_last(lowering, &mut lists, (name, of), &frame, past_nulls, moved)?
                 }
-                name if past_nulls => return Err(Unsupported::form(name, "with IGNORE NULLS")),
+                name if past_nulls => return Err(CpuReason::form(name, "with IGNORE NULLS")),
                 name @ ("lag" | "lead") => {
                     let by = offset(function, 1)?.unwrap_or(1);
                     let by = if (name == "lag") == backwards { by.wrapping_neg() } else { by };
@@ -245,19 +245,19 @@ fn alike_windows(
                     let frame = frames.of(open, expr.get_window_frame())?;
                     let n = offset(function, 1)?
                         .filter(|n| *n != i64::MIN)
-                        .ok_or(Unsupported::form("nth_value", "without a number"))?;
+                        .ok_or(CpuReason::form("nth_value", "without a number"))?;
                     nth(&mut open.lowering, function, &frame, if backwards { -n } else { n }, moved)?
                 }
-                name if backwards => return Err(Unsupported::form(name, "in reverse order")),
+                name if backwards => return Err(CpuReason::form(name, "in reverse order")),
                 _ => standard_function(&mut open.lowering, function)?,
             }
         } else {
             let Some(function) = aggregate_of(expr) else {
-                return Err(Unsupported::Expression(expr.name().to_string()));
+                return Err(CpuReason::Expression(expr.name().to_string()));
             };
             // Their last field, which they do not tell in any other way either. Those that can be are a CASE already (`windows.rs`).
             if !format!("{expr:?}").ends_with("filter: None }") {
-                return Err(Unsupported::form(function.fun().name(), "over a window with FILTER"));
+                return Err(CpuReason::form(function.fun().name(), "over a window with FILTER"));
             }
             let frame = frames.of(open, expr.get_window_frame())?;
             let lowering = &mut open.lowering;
@@ -279,7 +279,7 @@ fn alike_windows(
             let list = if differs { &mut lists.prefix } else { lists.of(frame.reach) };
             let recipe = aggregates::aggregate(lowering, list, function, None)?;
             if matches!(recipe, AggregateResult::Fetch { .. }) || !list.all.iter().all(window::can_run) {
-                return Err(Unsupported::form(function.fun().name(), "over a window"));
+                return Err(CpuReason::form(function.fun().name(), "over a window"));
             }
             let kinds = window::kinds(&lowering.graph, &list.all);
             let ops: Vec<AggregateOp> = list.all.iter().map(|accumulator| accumulator.op).collect();
@@ -301,7 +301,7 @@ fn alike_windows(
             aggregates::result(&mut lowering.graph, &recipe, &at)
         };
         let wanted = kind_of(field.data_type());
-        let wanted = wanted.ok_or_else(|| Unsupported::of_type("a result", field.data_type()))?;
+        let wanted = wanted.ok_or_else(|| CpuReason::of_type("a result", field.data_type()))?;
         let kind = open.lowering.graph.kind(id);
         if kind != wanted && kind != DeviceType::String {
             id = open.lowering.graph.add(Op::Convert(OverflowPolicy::Error), &[id], wanted);
@@ -327,7 +327,7 @@ fn first_or_last(
     frame: &Frame,
     past_nulls: bool,
     moved: &ShiftedColumns,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let is_first = name == "first_value";
     let (input, kind) = taken(lowering, of, name, moved)?;
     let value = lowering.graph.input(input as usize, kind);
@@ -359,16 +359,16 @@ fn first_or_last(
 }
 
 /// A number of rows that is given as an integer literal.
-fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, Unsupported> {
+fn offset(function: &WindowUDFExpr, at: usize) -> Result<Option<i64>, CpuReason> {
     let Some(arg) = function.args().get(at) else { return Ok(None) };
     let value = literal_of(arg).and_then(|value| value.cast_to(&arrow::datatypes::DataType::Int64).ok());
     match value {
         Some(ScalarValue::Int64(Some(value))) => Ok(Some(value)),
-        _ => Err(Unsupported::form(function.fun().name(), "with an argument that is not a literal")),
+        _ => Err(CpuReason::form(function.fun().name(), "with an argument that is not a literal")),
     }
 }
 
-fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<NodeId, Unsupported> {
+fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Result<NodeId, CpuReason> {
     let name = function.fun().name();
     let graph = &mut lowering.graph;
     let here = row(graph);
@@ -409,7 +409,7 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
         }
         "ntile" => {
             let Some(tiles) = offset(function, 0)?.filter(|tiles| *tiles > 0) else {
-                return Err(Unsupported::form("ntile", "without a positive number"));
+                return Err(CpuReason::form("ntile", "without a positive number"));
             };
             // No more tiles than rows; the first ones have a row more, where the rows do not come out even.
             let end = edge(graph, WindowBoundary::End);
@@ -430,7 +430,7 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
             let tile = graph.add(Op::IfElse, &[early, first, rest], ROWS);
             two(graph, Op::Add, tile, one)
         }
-        _ => return Err(Unsupported::Function(name.to_string())),
+        _ => return Err(CpuReason::Function(name.to_string())),
     })
 }
 
@@ -440,7 +440,7 @@ fn lag(
     function: &WindowUDFExpr,
     by: i64,
     moved: &ShiftedColumns,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let (name, of) = (function.fun().name(), &function.args()[0]);
     let default = function.args().get(2).and_then(literal_of).filter(|value| !value.is_null());
     let dtype = lowering.dtype(of)?;
@@ -448,7 +448,7 @@ fn lag(
         // The default is a string that the column's dictionary may lack, so the column is read as bytes.
         (true, Some(column)) => match (lowering.column_as(column, true)?, DeviceType::String) {
             (id, kind) if matches!(lowering.graph.node(id).op, Op::Input(_)) => (input_of(lowering, id), kind),
-            _ => return Err(Unsupported::form(name, "with a string default")),
+            _ => return Err(CpuReason::form(name, "with a string default")),
         },
         _ => taken(lowering, of, name, moved)?,
     };
@@ -491,7 +491,7 @@ fn nth(
     frame: &Frame,
     n: i64,
     moved: &ShiftedColumns,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let (input, kind) = taken(lowering, &function.args()[0], "nth_value", moved)?;
     let graph = &mut lowering.graph;
     let none = graph.null(ROWS);
@@ -531,8 +531,8 @@ fn taken(
     of: &Arc<dyn PhysicalExpr>,
     name: &str,
     moved: &ShiftedColumns,
-) -> Result<(u32, DeviceType), Unsupported> {
-    let refused = || Unsupported::form(name, "of a computed value");
+) -> Result<(u32, DeviceType), CpuReason> {
+    let refused = || CpuReason::form(name, "of a computed value");
     let column = column_of(of, moved).ok_or_else(refused)?;
     let id = lowering.column_as(column, false)?;
     let node = lowering.graph.node(id);

@@ -8,15 +8,15 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, WindowBoundary};
 
 use super::arithmetic;
+use super::cpu_reason::CpuReason;
 use super::fragment_builder::FragmentBuilder;
-use super::unsupported::Unsupported;
 
 pub const ROWS: DeviceType = DeviceType::Number(Scalar::U64);
 
 /// Rows of a moving frame from which on a row does not visit all rows of its frame.
-const SPANNED: u64 = 64;
+const BLOCK_TREE_ROWS: u64 = 64;
 /// With more rows than this, sums of integers are computed from prefix sums, without a visit to each row.
-const LONG: u64 = 32;
+const PREFIX_SUM_ROWS: u64 = 32;
 
 /// The rows that a function sees from a row: `from` to before `to`.
 pub struct Frame {
@@ -40,12 +40,12 @@ pub enum FrameExtent {
 impl Frame {
     /// Whether looking at all rows costs more than what runs along the partition, where that is as exact.
     pub fn is_long(&self) -> bool {
-        self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > LONG)
+        self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > PREFIX_SUM_ROWS)
     }
 
     /// Whether what is known of spans of rows makes it shorter.
     pub fn is_spanned(&self) -> bool {
-        self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > SPANNED)
+        self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > BLOCK_TREE_ROWS)
     }
 
     /// The sum of an integer accumulator over the frame: the prefix sum at its end less the prefix sum before its start.
@@ -95,7 +95,7 @@ struct Distance {
 
 /// Where a frame begins or ends.
 #[derive(Clone, Copy)]
-enum Bound {
+enum FrameBound {
     Edge,
     Peers,
     /// Rows behind the row's own, or before it.
@@ -121,8 +121,8 @@ pub struct Frames<'a> {
 
 impl Frames<'_> {
     /// The frame of a row, as nodes.
-    pub fn of(&self, open: &mut FragmentBuilder, of: &WindowFrame) -> Result<Frame, Unsupported> {
-        let refused = |what: &str| Err(Unsupported::feature(format!("a window {what}")));
+    pub fn of(&self, open: &mut FragmentBuilder, of: &WindowFrame) -> Result<Frame, CpuReason> {
+        let refused = |what: &str| Err(CpuReason::feature(format!("a window {what}")));
         let ranges = match of.units {
             WindowFrameUnits::Rows => false,
             WindowFrameUnits::Range => true,
@@ -131,7 +131,7 @@ impl Frames<'_> {
         let count = |value: &ScalarValue| {
             let count = value.cast_to(&DataType::UInt64).ok();
             let count = count.and_then(|value| if let ScalarValue::UInt64(count) = value { count } else { None });
-            count.ok_or_else(|| Unsupported::feature(format!("a window of `{value}` rows")))
+            count.ok_or_else(|| CpuReason::feature(format!("a window of `{value}` rows")))
         };
         let is_range = |bound: &WindowFrameBound| {
             ranges && !bound.is_unbounded() && !matches!(bound, WindowFrameBound::CurrentRow)
@@ -141,24 +141,24 @@ impl Frames<'_> {
             false => None,
         };
         let mut bound = |bound: &WindowFrameBound| match (bound, key) {
-            (bound, _) if bound.is_unbounded() => Ok(Bound::Edge),
-            (WindowFrameBound::CurrentRow, _) if ranges && self.order.is_empty() => Ok(Bound::Edge),
-            (WindowFrameBound::CurrentRow, _) if ranges => Ok(Bound::Peers),
-            (WindowFrameBound::CurrentRow, _) => Ok(Bound::Before(0)),
-            (WindowFrameBound::Preceding(by), Some(_)) => self.distance(open, by, true).map(Bound::Range),
-            (WindowFrameBound::Following(by), Some(_)) => self.distance(open, by, false).map(Bound::Range),
-            (WindowFrameBound::Preceding(by), None) => Ok::<_, Unsupported>(Bound::Before(count(by)?)),
-            (WindowFrameBound::Following(by), None) => Ok(Bound::Behind(count(by)?)),
+            (bound, _) if bound.is_unbounded() => Ok(FrameBound::Edge),
+            (WindowFrameBound::CurrentRow, _) if ranges && self.order.is_empty() => Ok(FrameBound::Edge),
+            (WindowFrameBound::CurrentRow, _) if ranges => Ok(FrameBound::Peers),
+            (WindowFrameBound::CurrentRow, _) => Ok(FrameBound::Before(0)),
+            (WindowFrameBound::Preceding(by), Some(_)) => self.distance(open, by, true).map(FrameBound::Range),
+            (WindowFrameBound::Following(by), Some(_)) => self.distance(open, by, false).map(FrameBound::Range),
+            (WindowFrameBound::Preceding(by), None) => Ok::<_, CpuReason>(FrameBound::Before(count(by)?)),
+            (WindowFrameBound::Following(by), None) => Ok(FrameBound::Behind(count(by)?)),
         };
         let (start, end) = (bound(&of.start_bound)?, bound(&of.end_bound)?);
         let reach = match (start, end) {
-            (Bound::Edge, _) => FrameExtent::FromBegin,
-            (_, Bound::Edge) => FrameExtent::ToEnd,
+            (FrameBound::Edge, _) => FrameExtent::FromBegin,
+            (_, FrameBound::Edge) => FrameExtent::ToEnd,
             _ => FrameExtent::Sliding,
         };
-        let signed = |bound: Bound| match bound {
-            Bound::Before(by) => Some(-i64::try_from(by).unwrap_or(i64::MAX)),
-            Bound::Behind(by) => Some(i64::try_from(by).unwrap_or(i64::MAX)),
+        let signed = |bound: FrameBound| match bound {
+            FrameBound::Before(by) => Some(-i64::try_from(by).unwrap_or(i64::MAX)),
+            FrameBound::Behind(by) => Some(i64::try_from(by).unwrap_or(i64::MAX)),
             _ => None,
         };
         let length = signed(start).zip(signed(end)).filter(|_| !ranges);
@@ -166,42 +166,42 @@ impl Frames<'_> {
         let graph = &mut open.lowering.graph;
         let here = row(graph);
         let from = match start {
-            Bound::Edge => edge(graph, WindowBoundary::Begin),
-            Bound::Peers => edge(graph, WindowBoundary::PeersBegin),
-            Bound::Before(by) => back(graph, here, by),
-            Bound::Behind(by) => forth(graph, here, by),
-            Bound::Range(distance) => self.found(graph, key, &distance, WindowBoundary::PeersBegin)?,
+            FrameBound::Edge => edge(graph, WindowBoundary::Begin),
+            FrameBound::Peers => edge(graph, WindowBoundary::PeersBegin),
+            FrameBound::Before(by) => back(graph, here, by),
+            FrameBound::Behind(by) => forth(graph, here, by),
+            FrameBound::Range(distance) => self.found(graph, key, &distance, WindowBoundary::PeersBegin)?,
         };
         let one = rows(graph, 1);
         let next = two(graph, Op::Add, here, one);
         let to = match end {
-            Bound::Edge => edge(graph, WindowBoundary::End),
-            Bound::Peers => edge(graph, WindowBoundary::PeersEnd),
-            Bound::Before(by) => back(graph, next, by),
-            Bound::Behind(by) => forth(graph, next, by),
-            Bound::Range(distance) => self.found(graph, key, &distance, WindowBoundary::PeersEnd)?,
+            FrameBound::Edge => edge(graph, WindowBoundary::End),
+            FrameBound::Peers => edge(graph, WindowBoundary::PeersEnd),
+            FrameBound::Before(by) => back(graph, next, by),
+            FrameBound::Behind(by) => forth(graph, next, by),
+            FrameBound::Range(distance) => self.found(graph, key, &distance, WindowBoundary::PeersEnd)?,
         };
         Ok(Frame { from, to, reach, rows: length })
     }
 
-    fn key(&self, open: &mut FragmentBuilder) -> Result<Key, Unsupported> {
+    fn key(&self, open: &mut FragmentBuilder) -> Result<Key, CpuReason> {
         let [by] = self.order else {
-            return Err(Unsupported::feature("a RANGE window with several keys"));
+            return Err(CpuReason::feature("a RANGE window with several keys"));
         };
         let dtype = open.lowering.dtype(&by.expr)?;
         let known = dtype.is_integer()
             || matches!(dtype, DataType::Float32 | DataType::Float64 | DataType::Date32 | DataType::Timestamp(..));
         if !known {
-            return Err(Unsupported::of_type("a RANGE window over values", &dtype));
+            return Err(CpuReason::of_type("a RANGE window over values", &dtype));
         }
         let key = open.sort_key(by)?;
         let nulls_first = by.options.nulls_first;
         Ok(Key { value: key.value, bits: key.key, descending: key.descending, nulls_first })
     }
 
-    fn distance(&self, open: &mut FragmentBuilder, by: &ScalarValue, before: bool) -> Result<Distance, Unsupported> {
+    fn distance(&self, open: &mut FragmentBuilder, by: &ScalarValue, before: bool) -> Result<Distance, CpuReason> {
         let dtype = open.lowering.dtype(&self.order[0].expr)?;
-        let refused = || Unsupported::feature(format!("a RANGE window of `{by}` over {dtype}"));
+        let refused = || CpuReason::feature(format!("a RANGE window of `{by}` over {dtype}"));
         let by = match (&dtype, by) {
             (DataType::Date32 | DataType::Timestamp(..), ScalarValue::IntervalMonthDayNano(Some(by))) => {
                 let ticks = ticks(&dtype, by.months, by.days, by.nanoseconds).ok_or_else(refused)?;
@@ -228,11 +228,11 @@ impl Frames<'_> {
         key: Option<Key>,
         distance: &Distance,
         side: WindowBoundary,
-    ) -> Result<NodeId, Unsupported> {
-        let Some(key) = key else { return Err(Unsupported::Unexpected("a RANGE window without a key".into())) };
+    ) -> Result<NodeId, CpuReason> {
+        let Some(key) = key else { return Err(CpuReason::Unexpected("a RANGE window without a key".into())) };
         let kind = graph.kind(key.value);
         let DeviceType::Number(scalar) = kind else {
-            return Err(Unsupported::Unexpected("a RANGE window over values that are not numbers".into()));
+            return Err(CpuReason::Unexpected("a RANGE window over values that are not numbers".into()));
         };
         let more = distance.before == key.descending;
         let target = match (scalar.is_float(), more) {

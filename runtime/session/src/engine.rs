@@ -144,7 +144,7 @@ impl Process {
                     if let Some(task) = self.running.lock().get(&call) {
                         task.cancel();
                     }
-                    if onrush_gpu::native::is_any() {
+                    if onrush_gpu::udf::is_any() {
                         self.end_the_endless();
                     }
                 }
@@ -201,7 +201,7 @@ impl Process {
     fn end_the_endless(self: &Arc<Self>) {
         let process = Arc::clone(self);
         self.threads.run(move || {
-            if onrush_gpu::native::is_endless() {
+            if onrush_gpu::udf::is_endless() {
                 // No message ends half-written.
                 let _out = process.out.lock();
                 eprintln!("onrush-session: a function of a `%%cuda` cell went on after its query was stopped");

@@ -11,8 +11,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{AggregateOp, Comparison, DeviceType, ExprGraph, NodeId, Op};
 
 use super::{Accumulators, AggregateResult, M2, squares};
+use crate::cpu_reason::CpuReason;
 use crate::lower::Lowering;
-use crate::unsupported::Unsupported;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
@@ -55,11 +55,11 @@ pub fn aggregate(
     name: &str,
     (a, b): (&Arc<dyn PhysicalExpr>, &Arc<dyn PhysicalExpr>),
     filter: Option<NodeId>,
-) -> Result<AggregateResult, Unsupported> {
+) -> Result<AggregateResult, CpuReason> {
     for arg in [a, b] {
         let dtype = lowering.dtype(arg)?;
         if dtype != DataType::Float64 {
-            return Err(Unsupported::form(name, format!("of {dtype}")));
+            return Err(CpuReason::form(name, format!("of {dtype}")));
         }
     }
     let (a, b) = (lowering.expr(a)?, lowering.expr(b)?);
@@ -88,7 +88,7 @@ pub fn aggregate(
         "regr_intercept" => Statistic::Intercept,
         "regr_r2" => Statistic::R2,
         "regr_sxy" => Statistic::Products,
-        _ => return Err(Unsupported::Function(name.to_string())),
+        _ => return Err(CpuReason::Function(name.to_string())),
     };
     let (x_squares, y_squares) = (M2::of(accumulators, x, count), M2::of(accumulators, y, count));
     let [x_about, y_about] = [x, y].map(|id| accumulators.add(AggregateOp::DeviationSum, Some(id)));

@@ -13,7 +13,7 @@ use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, ExprGraph, NodeId, Op, OverflowPolicy, StringOp};
 
 use super::{Lowering, literal_of, strings};
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 const TICK: Tick = Tick::Microsecond;
@@ -141,7 +141,7 @@ pub fn call(
     lowering: &mut Lowering,
     function: &ScalarFunctionExpr,
     types: &[DataType],
-) -> Option<Result<NodeId, Unsupported>> {
+) -> Option<Result<NodeId, CpuReason>> {
     const NAMES: [&str; 8] = [
         "dt.weekday",
         "dt.days_in_month",
@@ -212,8 +212,8 @@ pub fn call(
 }
 
 /// A date as a string by a literal format of numbers and names.
-pub fn written(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
-    let refused = || Unsupported::Function(function.name().to_string());
+pub fn written(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
+    let refused = || CpuReason::Function(function.name().to_string());
     let [of, format] = function.args() else { return Err(refused()) };
     if !is_ours(function.fun()) || !is_wall(&[lowering.dtype(of)?]) {
         return Err(refused());
@@ -230,7 +230,7 @@ pub fn written(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result
                     pieces.push(strings::literal(lowering, &std::mem::take(&mut text)));
                 }
                 write_item(lowering, ticks, &item, &mut pieces)
-                    .ok_or_else(|| Unsupported::feature(format!("the time format `{format}`")))?;
+                    .ok_or_else(|| CpuReason::feature(format!("the time format `{format}`")))?;
             }
         }
     }

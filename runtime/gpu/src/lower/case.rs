@@ -13,7 +13,7 @@ use onrush_ops::{Comparison, DeviceType, NodeId, Op, kind_of};
 
 use super::strings::is_text;
 use super::{Lowering, lists, strings, text_literal, udf};
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
 
 impl Lowering {
     /// Lowers a CASE. With `as_bytes` its strings are lowered as bytes.
@@ -22,7 +22,7 @@ impl Lowering {
         case: &CaseExpr,
         whole: &Arc<dyn PhysicalExpr>,
         as_bytes: bool,
-    ) -> Result<NodeId, Unsupported> {
+    ) -> Result<NodeId, CpuReason> {
         let outer = self.guard;
         let done = self.case_within(case, whole, as_bytes);
         self.guard = outer;
@@ -34,9 +34,9 @@ impl Lowering {
         case: &CaseExpr,
         whole: &Arc<dyn PhysicalExpr>,
         as_bytes: bool,
-    ) -> Result<NodeId, Unsupported> {
+    ) -> Result<NodeId, CpuReason> {
         let result = self.dtype(whole)?;
-        let mut kind = kind_of(&result).ok_or_else(|| Unsupported::of_type("a CASE result", &result))?;
+        let mut kind = kind_of(&result).ok_or_else(|| CpuReason::of_type("a CASE result", &result))?;
         if kind == DeviceType::ListView {
             lists::are_of_one_column(case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr()))?;
         }
@@ -53,7 +53,7 @@ impl Lowering {
             None => None,
         };
         if base.is_some_and(|base| self.graph.kind(base) == DeviceType::ListView) {
-            return Err(Unsupported::feature("CASE that compares lists or structs"));
+            return Err(CpuReason::feature("CASE that compares lists or structs"));
         }
         // A text is its number among the results until one is chosen.
         let kind = if texts.is_some() { DeviceType::Number(Scalar::U32) } else { kind };
@@ -95,7 +95,7 @@ impl Lowering {
             }
             let result = then(self, result)?;
             if self.graph.kind(result) != kind || self.graph.kind(chosen) != kind {
-                return Err(Unsupported::feature("CASE with results of several types"));
+                return Err(CpuReason::feature("CASE with results of several types"));
             }
             chosen = self.graph.add(Op::IfElse, &[condition, result, chosen], kind);
         }
@@ -111,12 +111,12 @@ impl Lowering {
 
 /// The dictionary of the results of a CASE whose results are all string literals, and the index of each string. Indices have the order of
 /// the strings.
-fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), Unsupported> {
+fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), CpuReason> {
     let results = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
     let texts: Option<BTreeSet<Option<String>>> = results.map(text_literal).collect();
-    let texts = texts.ok_or(Unsupported::feature("CASE with strings of several columns"))?;
+    let texts = texts.ok_or(CpuReason::feature("CASE with strings of several columns"))?;
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     let array: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(&texts));
-    let (_, dictionary) = dictionary::encode(&[array]).map_err(|e| Unsupported::Planner(e.to_string()))?;
+    let (_, dictionary) = dictionary::encode(&[array]).map_err(|e| CpuReason::Planner(e.to_string()))?;
     Ok((texts.into_iter().zip(0..).collect(), dictionary))
 }

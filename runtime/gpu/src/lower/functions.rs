@@ -15,7 +15,7 @@ use onrush_logical::key;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
 use super::{Lowering, calendar, literal_of, numbers, udf};
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
 use crate::{arithmetic, time_zone};
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
@@ -110,10 +110,10 @@ pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: Ov
     Some(lowering.graph.add(Op::ToUtc(table, tick, Fold::No(misfit)), &[local], TICKS))
 }
 
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
     let name = function.name();
     let args = function.args();
-    let refused = || Unsupported::Function(name.to_string());
+    let refused = || CpuReason::Function(name.to_string());
     let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
     let result = function.return_type().clone();
     let kind = onrush_ops::kind_of(&result).ok_or_else(refused)?;
@@ -245,9 +245,9 @@ fn call_of_times(
     function: &ScalarFunctionExpr,
     types: &[DataType],
     kind: DeviceType,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let (name, args, result) = (function.name(), function.args(), function.return_type().clone());
-    let refused = || Unsupported::Function(name.to_string());
+    let refused = || CpuReason::Function(name.to_string());
     match (name, args) {
         ("date_part", [part, of]) => {
             let part = literal_of(part).and_then(|v| v.try_as_str().flatten()).unwrap_or_default().to_lowercase();
@@ -336,7 +336,7 @@ fn shuffled(
     lowering: &mut Lowering,
     row: &Arc<dyn PhysicalExpr>,
     seed: &Arc<dyn PhysicalExpr>,
-) -> Option<Result<NodeId, Unsupported>> {
+) -> Option<Result<NodeId, CpuReason>> {
     const WORD: DeviceType = DeviceType::Number(Scalar::U64);
     let Some(ScalarValue::UInt64(Some(seed))) = literal_of(seed) else { return None };
     let seed = key::mix(seed.wrapping_add(key::GOLDEN_RATIO));
@@ -366,7 +366,7 @@ fn is_two(expr: &Arc<dyn PhysicalExpr>) -> bool {
     matches!(literal_of(expr), Some(ScalarValue::Float64(Some(v))) if *v == 2.0)
 }
 
-fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, Unsupported> {
+fn two(lowering: &mut Lowering, function: &ScalarFunctionExpr, op: Op) -> Result<NodeId, CpuReason> {
     let (a, b) = (lowering.expr(&function.args()[0])?, lowering.expr(&function.args()[1])?);
     Ok(lowering.graph.add(op, &[a, b], FLOAT))
 }
@@ -377,7 +377,7 @@ fn date_part(
     of: &Arc<dyn PhysicalExpr>,
     dtype: &DataType,
     kind: DeviceType,
-) -> Option<Result<NodeId, Unsupported>> {
+) -> Option<Result<NodeId, CpuReason>> {
     let tick = tick_in_zone(dtype)?;
     let within_day = matches!(part, Part::Hour | Part::Minute | Part::Second);
     if tick == Tick::Day && within_day {

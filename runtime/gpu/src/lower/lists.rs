@@ -17,7 +17,7 @@ use onrush_ops::{
 use super::strings::{self, is_text};
 use super::{Lowering, literal_of};
 use crate::arithmetic::element_of;
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
 const WORD: DeviceType = DeviceType::Number(Scalar::U32);
@@ -45,16 +45,16 @@ pub fn has_elements(graph: &ExprGraph, id: NodeId) -> bool {
 }
 
 /// A list whose elements are read.
-fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+fn list(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     let id = lowering.expr(expr)?;
     if lowering.graph.kind(id) != DeviceType::ListView {
-        return Err(Unsupported::NotA { expression: expr.to_string(), expected: "a list" });
+        return Err(CpuReason::NotA { expression: expr.to_string(), expected: "a list" });
     }
     match has_elements(&lowering.graph, id) {
         true => Ok(id),
         false => {
             lowering.requests.table = true;
-            Err(Unsupported::feature(format!("an element of `{expr}`")))
+            Err(CpuReason::feature(format!("an element of `{expr}`")))
         }
     }
 }
@@ -85,9 +85,9 @@ pub fn length(graph: &mut ExprGraph, list: NodeId, kind: DeviceType) -> NodeId {
 }
 
 /// A function of lists, or one that gives them.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
     let (name, args) = (function.name(), function.args());
-    let refused = || Unsupported::Function(name.to_string());
+    let refused = || CpuReason::Function(name.to_string());
     let kind = kind_of(function.return_type()).ok_or_else(refused)?;
     let types = args.iter().map(|arg| lowering.dtype(arg)).collect::<Result<Vec<_>, _>>()?;
     let of = types.first().and_then(element_of).map(|field| field.data_type().clone());
@@ -165,18 +165,18 @@ fn field(
     lowering: &mut Lowering,
     of: &Arc<dyn PhysicalExpr>,
     path: &[Arc<dyn PhysicalExpr>],
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let mut dtype = lowering.dtype(of)?;
     let mut id = list(lowering, of)?;
     for name in path {
         let name = literal_of(name).and_then(|name| name.try_as_str().flatten());
-        let name = name.ok_or(Unsupported::feature("a field whose name is computed"))?;
+        let name = name.ok_or(CpuReason::feature("a field whose name is computed"))?;
         let DataType::Struct(fields) = &dtype else {
-            return Err(Unsupported::NotA { expression: dtype.to_string(), expected: "a struct" });
+            return Err(CpuReason::NotA { expression: dtype.to_string(), expected: "a struct" });
         };
         let (place, found) =
-            fields.find(name).ok_or_else(|| Unsupported::Unexpected(format!("no field `{name}`").into()))?;
-        let kind = kind_of(found.data_type()).ok_or_else(|| Unsupported::of_type("a field", found.data_type()))?;
+            fields.find(name).ok_or_else(|| CpuReason::Unexpected(format!("no field `{name}`").into()))?;
+        let kind = kind_of(found.data_type()).ok_or_else(|| CpuReason::of_type("a field", found.data_type()))?;
         id = lowering.graph.add(Op::List(ListOp::Field(place as u32)), &[id], kind);
         dtype = found.data_type().clone();
     }
@@ -184,7 +184,7 @@ fn field(
 }
 
 /// A struct of columns of a table: what is computed is made one before.
-fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
     let args = function.args();
     let values: Vec<&Arc<dyn PhysicalExpr>> = match function.name() {
         "struct" => args.iter().collect(),
@@ -213,7 +213,7 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
     }
     if lacks {
         lowering.requests.table = true;
-        return Err(Unsupported::feature("a struct of computed values"));
+        return Err(CpuReason::feature("a struct of computed values"));
     }
     lowering.structs.push(columns);
     let number = lowering.structs.len() as u32 - 1;
@@ -222,18 +222,18 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
 
 /// Checks alternatives of which one list is chosen. All but empty lists and nulls must be one column, because a kernel reads one array of
 /// elements.
-pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), Unsupported> {
+pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), CpuReason> {
     let is_some =
         |list: &&Arc<dyn PhysicalExpr>| !is_empty(list) && !literal_of(list).is_some_and(ScalarValue::is_null);
     let mut some = lists.filter(is_some);
     let first = some.next();
     match some.all(|other| Some(other) == first) {
         true => Ok(()),
-        false => Err(Unsupported::feature("CASE with lists of several columns")),
+        false => Err(CpuReason::feature("CASE with lists of several columns")),
     }
 }
 
-pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+pub fn or_empty(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     match is_empty(expr) {
         true => Ok(lowering.graph.literal(DeviceType::ListView, LiteralValue::U64(0))),
         false => lowering.expr(expr),
@@ -249,10 +249,10 @@ fn is_empty(expr: &Arc<dyn PhysicalExpr>) -> bool {
 }
 
 /// Each different text is compared once.
-fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, Unsupported> {
+fn has_text(lowering: &mut Lowering, of: NodeId, text: &str) -> Result<NodeId, CpuReason> {
     let Op::Input(column) = lowering.graph.node(of).op else {
         lowering.requests.table = true;
-        return Err(Unsupported::feature("a search for a string in a computed list"));
+        return Err(CpuReason::feature("a search for a string in a computed list"));
     };
     let text = text.to_string();
     let evaluate = move |texts: &ArrayRef| -> onrush_ops::Result<ArrayRef> {

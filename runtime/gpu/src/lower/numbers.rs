@@ -9,7 +9,7 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy};
 
 use super::{Lowering, literal_of};
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
@@ -20,7 +20,7 @@ pub fn call(
     function: &ScalarFunctionExpr,
     types: &[DataType],
     kind: DeviceType,
-) -> Option<Result<NodeId, Unsupported>> {
+) -> Option<Result<NodeId, CpuReason>> {
     let (name, args, result) = (function.name(), function.args(), function.return_type().clone());
     let ours = is_ours(function.fun());
     let alike = types.iter().all(|dtype| *dtype == result);

@@ -14,8 +14,8 @@ use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, Lookup, NodeId, Op, OverflowPolicy, StringOp, kind_of};
 
 use super::{Lowering, calendar, lists, literal_of};
+use crate::cpu_reason::CpuReason;
 use crate::regex_dfa::{self, Like, Search};
-use crate::unsupported::Unsupported;
 use crate::{arithmetic, powers_of_ten};
 
 const LONG: DeviceType = DeviceType::Number(Scalar::I64);
@@ -49,19 +49,19 @@ pub fn literal(lowering: &mut Lowering, text: &str) -> NodeId {
 }
 
 /// A text that lies in memory: of one that is only made where it is written nothing can be computed.
-pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     let id = text(lowering, expr)?;
     match lowering.graph.node(id).op {
         Op::Str(op) if op.is_computed() => {
             lowering.requests.text(expr);
-            Err(Unsupported::feature(format!("a function of the computed string `{expr}`")))
+            Err(CpuReason::feature(format!("a function of the computed string `{expr}`")))
         }
         _ => Ok(id),
     }
 }
 
 /// What is to be a column: a text as bytes, or as the number that an element of a list has.
-pub fn column(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+pub fn column(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     match is_text(&lowering.dtype(expr)?) && !lists::is_element(lowering, expr) {
         true => text(lowering, expr),
         false => lowering.expr(expr),
@@ -69,7 +69,7 @@ pub fn column(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<N
 }
 
 /// A text as bytes.
-pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     let any: &dyn Any = expr.as_ref();
     if let Some(column) = lowering.materialised(expr).or_else(|| any.downcast_ref::<Column>().map(Column::index)) {
         return lowering.column_as(column, true);
@@ -78,7 +78,7 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Nod
         return Ok(match value.value().try_as_str() {
             Some(Some(text)) => literal(lowering, text),
             _ if value.value().is_null() => lowering.graph.null(DeviceType::String),
-            _ => return Err(Unsupported::NotA { expression: expr.to_string(), expected: "a string" }),
+            _ => return Err(CpuReason::NotA { expression: expr.to_string(), expected: "a string" }),
         });
     }
     let cast = any.downcast_ref::<CastExpr>().map(|cast| (cast.expr(), cast.cast_type()));
@@ -99,16 +99,16 @@ pub fn text(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<Nod
     if lists::is_element(lowering, expr) {
         // The element is a dictionary index. An earlier stage makes it a column, which has both representations.
         lowering.requests.text(expr);
-        return Err(Unsupported::feature(format!("a function of the list element `{expr}`")));
+        return Err(CpuReason::feature(format!("a function of the list element `{expr}`")));
     }
     if let Some(function) = any.downcast_ref::<ScalarFunctionExpr>() {
         return materialised(lowering, function);
     }
-    Err(Unsupported::Expression(expr.to_string()))
+    Err(CpuReason::Expression(expr.to_string()))
 }
 
 /// A value as a text.
-fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataType) -> Result<NodeId, Unsupported> {
+fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataType) -> Result<NodeId, CpuReason> {
     let op = match from {
         DataType::Boolean => {
             let (yes, no) = (literal(lowering, "true"), literal(lowering, "false"));
@@ -123,16 +123,16 @@ fn written(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>, from: &DataTyp
         DataType::Decimal128(_, scale) if *scale >= 0 => StringOp::FormatDecimal(u32::from(scale.unsigned_abs())),
         DataType::Date32 => StringOp::FormatDate,
         DataType::Timestamp(unit, None) => StringOp::FormatTimestamp(arithmetic::tick(*unit)),
-        _ => return Err(Unsupported::Cast { from: from.clone(), to: DataType::Utf8 }),
+        _ => return Err(CpuReason::Cast { from: from.clone(), to: DataType::Utf8 }),
     };
     let value = lowering.expr(expr)?;
     Ok(of(lowering, op, &[value], DeviceType::String))
 }
 
 /// Lowers an integer expression to 64 bits.
-fn number(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, Unsupported> {
+fn number(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     if !lowering.dtype(expr)?.is_integer() {
-        return Err(Unsupported::NotA { expression: expr.to_string(), expected: "an integer" });
+        return Err(CpuReason::NotA { expression: expr.to_string(), expected: "an integer" });
     }
     let id = lowering.expr(expr)?;
     Ok(match lowering.graph.kind(id) {
@@ -205,9 +205,9 @@ static UPPER: LazyLock<Lookup> = LazyLock::new(|| case_table(true));
 static LOWER: LazyLock<Lookup> = LazyLock::new(|| case_table(false));
 
 /// The text that a function gives.
-fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
     let (name, args) = (function.name(), function.args());
-    let refused = || Unsupported::Function(name.to_string());
+    let refused = || CpuReason::Function(name.to_string());
     let ours = is_ours(function.fun());
     Ok(match (name, args) {
         ("upper" | "to_uppercase" | "lower" | "to_lowercase", [arg]) => {
@@ -330,9 +330,9 @@ fn unescaped(pattern: &str) -> String {
 }
 
 /// Lowers a function of strings that returns a number or a boolean.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, Unsupported> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<NodeId, CpuReason> {
     let (name, args) = (function.name(), function.args());
-    let refused = || Unsupported::Function(name.to_string());
+    let refused = || CpuReason::Function(name.to_string());
     if is_text(function.return_type()) {
         return materialised(lowering, function);
     }
@@ -384,9 +384,9 @@ fn negated(lowering: &mut Lowering, id: NodeId, not: bool) -> NodeId {
     if not { lowering.graph.add(Op::Not, &[id], DeviceType::Bool) } else { id }
 }
 
-pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<NodeId, Unsupported> {
+pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<NodeId, CpuReason> {
     let Some(pattern) = literal_text(like.pattern()) else {
-        return Err(Unsupported::feature("LIKE with a pattern from a column"));
+        return Err(CpuReason::feature("LIKE with a pattern from a column"));
     };
     let text = piece(lowering, like.expr())?;
     if like.case_insensitive() {
@@ -415,7 +415,7 @@ pub fn like(lowering: &mut Lowering, like: &LikeExpr) -> Result<NodeId, Unsuppor
 }
 
 /// `~` and its relatives.
-pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<NodeId>, Unsupported> {
+pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<NodeId>, CpuReason> {
     let (not, fold) = match binary.op() {
         Operator::RegexMatch => (false, false),
         Operator::RegexIMatch => (false, true),
@@ -423,7 +423,7 @@ pub fn regex(lowering: &mut Lowering, binary: &BinaryExpr) -> Result<Option<Node
         Operator::RegexNotIMatch => (true, true),
         _ => return Ok(None),
     };
-    let pattern = literal_text(binary.right()).ok_or(Unsupported::feature("a pattern from a column"))?;
+    let pattern = literal_text(binary.right()).ok_or(CpuReason::feature("a pattern from a column"))?;
     let pattern = if fold { format!("(?i){pattern}") } else { pattern.to_string() };
     let text = piece(lowering, binary.left())?;
     let automaton = table(lowering, regex_dfa::automaton(&pattern, Search::Any)?);
@@ -437,14 +437,14 @@ pub fn parsed(
     arg: &Arc<dyn PhysicalExpr>,
     to: &DataType,
     misfit: OverflowPolicy,
-) -> Result<NodeId, Unsupported> {
+) -> Result<NodeId, CpuReason> {
     let op = match to {
         to if to.is_signed_integer() => Some(StringOp::ParseInt(misfit)),
         DataType::Float64 | DataType::Date32 => Some(StringOp::Parse(misfit)),
         DataType::Timestamp(unit, None) => Some(StringOp::ParseTimestamp(misfit, arithmetic::tick(*unit))),
         _ => None,
     };
-    let (op, kind) = op.zip(kind_of(to)).ok_or_else(|| Unsupported::Cast { from: DataType::Utf8, to: to.clone() })?;
+    let (op, kind) = op.zip(kind_of(to)).ok_or_else(|| CpuReason::Cast { from: DataType::Utf8, to: to.clone() })?;
     let arg = piece(lowering, arg)?;
     Ok(of(lowering, op, &[arg], kind))
 }

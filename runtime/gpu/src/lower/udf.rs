@@ -7,19 +7,19 @@ use onrush_expr::native::{Native, is_in};
 use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, kind_of};
 
 use super::Lowering;
-use crate::native::Compiled;
-use crate::unsupported::Unsupported;
+use crate::cpu_reason::CpuReason;
+use crate::udf::CompiledUdf;
 
 /// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
-pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, Unsupported>> {
+pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, CpuReason>> {
     let native = Native::of(function.fun())?;
     let mut lower = || {
-        let of_type = || Unsupported::of_type("a function result", function.return_type());
-        let native = Arc::clone(&Compiled::of(native).map_err(|_| of_type())?.native);
+        let of_type = || CpuReason::of_type("a function result", function.return_type());
+        let udf = Arc::clone(&CompiledUdf::of(native).map_err(|_| of_type())?.udf);
         let kind = kind_of(function.return_type()).ok_or_else(of_type)?;
         let mut args = function.args().iter().map(|arg| lowering.expr(arg)).collect::<Result<Vec<_>, _>>()?;
         args.extend(lowering.guard);
-        let op = Op::Udf { function: lowering.graph.native(&native), guarded: lowering.guard.is_some() };
+        let op = Op::Udf { function: lowering.graph.native(&udf), guarded: lowering.guard.is_some() };
         Ok(lowering.graph.add(op, &args, kind))
     };
     Some(lower())
@@ -42,7 +42,7 @@ pub fn unless(graph: &mut ExprGraph, guard: Option<NodeId>, condition: NodeId) -
 }
 
 /// The arguments of `coalesce`, each called where those before it are null.
-pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Result<Vec<NodeId>, Unsupported> {
+pub fn in_turn(lowering: &mut Lowering, args: &[Arc<dyn PhysicalExpr>]) -> Result<Vec<NodeId>, CpuReason> {
     let outer = lowering.guard;
     let guarded = args.iter().any(is_in);
     let mut next = |arg| {

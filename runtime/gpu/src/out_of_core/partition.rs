@@ -11,15 +11,15 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use onrush_logical::key::mix;
 
-use super::{MOST, Parts};
+use super::{MAX_PARTITIONS, Parts};
 use crate::blocking::Stop;
 
 /// Rows whose parts are found at once, at least: what a part is made of should be few arrays.
-const PIECE: usize = 1 << 18;
+const MIN_PIECE_ROWS: usize = 1 << 18;
 /// And at most: a query that is stopped waits for one.
-const LONGEST: usize = 1 << 21;
+const MAX_PIECE_ROWS: usize = 1 << 21;
 /// Pieces for each thread.
-const PIECES: usize = 2;
+const PIECES_PER_THREAD: usize = 2;
 /// Rows of a run that are looked at for each range of an order.
 const SAMPLES: usize = 8;
 
@@ -75,7 +75,7 @@ pub fn ranges(runs: Parts, schema: &SchemaRef, by: &LexOrdering, rows: u64) -> R
     let runs = runs.into_iter().map(|run| Ok(concat_batches(schema, &run)?)).collect::<Result<Vec<_>>>()?;
     let all: usize = runs.iter().map(RecordBatch::num_rows).sum();
     // Samples are not even: ranges of two thirds fit.
-    let wanted = (all as u64 * 3 / 2 / rows.max(1) + 1).clamp(2, MOST) as usize;
+    let wanted = (all as u64 * 3 / 2 / rows.max(1) + 1).clamp(2, MAX_PARTITIONS) as usize;
     let keys_of = |run: &RecordBatch| -> Result<Vec<ArrayRef>> {
         by.iter().map(|key| key.expr.evaluate(run)?.into_array(run.num_rows())).collect()
     };
@@ -135,7 +135,7 @@ pub struct Hashing {
 /// The rows of each part, in their order.
 pub fn part(batches: &[RecordBatch], by: &Hashing, stop: &Stop) -> Result<Parts> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let size = (count(batches) / (PIECES * threads)).clamp(PIECE, LONGEST);
+    let size = (count(batches) / (PIECES_PER_THREAD * threads)).clamp(MIN_PIECE_ROWS, MAX_PIECE_ROWS);
     let all = count(batches);
     let pieces: Vec<Vec<RecordBatch>> = (0..all).step_by(size).map(|at| slice(batches, at, size)).collect();
     let next = AtomicUsize::new(0);

@@ -24,42 +24,42 @@ use super::diagnostics::diagnostic;
 
 /// How long a call may go on after its query was stopped, and how long that may take to be told to it.
 const PATIENCE: Duration = Duration::from_millis(150);
-const TOLD: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(10);
+const STOP_DEADLINE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A function, and the pipeline that calls it once for each row of a table of its arguments.
-pub struct Compiled {
-    pub native: Arc<onrush_ops::DeviceUdf>,
+pub struct CompiledUdf {
+    pub udf: Arc<onrush_ops::DeviceUdf>,
     result: DataType,
     stages: Arc<Vec<Stage>>,
 }
 
-impl std::fmt::Debug for Compiled {
+impl std::fmt::Debug for CompiledUdf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Compiled").field(&self.native.symbol).finish()
+        f.debug_tuple("CompiledUdf").field(&self.udf.symbol).finish()
     }
 }
 
-impl Compiled {
+impl CompiledUdf {
     /// Made when it is first asked for.
     ///
     /// # Errors
     /// If a type has no place in a kernel.
-    pub fn of(function: &Native) -> Result<Arc<Compiled>, Diagnostic> {
-        let make = || Compiled::new(function.function(), function.parameters(), function.result()).map(Arc::new);
+    pub fn of(function: &Native) -> Result<Arc<CompiledUdf>, Diagnostic> {
+        let make = || CompiledUdf::new(function.function(), function.parameters(), function.result()).map(Arc::new);
         let compiled = function.compiled(make);
         let compiled = compiled.and_then(|compiled| compiled.as_ref().as_ref().map(Arc::clone));
         compiled.ok_or_else(|| internal("a function takes or gives what has no place in a kernel"))
     }
 
-    fn new(function: &NativeFunction, parameters: &[DataType], result: &DataType) -> Option<Compiled> {
+    fn new(function: &NativeFunction, parameters: &[DataType], result: &DataType) -> Option<CompiledUdf> {
         let kinds = parameters.iter().map(kind_of).collect::<Option<Vec<_>>>()?;
         let kind = kind_of(result)?;
         let NativeFunction { name, file, text, .. } = function;
-        let native = Arc::new(onrush_ops::DeviceUdf::new(name, file, text, &kinds, kind)?);
+        let udf = Arc::new(onrush_ops::DeviceUdf::new(name, file, text, &kinds, kind)?);
         let mut graph = ExprGraph::new();
         let args: Vec<_> = kinds.iter().enumerate().map(|(index, kind)| graph.input(index, *kind)).collect();
-        let op = Op::Udf { function: graph.native(&native), guarded: false };
+        let op = Op::Udf { function: graph.native(&udf), guarded: false };
         let columns = vec![graph.add(op, &args, kind)];
         let stage = Stage {
             graph,
@@ -72,28 +72,28 @@ impl Compiled {
             filter: None,
             sink: Sink::Output(Output { columns, skip: 0, limit: None }),
         };
-        Some(Compiled { native, result: result.clone(), stages: Arc::new(vec![stage]) })
+        Some(CompiledUdf { udf, result: result.clone(), stages: Arc::new(vec![stage]) })
     }
 }
 
-/// Those that some stages call.
-pub fn of(stages: &[Stage]) -> Vec<&Arc<onrush_ops::DeviceUdf>> {
+/// The functions that some stages call.
+pub fn called_by(stages: &[Stage]) -> Vec<&Arc<onrush_ops::DeviceUdf>> {
     let graphs =
         stages.iter().flat_map(|stage| std::iter::once(&stage.graph).chain(stage.joins.iter().map(|join| &join.graph)));
     graphs.flat_map(|graph| graph.natives()).collect()
 }
 
 /// Calls functions outside of fragments: on the device of the engine, else on a separate emulated device.
-pub struct Hosts {
+pub struct DeviceUdfRunner {
     accelerator: Option<Arc<Accelerator>>,
     cache: Option<PathBuf>,
     /// Opened when it is first needed.
     emulated: Arc<OnceLock<Result<Executor, Diagnostic>>>,
 }
 
-impl Hosts {
-    pub fn new(accelerator: Option<&Arc<Accelerator>>, cache: Option<&Path>) -> Hosts {
-        Hosts {
+impl DeviceUdfRunner {
+    pub fn new(accelerator: Option<&Arc<Accelerator>>, cache: Option<&Path>) -> DeviceUdfRunner {
+        DeviceUdfRunner {
             accelerator: accelerator.map(Arc::clone),
             cache: cache.map(Path::to_path_buf),
             emulated: Arc::default(),
@@ -114,15 +114,15 @@ impl Hosts {
     }
 }
 
-impl UdfRunner for Hosts {
+impl UdfRunner for DeviceUdfRunner {
     fn call(&self, function: &Native, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Diagnostic> {
-        let compiled = Compiled::of(function)?;
+        let compiled = CompiledUdf::of(function)?;
         if rows == 0 {
             return Ok(new_empty_array(&compiled.result));
         }
         let gpu = self.gpu()?;
         let run = || {
-            let _running = Running::begin(None);
+            let _call = UdfCall::begin(None);
             let lane = gpu.lane(rows as u64)?;
             let upload = |array: &ArrayRef| {
                 DeviceColumn::upload(&lane.context, array.data_type(), std::slice::from_ref(array), false)
@@ -132,14 +132,14 @@ impl UdfRunner for Hosts {
             let done = gpu.run(&lane, &table, &[], &compiled.stages, &|| false)?;
             done.download(&lane, &Schema::new(vec![Field::new("result", compiled.result.clone(), true)]))
         };
-        let mut columns = gpu.with_eviction(run).map_err(|error| failed(&[&compiled.native], error))?;
+        let mut columns = gpu.with_eviction(run).map_err(|error| failed(&[&compiled.udf], error))?;
         columns.pop().ok_or_else(|| internal("a function of a `%%cuda` cell gave nothing"))
     }
 }
 
-impl std::fmt::Debug for Hosts {
+impl std::fmt::Debug for DeviceUdfRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hosts")
+        f.write_str("DeviceUdfRunner")
     }
 }
 
@@ -151,20 +151,20 @@ fn under_way() -> MutexGuard<'static, (u64, BTreeMap<u64, Option<Stop>>)> {
 }
 
 /// While it is there, functions of `%%cuda` cells may run.
-pub struct Running(u64);
+pub struct UdfCall(u64);
 
-impl Running {
+impl UdfCall {
     /// `stop` is none where DataFusion calls them, which does not say for which query.
-    pub fn begin(stop: Option<Stop>) -> Running {
+    pub fn begin(stop: Option<Stop>) -> UdfCall {
         let mut under_way = under_way();
         under_way.0 += 1;
         let number = under_way.0;
         under_way.1.insert(number, stop);
-        Running(number)
+        UdfCall(number)
     }
 }
 
-impl Drop for Running {
+impl Drop for UdfCall {
     fn drop(&mut self) {
         under_way().1.remove(&self.0);
     }
@@ -194,33 +194,33 @@ pub fn is_endless() -> bool {
         if waited >= PATIENCE && left.contains(&true) {
             return true;
         }
-        if waited >= TOLD {
+        if waited >= STOP_DEADLINE {
             return false;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         if !onrush_kernels::is_compiling() {
-            waited += LOOK;
+            waited += POLL_INTERVAL;
         }
     }
 }
 
 /// Turns an error of a kernel that calls such functions into a diagnostic about the user's functions.
-pub fn failed(natives: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error) -> Diagnostic {
+pub fn failed(functions: &[&Arc<onrush_ops::DeviceUdf>], error: onrush_ops::Error) -> Diagnostic {
     use onrush_device::Error;
     let onrush_ops::Error::Kernels(onrush_kernels::Error::Device(device)) = &error else {
         return diagnostic(error);
     };
-    let names: Vec<String> = natives.iter().map(|native| format!("`{}`", native.name)).collect();
+    let names: Vec<String> = functions.iter().map(|function| format!("`{}`", function.name)).collect();
     let names = names.join(" or ");
     match device {
         Error::Compile { log, .. } => {
-            for native in natives {
-                let Some(found) = onrush_device::compiler_messages(log, &native.symbol).into_iter().next() else {
+            for function in functions {
+                let Some(found) = onrush_device::compiler_messages(log, &function.symbol).into_iter().next() else {
                     continue;
                 };
-                let message = format!("`{}` does not compile: {}", native.name, found.message);
-                let (column, length) = found.place(&native.text);
-                let span = Span { file: native.file.clone(), line: found.line, column, length };
+                let message = format!("`{}` does not compile: {}", function.name, found.message);
+                let (column, length) = found.place(&function.text);
+                let span = Span { file: function.file.clone(), line: found.line, column, length };
                 return Diagnostic::error(Class::Compile, "cuda", message).at(span, "");
             }
             diagnostic(error)

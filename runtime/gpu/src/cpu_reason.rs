@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 
 /// A reason for the CPU. Its text is what `explain` shows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsupported {
+pub enum CpuReason {
     /// A singular noun phrase.
     #[error("{0} is not supported on the GPU")]
     Feature(Cow<'static, str>),
@@ -50,22 +50,22 @@ pub enum Unsupported {
     Requested,
 }
 
-impl Unsupported {
-    pub fn feature(what: impl Into<Cow<'static, str>>) -> Unsupported {
-        Unsupported::Feature(what.into())
+impl CpuReason {
+    pub fn feature(what: impl Into<Cow<'static, str>>) -> CpuReason {
+        CpuReason::Feature(what.into())
     }
 
-    pub fn form(function: impl Into<String>, how: impl Into<Cow<'static, str>>) -> Unsupported {
-        Unsupported::FormOf { function: function.into(), how: how.into() }
+    pub fn form(function: impl Into<String>, how: impl Into<Cow<'static, str>>) -> CpuReason {
+        CpuReason::FormOf { function: function.into(), how: how.into() }
     }
 
-    pub fn of_type(what: &'static str, dtype: &DataType) -> Unsupported {
-        Unsupported::Type { what, dtype: dtype.clone() }
+    pub fn of_type(what: &'static str, dtype: &DataType) -> CpuReason {
+        CpuReason::Type { what, dtype: dtype.clone() }
     }
 }
 
-impl From<datafusion::error::DataFusionError> for Unsupported {
+impl From<datafusion::error::DataFusionError> for CpuReason {
     fn from(error: datafusion::error::DataFusionError) -> Self {
-        Unsupported::Planner(error.to_string())
+        CpuReason::Planner(error.to_string())
     }
 }
