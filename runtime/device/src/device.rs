@@ -231,29 +231,3 @@ impl Device {
         &self.inner.pages
     }
 }
-
-/// A device that is opened, and its compiler warmed, while the host does something else.
-pub struct Warming {
-    thread: JoinHandle<Result<Device>>,
-}
-
-impl Warming {
-    pub fn start(open: impl FnOnce() -> Result<Device> + Send + 'static) -> Warming {
-        let thread = std::thread::spawn(move || {
-            let device = open()?;
-            // A failure here is reported by the first compilation.
-            drop(device.warm_compiler());
-            Ok(device)
-        });
-        Warming { thread }
-    }
-
-    pub fn is_done(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    pub fn wait(self) -> Result<Device> {
-        let panicked = |_| Err(Error::DriverFailed { reason: "opening the device panicked".into() });
-        self.thread.join().unwrap_or_else(panicked)
-    }
-}

@@ -30,7 +30,7 @@ pub use buffer::{Buffer, Pod};
 pub use compiler_message::{CompilerMessage, compiler_messages};
 pub use completion_flag::CompletionFlag;
 pub use cuda::nvrtc::compile_for;
-pub use device::{Device, Event, MemoryReport, Options, Stream, Warming};
+pub use device::{Device, Event, MemoryReport, Options, Stream};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};
 pub use fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
