@@ -32,9 +32,9 @@ pub trait Backend: Send + Sync {
     fn pool_bytes(&self) -> Result<u64>;
     /// Large blocks that are freed may be kept for the next ones of their size, an eighth of so many bytes at most, and none that would make the pool
     /// larger than these.
-    fn keep_freed(&self, capacity: u64);
+    fn set_cache_capacity(&self, capacity: u64);
     /// Frees what is kept.
-    fn release_kept(&self) -> Result<()>;
+    fn release_cached(&self) -> Result<()>;
     /// Returns what the pool does not use, and streams have passed, to the driver, as long as it keeps so many bytes.
     fn trim_pool(&self, keep: u64) -> Result<()>;
 

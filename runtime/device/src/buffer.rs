@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::device::staging::{PIECE, Pinned, SMALL};
+use crate::device::staging::{PIECE, PinnedPiece, SMALL};
 use crate::device::{Device, Stream};
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Owner, Reservation};
@@ -208,7 +208,7 @@ impl Buffer {
         }
     }
 
-    fn keep(&self, pinned: Pinned, stream: &Stream) -> Result<()> {
+    fn keep(&self, pinned: PinnedPiece, stream: &Stream) -> Result<()> {
         let event = stream.record()?;
         self.device().staging().keep(self.device(), pinned, Some(event), stream);
         Ok(())
@@ -286,9 +286,9 @@ impl Address {
 }
 
 /// Threads that a large copy takes at most: with more, the bus is what limits it.
-const COPIERS: usize = 8;
+const MAX_THREADS: usize = 8;
 /// Below as many pieces for each of them a thread is not worth its start.
-const SHARE: usize = 4;
+const PIECES_PER_THREAD: usize = 4;
 
 /// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what
 /// the bus carries.
@@ -305,7 +305,7 @@ pub(crate) fn in_pieces_of(
 ) -> Result<()> {
     let pieces = bytes.div_ceil(piece);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2);
-    let threads = (pieces / SHARE).min(cores).min(COPIERS).max(least).min(pieces);
+    let threads = (pieces / PIECES_PER_THREAD).min(cores).min(MAX_THREADS).max(least).min(pieces);
     let next = AtomicUsize::new(0);
     let run = || loop {
         let start = next.fetch_add(1, Ordering::Relaxed) * piece;

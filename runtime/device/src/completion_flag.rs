@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::phases::{self, Phase};
 
 /// How long a core looks at the word before it leaves that to the driver.
-const LOOKING: Duration = Duration::from_millis(2);
+const SPIN_TIME: Duration = Duration::from_millis(2);
 
 /// Pinned memory at the same address on the device: first the flag, which is not zero once it is set, then the words
 /// that belong to it, then room for more.
@@ -68,7 +68,7 @@ impl CompletionFlag {
                 return Ok(Some(word));
             }
             looks += 1;
-            if looks.is_multiple_of(256) && begun.elapsed() > LOOKING {
+            if looks.is_multiple_of(256) && begun.elapsed() > SPIN_TIME {
                 break;
             }
             std::hint::spin_loop();

@@ -30,12 +30,12 @@ use nvrtc::Nvrtc;
 const OLDEST_DRIVER: u32 = 12000;
 
 /// A driver that works, with at least one GPU.
-pub struct Found {
+pub struct DriverInfo {
     pub version: u32,
     names: Vec<String>,
 }
 
-impl Found {
+impl DriverInfo {
     pub fn sentence(&self) -> String {
         let (major, minor) = (self.version / 1000, self.version % 1000 / 10);
         format!("{}, driver for CUDA {major}.{minor}", self.names.join(", "))
@@ -43,7 +43,7 @@ impl Found {
 }
 
 /// Whether the driver can be used at all. No context is made.
-pub fn probe() -> Result<Found> {
+pub fn probe() -> Result<DriverInfo> {
     // SAFETY: loads the driver's library, whose initialisers are NVIDIA's.
     if !unsafe { sys::is_culib_present() } {
         return Err(Error::NoDriver);
@@ -74,7 +74,7 @@ pub fn probe() -> Result<Found> {
     }
     let name = |ordinal| result::device::get(ordinal).and_then(result::device::get_name);
     let names = (0..count).map(|ordinal| name(ordinal).unwrap_or_else(code)).collect();
-    Ok(Found { version, names })
+    Ok(DriverInfo { version, names })
 }
 
 fn code(error: DriverError) -> String {
@@ -107,17 +107,17 @@ fn failed(call: &'static str) -> impl FnOnce(DriverError) -> Error {
 }
 
 thread_local! {
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    static CURRENT_CONTEXT: Cell<usize> = const { Cell::new(0) };
 }
 
-pub struct Cuda {
+pub struct CudaBackend {
     device: sys::CUdevice,
     context: sys::CUcontext,
     pool: sys::CUmemoryPool,
     properties: Properties,
     /// Looked for when something is compiled: a process whose kernels are all cached needs none.
     nvrtc: Mutex<Option<Arc<Nvrtc>>>,
-    kept: Mutex<BlockCache>,
+    block_cache: Mutex<BlockCache>,
     /// Bytes that the pool may have with what is kept.
     capacity: AtomicU64,
     /// Bytes that may be allocated before the driver is asked how large the pool is: that takes longer than an allocation.
@@ -127,18 +127,18 @@ pub struct Cuda {
 }
 
 /// Large blocks that were freed are kept up to one in so many of the bytes that there are.
-const KEPT: u64 = 8;
+const BLOCK_CACHE_DIVISOR: u64 = 8;
 
 /// No allocation makes the pool grow by more than its size and this.
-const GROWTH: u64 = 64 << 20;
+const MAX_POOL_GROWTH: u64 = 64 << 20;
 
 // SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here does.
-unsafe impl Send for Cuda {}
+unsafe impl Send for CudaBackend {}
 // SAFETY: the driver's functions are thread-safe.
-unsafe impl Sync for Cuda {}
+unsafe impl Sync for CudaBackend {}
 
-impl Cuda {
-    pub fn open(ordinal: usize) -> Result<Cuda> {
+impl CudaBackend {
+    pub fn open(ordinal: usize) -> Result<CudaBackend> {
         let found = probe()?;
         if ordinal >= found.names.len() {
             return Err(Error::NoSuchGpu { ordinal, count: found.names.len() });
@@ -170,13 +170,13 @@ impl Cuda {
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
         let pool = create_pool(ordinal as i32)?;
-        Ok(Cuda {
+        Ok(CudaBackend {
             device,
             context,
             pool,
             properties,
             nvrtc: Mutex::default(),
-            kept: Mutex::default(),
+            block_cache: Mutex::default(),
             capacity: AtomicU64::new(0),
             unasked: AtomicU64::new(0),
             streams: Mutex::default(),
@@ -198,12 +198,12 @@ impl Cuda {
 
     /// Whether something is kept with which the pool may have more than its capacity after an allocation of so many bytes.
     fn outgrows(&self, bytes: u64) -> Result<bool> {
-        let most = bytes + GROWTH;
+        let most = bytes + MAX_POOL_GROWTH;
         let left = |left: u64| left.checked_sub(most);
         if self.unasked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok() {
             return Ok(false);
         }
-        if self.kept.lock().bytes() == 0 {
+        if self.block_cache.lock().bytes() == 0 {
             self.unasked.store(0, Ordering::Relaxed);
             return Ok(false);
         }
@@ -215,10 +215,10 @@ impl Cuda {
     /// Makes the context the calling thread's.
     fn bind(&self) -> Result<()> {
         let context = self.context as usize;
-        if CURRENT.get() != context {
+        if CURRENT_CONTEXT.get() != context {
             // SAFETY: the context is never released.
             unsafe { result::ctx::set_current(self.context) }.map_err(failed("cuCtxSetCurrent"))?;
-            CURRENT.set(context);
+            CURRENT_CONTEXT.set(context);
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ fn function(handle: Handle) -> sys::CUfunction {
 
 // SAFETY of the blocks below: the handles, addresses and lengths are good by the contract of `Backend`, and `bind` has made the
 // context current.
-impl Backend for Cuda {
+impl Backend for CudaBackend {
     fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -294,16 +294,16 @@ impl Backend for Cuda {
         Ok(bytes)
     }
 
-    fn keep_freed(&self, capacity: u64) {
+    fn set_cache_capacity(&self, capacity: u64) {
         self.capacity.store(capacity, Ordering::Relaxed);
         self.unasked.store(0, Ordering::Relaxed);
-        self.kept.lock().set_limit(capacity / KEPT);
+        self.block_cache.lock().set_limit(capacity / BLOCK_CACHE_DIVISOR);
     }
 
-    fn release_kept(&self) -> Result<()> {
+    fn release_cached(&self) -> Result<()> {
         self.bind()?;
         let _streams = self.streams.lock();
-        let blocks = self.kept.lock().drain(None);
+        let blocks = self.block_cache.lock().drain(None);
         // SAFETY: a stream takes its blocks along when it ends, and none does now.
         unsafe { self.release(&blocks) }
     }
@@ -317,13 +317,13 @@ impl Backend for Cuda {
     unsafe fn allocate(&self, bytes: u64, on: Handle) -> Result<u64> {
         // The driver looks at the size that was asked for when it copies.
         let bytes = bytes.next_multiple_of(UNIT);
-        if let Some(address) = self.kept.lock().take(bytes, on) {
+        if let Some(address) = self.block_cache.lock().take(bytes, on) {
             return Ok(address);
         }
         self.bind()?;
         // What is kept is not to take the place of what others find where memory is short.
         if self.outgrows(bytes)? {
-            self.release_kept()?;
+            self.release_cached()?;
         }
         // SAFETY: see above.
         match unsafe { result::mem_pool::alloc_async(self.pool, bytes as usize, stream(on)) } {
@@ -339,7 +339,7 @@ impl Backend for Cuda {
     unsafe fn free(&self, address: u64, bytes: u64, on: Handle) -> Result<()> {
         self.bind()?;
         let _streams = self.streams.lock();
-        let rest = self.kept.lock().put(address, bytes, on);
+        let rest = self.block_cache.lock().put(address, bytes, on);
         // SAFETY: see above.
         unsafe { self.release(&rest) }
     }
@@ -413,7 +413,7 @@ impl Backend for Cuda {
     unsafe fn destroy_stream(&self, on: Handle) -> Result<()> {
         self.bind()?;
         let _streams = self.streams.lock();
-        let blocks = self.kept.lock().drain(Some(on));
+        let blocks = self.block_cache.lock().drain(Some(on));
         // SAFETY: see above.
         unsafe { self.release(&blocks)? };
         // SAFETY: see above.
@@ -582,7 +582,7 @@ impl Backend for Cuda {
     }
 }
 
-impl Drop for Cuda {
+impl Drop for CudaBackend {
     fn drop(&mut self) {
         if self.bind().is_ok() {
             // SAFETY: no buffer is left: they hold the device. Nobody is left to tell of a failure.
@@ -591,7 +591,7 @@ impl Drop for Cuda {
                 let _ = result::ctx::set_current(std::ptr::null_mut());
                 let _ = result::primary_ctx::release(self.device);
             }
-            CURRENT.set(0);
+            CURRENT_CONTEXT.set(0);
         }
     }
 }

@@ -13,8 +13,8 @@ use self::staging::Staging;
 use self::stream::WeakStream;
 pub use self::stream::{Event, Stream};
 use crate::backend::{Backend, Priority};
-use crate::cuda::Cuda;
-use crate::emulated::{Emulated, Emulation};
+use crate::cuda::CudaBackend;
+use crate::emulated::{EmulatedBackend, Emulation};
 use crate::error::{Error, Result};
 use crate::ledger::{Ledger, Owner, Reservation};
 use crate::pinned_chunks::PinnedChunkPool;
@@ -73,19 +73,19 @@ struct Inner {
 impl Device {
     /// The GPU with the driver's number `ordinal`. Makes its context, which takes a third of a second.
     pub fn cuda(ordinal: usize, options: &Options) -> Result<Device> {
-        Device::new(Box::new(Cuda::open(ordinal)?), options)
+        Device::new(Box::new(CudaBackend::open(ordinal)?), options)
     }
 
     /// The emulated device. The first one on a machine compiles its runtime, which takes a second or two.
     pub fn emulated(emulation: &Emulation, options: &Options) -> Result<Device> {
-        Device::new(Box::new(Emulated::open(emulation, options.cache.as_deref())?), options)
+        Device::new(Box::new(EmulatedBackend::open(emulation, options.cache.as_deref())?), options)
     }
 
     fn new(backend: Box<dyn Backend>, options: &Options) -> Result<Device> {
         let (free, total) = backend.memory()?;
         let capacity = options.capacity.unwrap_or(free / 10 * 9);
         let ledger = Ledger::new(capacity);
-        backend.keep_freed(capacity);
+        backend.set_cache_capacity(capacity);
         let inner = Inner {
             backend,
             ledger,
@@ -166,7 +166,7 @@ impl Device {
     }
 
     fn trim_pool(&self, keep: u64) -> Result<()> {
-        self.inner.backend.release_kept()?;
+        self.inner.backend.release_cached()?;
         // The pool gives back what streams have passed.
         self.settle()?;
         self.inner.backend.trim_pool(keep)

@@ -22,7 +22,7 @@ use crate::properties::{Kind, Properties};
 use crate::source::{CompileOptions, Source};
 
 pub use compiler::{HostCompiler, find as find_compiler};
-use runtime::{Kernel, Loaded, Runtime};
+use runtime::{Kernel, LoadedModule, Runtime};
 
 /// How kernels run on the emulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ const MARGIN: usize = 4096;
 /// Wider where people learn: an index is wrong by a whole block or row. Memory that nobody touches costs nothing.
 const STRICT_MARGIN: usize = 4 << 20;
 
-pub struct Emulated {
+pub struct EmulatedBackend {
     emulation: Emulation,
     properties: Properties,
     compiler: HostCompiler,
@@ -72,12 +72,12 @@ pub struct Emulated {
     /// Pages of the host's memory, by where they begin.
     locked: Mutex<BTreeMap<usize, usize>>,
     events: Mutex<(usize, HashMap<usize, Instant>)>,
-    modules: Mutex<(usize, HashMap<usize, Loaded>)>,
+    modules: Mutex<(usize, HashMap<usize, LoadedModule>)>,
     kernels: Mutex<Vec<Kernel>>,
 }
 
-impl Emulated {
-    pub fn open(emulation: &Emulation, cache: Option<&Path>) -> Result<Emulated> {
+impl EmulatedBackend {
+    pub fn open(emulation: &Emulation, cache: Option<&Path>) -> Result<EmulatedBackend> {
         let compiler = compiler::find()?;
         let runtime = Runtime::open(&compiler, cache)?;
         let mut emulation = emulation.clone();
@@ -99,7 +99,7 @@ impl Emulated {
             memory_bytes: emulation.memory_bytes,
             driver_version: 0,
         };
-        Ok(Emulated {
+        Ok(EmulatedBackend {
             emulation,
             properties,
             compiler,
@@ -113,7 +113,7 @@ impl Emulated {
     }
 }
 
-impl Emulated {
+impl EmulatedBackend {
     /// Counts bytes that somebody wants.
     fn take(&self, bytes: u64) -> Result<()> {
         let mut used = self.used.lock();
@@ -147,7 +147,7 @@ fn layout(bytes: u64, margin: usize) -> Layout {
 
 // SAFETY of the blocks below: by the contract of `Backend`, addresses and lengths lie in allocations of this device, which are
 // memory of this process.
-impl Backend for Emulated {
+impl Backend for EmulatedBackend {
     fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -162,9 +162,9 @@ impl Backend for Emulated {
     }
 
     /// Nothing is kept: memory that was freed is not to be found again.
-    fn keep_freed(&self, _capacity: u64) {}
+    fn set_cache_capacity(&self, _capacity: u64) {}
 
-    fn release_kept(&self) -> Result<()> {
+    fn release_cached(&self) -> Result<()> {
         Ok(())
     }
 
@@ -340,7 +340,7 @@ impl Backend for Emulated {
     }
 
     fn load(&self, image: &[u8]) -> Result<Handle> {
-        let loaded = Loaded::open(image)?;
+        let loaded = LoadedModule::open(image)?;
         let mut modules = self.modules.lock();
         modules.0 += 1;
         let number = modules.0;

@@ -44,4 +44,4 @@ pub use properties::{Kind, Properties};
 pub use source::{CompileOptions, Source};
 
 /// What people expect of C's headers: goes before CUDA C++ that is not ours, for a GPU and for the emulated device.
-pub const NAMES: &str = include_str!("../c_constants.h");
+pub const C_CONSTANTS: &str = include_str!("../c_constants.h");

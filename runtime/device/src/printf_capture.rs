@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use parking_lot::Mutex;
 
 /// Bytes that are kept of what a launch prints.
-const KEPT: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// The standard output of this process.
 pub struct PrintfCapture {
@@ -44,7 +44,7 @@ unsafe extern "C" fn write(_cookie: *mut c_void, text: *const c_char, bytes: usi
     if let Some(sink) = SINK.lock().as_mut() {
         // SAFETY: the stream hands over its buffer.
         let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), bytes) };
-        let room = KEPT.saturating_sub(sink.written).min(bytes as u64) as usize;
+        let room = MAX_BYTES.saturating_sub(sink.written).min(bytes as u64) as usize;
         let kept = if sink.memory.write_all(&text[..room]).is_ok() { room as u64 } else { 0 };
         sink.written += kept;
         sink.dropped += bytes as u64 - kept;

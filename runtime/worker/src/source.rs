@@ -4,7 +4,7 @@ mod dynamic_shared_memory;
 pub mod instrument_uninitialized;
 pub mod lint_condition;
 
-use onrush_device::NAMES;
+use onrush_device::C_CONSTANTS;
 use onrush_wire::worker::Source;
 
 /// Types that people expect without a header. Of the same types as the headers', where a compiler has them built in.
@@ -40,7 +40,7 @@ pub fn text(source: &Source, emulated: bool) -> String {
     };
     let assert = if emulated { "" } else { "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n" };
     let types = types(&source.text);
-    let before = format!("#line 1 \"names\"\n{NAMES}{types}\n{assert}{}\n", source.declarations);
+    let before = format!("#line 1 \"names\"\n{C_CONSTANTS}{types}\n{assert}{}\n", source.declarations);
     format!("{before}#line 1 \"{}\"\n{body}\n{table}", source.file)
 }
 

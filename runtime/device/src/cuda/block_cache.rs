@@ -9,7 +9,7 @@ use crate::backend::Handle;
 use crate::ledger::UNIT;
 
 /// Smaller ones are left to the driver, whose pool has pieces enough for them.
-const LEAST: u64 = 1 << 20;
+const MIN_BLOCK_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -49,7 +49,7 @@ impl BlockCache {
     /// A block that is freed. What is not kept, this one or older ones, is given back.
     pub fn put(&mut self, address: u64, bytes: u64, stream: Handle) -> Vec<Block> {
         let block = Block { address, bytes: bytes.next_multiple_of(UNIT), stream };
-        if block.bytes < LEAST || block.bytes > self.limit {
+        if block.bytes < MIN_BLOCK_BYTES || block.bytes > self.limit {
             return vec![block];
         }
         self.bytes += block.bytes;
@@ -88,40 +88,45 @@ mod tests {
     fn a_block_is_taken_by_its_size_and_stream() {
         let mut kept = BlockCache::default();
         kept.set_limit(8 << 20);
-        for (address, bytes, stream) in [(1, LEAST, A), (2, 2 * LEAST - 100, A), (3, LEAST, A), (4, LEAST, B)] {
+        for (address, bytes, stream) in [
+            (1, MIN_BLOCK_BYTES, A),
+            (2, 2 * MIN_BLOCK_BYTES - 100, A),
+            (3, MIN_BLOCK_BYTES, A),
+            (4, MIN_BLOCK_BYTES, B),
+        ] {
             assert_eq!(kept.put(address, bytes, stream), []);
         }
-        assert_eq!(kept.take(LEAST, A), Some(3), "the last one: its memory may be in the cache");
-        assert_eq!(kept.take(LEAST, A), Some(1));
-        assert_eq!(kept.take(LEAST, A), None);
-        assert_eq!(kept.take(2 * LEAST, A), Some(2), "of the units in which memory is handed out");
-        assert_eq!(kept.take(LEAST, B), Some(4));
+        assert_eq!(kept.take(MIN_BLOCK_BYTES, A), Some(3), "the last one: its memory may be in the cache");
+        assert_eq!(kept.take(MIN_BLOCK_BYTES, A), Some(1));
+        assert_eq!(kept.take(MIN_BLOCK_BYTES, A), None);
+        assert_eq!(kept.take(2 * MIN_BLOCK_BYTES, A), Some(2), "of the units in which memory is handed out");
+        assert_eq!(kept.take(MIN_BLOCK_BYTES, B), Some(4));
         assert_eq!(kept.bytes, 0);
     }
 
     #[test]
     fn the_oldest_go_and_small_or_huge_ones_are_not_kept() {
         let mut kept = BlockCache::default();
-        assert_eq!(addresses(&kept.put(1, LEAST, A)), [1], "nothing before there is a limit");
-        kept.set_limit(4 * LEAST);
-        assert_eq!(addresses(&kept.put(2, LEAST - UNIT, A)), [2]);
-        assert_eq!(addresses(&kept.put(3, 4 * LEAST + 1, A)), [3]);
+        assert_eq!(addresses(&kept.put(1, MIN_BLOCK_BYTES, A)), [1], "nothing before there is a limit");
+        kept.set_limit(4 * MIN_BLOCK_BYTES);
+        assert_eq!(addresses(&kept.put(2, MIN_BLOCK_BYTES - UNIT, A)), [2]);
+        assert_eq!(addresses(&kept.put(3, 4 * MIN_BLOCK_BYTES + 1, A)), [3]);
         for address in 4..8 {
-            assert_eq!(kept.put(address, LEAST, A), []);
+            assert_eq!(kept.put(address, MIN_BLOCK_BYTES, A), []);
         }
-        assert_eq!(addresses(&kept.put(8, 2 * LEAST, A)), [4, 5]);
-        assert_eq!(kept.bytes, 4 * LEAST);
+        assert_eq!(addresses(&kept.put(8, 2 * MIN_BLOCK_BYTES, A)), [4, 5]);
+        assert_eq!(kept.bytes, 4 * MIN_BLOCK_BYTES);
     }
 
     #[test]
     fn a_stream_takes_its_blocks_along() {
         let mut kept = BlockCache::default();
-        kept.set_limit(8 * LEAST);
+        kept.set_limit(8 * MIN_BLOCK_BYTES);
         for (address, stream) in [(1, A), (2, B), (3, A)] {
-            assert_eq!(kept.put(address, LEAST, stream), []);
+            assert_eq!(kept.put(address, MIN_BLOCK_BYTES, stream), []);
         }
         assert_eq!(addresses(&kept.drain(Some(A))), [1, 3]);
-        assert_eq!((kept.take(LEAST, A), kept.bytes), (None, LEAST));
+        assert_eq!((kept.take(MIN_BLOCK_BYTES, A), kept.bytes), (None, MIN_BLOCK_BYTES));
         assert_eq!(addresses(&kept.drain(None)), [2]);
         assert_eq!(kept.bytes, 0);
     }

@@ -8,13 +8,13 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::{self, CUmemAccess_flags, CUresult};
 use libc::c_void;
 
-use super::{Cuda, failed};
+use super::{CudaBackend, failed};
 use crate::error::{Error, Result};
 
 const DESCRIPTOR: sys::CUmemAllocationHandleType =
     sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
-impl Cuda {
+impl CudaBackend {
     fn location(&self) -> sys::CUmemLocation {
         // SAFETY: all zeros is a value of each field.
         let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };

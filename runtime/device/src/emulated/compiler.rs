@@ -168,18 +168,18 @@ impl HostCompiler {
             link(&mut command, &input);
         }
         let mut done = self.run(&mut command)?;
-        if !done.status.success() && only_perhaps(&String::from_utf8_lossy(&done.stderr), &source.text) {
+        if !done.status.success() && is_false_alarm(&String::from_utf8_lossy(&done.stderr), &source.text) {
             done = self.run(command.arg("-Wno-maybe-uninitialized"))?;
         }
         let told = String::from_utf8_lossy(&done.stderr);
-        let log = never_meant(&told, &source.text);
+        let log = mistakes(&told, &source.text);
         if done.status.success() && !log.is_empty() {
             return Err(Error::Compile { name: source.name.clone(), log });
         }
         if strict && done.status.success() {
             let text =
                 fs::read_to_string(&assembly).map_err(|source| Error::File { path: assembly.clone(), source })?;
-            fs::write(&assembly, red_zones::apart(&text))
+            fs::write(&assembly, red_zones::with_red_zones(&text))
                 .map_err(|source| Error::File { path: assembly.clone(), source })?;
             let mut command = Command::new(&self.path);
             link(&mut command, &assembly);
@@ -211,7 +211,7 @@ impl HostCompiler {
 }
 
 /// Of g++'s warnings those that nobody means, as errors: the others under the same options are a matter of style.
-fn never_meant(log: &str, text: &str) -> String {
+fn mistakes(log: &str, text: &str) -> String {
     let never = |line: &&str| {
         let Some((place, said)) = line.split_once(" warning: ") else { return false };
         // `for (i; i < n; i++)` is right.
@@ -246,8 +246,8 @@ fn written<'a>(text: &'a str, file: &str, number: u32) -> Option<&'a str> {
 
 /// Whether nothing is wrong but that g++ thinks that variables may have no value where they are used, and that may be so only because it
 /// does not know what the code's author does. One that the code adds to before all else (`int sum; for (…) sum += x;`) has none.
-fn only_perhaps(log: &str, text: &str) -> bool {
-    const PERHAPS: &str = "[-Werror=maybe-uninitialized]";
+fn is_false_alarm(log: &str, text: &str) -> bool {
+    const MAYBE_UNINITIALIZED: &str = "[-Werror=maybe-uninitialized]";
     let errors: Vec<&str> = log.lines().filter(|line| line.contains(" error: ")).collect();
     let adds_first = |line: &&str| {
         let name = line.split('\'').nth(1).unwrap_or("");
@@ -268,7 +268,7 @@ fn only_perhaps(log: &str, text: &str) -> bool {
         next.is_some_and(|at| ["+=", "-=", "*=", "++", "--", "|=", "^="].iter().any(|sign| rest(*at).starts_with(sign)))
     };
     let all = |of: &dyn Fn(&&str) -> bool| errors.iter().all(of);
-    !errors.is_empty() && all(&|line| line.ends_with(PERHAPS)) && !errors.iter().any(adds_first)
+    !errors.is_empty() && all(&|line| line.ends_with(MAYBE_UNINITIALIZED)) && !errors.iter().any(adds_first)
 }
 
 #[cfg(test)]
@@ -282,18 +282,18 @@ mod tests {
                    c.rs:5:7: warning: value computed is not used [-Wunused-value]\n\
                    c.rs:6:7: warning: suggest parentheses around '&&' within '||' [-Wparentheses]";
         let text = "#line 3 \"names\"\nfor (;;)\n#line 1 \"c.rs\"\n\n\na == b;\n  for (i; i < n; i++)\n";
-        assert_eq!(never_meant(log, text), "c.rs:3:7: error: statement has no effect [-Wunused-value]");
+        assert_eq!(mistakes(log, text), "c.rs:3:7: error: statement has no effect [-Wunused-value]");
     }
 
     #[test]
     fn what_is_added_to_first_has_no_value() {
         let log = "cell_1.rs:3:9: error: 'sum' may be used uninitialized [-Werror=maybe-uninitialized]";
-        assert!(!only_perhaps(log, "int sum;\nfor (;;) sum += x;"));
-        assert!(!only_perhaps(log, "float a, sum;\nwhile (a > 0) sum++;"));
-        assert!(only_perhaps(log, "int sum;\nif (n > 0) sum = 1;\nif (n > 3) sum += 2;"));
-        assert!(only_perhaps(log, "int sum;\nif (n) sum = 1;\n{ int sum; sum += 2; }"));
+        assert!(!is_false_alarm(log, "int sum;\nfor (;;) sum += x;"));
+        assert!(!is_false_alarm(log, "float a, sum;\nwhile (a > 0) sum++;"));
+        assert!(is_false_alarm(log, "int sum;\nif (n > 0) sum = 1;\nif (n > 3) sum += 2;"));
+        assert!(is_false_alarm(log, "int sum;\nif (n) sum = 1;\n{ int sum; sum += 2; }"));
         let other = format!("{log}\ncell_1.rs:3:9: error: expected ';' before 'x'");
-        assert!(!only_perhaps(&other, "int sum;\nif (n > 0) sum = 1;"));
-        assert!(!only_perhaps("", ""));
+        assert!(!is_false_alarm(&other, "int sum;\nif (n > 0) sum = 1;"));
+        assert!(!is_false_alarm("", ""));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 /// Bytes on each side of a variable, as in runtime.cpp: a row of an array, or a warp's `double`s.
-const APART: u64 = 256;
+const RED_ZONE_BYTES: u64 = 256;
 
 const DATA: [&str; 16] = [
     ".zero", ".long", ".quad", ".byte", ".value", ".string", ".ascii", ".asciz", ".short", ".octa", ".float",
@@ -13,9 +13,9 @@ const DATA: [&str; 16] = [
 ];
 
 /// The same assembly, its variables apart from each other.
-pub fn apart(assembly: &str) -> String {
+pub fn with_red_zones(assembly: &str) -> String {
     let variables: HashSet<&str> = assembly.lines().filter_map(variable).collect();
-    let space = format!("\t.zero\t{APART}\n");
+    let space = format!("\t.zero\t{RED_ZONE_BYTES}\n");
     let mut out = String::with_capacity(assembly.len() * 5 / 4);
     let mut inside = false;
     let mut alignment = "";
@@ -66,14 +66,14 @@ mod tests {
         let gcc = "\t.data\n\t.align 16\n\t.type\ta, @object\n\t.size\ta, 8\na:\n\t.long\t1\n\t.long\t2\n\t.text\nk:\n\tret\n";
         let expected =
             "\t.size\ta, 8\n\t.zero\t256\n\t.align 16\na:\n\t.long\t1\n\t.long\t2\n\t.zero\t256\n\t.text\nk:\n\tret\n";
-        assert!(apart(gcc).ends_with(expected), "{}", apart(gcc));
+        assert!(with_red_zones(gcc).ends_with(expected), "{}", with_red_zones(gcc));
         let clang = "\t.type\tb,@object                # @b\n\t.bss\n\t.p2align\t3\nb:\n\t.quad\t0                # 0x0\n\t.size\tb, 8\n";
         let expected =
             "\t.zero\t256\n\t.p2align\t3\nb:\n\t.quad\t0                # 0x0\n\t.zero\t256\n\t.size\tb, 8\n";
-        assert!(apart(clang).ends_with(expected), "{}", apart(clang));
-        let common = apart("\t.local\tc\n\t.comm\tc,12,8\n\t.text\n");
+        assert!(with_red_zones(clang).ends_with(expected), "{}", with_red_zones(clang));
+        let common = with_red_zones("\t.local\tc\n\t.comm\tc,12,8\n\t.text\n");
         assert!(common.contains("\t.size\tc, 12\nc:\n\t.zero\t12\n\t.zero\t256\n\t.popsection\n\t.text\n"), "{common}");
         let own = "\t.type\t.Ldata0, @object\n.Ldata0:\n\t.quad\t1\n";
-        assert_eq!(apart(own), own);
+        assert_eq!(with_red_zones(own), own);
     }
 }

@@ -262,11 +262,11 @@ fn default_cache() -> PathBuf {
 
 /// A compiled kernel file that is loaded.
 #[derive(Clone)]
-pub struct Loaded {
-    inner: Arc<LoadedInner>,
+pub struct LoadedModule {
+    inner: Arc<LoadedModuleInner>,
 }
 
-struct LoadedInner {
+struct LoadedModuleInner {
     library: Library,
     // Kept for the line numbers of reports: its file is gone as soon as it is loaded, so that no process that is killed leaves one.
     image: Vec<u8>,
@@ -286,7 +286,7 @@ struct Symbols {
 /// An entry of a loaded module, which lives as long.
 #[derive(Clone)]
 pub struct Kernel {
-    module: Loaded,
+    module: LoadedModule,
     name: String,
     entry: usize,
 }
@@ -322,8 +322,8 @@ impl Kernel {
     }
 }
 
-impl Loaded {
-    pub fn open(image: &[u8]) -> Result<Loaded> {
+impl LoadedModule {
+    pub fn open(image: &[u8]) -> Result<LoadedModule> {
         let temporary = |source| Error::File { path: env::temp_dir(), source };
         let file = write_image(image).map_err(temporary)?;
         // All it calls must be there now: a function that is missing at its first call would end the process.
@@ -333,8 +333,8 @@ impl Loaded {
             |error: &libloading::Error| std::error::Error::source(error).map_or(error.to_string(), |e| e.to_string());
         let library = library.map_err(|error| Error::EmulationFailed { reason: why(&error) })?;
         let image = image.to_vec();
-        Ok(Loaded {
-            inner: Arc::new(LoadedInner { library, image, lines: Mutex::default(), symbols: OnceLock::new() }),
+        Ok(LoadedModule {
+            inner: Arc::new(LoadedModuleInner { library, image, lines: Mutex::default(), symbols: OnceLock::new() }),
         })
     }
 

@@ -14,7 +14,7 @@ use onrush_kernels::Scalar;
 
 use crate::ir::expr::DeviceType;
 
-/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::NAMES`] has are as in `runtime/worker`, so that what
+/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::C_CONSTANTS`] has are as in `runtime/worker`, so that what
 /// compiles there does so here.
 const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
@@ -55,13 +55,13 @@ impl DeviceUdf {
         let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
         // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows needs it.
         let macros: BTreeSet<&str> = macros(text).collect();
-        let mut source = format!("#line 1 \"names\"\n{}{ASSERT}", onrush_device::NAMES);
+        let mut source = format!("#line 1 \"names\"\n{}{ASSERT}", onrush_device::C_CONSTANTS);
         for name in &macros {
             let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
         }
         let _ = writeln!(source, "namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}");
         // What we have put there ourselves is there again for the next text, which is not to get this one's.
-        let is_ours = |name: &str| onrush_device::NAMES.contains(&format!("#define {name} "));
+        let is_ours = |name: &str| onrush_device::C_CONSTANTS.contains(&format!("#define {name} "));
         for name in &macros {
             if is_ours(name) {
                 let _ = writeln!(source, "#undef {name}");
