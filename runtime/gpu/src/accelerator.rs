@@ -12,7 +12,7 @@ use onrush_ops::{Executor, Tuning};
 use onrush_wire::{Class, Diagnostic};
 use parking_lot::Mutex;
 
-/// Which engine was asked for.
+/// The engine that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
     /// A GPU where one works, else the CPU.
@@ -58,8 +58,8 @@ pub enum Policy {
 
 /// Plans with fewer input rows stay on the CPU. Measured on an H200 against one core of its host
 /// (docs/measurements/calls-and-planning.md). With resident columns, groupings are faster on the device from 10,000
-/// rows on and a mean from 300,000 on, by a tenth of a millisecond either way. With columns that must be uploaded first,
-/// both are equal at about 100,000.
+/// rows on and a mean from 300,000 on. The difference is a tenth of a millisecond. With columns that must be uploaded
+/// first, both are equal at about 100,000.
 pub const MIN_GPU_ROWS: u64 = 30_000;
 
 /// Tables whose columns are to be copied, in their order.
@@ -74,7 +74,8 @@ pub struct Accelerator {
     pub policy: Policy,
     /// `cuda` or `emulated`.
     pub name: &'static str,
-    /// How many fragments ran on the CPU after all: a row had no result, or the device could not do what their data asked for.
+    /// How many fragments ran on the CPU after all: a row had no result, or the device could not do what their data
+    /// asked for.
     pub cpu_fallbacks: AtomicU64,
     /// How many parts of fragments have run that did not fit.
     pub partitions_run: AtomicU64,
@@ -87,7 +88,8 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
-    /// The device for a choice, of whose memory at most `memory` bytes are used; none for the CPU. `Auto` on a machine without a working GPU gives none, and the reason.
+    /// The device for a choice, of whose memory at most `memory` bytes are used; none for the CPU. `Auto` on a machine
+    /// without a working GPU gives none, and the reason.
     ///
     /// # Errors
     /// If the device that was asked for by name does not work.
@@ -151,12 +153,13 @@ impl Accelerator {
         }
     }
 
-    /// Lets go of columns that nobody holds, and gives memory that is kept for later back to the driver, whenever nothing has run for a while: other processes find it, and `nvidia-smi`
-    /// shows what frames take. The next query that needs much of it gets it again, in milliseconds.
+    /// Drops columns that nobody holds and returns the free memory of the pool to the driver, whenever nothing has run
+    /// for a while. Other processes find the memory, and `nvidia-smi` shows what frames take. The next query that needs
+    /// much memory gets it again in milliseconds.
     pub fn trim_when_idle(self: &Arc<Accelerator>) {
         const INTERVAL: Duration = Duration::from_secs(1);
-        /// What the driver gives at a time, and the part of what is in use above which it goes back: what the driver reports is to be what
-        /// the ledger has within two hundredths, half of which is lost between allocations.
+        /// Bytes that the driver allocates at a time, and the share of used memory that the pool may keep. The driver's
+        /// figure then differs from the ledger's by at most two percent, half of it lost between allocations.
         const SPARE_BYTES: u64 = 32 << 20;
         const SPARE_DIVISOR: u64 = 100;
         if self.gpu.context().device().is_emulated() {

@@ -35,12 +35,14 @@ fn is_whole_sort(plan: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 impl FragmentBuilder {
-    /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same, and could fail.
+    /// Joins a node, or leaves the fragment as it was: what nobody reads would be uploaded and computed all the same,
+    /// and could fail.
     pub fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) -> std::result::Result<(), CpuReason> {
         let (saved, works, before) = (self.lowering.save(), self.works, self.before.len());
         let (schema, order) = (Arc::clone(&self.lowering.schema), self.order.clone());
         let restores = self.restores;
-        // Expressions on computed strings wait for a stage that materialises the strings, unless that stage is not possible.
+        // Expressions on computed strings wait for a stage that materialises the strings, unless that stage is not
+        // possible.
         let mut stages: Vec<MaterialiseRequests> = Vec::new();
         for attempt in 0..=MAX_STAGES {
             self.lowering.requests =
@@ -242,7 +244,8 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    /// Sorts by one float alone have its two zeros in any order if nothing else is wanted, unless the key is not the float itself.
+    /// Sorts by one float alone have its two zeros in any order if nothing else is wanted, unless the key is not the
+    /// float itself.
     fn keep_zeros(&mut self, keys: &mut [SortKey]) {
         if let [key] = keys
             && let DeviceType::Number(scalar) = self.lowering.graph.kind(key.value)

@@ -28,7 +28,7 @@ const WIDE: DeviceType = DeviceType::Number(Scalar::I128);
 #[derive(Default)]
 pub struct Accumulators {
     pub all: Vec<Accumulator>,
-    /// Of aggregates without keys.
+    /// The quantiles of aggregates without keys.
     pub quantiles: Vec<Quantile>,
     /// They run along rows, which they see once.
     run: bool,
@@ -75,7 +75,7 @@ pub enum AggregateResult {
         count: usize,
         up: u32,
     },
-    /// Of 128 bits, from its upper and its lower word.
+    /// A value of 128 bits, from its upper and its lower word.
     Wide {
         upper: usize,
         lower: usize,
@@ -89,7 +89,7 @@ pub enum AggregateResult {
     },
     /// That sum.
     M2(M2),
-    /// What two values have to do with each other.
+    /// A statistic of two values.
     CoMoments(CoMoments, Statistic),
     /// A number, and zero where it is null.
     OrZero(Box<AggregateResult>),
@@ -115,7 +115,7 @@ pub enum AggregateResult {
     },
 }
 
-/// What a sum of squared distances from the mean is made of.
+/// The accumulators of a sum of squared distances from the mean.
 #[derive(Clone, Copy)]
 pub struct M2 {
     pub sum: usize,
@@ -126,7 +126,7 @@ pub struct M2 {
 }
 
 impl M2 {
-    /// Of floats, whose count is known.
+    /// The accumulators for floats whose count is known.
     pub fn of(accumulators: &mut Accumulators, id: NodeId, count: usize) -> M2 {
         let runs = accumulators.run;
         let mut add = |what| accumulators.add(what, Some(id));
@@ -147,8 +147,8 @@ pub fn merges(function: &AggregateFunctionExpr) -> bool {
     known && !function.is_distinct() && function.order_bys().is_empty()
 }
 
-/// What is needed for the state that DataFusion's function keeps of some of the rows, for each of its fields, so that such states can be
-/// merged: of counts, sums, means, extremes and spreads.
+/// Lowers an aggregate to the fields of DataFusion's partial state, so that states can be merged. Known are counts,
+/// sums, means, extremes and variances.
 pub fn state(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,
@@ -184,7 +184,7 @@ pub fn state(
     })
 }
 
-/// What is needed for one aggregate. Rows that its FILTER leaves out count as null.
+/// Lowers one aggregate. Rows that its FILTER leaves out count as null.
 pub fn aggregate(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,
@@ -414,8 +414,8 @@ fn masked(lowering: &mut Lowering, value: NodeId, rows: Option<NodeId>) -> NodeI
     lowering.graph.add(Op::IfElse, &[rows, value, null], kind)
 }
 
-/// The number of the first row in the order of a key, then of the rows, and how many rows count: the accumulators of a number
-/// of 128 bits with the key above the row.
+/// The number of the first row in the order of a key, then of the rows, and how many rows count. One accumulator of 128
+/// bits has the key in its upper word and the row in its lower one.
 fn first_in_order(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,
@@ -572,7 +572,7 @@ pub fn squares(
     let about = at(graph, about);
     let float = |graph: &mut ExprGraph, value: f64| graph.literal(FLOAT, LiteralValue::F64(value.to_bits()));
     let two = |graph: &mut ExprGraph, op, a, b| graph.add(op, &[a, b], FLOAT);
-    // What the mean's rounding adds, corrected: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
+    // Corrects the rounding of the mean: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
     let bias = two(graph, Op::Multiply, about, about);
     let bias = two(graph, Op::Divide, bias, n);
     let spread = two(graph, Op::Subtract, squares, bias);

@@ -29,7 +29,7 @@ pub fn element_of(dtype: &DataType) -> Option<&FieldRef> {
     }
 }
 
-/// What rows are grouped by: a float with the one zero and the one NaN that are values of groups.
+/// The key that rows are grouped by: a float with one zero and one NaN.
 pub fn as_group(graph: &mut ExprGraph, value: NodeId) -> NodeId {
     let kind = graph.kind(value);
     let (DeviceType::Number(scalar), true) = (kind, kind.is_float()) else { return value };
@@ -173,7 +173,8 @@ pub fn arithmetic(
     Ok(graph.add(op, &[a, b], kind))
 }
 
-/// Differences of timestamps, and timestamps plus or minus durations, in one unit. A result that does not fit is a row error.
+/// Differences of timestamps, and timestamps plus or minus durations, in one unit. A result that does not fit is a row
+/// error.
 fn moments(
     graph: &mut ExprGraph,
     op: Operator,
@@ -250,7 +251,7 @@ pub fn cast(
                 graph.add(Op::DivideRounded, &[arg, factor], WIDE)
             };
             if misfit == OverflowPolicy::Null && by > 0 {
-                // What does not fit 128 bits would have to be null, too.
+                // A value that does not fit 128 bits would have to be null, too.
                 return Err(refused());
             }
             within(graph, moved, *precision, misfit)

@@ -11,13 +11,13 @@ tokio::task_local! {
     static INLINE_TASK: TaskHandle;
 }
 
-/// Runs a plan on this thread, which may wait for the device, as far as nothing of it is given to other threads: between two fragments
-/// nobody has to be woken.
+/// Runs a plan on this thread, which may wait for the device, as far as no other thread gets a part of it. Between two
+/// fragments no thread has to be woken.
 pub async fn run_inline<T>(task: TaskHandle, work: impl Future<Output = T>) -> T {
     INLINE_TASK.scope(task, work).await
 }
 
-/// What says that a query was stopped.
+/// The signal that a query was stopped.
 #[derive(Clone)]
 pub enum Stop {
     Task(TaskHandle),
@@ -33,8 +33,8 @@ impl Stop {
     }
 }
 
-/// Works on a thread that may wait for the device: the thread of the query, if it has one and the work is quick. On any other thread a
-/// cancelled query ends at once, and the work, which sees the flag, ends at its next step.
+/// Works on a thread that may wait for the device: the thread of the query, if it has one and the work is quick. On any
+/// other thread a cancelled query ends at once, and the work, which sees the flag, ends at its next step.
 pub async fn blocking<T: Send + 'static>(is_quick: bool, work: impl FnOnce(&Stop) -> T + Send + 'static) -> Result<T> {
     if let (true, Ok(task)) = (is_quick, INLINE_TASK.try_with(TaskHandle::clone)) {
         return Ok(work(&Stop::Task(task)));

@@ -1,4 +1,4 @@
-//! What nodes of a physical plan are to the device.
+//! Kinds of nodes of a physical plan, as the device sees them.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ pub fn is_known(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || is_transparent(plan)
 }
 
-/// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same each time.
+/// Whether a plan goes over rows in memory that are worth the device, by nodes that it knows and that give the same
+/// each time.
 pub fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<bool> {
     let mut most = 0;
     let mut is_fit = true;
@@ -70,7 +71,7 @@ pub fn can_be_read_again(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerato
     Ok(is_fit && most >= least)
 }
 
-/// Of a window node.
+/// The windows of a window node.
 pub fn windows(plan: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     let any: &dyn Any = plan.as_ref();
     let bounded = any.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
@@ -86,7 +87,8 @@ pub fn is_light(plan: &Arc<dyn ExecutionPlan>) -> bool {
 
 pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let any: &dyn Any = plan.as_ref();
-    // What a join on the CPU would tell the rows below it: that some of them find nothing. Without it they are looked for, and are not found.
+    // A dynamic filter, by which a join on the CPU drops rows without a match early. Without the filter the join drops
+    // them.
     let is_told = any.downcast_ref::<FilterExec>().is_some_and(|filter| {
         let predicate: &dyn Any = filter.predicate().as_ref();
         predicate.is::<DynamicFilterPhysicalExpr>() && filter.projection().is_none() && plan.fetch().is_none()
@@ -94,8 +96,8 @@ pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
     is_told || matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
 }
 
-/// Operators that give many batches for one of their input, so that they yield now and then: DataFusion does so where batches enter a plan, and
-/// an aggregate over a cross join would look at nothing else for minutes, not even at its cancellation.
+/// Makes operators that give many batches for one of their input yield now and then. DataFusion yields only where
+/// batches enter a plan. An aggregate over a cross join would run for minutes without a look at its cancellation.
 pub fn cooperative(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
     const MULTIPLY: [&str; 5] =
         ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
@@ -105,7 +107,7 @@ pub fn cooperative(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn Executio
     }
 }
 
-/// What users call a node.
+/// The name of a node for users.
 pub fn display_name(plan: &Arc<dyn ExecutionPlan>) -> String {
     match plan.name() {
         "SortExec" | "SortPreservingMergeExec" => "sorting".to_string(),

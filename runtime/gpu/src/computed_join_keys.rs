@@ -1,5 +1,5 @@
-//! Rewrites joins on computed string keys as joins on columns: a projection on each input appends the keys. A computed string gets a
-//! dictionary index only after it is materialised, on both inputs.
+//! Rewrites joins on computed string keys as joins on columns: a projection on each input appends the keys. A computed
+//! string gets a dictionary index only after it is materialised, on both inputs.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -46,7 +46,7 @@ pub fn with_quantiles(
     let is_again = can_be_read_again(aggregate.input(), accelerator)?;
     let mut functions = Vec::new();
     let mut filters = Vec::new();
-    // Where each function is then, and whether it is three.
+    // The new place of each function, and whether it became three.
     let mut places = vec![(0, false); aggregate.aggr_expr().len()];
     let of_strings =
         |index: &usize| is_again && reads_strings(&aggregate.aggr_expr()[*index], &aggregate.input_schema());

@@ -2,7 +2,8 @@
 
 use onrush_wire::{Class, Diagnostic};
 
-/// What an error is called after which the process must end: CUDA does not recover from a kernel that wrote where it must not.
+/// The code of an error after which the process must end: CUDA does not recover from a kernel that wrote where it must
+/// not.
 pub const GPU_LOST: &str = "gpu-lost";
 
 pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
@@ -29,7 +30,7 @@ pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
                 None => diagnostic,
             }
         }
-        // Where nothing but the device may answer.
+        // Errors of an engine that was asked for by name: nothing but the device may answer.
         Error::Unsupported(_) | Error::TooManyRows(_) => {
             let message = format!("an engine was asked for by name, and it has no way to run {text}");
             Diagnostic::error(Class::Environment, "engine", message).help("`:engine auto` lets the CPU take over")

@@ -18,7 +18,7 @@ use super::plan_inputs::with_inputs;
 #[derive(Clone, Debug)]
 pub struct FragmentNode {
     pub node: Arc<dyn ExecutionPlan>,
-    /// Of a join: which table is joined, and whether it is the left one.
+    /// For a join, the number of its build side, and whether that is the left input.
     pub other: Option<(usize, bool)>,
 }
 
@@ -56,14 +56,14 @@ pub struct Fragment {
     pub accelerator: Arc<Accelerator>,
     /// The topmost first.
     pub chain: Vec<FragmentNode>,
-    /// What it goes over, and what is joined: rows in memory.
+    /// The input, then the build sides: rows in memory.
     pub inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub context: Arc<TaskContext>,
-    /// Whether a join made more rows of it than can be numbered: they are never all on the host, but only what they are aggregated to.
+    /// Whether a join made more rows than can be numbered. Only their aggregates come to the host.
     pub multiplies: bool,
     /// Counts parts.
     pub ran: Count,
-    /// What the parts gave, of the memory of running plans.
+    /// The memory of the partitions' results, of the pool of running plans.
     pub held: Mutex<MemoryReservation>,
 }
 

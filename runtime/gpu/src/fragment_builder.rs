@@ -23,14 +23,14 @@ pub struct StageDraft {
 }
 
 pub enum StageEnd {
-    /// Of the stage that gives the result.
+    /// The end of the stage that gives the result.
     Last,
     Groups {
         keys: Vec<NodeId>,
         accumulators: Vec<Accumulator>,
         quantiles: Vec<Quantile>,
     },
-    /// Those of its columns that the next stage reads.
+    /// The columns that the next stage reads.
     Rows {
         order: Option<Vec<SortKey>>,
         skip: u64,
@@ -41,17 +41,17 @@ pub enum StageEnd {
 /// A fragment that may still grow.
 pub struct FragmentBuilder {
     pub input: Arc<dyn ExecutionPlan>,
-    /// What is joined to it, and the columns of these that are read, once their stage is done.
+    /// The build sides, and their columns that are read, once their stage is done.
     pub others: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>)>,
     pub chain: Vec<FragmentNode>,
-    /// What comes before the stage that is being written.
+    /// The stages before the one that is being written.
     pub before: Vec<StageDraft>,
     pub lowering: Lowering,
     pub filter: Option<NodeId>,
     pub window: Option<Window>,
     pub skip: u64,
     pub limit: Option<u64>,
-    /// What all rows are sorted by.
+    /// The keys that all rows are sorted by.
     pub order: Option<Vec<SortKey>>,
     /// Whether that only puts them back in the order in which they came.
     pub restores: bool,
@@ -175,7 +175,7 @@ impl FragmentBuilder {
         Ok(())
     }
 
-    /// What has been written, as a stage.
+    /// Makes a stage of a draft.
     fn stage(&mut self, part: StageDraft, sink: Sink) -> Stage {
         let StageDraft { lowering, filter, window, .. } = part;
         let joins = lowering.joins.into_iter().map(|side| {
@@ -204,8 +204,9 @@ impl FragmentBuilder {
         }
     }
 
-    /// The stages. The last stage writes the columns of the topmost node. Strings for a join on the device are dictionary indices, because
-    /// grouping and joining need indices, and to encode strings is slow. Strings for the host may be bytes.
+    /// The stages. The last stage writes the columns of the topmost node. Strings for a join on the device are
+    /// dictionary indices, because grouping and joining need indices, and to encode strings is slow. Strings for the
+    /// host may be bytes.
     pub fn finish(&mut self, is_joined: bool) -> std::result::Result<(Vec<Stage>, Vec<usize>), CpuReason> {
         let schema = Arc::clone(&self.lowering.schema);
         let preferred = |index: usize| (index, !is_joined && self.lowering.prefers_bytes(index));
@@ -246,7 +247,7 @@ fn columns_of(lowering: &mut Lowering, wanted: &[(usize, bool)]) -> std::result:
     let mut columns = Vec::new();
     for (index, as_bytes) in wanted {
         let id = match lowering.columns.get(*index) {
-            // What is computed has one form; its reader makes the other one.
+            // A computed value has one representation; its reader makes the other one.
             Some(ColumnSource::Node(id)) => *id,
             _ => lowering.column_as(*index, *as_bytes)?,
         };

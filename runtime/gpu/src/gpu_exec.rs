@@ -44,24 +44,25 @@ pub struct GpuExec {
     chain: Vec<FragmentNode>,
     /// How many of them, from the topmost on, run on the host over the few rows that the device leaves.
     finish: usize,
-    /// What the lowest of them reads, then the tables that are joined.
+    /// The input of the lowest node, then the build sides.
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     stages: Arc<Vec<Stage>>,
     /// Runs it if it does not fit.
     out_of_core: OutOfCore,
     /// Columns of the inputs that are read.
     used: Vec<Vec<usize>>,
-    /// Of inputs in memory, once they were looked at.
+    /// The inputs in memory, once they were read.
     read: Vec<Arc<OnceLock<FragmentInput>>>,
     /// Whether it has run, over these inputs: its kernels are compiled.
     ran: Arc<AtomicBool>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    /// Of a larger one: what does not fit is an error, and its result is not kept on the device.
+    /// Whether it is a partition of a larger fragment. Then a lack of memory is an error, and the result does not stay
+    /// on the device.
     is_part: bool,
 }
 
-/// What a part of a fragment ends with that is too large.
+/// The error of a partition that is too large.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DoesNotFit(onrush_ops::Error);
@@ -83,13 +84,13 @@ impl GpuExec {
     ) -> GpuExec {
         let (inputs, used): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
         let schema = chain.first().map_or_else(|| inputs[0].schema(), |top| top.node.schema());
-        // What comes after may rely on the order of rows as far as groups and joins leave it: from an order, or the input's.
+        // Nodes above may rely on the order of a sort or of the input, unless groups or joins follow it.
         let since = stages.iter().rev().take_while(|stage| !matches!(stage.sink, Sink::Sort(_)));
         let is_sorted = finish > 0
             || since.fold(true, |so_far, stage| {
                 so_far && stage.joins.is_empty() && !matches!(stage.sink, Sink::Aggregate { .. })
             });
-        // Which columns are constant or equal holds in any order.
+        // Constant and equal columns do not depend on the order.
         let mut equivalences = match chain.first() {
             Some(top) => materialized_exec::known_of(top.node.properties()),
             None => EquivalenceProperties::new(schema),
@@ -154,7 +155,7 @@ impl GpuExec {
         &self.chain
     }
 
-    /// What the lowest of them reads.
+    /// The input of the lowest node.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.inputs[0]
     }
@@ -181,7 +182,7 @@ impl GpuExec {
         columns.iter().map(|column| last.graph.kind(*column) == DeviceType::String).collect()
     }
 
-    /// What `explain` calls it.
+    /// The name of the device in `explain`.
     pub fn place(&self) -> &'static str {
         if self.accelerator.gpu.context().device().is_emulated() { "emulated" } else { "gpu" }
     }
@@ -282,7 +283,7 @@ impl ExecutionPlan for GpuExec {
     }
 }
 
-/// What a fragment gives.
+/// The result of a fragment.
 enum Outcome {
     /// Rows on the device, before what runs on the host over a few of them.
     Device(DeviceTable),
@@ -296,7 +297,7 @@ struct FragmentRun {
     stages: Arc<Vec<Stage>>,
     out_of_core: OutOfCore,
     ran: Arc<AtomicBool>,
-    /// Of what the device gives.
+    /// The schema of the rows that the device gives.
     schema: SchemaRef,
     inputs: Vec<(Arc<dyn ExecutionPlan>, Vec<usize>, Arc<OnceLock<FragmentInput>>)>,
     chain: Vec<FragmentNode>,
@@ -450,12 +451,12 @@ impl FragmentRun {
 /// Rows that are copied to the host before a user notices.
 const QUICK_DOWNLOAD_ROWS: u64 = 1 << 16;
 
-/// What is read of an input.
+/// The columns that are read from an input.
 #[derive(Clone)]
 enum FragmentInput {
     /// The arrays of each column.
     Host { parts: Vec<ColumnChunks>, count: u64 },
-    /// Those columns of what another fragment gave.
+    /// The columns that are read from the rows of another fragment.
     Device(DeviceTable),
     /// Several inputs, concatenated.
     Concat(Vec<FragmentInput>),
@@ -580,15 +581,15 @@ impl FragmentInput {
     }
 }
 
-/// What a fragment does once its input is there.
+/// The work of a fragment once its input is there.
 struct FragmentTask {
     accelerator: Arc<Accelerator>,
     stages: Arc<Vec<Stage>>,
 }
 
 impl FragmentTask {
-    /// Whether it is done in a few hundredths of a second, if its kernels are compiled: all columns are there, and few rows or pairs of rows are
-    /// looked at.
+    /// Whether it takes a few hundredths of a second with compiled kernels. Then all columns are on the device, and the
+    /// rows or pairs of rows are few.
     fn is_quick(&self, tables: &[FragmentInput]) -> bool {
         const QUICK_ROWS: u64 = 1 << 32;
         let rows: Vec<u64> = tables.iter().map(FragmentInput::count).collect();
@@ -603,7 +604,7 @@ impl FragmentTask {
             && std::fs::remove_file(file).is_ok()
         {
             match kind.as_str() {
-                // What the driver says after such a kernel, where there is no driver.
+                // The error that a driver gives after such a kernel.
                 "lost" => return Err(onrush_device::Error::Lost { call: "a test", code: "lost".to_string() }.into()),
                 _ => gpu.inject_fault()?,
             }
@@ -658,7 +659,7 @@ impl FragmentTask {
 
 /// Runs a plan that is one fragment. Its rows stay on the device, and come to the host on another thread; rows that the
 /// CPU computed are given as they are. `None` without a run if the plan is another one. `None` after a run if the rows
-/// take more than `most` bytes of the host's memory: the caller runs the plan again, and writes the rows to disk.
+/// take more than `most` bytes of the host's memory. Then the caller runs the plan again, and writes the rows to disk.
 ///
 /// # Errors
 /// As those of the plan's execution.

@@ -1,5 +1,5 @@
-//! The last nodes of a fragment on the host, over the few rows that a device left: the first ones of an order are put in order, limited
-//! and projected. DataFusion's own operators for that take a third of a millisecond for ten rows.
+//! The last nodes of a fragment on the host, over the few rows that a device left. The candidates of a top-k are
+//! sorted, limited and projected. DataFusion's own operators for that take a third of a millisecond for ten rows.
 
 use std::any::Any;
 
@@ -17,8 +17,8 @@ use super::fragment::FragmentNode;
 /// Rows up to which sorting all of them costs less than what DataFusion does first.
 const MAX_ROWS: usize = 1 << 12;
 
-/// What the chain, the topmost first, makes of all rows of its input; none if they are many, or one of its nodes is not known here. Rows that are equal for an
-/// order stay as they are.
+/// Runs the chain, the topmost node first, over all rows of its input. `None` if the rows are many or a node is not
+/// known here. The sort is stable.
 pub fn finish(chain: &[FragmentNode], rows: &RecordBatch) -> Result<Option<RecordBatch>> {
     if rows.num_rows() > MAX_ROWS {
         return Ok(None);

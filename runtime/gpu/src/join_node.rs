@@ -10,7 +10,7 @@ use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use onrush_expr::check::HIDDEN;
 
-/// What there is to know of a join, whichever of DataFusion's nodes it is.
+/// A join, whichever of DataFusion's nodes it is.
 pub struct JoinNode<'a> {
     pub kind: JoinType,
     pub left: &'a Arc<dyn ExecutionPlan>,
@@ -22,7 +22,8 @@ pub struct JoinNode<'a> {
     pub nulls_equal: bool,
     /// As NOT IN has it.
     pub null_aware: bool,
-    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns (`runtime/logical`).
+    /// Whether its rows are to be in the order of its right input: frames say so by the names of their columns
+    /// (`runtime/logical`).
     pub keeps_order: bool,
 }
 

@@ -68,7 +68,8 @@ impl FragmentBuilder {
             JoinType::Full => JoinKind::Full,
             _ => JoinKind::Semi,
         };
-        // Where rows of the pipeline can be missing, what was computed of them must be null then: it is a table before.
+        // If rows of the pipeline can be missing, their computed values must be null. Therefore these become columns of
+        // a table before the join.
         if how == JoinKind::Full && !(self.is_fresh() && self.lowering.is_untouched()) {
             self.materialise();
         }
@@ -108,7 +109,8 @@ impl FragmentBuilder {
         let probe = graph.add(Op::Probe(number as u32), &mine, DeviceType::Number(Scalar::U32));
         let none = graph.add(Op::IsNull, &[probe], DeviceType::Bool);
         let found = graph.add(Op::Not, &[none], DeviceType::Bool);
-        // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it could be in.
+        // NOT IN: what is compared with a null is neither in nor out. The host answers where there is nothing that it
+        // could be in.
         if join.null_aware {
             let ([key], None) = (&mine[..], join.filter) else {
                 return Err(CpuReason::feature("NOT IN with several columns"));
@@ -182,7 +184,7 @@ impl FragmentBuilder {
             let condition = self.lowering.boolean(beside.expression());
             (self.lowering.columns, self.lowering.schema) = (columns, schema);
             match how {
-                // Where all pairs are looked at, those that are none are not written.
+                // Nested-loop joins apply the condition before writing matches.
                 JoinKind::Inner if !join.on.is_empty() => {
                     filter = Some(and(&mut self.lowering.graph, filter, condition?))
                 }

@@ -19,7 +19,7 @@ use super::quantiles::{self, FilteredValue};
 pub struct KeyedCall {
     pub how: KeyedFunction,
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
-    /// What else the rows of equal keys are sorted by: the row's number, or the value of a quantile.
+    /// The second sort key, among rows of equal keys: the row's number, or the value of a quantile.
     pub then: Option<FilteredValue>,
 }
 

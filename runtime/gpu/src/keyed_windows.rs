@@ -1,6 +1,6 @@
 //! Window functions partitioned by keys without an order: aggregates that are broadcast to the rows of their group, and
-//! `unique` (first, last, only). The CPU uses a hash table (`expr/distinct.rs`). Here rows are sorted by key, a window runs
-//! over each group, and the order of the input is restored.
+//! `unique` (first, last, only). The CPU uses a hash table (`expr/distinct.rs`). Here rows are sorted by key, a window
+//! runs over each group, and the order of the input is restored.
 
 use std::sync::Arc;
 
@@ -64,8 +64,9 @@ pub fn windows(open: &mut FragmentBuilder, calls: &[(&KeyedCall, FieldRef)]) -> 
     Ok(())
 }
 
-/// Sorts the rows by keys in a stage before the one that is open then, and which sorts them back. Its table has the columns
-/// of the rows, the keys, what else they are sorted by, and the number that each row had; the first ones are its columns.
+/// Sorts the rows by keys in a stage before the one that is open then, and which sorts them back. Its table has the
+/// columns of the rows, the keys, the second sort key, and the number that each row had. The columns of the open stage
+/// are those of the rows.
 fn sorted(open: &mut FragmentBuilder, call: &KeyedCall, schema: &Arc<Schema>) -> Result<KeyedStage, CpuReason> {
     let width = schema.fields().len();
     let mut fields: Vec<FieldRef> = open.lowering.schema.fields().iter().map(Arc::clone).collect();
@@ -164,7 +165,7 @@ impl Aggregate<'_> {
     }
 }
 
-/// What an accumulator has of all rows of a row's partition.
+/// The value of an accumulator over all rows of a row's partition.
 fn at_end(graph: &mut ExprGraph, index: usize, kind: DeviceType) -> NodeId {
     let (end, one) = (edge(graph, WindowBoundary::End), rows(graph, 1));
     let last = two(graph, Op::Subtract, end, one);

@@ -1,5 +1,5 @@
-//! Plans on a device: which nodes of DataFusion's physical plan become pipelines (`placement`), what their expressions
-//! are there (`lower`, `aggregates`), and how the result comes back into the plan (`gpu_exec`).
+//! Plans on a device. `placement` decides which nodes of DataFusion's physical plan become pipelines. `lower` and
+//! `aggregates` translate their expressions. `gpu_exec` brings the result back into the plan.
 //!
 //! Knows no SQL, no steps of the wire, and no optimizer rules.
 
@@ -81,7 +81,8 @@ pub fn place(
     placement::place(plan, accelerator, out_of_core::run)
 }
 
-/// What there is to run plans on, a line for each: what, `works` or `missing` or `broken`, a sentence, and what to do. Makes no context.
+/// The devices that plans can run on, a line for each: its name, `works` or `missing` or `broken`, a sentence, and what
+/// to do. Makes no context.
 pub fn probe() -> Vec<String> {
     let state = |state| match state {
         onrush_device::State::Works => "works",

@@ -42,7 +42,7 @@ pub fn aggregate(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Resul
         }
         let args = function.expressions();
         let [arg] = &args[..] else { return refused("of several columns") };
-        // What decides which rows are in a list, and in which order.
+        // The rows of a list, and their order, depend on three things.
         let past_nulls = function.ignore_nulls().then(|| Arc::clone(arg));
         // One that a rule turned round gathers the rows in the other order, and reads them from the end.
         let order = function.order_bys().iter().map(|key| match function.is_reversed() {

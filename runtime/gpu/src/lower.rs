@@ -1,8 +1,9 @@
-//! Lowers DataFusion's physical expressions to nodes of a pipeline's graph. An unsupported expression gives a reason, and its plan node
-//! stays on the CPU.
+//! Lowers DataFusion's physical expressions to nodes of a pipeline's graph. An unsupported expression gives a reason,
+//! and its plan node stays on the CPU.
 //!
-//! An expression over one string column is computed on the CPU, once for each string of the column's dictionary. If the dictionary is too
-//! large for that, or if the expression reads several string columns, a kernel computes it from the bytes (`lower/strings.rs`).
+//! An expression over one string column is computed on the CPU, once for each string of the column's dictionary. If the
+//! dictionary is too large for that, or if the expression reads several string columns, a kernel computes it from the
+//! bytes (`lower/strings.rs`).
 
 mod calendar;
 mod case;
@@ -64,7 +65,8 @@ pub struct BuildSide {
     pub probe_filter: Option<NodeId>,
 }
 
-/// Representation of each string column of an input if both would do: bytes for high cardinality, else dictionary indices.
+/// Representation of each string column of an input if both would do: bytes for high cardinality, else dictionary
+/// indices.
 #[derive(Clone, Default)]
 pub enum StringRepresentation {
     #[default]
@@ -104,7 +106,7 @@ pub struct Lowering {
     pub structs: Vec<Vec<u32>>,
     /// How many rows each row becomes.
     pub repeat: Option<NodeId>,
-    /// What holds where the branch that is written is chosen.
+    /// The condition under which the branch that is being lowered is chosen.
     pub guard: Option<NodeId>,
     /// Whether this stage reads the fragment's input, whose rows have numbers.
     pub begins: bool,
@@ -113,7 +115,7 @@ pub struct Lowering {
     pub rising: Vec<NodeId>,
     /// Strings that an earlier stage has materialised, and their columns.
     pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
-    /// What a stage before this one would have to do for what was refused.
+    /// The work of an earlier stage that would make refused expressions possible.
     pub requests: MaterialiseRequests,
 }
 
@@ -291,7 +293,7 @@ impl Lowering {
         }
     }
 
-    /// What is written so far, to take back an attempt.
+    /// The state so far, to take back an attempt.
     pub fn save(&self) -> Checkpoint {
         Checkpoint {
             graph: self.graph.clone(),
@@ -333,7 +335,7 @@ impl Lowering {
         found
     }
 
-    /// What rows are grouped, sorted or joined by: a text as its number.
+    /// Lowers a key that rows are grouped, sorted or joined by: a string as its dictionary index.
     pub fn key(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
         if lists::is_nested(&self.dtype(expr)?) {
             return Err(CpuReason::feature("a comparison of lists or structs"));
@@ -543,7 +545,8 @@ impl Lowering {
         arithmetic::arithmetic(&mut self.graph, op, (a, &left), (b, &right), &result)
     }
 
-    /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to an end elsewhere.
+    /// `and`, or `or`. A function of the notebook's is called where the other side does not decide: it may not come to
+    /// an end elsewhere.
     fn both(&mut self, is_and: bool, binary: &BinaryExpr) -> Result<NodeId, CpuReason> {
         let (mut first, mut second) = (binary.left(), binary.right());
         if is_in(first) && !is_in(second) {
@@ -669,7 +672,7 @@ impl Lowering {
     }
 }
 
-/// What a stage was at some point.
+/// The state of a stage at some point.
 #[derive(Clone)]
 pub struct Checkpoint {
     graph: ExprGraph,

@@ -13,8 +13,8 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 
-/// Stands where the node stood that gave the rows, and tells all that this one told of them: their order, and which columns are constant or
-/// equal. Nodes above were planned with that, and fail without it.
+/// Replaces the node that gave the rows, with its properties: their order, and which columns are constant or equal.
+/// Nodes above were planned with that, and fail without it.
 #[derive(Debug)]
 struct MaterializedExec {
     rows: Arc<dyn ExecutionPlan>,
@@ -48,13 +48,14 @@ fn as_known(
     Ok(Arc::new(MaterializedExec { rows, properties: Arc::new(properties) }))
 }
 
-/// What holds a node's rows, if it stands for rows that were read.
+/// The source of a node's rows, if it stands for rows that were read.
 pub fn source(plan: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     let any: &dyn Any = plan.as_ref();
     any.downcast_ref::<MaterializedExec>().map_or(plan, |read| &read.rows)
 }
 
-/// What is known of a node's rows when they are in one place: a column that is constant in each of several parts is not in their union.
+/// The properties of a node's rows in one partition. A column that is constant in each of several partitions is not
+/// constant in their union.
 pub fn known_of(properties: &PlanProperties) -> EquivalenceProperties {
     let mut known = properties.equivalence_properties().clone();
     if properties.output_partitioning().partition_count() > 1 {

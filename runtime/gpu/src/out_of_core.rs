@@ -1,14 +1,15 @@
-//! Out-of-core execution: runs a fragment that does not fit into device memory in partitions that do. The fragment is cut, from below, at
-//! each node that needs all rows at once. Each cut runs over one partition at a time, and the host merges the results:
+//! Out-of-core execution: runs a fragment that does not fit into device memory in partitions that do. The fragment is
+//! cut, from below, at each node that needs all rows at once. Each cut runs over one partition at a time, and the host
+//! merges the results:
 //!
-//! - filters, projections and joins whose build side fits: over chunks of the rows, one after another;
-//! - aggregates whose states can be merged, if there are few groups: the states of each chunk, merged by DataFusion;
-//! - sorts: sorted chunks, then each range of keys of all chunks (a top-k is merged by DataFusion);
-//! - other aggregates, windows and joins: all inputs are hash-partitioned by the keys, so that rows with equal keys meet
-//!   (Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983).
+//! - Filters, projections and joins whose build side fits: over chunks of the rows, one after another.
+//! - Aggregates whose states can be merged, if there are few groups: the states of each chunk, merged by DataFusion.
+//! - Sorts: sorted chunks, then each range of keys of all chunks (a top-k is merged by DataFusion).
+//! - Other aggregates, windows and joins: hash partitions of all inputs, so that rows with equal keys meet. See
+//!   Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983.
 //!
-//! A partition that does not fit is halved, or partitioned again with another hash. A join with more pairs than one execution can number
-//! runs in partitions only if the pairs are aggregated.
+//! A partition that does not fit is halved, or partitioned again with another hash. A join with more pairs than one
+//! execution can number runs in partitions only if the pairs are aggregated.
 
 mod partition;
 
@@ -183,7 +184,7 @@ impl Fragment {
     }
 
     async fn rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
-        // Those in memory as they lie there: a stream would cut them into thousands.
+        // Batches in memory are taken as they are: a stream would cut them into thousands.
         let held = held(plan).map(|(table, columns)| (table.batches(), columns));
         if let Some((batches, columns)) = held.or_else(|| memory(plan)) {
             // A projection may have renamed them.
@@ -201,7 +202,7 @@ impl Fragment {
                 Some((other, is_left)) => match JoinNode::of(&link.node) {
                     Some(join) if self.joins_rows(&join, &self.inputs[1 + other], is_left) => match link.node.fetch() {
                         None => continue,
-                        // What comes after sees so many rows and no more.
+                        // Nodes above the limit see so many rows and no more.
                         Some(_) => return (at + 1, Strategy::Rows),
                     },
                     // A null of NOT IN belongs to all partitions. A join without keys cannot be hash-partitioned.
@@ -222,7 +223,7 @@ impl Fragment {
                 None => (0, Strategy::Host),
             };
             return match (at + next, way) {
-                // What is below comes first.
+                // The nodes below come first.
                 (below, _) if next == 0 && below > 0 => (below, Strategy::Rows),
                 (_, Strategy::Windows) => (self.same_windows(chain), Strategy::Windows),
                 (0, way) => (1, way),
@@ -250,7 +251,7 @@ impl Fragment {
         rows <= self.rows_of_part(&table.schema())
     }
 
-    /// What a plan gives on the device, as far as it can be there; nothing if it does not fit.
+    /// Runs a plan on the device, as far as its nodes can. `None` if it does not fit.
     async fn attempt(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Option<Vec<RecordBatch>>> {
         let (plan, _) = placement::place(plan, &self.accelerator, run)?;
         self.accelerator.partitions_run.fetch_add(1, Ordering::Relaxed);
@@ -265,8 +266,8 @@ impl Fragment {
         Ok(fits.then_some(found))
     }
 
-    /// What `make` makes of some of an input's rows at a time. `stop`: told of how many rows something came, and how many have come so far,
-    /// whether that is enough.
+    /// Runs the plan of `make` over some of an input's rows at a time. `stop` gets the number of rows read and the
+    /// number of rows that came of them, and says whether that is enough.
     async fn in_chunks(
         &self,
         input: &Arc<dyn ExecutionPlan>,
@@ -302,7 +303,7 @@ impl Fragment {
         self.in_chunks(&self.inputs[0], &make, &|_, so_far| enough.is_some_and(|n| so_far >= n)).await
     }
 
-    /// Those of nodes over what others gave, which are done first.
+    /// The input of nodes over the result of others, which run first.
     async fn above(&self, below: &[FragmentNode]) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(top) = below.last() else { return Ok(Some(Arc::clone(&self.inputs[0]))) };
         let Some(parts) = self.lowest_in_chunks(below, None).await? else { return Ok(None) };
@@ -502,7 +503,7 @@ impl Fragment {
         Ok(Some(vec![merged]))
     }
 
-    /// What `make` makes of the parts of some sides, whose rows of the same keys are in the same one.
+    /// Runs the plan of `make` over each partition of some sides. Rows of equal keys are in the same partition.
     async fn partitioned(
         &self,
         mut sides: Vec<KeyedRows>,
@@ -546,8 +547,8 @@ impl Fragment {
         Ok(Some(found))
     }
 
-    /// Runs the node for each half of the larger side with all rows of the other sides. This is correct for inner joins only, which find the
-    /// matches of a row independently of other rows.
+    /// Runs the node for each half of the larger side with all rows of the other sides. This is correct for inner joins
+    /// only, which find the matches of a row independently of other rows.
     async fn halves(&self, mut sides: Vec<KeyedRows>, make: &Make<'_>) -> Result<Option<Parts>> {
         let Some(larger) = (0..sides.len()).max_by_key(|side| count(&sides[*side].rows)) else { return Ok(None) };
         let whole = std::mem::take(&mut sides[larger].rows);

@@ -1,5 +1,5 @@
-//! Which nodes of a physical plan run on the device. Plans are walked from their inputs up; a node joins the fragment below it, or starts
-//! one, or stays on the CPU with a reason.
+//! Places nodes of a physical plan on the device. Plans are walked from their inputs up; a node joins the fragment
+//! below it, or starts one, or stays on the CPU with a reason.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -58,7 +58,8 @@ impl Accelerator {
     }
 }
 
-/// How many rows an input has in memory or on the device, without limit where they were made there; none where another node gives them.
+/// How many rows an input has in memory or on the device, without limit where they were made there; none where another
+/// node gives them.
 pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     if let Some(rows) = memory_rows(input) {
         return Some(rows);
@@ -70,7 +71,8 @@ pub fn rows_there(input: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     any.downcast_ref::<GpuExec>().filter(|below| below.output_on_device()).map(|_| u64::MAX)
 }
 
-/// The plan with fragments for the device, and why other nodes are not in them. `out_of_core` runs those that do not fit.
+/// The plan with fragments for the device, and why other nodes are not in them. `out_of_core` runs those that do not
+/// fit.
 pub fn place(
     plan: Arc<dyn ExecutionPlan>,
     accelerator: &Arc<Accelerator>,
@@ -170,8 +172,8 @@ impl Placer<'_> {
         }
     }
 
-    /// A row of aggregates that a description shows. Strings of high cardinality stay where they are: numbering all of them
-    /// takes longer than to look for the least and the greatest.
+    /// A row of aggregates that a description shows. Strings of high cardinality stay where they are: numbering all of
+    /// them takes longer than to look for the least and the greatest.
     fn described(&mut self, row: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some((columns, input)) = describe::only_strings(row) {
             let input = self.node(Arc::clone(input))?;
@@ -239,7 +241,7 @@ impl Placer<'_> {
             (Policy::FromRows(least), Some(rows)) if rows < least => {
                 return Err(CpuReason::TooFewRows { rows, least });
             }
-            // What comes from a node on the CPU is worth its way to the GPU only where it becomes much less there.
+            // Rows of a node on the CPU are worth an upload only if an aggregate reduces them.
             (Policy::FromRows(_), None) => {
                 let any: &dyn Any = plan.as_ref();
                 if !any.is::<AggregateExec>() {

@@ -50,8 +50,8 @@ fn start(accelerator: &Arc<Accelerator>) -> Sender<Weak<Table>> {
 }
 
 impl Accelerator {
-    /// Copies a column to the device, if half of its memory stays free. What fails here is tried again by the query that
-    /// needs the column, which reports it.
+    /// Copies a column to the device, if half of its memory stays free. After an error the query that needs the column
+    /// tries again, and reports it.
     fn prefetch_column(&self, table: &Table, column: usize) {
         let gpu = &self.gpu;
         let dtype = table.schema().field(column).data_type();

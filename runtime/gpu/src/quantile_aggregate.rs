@@ -1,6 +1,6 @@
-//! Quantiles of groups. Rows are sorted by the group keys and the value. A window finds the first row and the number of rows
-//! of each group, and the quantile is read at a position. The other aggregates run over the same sorted rows. Quantiles of
-//! several columns need one sort for each column.
+//! Quantiles of groups. Rows are sorted by the group keys and the value. A window finds the first row and the number of
+//! rows of each group, and the quantile is read at a position. The other aggregates run over the same sorted rows.
+//! Quantiles of several columns need one sort for each column.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ fn of_all_rows(open: &mut FragmentBuilder, aggregate: &AggregateExec) -> Result<
     })
 }
 
-/// What has the quantiles of a function: a node of the stage that is open, or a column of its table.
+/// The quantiles of a function: a node of the stage that is open, or a column of its table.
 #[derive(Clone, Copy)]
 enum QuantileColumn {
     Node(NodeId),
@@ -120,7 +120,7 @@ enum QuantileColumn {
 /// before, the keys, and what stages before found.
 struct SortedRows {
     partition: Vec<NodeId>,
-    /// Where the keys are.
+    /// The places of the keys.
     keys: std::ops::Range<usize>,
     /// The column of the values.
     input: u32,

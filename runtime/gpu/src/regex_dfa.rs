@@ -1,5 +1,6 @@
-//! Regular expressions and LIKE as automata over bytes, which a kernel walks: one look at a table for each byte. `regex` means the same by
-//! them (its own engine finds the states); what needs more than [`MAX_STATES`], or looks at words beyond ASCII, is refused.
+//! Regular expressions and LIKE as automata over bytes, which a kernel walks: one look at a table for each byte.
+//! `regex` means the same by them (its own engine finds the states); what needs more than [`MAX_STATES`], or looks at
+//! words beyond ASCII, is refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -67,7 +68,7 @@ pub fn regex_of(like: &str) -> String {
     text + "\\z"
 }
 
-/// What an automaton is for.
+/// The purpose of an automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Search {
     /// Whether a pattern is somewhere in a text.

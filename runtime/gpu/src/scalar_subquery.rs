@@ -1,5 +1,6 @@
-//! Queries that stand for one value, such as `x > (select avg(x) from t)`, as joins with their one row. DataFusion runs them before all else
-//! and shows the rest of the plan a value, which a fragment could not read: on the device it stays a column there.
+//! Queries that stand for one value, such as `x > (select avg(x) from t)`, as joins with their one row. DataFusion runs
+//! them first and gives the rest of the plan a value, which a fragment could not read. On the device the value stays a
+//! column.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -101,7 +102,8 @@ fn with_rows(plan: &Arc<dyn ExecutionPlan>, queries: &[Query]) -> Result<Option<
 
 type JoinedInput = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
 
-/// An input with the values that expressions read as its last columns, and the expressions with these; nothing if they read none.
+/// An input with the values that expressions read as its last columns, and the expressions with these; nothing if they
+/// read none.
 fn joined(
     input: &Arc<dyn ExecutionPlan>,
     exprs: &[Arc<dyn PhysicalExpr>],

@@ -1,5 +1,5 @@
-//! Rewrites plans to one partition. DataFusion gives each input of a union a separate partition, sorts and aggregates each partition,
-//! and merges the results on the host. A device has all rows in one place.
+//! Rewrites plans to one partition. DataFusion gives each input of a union a separate partition, sorts and aggregates
+//! each partition, and merges the results on the host. A device has all rows in one place.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator)
         Ok(one.map_or_else(|| Transformed::no(plan), Transformed::yes))
     })?;
     let plan = match changed {
-        // What was aggregated in two steps because of several partitions.
+        // Aggregates in two steps, which several partitions needed.
         true => CombinePartialFinalAggregate::new().optimize(plan.data, &ConfigOptions::default())?,
         false => plan.data,
     };
@@ -54,7 +54,8 @@ pub fn in_one_partition(plan: Arc<dyn ExecutionPlan>, accelerator: &Accelerator)
     Ok(described.data)
 }
 
-/// Rewrites grouping sets to the concatenation of one aggregate for each set. Keys outside of a set are null in its rows.
+/// Rewrites grouping sets to the concatenation of one aggregate for each set. Keys outside of a set are null in its
+/// rows.
 ///
 /// Each set reads the input again. Therefore the input must be the same each time, and on the device.
 fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -84,7 +85,8 @@ fn grouping_sets(plan: &Arc<dyn ExecutionPlan>, accelerator: &Accelerator) -> Re
             Arc::clone(first.input()),
             first.input_schema(),
         )?);
-        // As DataFusion numbers them: a bit for each key that is absent, the first the highest; before these, how often there was such a set.
+        // As DataFusion numbers them: a bit for each key that is absent, the first the highest; before these, how often
+        // there was such a set.
         let bits = absent.iter().fold(0_u64, |bits, absent| bits << 1 | u64::from(*absent));
         let before = keys.groups()[..at].iter().filter(|other| *other == absent).count() as u64;
         let id = ScalarValue::UInt64(Some(bits | before << number)).cast_to(schema.field(number).data_type())?;
@@ -168,7 +170,7 @@ fn without_fetches(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
         return Ok(Arc::clone(plan));
     }
     let mut inputs: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().map(Arc::clone).collect();
-    // Of a join the right side is the one with several partitions.
+    // The right side of a join is the one with several partitions.
     let Some(last) = inputs.pop() else { return Ok(Arc::clone(plan)) };
     let last = without_fetches(&last)?;
     if any.is::<LocalLimitExec>() {

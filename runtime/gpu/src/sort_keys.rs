@@ -1,4 +1,4 @@
-//! What rows are sorted by: numbers of 64 bits without a sign whose order is that of the values.
+//! Sort keys: numbers of 64 bits without a sign, in the order of the values.
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
@@ -15,7 +15,7 @@ impl FragmentBuilder {
         Ok(matches!(self.lowering.dtype(&by.expr)?, DataType::Decimal128(precision, _) if precision > 18))
     }
 
-    /// What rows are sorted by as numbers of 64 bits: of a decimal of 128 bits its upper word, then its lower one.
+    /// The sort keys of an expression. A decimal of 128 bits has two: its upper word, then its lower one.
     pub fn sort_keys(&mut self, by: &PhysicalSortExpr) -> Result<Vec<SortKey>, CpuReason> {
         if !self.is_wide(by)? {
             return Ok(vec![self.sort_key(by)?]);

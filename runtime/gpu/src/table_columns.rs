@@ -16,7 +16,7 @@ use super::download::download;
 
 /// The extension of a table.
 struct TableColumns {
-    /// The chunks of each column, made when they are first read: every plan over the table finds its columns on the
+    /// The chunks of each column, made when they are first read. Every plan over the table finds its columns on the
     /// device without a walk over all batches.
     chunks: Vec<OnceLock<ColumnChunks>>,
     /// The rows, as long as they are on their way to the host. After that the columns are found by their chunks.

@@ -8,7 +8,8 @@ use chrono::{DateTime, Offset, TimeZone};
 use onrush_ops::TimeZoneTable;
 use parking_lot::Mutex;
 
-/// The years in which changes are looked for: no zone has an earlier one, and the tables of zones end before the later one.
+/// The years in which changes are looked for: no zone has an earlier one, and the tables of zones end before the later
+/// one.
 const YEARS: (i64, i64) = (1800, 2120);
 const DAY: i64 = 86_400;
 
@@ -46,7 +47,7 @@ fn table(zone: &Tz) -> Option<TimeZoneTable> {
             let middle = before + (after - before) / 2;
             if offset(zone, middle)? == now { before = middle } else { after = middle }
         }
-        // What tells a moment by the wall clock looks at the changes next to it alone.
+        // The conversion from local time looks only at the changes next to it.
         if found.starts.last().is_some_and(|last| after.saturating_sub(*last) < 2 * DAY) {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Functions of `%%cuda` cells outside of the expressions that call them: where they run when no fragment of a device calls them, which ones are
-//! under way, and what their errors are.
+//! User-defined functions of `%%cuda` cells: their pipelines outside of fragments, the calls under way, and their
+//! errors.
 //!
 //! On an engine without a device they run on the emulated one, unchecked, a batch at a time.
 
@@ -175,9 +175,9 @@ pub fn is_any() -> bool {
     !under_way().1.is_empty()
 }
 
-/// To be asked where a query was just stopped: waits for the functions that run now, and says whether one of a query that was stopped is still
-/// at it after a while. Then nothing ends it but the end of the process. What is compiled takes its time. Those that DataFusion calls may
-/// belong to any query, and count as stopped.
+/// Waits for the functions that run now, just after a query was stopped. Says whether a function of a stopped query
+/// still runs after a while. Then nothing ends it but the end of the process. The time of compilations does not count.
+/// Functions that DataFusion calls may belong to any query, and count as stopped.
 pub fn is_endless() -> bool {
     let before: Vec<u64> = under_way().1.keys().copied().collect();
     let mut waited = Duration::ZERO;

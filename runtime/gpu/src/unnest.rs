@@ -42,7 +42,8 @@ fn fields_of(open: &mut FragmentBuilder, structs: &[usize]) -> Result<(), CpuRea
     Ok(())
 }
 
-/// Rows of the elements of lists: as many as the longest of a row's lists has, with nulls behind the ends of the others.
+/// Rows of the elements of lists: as many as the longest of a row's lists has, with nulls behind the ends of the
+/// others.
 pub fn unnest(open: &mut FragmentBuilder, unnest: &UnnestExec) -> Result<(), CpuReason> {
     let lists = unnest.list_column_indices();
     if lists.is_empty() {

@@ -1,4 +1,5 @@
-//! Window functions: what they are of the edges of a row's partition and peers, and of accumulators that run along a sorted table.
+//! Window functions: what they are of the edges of a row's partition and peers, and of accumulators that run along a
+//! sorted table.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -57,8 +58,8 @@ impl Lists {
     }
 }
 
-/// Adds the columns of a window node, whose input is sorted by the partition and order keys of all its windows. Windows with equal keys
-/// share a stage, the others get a separate stage over the same rows.
+/// Adds the columns of a window node, whose input is sorted by the partition and order keys of all its windows. Windows
+/// with equal keys share a stage, the others get a separate stage over the same rows.
 pub fn windows(
     open: &mut FragmentBuilder,
     exprs: &[Arc<dyn WindowExpr>],
@@ -120,7 +121,8 @@ pub fn windows(
     Ok(())
 }
 
-/// Expressions that functions read from other rows, and the column that each becomes. Empty if all are columns of the table already.
+/// Expressions that functions read from other rows, and the column that each becomes. Empty if all are columns of the
+/// table already.
 type ShiftedColumns = Vec<(Arc<dyn PhysicalExpr>, usize)>;
 
 /// Computes the expressions that are read from other rows in a separate stage, and appends them to the columns.
@@ -255,7 +257,8 @@ fn alike_windows(
             let Some(function) = aggregate_of(expr) else {
                 return Err(CpuReason::Expression(expr.name().to_string()));
             };
-            // Their last field, which they do not tell in any other way either. Those that can be are a CASE already (`windows.rs`).
+            // The filter is the last field, and only the debug form shows it. Filters that can be a CASE are one
+            // already (`windows.rs`).
             if !format!("{expr:?}").ends_with("filter: None }") {
                 return Err(CpuReason::form(function.fun().name(), "over a window with FILTER"));
             }
@@ -289,7 +292,7 @@ fn alike_windows(
                 }
                 let value = frame.value(graph, index, kinds[index]);
                 match kinds[index] {
-                    // Of no rows.
+                    // The value over no rows.
                     DeviceType::Number(scalar) if frame.reach != FrameExtent::Sliding => {
                         let is_product = matches!(ops[index], AggregateOp::ProductFloat | AggregateOp::ProductInteger);
                         let nothing = graph.number(scalar, i128::from(is_product));
@@ -392,7 +395,7 @@ fn standard_function(lowering: &mut Lowering, function: &WindowUDFExpr) -> Resul
             let part = match name {
                 "percent_rank" => {
                     let peers = edge(graph, WindowBoundary::PeersBegin);
-                    // Of one row it is 0.
+                    // For one row it is 0.
                     all = two(graph, Op::Subtract, all, one);
                     let none = rows(graph, 0);
                     let alone = graph.add(Op::Compare(Comparison::Equal), &[all, none], DeviceType::Bool);

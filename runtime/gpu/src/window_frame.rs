@@ -1,4 +1,5 @@
-//! The rows that a window function sees from a row: between two rows, two values of the order's key, or an edge of the partition.
+//! The rows that a window function sees from a row: between two rows, two values of the order's key, or an edge of the
+//! partition.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -48,7 +49,8 @@ impl Frame {
         self.reach == FrameExtent::Sliding && self.rows.is_none_or(|rows| rows > BLOCK_TREE_ROWS)
     }
 
-    /// The sum of an integer accumulator over the frame: the prefix sum at its end less the prefix sum before its start.
+    /// The sum of an integer accumulator over the frame: the prefix sum at its end less the prefix sum before its
+    /// start.
     pub fn difference(&self, graph: &mut ExprGraph, index: usize, kind: DeviceType) -> NodeId {
         let DeviceType::Number(scalar) = kind else { return self.value(graph, index, kind) };
         let (one, none, zero) = (rows(graph, 1), graph.null(ROWS), graph.number(scalar, 0));
@@ -66,7 +68,7 @@ impl Frame {
         graph.add(Op::Subtract, &[all, before], kind)
     }
 
-    /// What an accumulator has of the frame's rows; null where there are none and nothing was looped over.
+    /// The value of an accumulator over the frame's rows. Null if there are none and nothing was looped over.
     pub fn value(&self, graph: &mut ExprGraph, index: usize, kind: DeviceType) -> NodeId {
         let index = index as u32;
         if self.reach == FrameExtent::Sliding {
@@ -93,7 +95,7 @@ struct Distance {
     before: bool,
 }
 
-/// Where a frame begins or ends.
+/// The start or the end of a frame.
 #[derive(Clone, Copy)]
 enum FrameBound {
     Edge,
@@ -221,7 +223,8 @@ impl Frames<'_> {
         Ok(Distance { by, before })
     }
 
-    /// The first row of the partition whose key is not before a value, or the first one that is behind it. Rows without a key are peers.
+    /// The first row of the partition whose key is not before a value, or the first one that is behind it. Rows without
+    /// a key are peers.
     fn found(
         &self,
         graph: &mut ExprGraph,
@@ -250,7 +253,7 @@ impl Frames<'_> {
         };
         let mut target = ordered(graph, target, key.descending);
         if scalar.is_float() {
-            // What is not a number has peers and no others, whatever bits come of it.
+            // A NaN has its peers in its frame and no other rows, whatever its bits are.
             let unknown = graph.add(Op::MathFn("is_nan"), &[key.value], DeviceType::Bool);
             let none = graph.null(ROWS);
             target = graph.add(Op::IfElse, &[unknown, none, target], ROWS);

@@ -1,7 +1,9 @@
-//! Aggregates of two values side by side: covariance, correlation and the line through them. A row counts where both are there.
+//! Aggregates of two values side by side: covariance, correlation and the line through them. A row counts where both
+//! are there.
 //!
-//! In two rounds over the rows, as variances: the means, then the sums of the distances from these, of their squares and of their
-//! products. What the means' rounding adds is corrected (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983).
+//! In two rounds over the rows, as variances: the means, then the sums of the distances from these, of their squares
+//! and of their products. The rounding of the means is corrected (Chan, Golub and LeVeque, "Algorithms for computing
+//! the sample variance", 1983).
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use crate::lower::Lowering;
 
 const FLOAT: DeviceType = DeviceType::Number(Scalar::F64);
 
-/// What is accumulated of two values.
+/// The accumulators of two values.
 #[derive(Clone, Copy)]
 pub struct CoMoments {
     x: M2,
@@ -48,7 +50,7 @@ pub fn merges(name: &str) -> bool {
     matches!(name, "corr" | "covar_samp" | "covar_pop" | "regr_slope" | "regr_intercept" | "regr_r2" | "regr_sxy")
 }
 
-/// What is needed for one aggregate of the values `a` and `b`, of the rows for which `filter` is true.
+/// Lowers one aggregate of the values `a` and `b`, over the rows for which `filter` is true.
 pub fn aggregate(
     lowering: &mut Lowering,
     accumulators: &mut Accumulators,

@@ -328,7 +328,7 @@ fn write_item(lowering: &mut Lowering, ticks: NodeId, item: &Item, pieces: &mut 
     Some(())
 }
 
-/// The year, and a fault for one that is not from 0 to 9999: only these times the factor are numbers of 32 bits without a sign.
+/// The year, and a row error for a year outside of 0 to 9999. Only these times the factor fit 32 bits without a sign.
 fn four_digits(lowering: &mut Lowering, ticks: NodeId) -> NodeId {
     const FACTOR: i128 = 429_497;
     let mut moment = Moment { graph: &mut lowering.graph, ticks };

@@ -109,8 +109,8 @@ impl Lowering {
     }
 }
 
-/// The dictionary of the results of a CASE whose results are all string literals, and the index of each string. Indices have the order of
-/// the strings.
+/// The dictionary of the results of a CASE whose results are all string literals, and the index of each string. Indices
+/// have the order of the strings.
 fn texts_of(case: &CaseExpr) -> Result<(BTreeMap<String, u32>, Dictionary), CpuReason> {
     let results = case.when_then_expr().iter().map(|(_, then)| then).chain(case.else_expr());
     let texts: Option<BTreeSet<Option<String>>> = results.map(text_literal).collect();

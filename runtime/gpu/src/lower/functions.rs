@@ -103,7 +103,8 @@ fn zone_table(lowering: &mut Lowering, zone: &str) -> Option<u32> {
     Some(lowering.lookups.len() as u32 - 1)
 }
 
-/// Interprets local time in the zone of `to`. A local time that is ambiguous or does not exist is treated by the overflow policy.
+/// Interprets local time in the zone of `to`. A local time that is ambiguous or does not exist is treated by the
+/// overflow policy.
 pub fn in_zone(lowering: &mut Lowering, local: NodeId, to: &DataType, misfit: OverflowPolicy) -> Option<NodeId> {
     let Some(zone) = zone_of(to) else { return Some(local) };
     let (tick, table) = (tick_in_zone(to)?, zone_table(lowering, zone)?);
@@ -152,7 +153,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             };
             two(lowering, function, Op::MathFn(cuda))
         }
-        // What SQL's operators become.
+        // Operators of SQL as functions.
         ("add" | "subtract" | "multiply", [a, b])
             if result.is_integer() && types[0] == result && types[1] == result =>
         {
@@ -164,7 +165,8 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             };
             Ok(lowering.graph.add(op, &[a, b], kind))
         }
-        // A sum of decimals, and the same as a float: too much for 128 bits is too much for 64 when it is so much smaller.
+        // A sum of decimals, and the same sum as a float. The float is scaled down, so that a sum beyond 128 bits
+        // overflows 64 bits.
         ("checked_sum", [sum, float]) if types[1] == DataType::Float64 => {
             let DataType::Decimal128(_, scale) = types[0] else { return Err(refused()) };
             let (sum, float) = (lowering.expr(sum)?, lowering.expr(float)?);

@@ -67,7 +67,8 @@ pub fn is_element(lowering: &Lowering, expr: &Arc<dyn PhysicalExpr>) -> bool {
     is_text(function.return_type()) && function.args().iter().any(is_of_list)
 }
 
-/// The list below a cast that only widens integer elements and thus does not change their values. Else the expression itself.
+/// The list below a cast that only widens integer elements and thus does not change their values. Else the expression
+/// itself.
 fn uncast<'a>(lowering: &Lowering, expr: &'a Arc<dyn PhysicalExpr>) -> &'a Arc<dyn PhysicalExpr> {
     let any: &dyn Any = expr.as_ref();
     let Some(cast) = any.downcast_ref::<CastExpr>() else { return expr };
@@ -101,7 +102,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             let of = lowering.expr(of)?;
             Ok(length(&mut lowering.graph, of, kind))
         }
-        // Of lists of lists it counts what is in those.
+        // For lists of lists it counts the elements of the inner lists.
         ("cardinality", [of], Some(element)) if !is_list(&element) => {
             let of = lowering.expr(of)?;
             Ok(length(&mut lowering.graph, of, kind))
@@ -196,7 +197,7 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
         let any: &dyn Any = value.as_ref();
         let column = lowering.materialised(value).or_else(|| any.downcast_ref::<Column>().map(Column::index));
         let Some(column) = column else {
-            // What it is made of may have to be made first.
+            // Its arguments may have to be materialised first.
             strings::column(lowering, value)?;
             lowering.requests.text(value);
             lacks = true;
@@ -220,8 +221,8 @@ fn materialised(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Resul
     Ok(lowering.graph.add(Op::List(ListOp::Struct(number)), &[], DeviceType::ListView))
 }
 
-/// Checks alternatives of which one list is chosen. All but empty lists and nulls must be one column, because a kernel reads one array of
-/// elements.
+/// Checks alternatives of which one list is chosen. All but empty lists and nulls must be one column, because a kernel
+/// reads one array of elements.
 pub fn are_of_one_column<'a>(lists: impl Iterator<Item = &'a Arc<dyn PhysicalExpr>>) -> Result<(), CpuReason> {
     let is_some =
         |list: &&Arc<dyn PhysicalExpr>| !is_empty(list) && !literal_of(list).is_some_and(ScalarValue::is_null);

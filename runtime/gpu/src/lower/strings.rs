@@ -1,5 +1,5 @@
-//! Lowers expressions over string columns stored as bytes, for columns with too large a dictionary for a lookup table: a kernel computes
-//! them from the string of each row. Other columns use the dictionary (`lower.rs`).
+//! Lowers expressions over string columns stored as bytes, for columns with too large a dictionary for a lookup table.
+//! A kernel computes them from the string of each row. Other columns use the dictionary (`lower.rs`).
 
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
@@ -48,7 +48,7 @@ pub fn literal(lowering: &mut Lowering, text: &str) -> NodeId {
     of(lowering, StringOp::Literal(table), &[], DeviceType::String)
 }
 
-/// A text that lies in memory: of one that is only made where it is written nothing can be computed.
+/// A string that lies in memory. A computed string exists only where it is written, so that no function can read it.
 pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     let id = text(lowering, expr)?;
     match lowering.graph.node(id).op {
@@ -60,7 +60,7 @@ pub fn piece(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<No
     }
 }
 
-/// What is to be a column: a text as bytes, or as the number that an element of a list has.
+/// Lowers a future column: a string as bytes, or the dictionary index of a list element.
 pub fn column(lowering: &mut Lowering, expr: &Arc<dyn PhysicalExpr>) -> Result<NodeId, CpuReason> {
     match is_text(&lowering.dtype(expr)?) && !lists::is_element(lowering, expr) {
         true => text(lowering, expr),
@@ -319,7 +319,7 @@ fn is_part(by: &str, part: &Arc<dyn PhysicalExpr>) -> bool {
     }
 }
 
-/// What `regex::escape` was given.
+/// The argument of `regex::escape`.
 fn unescaped(pattern: &str) -> String {
     let mut characters = pattern.chars();
     let next = || match characters.next()? {

@@ -10,7 +10,8 @@ use super::Lowering;
 use crate::cpu_reason::CpuReason;
 use crate::udf::CompiledUdf;
 
-/// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with others.
+/// A call, if it is one. Within a choice it is made for the rows that chose it only: it may not come to an end with
+/// others.
 pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Option<Result<NodeId, CpuReason>> {
     let native = Native::of(function.fun())?;
     let mut lower = || {

@@ -69,8 +69,8 @@ fn plain(key: ArrayRef) -> Result<ArrayRef> {
     })
 }
 
-/// Runs that are in an order, cut at the same keys into ranges of about so many rows in all: the pieces of each range, in the order of the
-/// runs. (Frazer and McKellar, "Samplesort: a sampling approach to minimal storage tree sorting", 1970.)
+/// Cuts sorted runs at the same keys into ranges of about so many rows in all. Each range has its pieces in the order
+/// of the runs. See Frazer and McKellar, "Samplesort: a sampling approach to minimal storage tree sorting", 1970.
 pub fn ranges(runs: Parts, schema: &SchemaRef, by: &LexOrdering, rows: u64) -> Result<Vec<Parts>> {
     let runs = runs.into_iter().map(|run| Ok(concat_batches(schema, &run)?)).collect::<Result<Vec<_>>>()?;
     let all: usize = runs.iter().map(RecordBatch::num_rows).sum();
