@@ -1,8 +1,9 @@
-// What people expect of C's headers in CUDA C++ of their own: limits of types, infinities, constants, and mathematics of whole
-// numbers, which a compiler without headers has not. For the GPU's compiler and for the host's; not for our own kernels. It may stand
-// before several texts, and gives back each name that one of them has taken away.
+// Names of C's headers for CUDA C++ of users: limits of types, infinities, constants, and mathematics of integers. A
+// compiler without headers has none of them. For the GPU's compiler and for the host's; not for our own kernels. It may
+// stand before several texts, and gives back each name that one of them has taken away.
 
-// Values that a variable can begin with: the host's compiler computes no division by zero for that, and the GPU's has no builtins.
+// Values that a variable can begin with: the host's compiler computes no division by zero for that, and the GPU's has
+// no builtins.
 #ifndef ONRUSH_INFINITY
 #ifdef ONRUSH_EMULATED
 #define ONRUSH_INFINITY __builtin_huge_val()
@@ -199,7 +200,7 @@
 #ifndef CUDART_INF_F
 #define CUDART_INF_F ((float)ONRUSH_INFINITY)
 #endif
-// Of two such numbers that stand in the text itself, the GPU's compiler takes `!=` for false: CUDA's own are no constants either.
+// The GPU's compiler takes `!=` of two NaN constants for false. CUDA's own NaNs are not constants either.
 #ifndef CUDART_NAN_F
 #ifdef ONRUSH_EMULATED
 #define CUDART_NAN_F ((float)ONRUSH_NAN)

@@ -1,6 +1,6 @@
-// CUDA C++ as NVRTC has it built in, for the host's C++ compiler: qualifiers, indices, vector types, barriers, warps, atomics,
-// mathematics. Not here: textures, surfaces, tensor cores, cooperative groups, inline PTX. No standard header is included, so
-// that a kernel compiles in a tenth of a second.
+// CUDA C++ as NVRTC has it built in, for the host's C++ compiler: qualifiers, indices, vector types, barriers, warps,
+// atomics, mathematics. Not here: textures, surfaces, tensor cores, cooperative groups, inline PTX. No standard header
+// is included, so that a kernel compiles in a tenth of a second.
 #pragma once
 #define ONRUSH_EMULATED 1
 
@@ -62,7 +62,7 @@ ONRUSH_PRINTS_WHOLE(unsigned long long)
 ONRUSH_PRINTS(double, ONRUSH_FLOAT)
 ONRUSH_PRINTS(const void*, ONRUSH_POINTER)
 ONRUSH_INLINE OnrushPrinted onrush_printed(float value) { return onrush_printed((double)value); }
-// Of what is none of these, a struct: chosen where no other fits.
+// For a value of any other type, such as a struct: chosen if no other fits.
 ONRUSH_INLINE OnrushPrinted onrush_printed(...) { return OnrushPrinted{0, ONRUSH_POINTER, 0}; }
 template <class... A> ONRUSH_INLINE int printf(const char* format, A... values) {
     static_assert((true && ... && !__is_class(A)), "printf prints numbers, texts and addresses: of a float3, each part alone");
@@ -207,8 +207,8 @@ ONRUSH_INLINE void onrush_tick() {
 #define ONRUSH_FETCH(NAME, T, BUILTIN)                                                                                        \
     ONRUSH_INLINE T NAME(T* address, T value) { return BUILTIN(address, value, __ATOMIC_RELAXED); }                           \
     ONRUSH_SCOPES(NAME, T)
-// `NEW` is an expression of `old` and `value`. The order tells the checker that this is no `atomicCAS` of the kernel: what the kernel has read
-// before is not compared with anything.
+// `NEW` is an expression of `old` and `value`. The order tells the checker that this is no `atomicCAS` of the kernel:
+// what the kernel has read before is not compared with anything.
 #define ONRUSH_LOOP(NAME, T, BITS, NEW)                                                                                       \
     ONRUSH_INLINE T NAME(T* address, T value) {                                                                               \
         BITS* place = (BITS*)address;                                                                                         \
@@ -282,8 +282,8 @@ ONRUSH_STORE(__stcg)
 ONRUSH_STORE(__stcs)
 ONRUSH_STORE(__stwt)
 
-// ---- memory: byte by byte, so that each access is looked at ----
-// Under names of their own: the compiler knows what those of C do, and does it unseen.
+// ---- memory: byte by byte, so that each access is checked ----
+// The names are separate: the compiler inlines C's functions without a check.
 ONRUSH_INLINE void* onrush_memset(void* to, int value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) ((unsigned char*)to)[i] = (unsigned char)value;
     return to;
@@ -294,7 +294,7 @@ ONRUSH_INLINE void* onrush_memcpy(void* to, const void* from, size_t bytes) {
 }
 #define memset onrush_memset
 #define memcpy onrush_memcpy
-// Of a heap of 8 MB, as on a GPU, which lasts from launch to launch.
+// The heap has 8 MB, as on a GPU, and lasts from launch to launch.
 #define malloc onrush_malloc
 #define free onrush_free
 // A compiler does not put them into their caller, whose line is what is told.
@@ -310,7 +310,7 @@ ONRUSH_OPERATOR operator delete[](void* memory, size_t) noexcept { onrush_free(m
 
 // ---- variables without values: called behind their declarations ----
 template <class T> ONRUSH_INLINE void onrush_unset(T& to) {
-    // What a constructor has set has values.
+    // A constructor gives values.
     if constexpr (__is_trivially_constructible(T)) onrush_mark(&to, sizeof(T));
 }
 template <class T> ONRUSH_INLINE void onrush_poison(T& to, const char* name) {
@@ -436,7 +436,7 @@ ONRUSH_INLINE float min(float a, float b) { return __builtin_fminf(a, b); }
 ONRUSH_INLINE float max(float a, float b) { return __builtin_fmaxf(a, b); }
 ONRUSH_INLINE double min(double a, double b) { return __builtin_fmin(a, b); }
 ONRUSH_INLINE double max(double a, double b) { return __builtin_fmax(a, b); }
-// Of two types: those that CUDA's headers have.
+// Pairs of two types: those that CUDA's headers have.
 #define ONRUSH_MINMAX_MIXED(A, B, T)                                                                                          \
     ONRUSH_INLINE T min(A a, B b) { return min((T)a, (T)b); }                                                                 \
     ONRUSH_INLINE T max(A a, B b) { return max((T)a, (T)b); }                                                                 \

@@ -1,4 +1,4 @@
-// What a kernel compiled for the emulated device and the runtime that runs it agree on.
+// The interface between a kernel compiled for the emulated device and the runtime that runs it.
 #pragma once
 
 struct uint3 {
@@ -18,7 +18,7 @@ struct OnrushFiber {
     void* dynamic_shared;
     unsigned int lane;
     unsigned int linear;
-    // Which barrier of the text it waits at.
+    // The barrier of the source at which it waits.
     unsigned int barrier;
     // Counts down to the next forced change of thread: spinning must not keep the others from running.
     int budget;
@@ -61,8 +61,8 @@ void onrush_yield();
 void onrush_trap(const char* text);
 // From the end of a function: what guards its variables was written.
 void onrush_overrun(void* place);
-// What a function declares without a value: an array, whose elements are known when they are read, and another variable, of which a compiler
-// leaves out the call where its result is not used.
+// For variables without a value. The elements of an array are checked when they are read. For any other variable, a
+// compiler drops the call if its result is not used.
 void onrush_mark(void* to, __SIZE_TYPE__ bytes);
 unsigned long long onrush_nobodys(const char* name) __attribute__((pure));
 int onrush_print(const char* format, unsigned int count, const OnrushPrinted* values);

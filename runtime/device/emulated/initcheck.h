@@ -1,13 +1,13 @@
-// Whether what a kernel does depends on values that are nobody's: what a shuffle brings from a lane that takes no part, and variables that
-// are declared without a value. Reading them is no
-// mistake (the upper half of a sum by `__shfl_down_sync` does, and nobody looks at it), using them is one. So a launch that has read some runs
-// again with others in their place, on memory as it was before: if it writes, prints or fails otherwise, it depends on them. Which one it is
-// that matters is found by giving others to the first ones only. A launch runs the same way each time, as it runs on one core and
-// takes turns by the same numbers; one that does not, because it looks at the clock, is not judged. Part of runtime.cpp.
+// Detects whether a kernel depends on undefined values. Sources are shuffles from lanes that take no part, and
+// variables declared without a value. Reading such a value is not a mistake (the upper half of a sum by
+// `__shfl_down_sync` does), using it is one. So a launch that has read some runs again with others in their place, on
+// memory as it was before. If it writes, prints or fails otherwise, it depends on them. A run with other values for the
+// first ones only finds the value that matters. A launch runs the same way each time, because it runs on one core and
+// schedules by the same numbers. A launch that looks at the clock does not, and is not judged. Part of runtime.cpp.
 
 namespace {
 
-// What becomes of a launch.
+// The outcome of a launch.
 struct Outcome {
     u32 status;
     char text[1000];
@@ -28,7 +28,7 @@ struct Outcome {
     }
 };
 
-// What a launch prints: what its bytes come to, and where they go if they go anywhere.
+// The output of a launch: a hash of its bytes, and their destination if there is one.
 struct Printing {
     FILE* to;
     u64 sum = 14695981039346656037ull;
@@ -58,7 +58,7 @@ Outcome run_once(Launch* launch, const Request* request, Answer* answer, bool pr
     if (prints && launch->absent == 0) return outcome;
     std::lock_guard<std::mutex> guard(allocations_lock);
     for (const Piece& piece : launch->before) {
-        // What was freed again is nobody's.
+        // Freed memory belongs to nobody.
         auto owner = allocations.upper_bound(piece.address);
         bool in_heap = heap_start && piece.address - (u64)heap_start < HEAP;
         if (in_heap && (owner == allocations.begin() || (--owner, piece.address >= owner->first + owner->second.bytes))) continue;

@@ -1,5 +1,5 @@
-// What kernels call that needs more than their own thread: `printf`, whose values come with their kinds, so that a format that does not fit
-// them is a fault and not whatever lies there; and a heap. Part of runtime.cpp.
+// Library functions of kernels: `printf` and a heap. The values of `printf` come with their kinds, so that a format
+// that does not fit them is a fault. Part of runtime.cpp.
 
 namespace {
 
@@ -7,7 +7,7 @@ namespace {
 const u64 HEAP = 8 << 20;
 // Bytes around a piece that belong to nobody.
 const u64 BESIDE = 64;
-// Of what printf pads.
+// The widest padding of printf.
 const u64 WIDEST = 4096;
 std::mutex heap_lock;
 char* heap_start = nullptr;
@@ -71,7 +71,7 @@ const char* kind_name(const OnrushPrinted& value) {
     return value.kind == ONRUSH_FLOAT ? "a float" : value.kind == ONRUSH_POINTER ? "an address" : value.bytes == 8 ? "a number of 64 bits" : "a number of 32 bits";
 }
 
-// What a format and its values come to; what is wrong with them goes to `wrong`.
+// Formats values to `out`. Mistakes in the format or the values go to `wrong`.
 void formatted(const char* format, u32 count, const OnrushPrinted* values, std::string* out, std::string* wrong) {
     u32 next = 0, wanted = 0;
     for (const char* c = format; *c;) {
@@ -99,7 +99,7 @@ void formatted(const char* format, u32 count, const OnrushPrinted* values, std::
             } else if (strchr("hlLqjzt", *c)) {
                 is_long = is_long || strchr("lqjzt", *c);
             } else if (*c >= '1' && *c <= '9') {
-                // What is wider is no use to anybody, and would fill the memory.
+                // A larger width is of no use, and would fill the memory.
                 u64 width = strtoul(c, (char**)&c, 10);
                 head += std::to_string(width < WIDEST ? width : WIDEST);
                 continue;
@@ -124,7 +124,8 @@ void formatted(const char* format, u32 count, const OnrushPrinted* values, std::
         if (next >= count) continue;
         const OnrushPrinted& value = values[next++];
         bool fits = whole ? value.kind == ONRUSH_WHOLE : real ? value.kind == ONRUSH_FLOAT : value.kind == ONRUSH_POINTER;
-        // A half of it is right if it is small, the last (others would begin in its other half), and right behind those before it.
+        // A half of it is right if it is small, the last (others would begin in its other half), and right behind those
+        // before it.
         bool is_small = (long long)value.bits == (int)value.bits || value.bits == (u32)value.bits;
         u32 bytes = 0;
         for (u32 before = 0; before + 1 < next; before++) bytes = values[before].bytes == 8 ? (bytes + 7) / 8 * 8 + 8 : bytes + 4;

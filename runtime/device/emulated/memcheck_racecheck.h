@@ -1,10 +1,11 @@
-// What a kernel compiled with -fsanitize=thread calls for each access: bounds against the pool's live allocations, and races.
-// These are not the sanitizer's own functions. Part of runtime.cpp. Accesses of one thread to its own stack are not looked at.
+// Functions that a kernel compiled with -fsanitize=thread calls for each access. They check bounds against the pool's
+// live allocations, and races. They are not the sanitizer's own functions. Part of runtime.cpp. Accesses of one thread
+// to its own stack are not looked at.
 //
-// Two accesses of different threads to the same bytes, one of them a write and not both atomic, are a race unless ordered: by a
-// barrier of the block, by a __syncwarp of the warp, or by a fence and an atomic operation of the first and a later atomic
-// operation of the second. The last rule looks at times and not at addresses, so some races through atomics are missed; none is
-// reported that is not there.
+// Two accesses of different threads to the same bytes, one of them a write and not both atomic, are a race unless
+// ordered. A barrier of the block or a __syncwarp of the warp orders them. So do a fence and an atomic operation of the
+// first thread, and a later atomic operation of the second. The last rule looks at times and not at addresses, so some
+// races through atomics are missed; none is reported that is not there.
 
 namespace {
 
@@ -74,7 +75,8 @@ void outside(Fiber* fiber, Space space, bool write, u64 start, u64 offset, u64 b
 
 u64 count_cells(u64 bytes) { return bytes / 4 + 2; }
 
-// Behind them, for each piece of this memory, the last launch that has noted what was in it. Null where there is no memory for it.
+// Behind them, for each piece of this memory, the last launch that has noted what was in it. Null where there is no
+// memory for it.
 Cell* new_cells(u64 bytes) { return (Cell*)calloc(count_cells(bytes) * sizeof(Cell) + (bytes / PIECE + 1) * sizeof(u32), 1); }
 
 void no_memory(Fiber* fiber, u64 place, u64 bytes) {
@@ -92,14 +94,15 @@ void beside_own(Fiber* fiber, bool write, u64 place) {
     fail(fiber, place, 0, "%s %s at {0} what is beside an array or a variable of its own", name(fiber).text, write ? "writes" : "reads");
 }
 
-// A thread's own variables, as far as their ends are known: no variable is where a function keeps its caller's frame, nor behind the kernel's.
+// A thread's own variables, as far as their ends are known: no variable is where a function keeps its caller's frame,
+// nor behind the kernel's.
 void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame) {
     if (!fiber->owner->launch->request->strict) return;
     bool has_value = write;
     auto is_unset = [](u64 word) { return *(const u32*)word == UNSET; };
     const u64 first = address & ~3ull;
     for (u64 word = first; word < address + bytes && !has_value; word += 4) has_value = !is_unset(word);
-    // What is between the members of a struct is copied with them.
+    // Padding between the members of a struct is copied with them.
     if (bytes == 1 && !has_value) has_value = !is_unset(first - 4) && !is_unset(first + 4);
     if (!has_value) fail(fiber, place, 0, "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
     if (address + bytes > fiber->roof) beside_own(fiber, write, place);
@@ -120,7 +123,7 @@ bool is_in(const Extent& extent, const Launch* launch, u64 address, u64 bytes) {
     return address >= launch->base + extent.offset && address + bytes <= launch->base + extent.offset + extent.bytes;
 }
 
-// What is beside a variable that is `const`, which nobody writes: the rest of such memory is texts.
+// Accesses beside a `const` variable, which nobody writes: the rest of such memory is string literals.
 void look_at_constant(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place) {
     const Launch* launch = worker->launch;
     const Request* request = launch->request;
@@ -147,7 +150,7 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
     }
     Launch* launch = worker->launch;
     Block* block = fiber->owner;
-    // What threadIdx and its like are read from.
+    // The memory of threadIdx and similar variables.
     if (address - (u64)&onrush_fiber < sizeof onrush_fiber) return false;
     if (address - (u64)block->fibers < block->threads * sizeof(Fiber)) return false;
     u64 tls = (u64)worker->tls, tls_bytes = launch->tls_bytes;
@@ -374,14 +377,14 @@ bool covers(const Mark& now, const Mark& old, const Fiber* fiber) {
     return (old.mask & ~now.mask) == 0 && (old.atomic || !now.atomic) && ordered(old, fiber);
 }
 
-// Into one of the two places, so that they are left to different threads, warps and blocks if possible: what orders one of them with a
-// later write is then the least likely to order the other.
+// Stores a read in one of the two places, so that both are of different threads, warps or blocks if possible. Then an
+// order of one with a later write rarely orders the other.
 void remember_read(Cell* cell, const Mark& mark, const Fiber* fiber) {
     Mark* reads = cell->read;
     for (u32 i = 0; i < 2; i++) {
         if (covers(mark, reads[i], fiber)) {
             reads[i] = mark;
-            // Of two that it stands for one is enough.
+            // One read is enough for two that it covers.
             if (i == 0 && covers(mark, reads[1], fiber)) reads[1].launch = 0;
             return;
         }
@@ -389,7 +392,8 @@ void remember_read(Cell* cell, const Mark& mark, const Fiber* fiber) {
     for (u32 i = 0; i < 2; i++) {
         const Mark& old = reads[i];
         if (!ordered(old, fiber)) continue;
-        // A plain read of this thread stands for an atomic one right after it. Else what came before is the less likely to meet a write.
+        // A plain read of this thread stands for an atomic one right after it. Else what came before is the less likely
+        // to meet a write.
         bool same = old.block == mark.block && old.thread == mark.thread && old.phase == mark.phase && old.warp_phase == mark.warp_phase;
         if (!same || old.fences != mark.fences || !mark.atomic || old.atomic || (mark.mask & ~old.mask)) reads[i] = mark;
         return;
@@ -430,7 +434,7 @@ void look_for_value(Fiber* fiber, const Found& found, u64 bytes, bool update, u6
          update ? "updates" : "reads", (unsigned long)found.offset);
 }
 
-// What was there before the launch changes it, once: a trial is on memory as it was.
+// Saves memory once, before the launch changes it: a trial runs on memory as it was.
 void note_piece(Launch* launch, const Found& found, u64 offset) {
     u32* noted = (u32*)(found.cells + count_cells(found.size)) + offset / PIECE;
     if (*noted == launch->serial) return;
@@ -443,12 +447,12 @@ void note_piece(Launch* launch, const Found& found, u64 offset) {
     memcpy(piece.contents, (const void*)piece.address, piece.bytes);
 }
 
-// What an access does.
+// Kinds of accesses.
 enum How : u32 { WRITES = 1, ATOMIC = 2, UPDATES = 4, VOLATILE = 8, COMPARES = 16 };
 
-// `volatile` orders nothing, and is left alone where it may be for flags that threads wait for. It stands for a barrier that is missing
-// where, with no fence, each thread changes an element of an array and uses another's, as sums of a warp did when its lanes were in step.
-// `other` has accessed what `fiber` accesses now.
+// `volatile` orders nothing, and is left alone where it may be for flags that threads wait for. It indicates a missing
+// barrier if, without a fence, each thread changes an element of an array and uses another's. Sums of a warp did so
+// when its lanes were in step. `other` has accessed what `fiber` accesses now.
 bool lacks_step(const Fiber* fiber, const Mark& other, u64 address, bool write) {
     const Launch* launch = worker->launch;
     const Block* block = fiber->owner;
@@ -560,7 +564,8 @@ void look(u64 address, u64 bytes, u32 how, u64 place, u64 frame) {
     if (steps) note_recent(fiber, address, write);
 }
 
-// An atomic operation sees what others have published, and one that writes publishes what came before this thread's fences.
+// An atomic operation sees what others have published, and one that writes publishes what came before this thread's
+// fences.
 void publish(Fiber* fiber, bool write) {
     Launch* launch = worker->launch;
     u64 time = ++launch->now;
@@ -586,7 +591,8 @@ void fence() {
 void atomic_access(const volatile void* address, u64 bytes, u32 how, int order, u64 place, u64 frame) {
     Fiber* fiber = here();
     if (fiber == nullptr) return;
-    // Between two atomic operations is where another block's view matters: it gets its turn there more often than elsewhere.
+    // Between two atomic operations is where another block's view matters: it gets its turn there more often than
+    // elsewhere.
     if (next_random() % 8 == 0) to_scheduler(fiber->owner, SPINNING);
     if (order >= __ATOMIC_RELEASE) fence();
     look((u64)address, bytes, how | ATOMIC, place, frame);
@@ -668,7 +674,8 @@ ONRUSH_ATOMIC_HOOKS(8, u8)
 ONRUSH_ATOMIC_HOOKS(16, u16)
 ONRUSH_ATOMIC_HOOKS(32, u32)
 ONRUSH_ATOMIC_HOOKS(64, u64)
-// The scope of a block orders nothing between blocks, and within a block this checker wants a barrier or the same fence.
+// The scope of a block orders nothing between blocks, and within a block this checker wants a barrier or the same
+// fence.
 EXPORT void __tsan_atomic_thread_fence(int) { fence(); }
 EXPORT void __tsan_atomic_signal_fence(int) {}
 }

@@ -1,7 +1,8 @@
-// The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A kernel that was
-// compiled with -fsanitize=thread calls the `__tsan_*` functions of memcheck_racecheck.h for each access to memory, and those of ubsan_hooks.h where it
-// does what C++ leaves undefined. initcheck.h has it run again with other values where some are undefined. library.h is what kernels print and
-// allocate. Not here: compiling, and the memory pool.
+// The emulated device: runs the blocks of a grid on the cores of the host and the threads of a block as fibers. A
+// kernel that was compiled with -fsanitize=thread calls the `__tsan_*` functions of memcheck_racecheck.h for each
+// access to memory. It calls those of ubsan_hooks.h on undefined behaviour. The runs with other values in place of
+// undefined ones are in initcheck.h. The output and the heap of kernels are in library.h. Not here: compiling, and the
+// memory pool.
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-// Where a module's shared memory lies for the calling thread: its variables are the module's thread-local ones.
+// The address of a module's shared memory for the calling thread: its variables are the module's thread-local ones.
 extern "C" void* __tls_get_addr(void*);
 
 __thread OnrushFiber* onrush_fiber = nullptr;
@@ -62,7 +63,7 @@ const u64 STRICT_MARGIN = 4 << 20;
 struct Extent {
     u64 offset;
     u64 bytes;
-    // Whether kernels only read it: `__constant__`. Of shared memory: what the compiler keeps there for itself.
+    // Whether kernels only read it: `__constant__`. For shared memory: whether the variable is the compiler's own.
     u64 constant;
 };
 struct Request {
@@ -75,7 +76,7 @@ struct Request {
     u32 dynamic_shared;
     u32 workers;
     u32 checked;
-    // What runs on a GPU but is a mistake all the same is an error too.
+    // Mistakes that run on a GPU are errors, too.
     u32 strict;
     u32 patience_seconds;
     // How much static shared memory the kernel has; the highest number where nobody knows.
@@ -104,7 +105,7 @@ struct Detail {
     u64 offset;
     u64 bytes;
     u64 size;
-    // Where on its line it is, from 1, if the compiler says it; and the type of what is not aligned.
+    // The column, from 1, if the compiler says it; and the type of the misaligned value.
     u64 column;
     char type[32];
 };
@@ -134,8 +135,8 @@ struct Mark {
     u8 is_volatile : 1;
     u8 bytes;
 };
-// What is known of four bytes: the last write, and two reads, of different threads where there are such. The thread that writes next may
-// be one of the readers (`s[t] += s[t + k]` reads what it changes): the other one is what it races with.
+// The history of four bytes: the last write, and two reads, of different threads if possible. The thread that writes
+// next may be one of the readers (`s[t] += s[t + k]` reads what it changes): the other one is what it races with.
 struct Cell {
     Mark write;
     Mark read[2];
@@ -150,7 +151,8 @@ struct Allocation {
 enum State : u8 { FRESH, READY, AT_BARRIER, AT_WARP, DONE };
 enum Reason { FINISHED, SPINNING, STUCK, FAILED };
 
-// The accesses of a thread to `volatile` shared memory since it was last in step with others: the first one and the last one of each kind.
+// The accesses of a thread to `volatile` shared memory since it was last in step with others. The first and the last of
+// each kind are kept.
 struct Recent {
     u32 phase;
     u32 warp_phase;
@@ -163,7 +165,7 @@ struct Fiber : OnrushFiber {
     Block* owner;
     State state;
     char* stack;
-    // Where its own variables end.
+    // The end of its own variables.
     u64 roof;
     void* context;
     u64 place;
@@ -174,8 +176,8 @@ struct Fiber : OnrushFiber {
     u64 value;
     u32 parameter;
     u32 width;
-    // For the checker: how many fences it has passed, those that an atomic operation has published and when, and when it last
-    // saw another thread's.
+    // For the checker: how many fences it has passed, those that an atomic operation has published and when, and when
+    // it last saw another thread's.
     std::vector<u64> fences;
     std::vector<u32> fence_phase;
     std::vector<u32> fence_warp_phase;
@@ -231,15 +233,15 @@ struct Held {
     u64 rounded;
     u64 bytes;
 };
-// What `malloc` and `new` have given, by address, what is free again, by size, and what is in all of it.
+// The pieces of `malloc` and `new` by address, the free ones by size, and the contents of all.
 struct Heap {
     u64 used = 0;
     std::map<u64, Held> held;
     std::multimap<u64, u64> free;
     std::vector<char> contents;
 };
-// A race of a plain read with an atomic operation, of which its thread has so many accesses left to show that it is none: it reads what it
-// compares with by `atomicCAS`, as the loops of CUDA's guide do.
+// A possible race of a plain read with an atomic operation. It is not a race if the thread compares the value by
+// `atomicCAS` within so many accesses, as the loops of CUDA's guide do.
 struct Doubt {
     u32 block;
     u32 thread;
@@ -266,12 +268,12 @@ struct Launch {
     const std::vector<Block*>* resident = nullptr;
     // The module's own variables: where it was loaded, the part that can be written, and what is known of it.
     u64 base = 0, data = 0, data_bytes = 0;
-    // What the loader has written there, and nobody writes after it: no variables of the kernels' author.
+    // Memory that only the loader writes: it has no variables of the kernels' author.
     u64 relocated = 0, relocated_bytes = 0;
     Cell* data_cells = nullptr;
     u64 now = 1;
-    // For initcheck.h: device memory before its first change, the heap before its own, and values that shuffles have brought from lanes
-    // that take no part.
+    // For initcheck.h: device memory before its first change, the heap before its own, and values that shuffles have
+    // brought from lanes that take no part.
     std::deque<Piece> before;
     std::unique_ptr<Heap> heap;
     u64 absent = 0;
@@ -327,8 +329,9 @@ char* take_stack() {
         fputs("onrush: no memory for the threads of an emulated block\n", stderr);
         abort();
     }
-    // A thread that overruns its stack stops here instead of writing into its neighbour's. Each guard costs a mapping, of which Linux
-    // gives a process 65530: the stacks past some thousand go without, and are one mapping with their neighbours.
+    // A thread that overruns its stack stops here instead of writing into its neighbour's. Each guard costs a mapping,
+    // of which Linux gives a process 65530. The stacks past some thousand have no guard, and are one mapping with their
+    // neighbours.
     if (stacks_made.fetch_add(1) < 16384) mprotect(memory, 4096, PROT_NONE);
     return (char*)memory;
 }
@@ -474,7 +477,7 @@ Who who(const Launch* launch, u32 block, u32 thread) {
     const u32* b = launch->request->block;
     return Who{{thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}, {block % g[0], block / g[0] % g[1], block / g[0] / g[1]}};
 }
-// What the next failure is about. Only checked kernels have one, and these run on one core.
+// Sets the subject of the next failure. Only checked kernels have one, and these run on one core.
 void explain(Launch* launch, const Detail& detail) {
     if (!launch->failed.load()) launch->answer->detail = detail;
 }
@@ -494,8 +497,9 @@ Name name(const Launch* launch, u32 block, u32 thread) {
 }
 
 // ---- barriers ----
-// A barrier that the threads of a block reach in different places, or that some of them never reach: whether a GPU hangs, goes on or
-// computes nonsense depends on the GPU. `arrived` is a thread that waits, if the caller knows one.
+
+// Detects a barrier that threads of a block reach in different places, or that some never reach. Such a kernel hangs,
+// goes on or computes nonsense, depending on the GPU. `arrived` is a thread that waits, if the caller knows one.
 bool all_arrive(Block* block) {
     Fiber* first = nullptr;
     Fiber* other = nullptr;
@@ -573,7 +577,7 @@ u64 reduce(int operation, u32 a, u32 b) {
     }
 }
 
-// What a shuffle brings from a lane that takes no part: undefined, and no mistake if nobody uses it.
+// The value of a shuffle from a lane that takes no part: undefined, and not a mistake if nobody uses it.
 u64 nobodys(Fiber* fiber, u32 source) {
     Launch* launch = worker->launch;
     // As a float or a double it is no number, and what is computed with it is none.
@@ -659,7 +663,8 @@ void finish_warp(Block* block, u32 first, u32 mask, int operation) {
     block->warps[first / 32].arrived &= ~mask;
 }
 
-// Whether all lanes that `fiber` waits for have come to its operation, but for those that have left the kernel: then it is done.
+// Whether all lanes that `fiber` waits for have come to its operation, but for those that have left the kernel: then it
+// is done.
 bool try_finish_warp(Block* block, Fiber* fiber) {
     u32 first = fiber->linear & ~31u, mask = fiber->mask;
     Warp* warp = &block->warps[first / 32];
@@ -942,7 +947,7 @@ int look_at_module(dl_phdr_info* info, size_t, void* data) {
     return 1;
 }
 
-// Lets others run. Where it is, the thread has said.
+// Lets others run. The thread has recorded its place before.
 void yield(Fiber* fiber) {
     Block* block = fiber->owner;
     fiber->budget = BUDGET;

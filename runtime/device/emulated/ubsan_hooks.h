@@ -1,10 +1,10 @@
-// What a kernel compiled with UNDEFINED of compiler.rs calls where it does what C++ leaves undefined: an index past a declared array,
-// which the checker does not see on a thread's stack or within a larger array; an address that is no multiple of what its type wants;
-// a division by zero; a shift by more bits than there are; the end of a function that has to return something. The compiler looks, and calls only if something is wrong: with a
-// description in its own format, and the values as they are. These are not the sanitizer's own functions. Part of runtime.cpp.
+// Functions that a kernel compiled with UNDEFINED of compiler.rs calls on undefined behaviour of C++. An index may lie
+// past a declared array, which the checker does not see on a thread's stack or within a larger array. The others are a
+// misaligned address, a division by zero, a shift by too many bits, and the end of a function without a `return`. The
+// compiler calls only on a mistake, with a description in its own format, and the values as they are. These are not the
+// sanitizer's own functions. Part of runtime.cpp.
 //
-// Not asked for: what CUDA has otherwise than C++, which is conversions of floats that do not fit (they saturate) and sums of whole
-// numbers that overflow (they wrap).
+// Not requested are checks that CUDA does not need: conversions of floats saturate, and sums of integers wrap.
 
 namespace {
 
@@ -67,7 +67,7 @@ Detail described(Fiber* fiber, FaultKind kind, const SourcePlace& place) {
     return detail;
 }
 
-// Which memory an address is in, if it is in any that has a name.
+// Finds the memory of an address, if it has a name.
 void locate(Fiber* fiber, u64 address, Detail* detail) {
     Launch* launch = worker->launch;
     u64 tls = (u64)worker->tls, dynamic = (u64)fiber->owner->dynamic_shared;

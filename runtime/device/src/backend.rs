@@ -1,5 +1,5 @@
-//! What an implementation of a device does: thin, unsafe, without bookkeeping. Handles are plain numbers; the types around it
-//! own them.
+//! The interface of the implementations of a device: thin, unsafe, without bookkeeping. Handles are plain numbers; the
+//! types around it own them.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub enum Priority {
     High,
 }
 
-/// All functions that are unsafe want handles that the same backend made and that have not been destroyed, addresses inside of
-/// live allocations, and host memory that stays where it is until the stream has passed the copy.
+/// Unsafe functions need live handles of the same backend, and addresses inside of live allocations. Host memory must
+/// stay in place until the stream has passed the copy.
 #[allow(clippy::missing_safety_doc)]
 pub trait Backend: Send + Sync {
     fn properties(&self) -> &Properties;
@@ -30,8 +30,8 @@ pub trait Backend: Send + Sync {
     fn memory(&self) -> Result<(u64, u64)>;
     /// Bytes that the pool holds from the driver, in use or not.
     fn pool_bytes(&self) -> Result<u64>;
-    /// Large blocks that are freed may be kept for the next ones of their size, an eighth of so many bytes at most, and none that would make the pool
-    /// larger than these.
+    /// Lets the backend cache large blocks that are freed, for allocations of their size. The cache takes at most an
+    /// eighth of so many bytes, and the pool never more than these.
     fn set_cache_capacity(&self, capacity: u64);
     /// Frees what is kept.
     fn release_cached(&self) -> Result<()>;
@@ -49,7 +49,8 @@ pub trait Backend: Send + Sync {
     unsafe fn unmap(&self, address: u64, bytes: u64) -> Result<()>;
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
     unsafe fn free_pinned(&self, address: *mut u8, bytes: usize) -> Result<()>;
-    /// Locks whole pages of the host's memory, none of which is locked: copies read and write them as they do memory that was allocated so.
+    /// Locks whole pages of the host's memory, none of which is locked: copies read and write them as they do memory
+    /// that was allocated so.
     unsafe fn lock_pages(&self, address: *mut u8, bytes: usize) -> Result<()>;
     /// Unlocks what was locked from this address on.
     unsafe fn unlock_pages(&self, address: *mut u8) -> Result<()>;

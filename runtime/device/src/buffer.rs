@@ -66,8 +66,8 @@ impl Buffer {
         Ok(Buffer { stream: stream.clone(), address, bytes, entry, mapped: true })
     }
 
-    /// An exported buffer's contents are done with: once the stream has passed, what kernels write to it is a fault, where the device can
-    /// tell.
+    /// An exported buffer's contents are done with: once the stream has passed, what kernels write to it is a fault,
+    /// where the device can tell.
     pub fn protect(&self) -> Result<()> {
         if !self.mapped {
             return Ok(());
@@ -142,7 +142,8 @@ impl Buffer {
         large_pages(target, bytes);
         if (1..=SMALL).contains(&bytes) {
             let pinned = device.staging().take(device, bytes, stream)?;
-            // SAFETY: the range was checked, the pinned memory is held until the stream has passed, and the target has room.
+            // SAFETY: the range was checked, the pinned memory is held until the stream has passed, and the target has
+            // room.
             unsafe {
                 let from = self.address + offset as u64;
                 device.backend().copy_to_host(pinned.address(), from, bytes, stream.handle())?;
@@ -157,7 +158,8 @@ impl Buffer {
         // At least two, so that one piece crosses the bus while another is copied out.
         in_pieces(bytes, 2, |start, length| {
             let pinned = device.staging().take(device, length, stream)?;
-            // SAFETY: the range was checked, the pinned memory is held until the event is done, and `start + length` is within the capacity.
+            // SAFETY: the range was checked, the pinned memory is held until the event is done, and `start + length` is
+            // within the capacity.
             unsafe {
                 let from = self.address + (offset + start) as u64;
                 device.backend().copy_to_host(pinned.address(), from, length, stream.handle())?;
@@ -237,7 +239,7 @@ impl Device {
         Buffer::export(&mut reservation, bytes, stream)
     }
 
-    /// What was exported with this size, to be read.
+    /// Maps memory that was exported with this size, for reading.
     pub fn import(&self, owner: &Owner, memory: BorrowedFd<'_>, bytes: u64, stream: &Stream) -> Result<Buffer> {
         let mut reservation = self.reserve(owner, bytes)?;
         Buffer::import(&mut reservation, memory, bytes, stream)
@@ -258,7 +260,8 @@ impl Device {
     }
 }
 
-/// Tries again with what streams have yet to free, and with what the pool keeps, which may be in pieces that are too small.
+/// Tries again with what streams have yet to free, and with what the pool keeps, which may be in pieces that are too
+/// small.
 fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
     match get() {
         Err(error @ Error::DriverOutOfMemory { .. }) => {
@@ -269,7 +272,7 @@ fn with_room<T>(device: &Device, get: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Where a copy on the host begins.
+/// The start of a copy on the host.
 #[derive(Clone, Copy)]
 struct Address(*mut u8);
 
@@ -290,8 +293,8 @@ const MAX_THREADS: usize = 8;
 /// Below as many pieces for each of them a thread is not worth its start.
 const PIECES_PER_THREAD: usize = 4;
 
-/// Does the same for each piece, given its start and its length; large copies by several threads, because one core copies a fifth of what
-/// the bus carries.
+/// Does the same for each piece, given its start and its length. Several threads run large copies, because one core
+/// copies at a fifth of the bus's rate.
 fn in_pieces(bytes: usize, least: usize, each: impl Fn(usize, usize) -> Result<()> + Sync) -> Result<()> {
     in_pieces_of(PIECE, bytes, least, each)
 }
@@ -331,7 +334,8 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let device = self.stream.device();
         let backend = device.backend();
-        // SAFETY: allocated on this stream or mapped with this size, and not freed before. A mapping has no stream that would end it in its order.
+        // SAFETY: allocated on this stream or mapped with this size, and not freed before. A mapping has no stream that
+        // would end it in its order.
         let done = unsafe {
             if self.mapped {
                 backend.synchronize_stream(self.stream.handle()).and_then(|()| backend.unmap(self.address, self.bytes))

@@ -1,4 +1,4 @@
-//! What compilers say of a text, taken apart.
+//! Messages of compilers about a source, parsed.
 
 /// One error of a compiler; lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub struct CompilerMessage {
 }
 
 impl CompilerMessage {
-    /// Column, from 1, and length of the word at the place in a text, or of the whole line without its indentation. NVRTC says no columns:
-    /// there it is the first word that the message names.
+    /// Column, from 1, and length of the word at the place in a text, or of the whole line without its indentation.
+    /// NVRTC says no columns: there it is the first word that the message names.
     pub fn place(&self, text: &str) -> (u32, u32) {
         let line = text.lines().nth((self.line as usize).saturating_sub(1)).unwrap_or("");
         let named = self.message.split('`').nth(1).filter(|name| !name.is_empty());

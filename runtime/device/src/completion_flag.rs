@@ -11,8 +11,8 @@ use crate::phases::{self, Phase};
 /// How long a core looks at the word before it leaves that to the driver.
 const SPIN_TIME: Duration = Duration::from_millis(2);
 
-/// Pinned memory at the same address on the device: first the flag, which is not zero once it is set, then the words
-/// that belong to it, then room for more.
+/// Pinned memory at the same address on the device. The flag comes first, and is not zero once it is set. The words of
+/// the flag and room for more follow.
 pub struct CompletionFlag {
     device: Device,
     word: *mut u64,
@@ -40,7 +40,7 @@ impl CompletionFlag {
         Ok(flag)
     }
 
-    /// Where kernels write, the first word as the last thing they do.
+    /// The address at which kernels write, the first word last.
     pub fn address(&self) -> u64 {
         self.word as u64
     }
@@ -63,7 +63,7 @@ impl CompletionFlag {
             // SAFETY: the word is ours.
             let word = unsafe { self.word.read_volatile() };
             if word != 0 {
-                // What the kernel wrote before it.
+                // The words that the kernel wrote before the flag.
                 std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
                 return Ok(Some(word));
             }
@@ -81,7 +81,7 @@ impl CompletionFlag {
 }
 
 impl CompletionFlag {
-    /// Where kernels write more, aligned to 64 bytes.
+    /// The address at which kernels write more, aligned to 64 bytes.
     pub fn room_address(&self) -> u64 {
         self.word as u64 + Self::BYTES as u64
     }
@@ -94,7 +94,8 @@ impl CompletionFlag {
         let bytes = count * size_of::<T>();
         assert!(at <= self.room && bytes <= self.room - at, "{bytes} bytes at {at} of {}", self.room);
         let mut values = Vec::<T>::with_capacity(count);
-        // SAFETY: the range is within the memory, which is ours; no kernel writes there after its word was waited for. Any bytes are a value.
+        // SAFETY: the range is within the memory, which is ours; no kernel writes there after its word was waited for.
+        // Any bytes are a value.
         unsafe {
             let from = self.word.cast::<u8>().add(Self::BYTES + at);
             std::ptr::copy_nonoverlapping(from, values.as_mut_ptr().cast::<u8>(), bytes);
@@ -103,8 +104,8 @@ impl CompletionFlag {
         values
     }
 
-    /// Puts something where kernels that are launched from here on find it, `at` so many bytes into the room, and says its address there. Those that
-    /// were launched before and read or write there are waited for first.
+    /// Puts something where kernels that are launched from here on find it, `at` so many bytes into the room, and says
+    /// its address there. The caller waits first for earlier kernels that read or write there.
     ///
     /// # Panics
     /// Beyond the room that there is.

@@ -1,5 +1,5 @@
-//! NVIDIA GPUs by the CUDA driver, through cudarc's thin functions. The library is looked for when the device is opened: cudarc panics
-//! where it is missing, so everything here comes after `probe`.
+//! NVIDIA GPUs by the CUDA driver, through cudarc's thin functions. The library is looked for when the device is
+//! opened: cudarc panics where it is missing, so everything here comes after `probe`.
 
 mod block_cache;
 mod ipc_memory;
@@ -120,7 +120,8 @@ pub struct CudaBackend {
     block_cache: Mutex<BlockCache>,
     /// Bytes that the pool may have with what is kept.
     capacity: AtomicU64,
-    /// Bytes that may be allocated before the driver is asked how large the pool is: that takes longer than an allocation.
+    /// Bytes that may be allocated before the driver is asked how large the pool is: that takes longer than an
+    /// allocation.
     unasked: AtomicU64,
     /// Held while blocks of other streams are freed, which must not end meanwhile, and while a stream ends.
     streams: Mutex<()>,
@@ -132,7 +133,8 @@ const BLOCK_CACHE_DIVISOR: u64 = 8;
 /// No allocation makes the pool grow by more than its size and this.
 const MAX_POOL_GROWTH: u64 = 64 << 20;
 
-// SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here does.
+// SAFETY: handles of the driver may be used from any thread that has made the context current, which each call here
+// does.
 unsafe impl Send for CudaBackend {}
 // SAFETY: the driver's functions are thread-safe.
 unsafe impl Sync for CudaBackend {}
@@ -165,7 +167,8 @@ impl CudaBackend {
             memory_bytes: memory as u64,
             driver_version: found.version,
         };
-        // SAFETY: as above. The context is released when the process ends: the driver may be gone before our destructors run.
+        // SAFETY: as above. The context is released when the process ends: the driver may be gone before our
+        // destructors run.
         let context = unsafe { result::primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
@@ -196,7 +199,8 @@ impl CudaBackend {
         done
     }
 
-    /// Whether something is kept with which the pool may have more than its capacity after an allocation of so many bytes.
+    /// Whether something is kept with which the pool may have more than its capacity after an allocation of so many
+    /// bytes.
     fn outgrows(&self, bytes: u64) -> Result<bool> {
         let most = bytes + MAX_POOL_GROWTH;
         let left = |left: u64| left.checked_sub(most);
@@ -270,8 +274,8 @@ fn function(handle: Handle) -> sys::CUfunction {
     handle.0 as sys::CUfunction
 }
 
-// SAFETY of the blocks below: the handles, addresses and lengths are good by the contract of `Backend`, and `bind` has made the
-// context current.
+// SAFETY of the blocks below: the handles, addresses and lengths are good by the contract of `Backend`, and `bind` has
+// made the context current.
 impl Backend for CudaBackend {
     fn properties(&self) -> &Properties {
         &self.properties
@@ -321,7 +325,7 @@ impl Backend for CudaBackend {
             return Ok(address);
         }
         self.bind()?;
-        // What is kept is not to take the place of what others find where memory is short.
+        // Cached blocks must not take the place of other allocations if memory is short.
         if self.outgrows(bytes)? {
             self.release_cached()?;
         }

@@ -26,7 +26,7 @@ use crate::source::{CompileOptions, Source};
 pub struct Options {
     /// Bytes that the ledger gives out at most; without it, nine tenths of what is free.
     pub capacity: Option<u64>,
-    /// Where the emulated device keeps its runtime once compiled; a temporary folder otherwise.
+    /// The folder for the compiled runtime of the emulated device; `None` is a temporary folder.
     pub cache: Option<PathBuf>,
 }
 
@@ -46,8 +46,8 @@ pub struct MemoryReport {
 }
 
 impl MemoryReport {
-    /// Bytes that the driver says are gone and that neither the pool nor the baseline explains. Modules and local memory of kernels are
-    /// a few megabytes; more is a leak, or another process.
+    /// Bytes that the driver says are gone and that neither the pool nor the baseline explains. Modules and local
+    /// memory of kernels are a few megabytes; more is a leak, or another process.
     pub fn gap(&self) -> i64 {
         let gone = self.driver_total - self.driver_free;
         gone as i64 - self.baseline as i64 - self.pool as i64
@@ -125,10 +125,11 @@ impl Device {
         })
     }
 
-    /// What the ledger has, and what the pool holds beyond that: it takes memory from the driver in pieces of 32 MB, and keeps some for later.
+    /// Bytes of the ledger, and of the pool beyond that. The pool takes memory from the driver in pieces of 32 MB, and
+    /// keeps some for later.
     pub fn held(&self) -> u64 {
         let used = self.ledger().total().used;
-        // Where the driver does not say, the ledger does.
+        // The ledger answers if the driver does not.
         self.inner.backend.pool_bytes().map_or(used, |pool| pool.max(used))
     }
 
@@ -172,8 +173,8 @@ impl Device {
         self.inner.backend.trim_pool(keep)
     }
 
-    /// Returns what the pool keeps for later to the driver, but for `spare` bytes: when nothing runs, others find the memory, and what the
-    /// driver reports is what the ledger has.
+    /// Returns the free memory of the pool to the driver, except for `spare` bytes. When nothing runs, other processes
+    /// find the memory, and the driver reports what the ledger has.
     pub fn trim_to(&self, spare: u64) -> Result<()> {
         self.inner.pages.clear(self.backend())?;
         let keep = self.ledger().total().used + spare;
@@ -195,7 +196,8 @@ impl Device {
         self.inner.backend.has_quick_compiler()
     }
 
-    /// Compiles an empty kernel in the background: the first compilation in a process takes a quarter of a second longer.
+    /// Compiles an empty kernel in the background: the first compilation in a process takes a quarter of a second
+    /// longer.
     pub fn warm_compiler(&self) -> JoinHandle<Result<()>> {
         let device = self.clone();
         std::thread::spawn(move || {

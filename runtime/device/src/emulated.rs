@@ -1,5 +1,5 @@
-//! The emulated device: CUDA C++ compiled by the host's C++ compiler and run on its processor, so that kernels are tested and taught
-//! without a GPU. Work is done when it is given: streams and events keep no queue.
+//! The emulated device: CUDA C++ compiled by the host's C++ compiler and run on its processor, so that kernels are
+//! tested and taught without a GPU. Work is done when it is given: streams and events keep no queue.
 
 mod compiler;
 mod ipc_memory;
@@ -27,14 +27,14 @@ use runtime::{Kernel, LoadedModule, Runtime};
 /// How kernels run on the emulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulation {
-    /// Look at each access to memory: bounds, races and missing barriers are errors with thread and line, and so are an index past a declared
-    /// array, an address that is not aligned, a division by zero, a shift by too many bits and a function's end without its `return`. Some
-    /// fifty times slower.
+    /// Checks each access to memory. Bounds, races and missing barriers are errors with thread and line. So are an
+    /// index past a declared array, a misaligned address, and a division by zero. Shifts by too many bits and the end
+    /// of a function without its `return` are errors, too. About fifty times slower.
     pub checked: bool,
-    /// For CUDA kernels of people who learn, with `checked`. These are errors, too: a barrier in different lines or
-    /// that not all threads reach; shared memory that is read before it is written; more shared memory than a kernel
-    /// has without asking; accesses outside the module's variables and writes to `__constant__` ones; and results that
-    /// depend on values that shuffles read from lanes that take no part.
+    /// For CUDA kernels of people who learn, with `checked`. Barriers are errors if threads reach them in different
+    /// lines or not at all. Shared memory must be written before it is read, and not exceed what a kernel has without
+    /// asking. Accesses outside the module's variables and writes to `__constant__` ones are errors. So are results
+    /// that depend on values that shuffles read from lanes that take no part.
     pub strict: bool,
     /// Cores that run blocks; 0 takes those that there are.
     pub workers: u32,
@@ -145,8 +145,8 @@ fn layout(bytes: u64, margin: usize) -> Layout {
     Layout::from_size_align(bytes as usize + 2 * margin, MARGIN).unwrap_or(Layout::new::<u128>())
 }
 
-// SAFETY of the blocks below: by the contract of `Backend`, addresses and lengths lie in allocations of this device, which are
-// memory of this process.
+// SAFETY of the blocks below: by the contract of `Backend`, addresses and lengths lie in allocations of this device,
+// which are memory of this process.
 impl Backend for EmulatedBackend {
     fn properties(&self) -> &Properties {
         &self.properties

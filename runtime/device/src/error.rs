@@ -1,4 +1,4 @@
-//! What goes wrong on a device, and whose fault it is.
+//! Errors of a device, and whose fault they are.
 
 use std::path::PathBuf;
 
@@ -92,7 +92,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// The advice for the user, if there is any.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Error::NoDriver | Error::NoGpu => {

@@ -1,7 +1,7 @@
 //! The findings of the emulated device's checker, field by field. A caller that knows the names of allocations writes
 //! the message.
 
-/// What is wrong.
+/// The mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An access past the end of its allocation or array, or before its start.
@@ -22,7 +22,8 @@ pub enum FaultKind {
     Shift,
     /// A write to what kernels only read: a `__constant__` variable.
     Constant,
-    /// A race over `volatile` shared memory: threads change an element each and use another's, with nothing that has them in step.
+    /// A race over `volatile` shared memory: threads change an element each and use another's, with nothing that has
+    /// them in step.
     MissingSyncwarp,
 }
 
@@ -57,7 +58,7 @@ pub struct Variable {
     pub constant: bool,
 }
 
-/// What kind of memory a fault is about.
+/// The kind of memory of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Memory {
     None,
@@ -67,10 +68,10 @@ pub enum Memory {
     },
     Shared(Vec<Variable>),
     Dynamic,
-    /// What the module declares `__device__`.
+    /// Variables that the module declares `__device__`.
     Variables(Vec<Variable>),
-    /// An array that the code declares: `offset` is the index, and `size` the number of elements. An element may be an array, too: there are
-    /// so many dimensions in all.
+    /// An array that the code declares: `offset` is the index, and `size` the number of elements. An element may be an
+    /// array, too: there are so many dimensions in all.
     Array {
         dimensions: u32,
     },
@@ -86,7 +87,7 @@ pub struct Fault {
     pub offset: i64,
     pub bytes: u64,
     pub size: u64,
-    /// Where on its line the first party's access is, from 1, if the compiler says it. Of an index it is the
-    /// closing bracket (g++), or the beginning of what has the index (clang++).
+    /// The column of the first party's access, from 1, if the compiler says it. For an index it is the closing bracket
+    /// (g++), or the start of the indexed expression (clang++).
     pub column: Option<u32>,
 }

@@ -20,7 +20,7 @@ impl Grid {
     }
 }
 
-/// What a kernel takes of a multiprocessor. Zeros on the emulated device.
+/// The resources of a multiprocessor that a kernel takes. Zeros on the emulated device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionUsage {
     pub registers: u32,

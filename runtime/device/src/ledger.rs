@@ -31,7 +31,7 @@ impl fmt::Debug for Owner {
     }
 }
 
-/// Bytes. What is reserved and not yet allocated is not in `used`.
+/// Bytes. Reserved bytes that are not yet allocated are not in `used`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub used: u64,
@@ -64,7 +64,8 @@ impl Ledger {
         Ledger { books: Arc::new(Mutex::new(Books { capacity, ..Books::default() })) }
     }
 
-    /// Sets bytes aside that nobody else can allocate. What is not allocated from the reservation is given back with it.
+    /// Sets bytes aside that nobody else can allocate. The end of the reservation gives back the bytes that were not
+    /// allocated.
     pub fn reserve(&self, owner: &Owner, bytes: u64) -> Result<Reservation> {
         let bytes = rounded(bytes);
         let mut books = self.books.lock();

@@ -1,9 +1,11 @@
-//! Devices that run CUDA kernels, and the only user of cudarc: memory with a ledger, streams, events, modules and launches, on an
-//! NVIDIA GPU (`cuda`) or on the host's processor (`emulated`), which compiles the same CUDA C++ with the host's compiler.
+//! Devices that run CUDA kernels, and the only user of cudarc: memory with a ledger, streams, events, modules and
+//! launches. The backends are an NVIDIA GPU (`cuda`), and the host's processor (`emulated`), which compiles the same
+//! CUDA C++ with the host's compiler.
 //!
 //! No kernel is here, and no cache of compiled ones: that is `kernels/`. Nothing here knows columns or plans.
 //!
-//! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams), and there is no default stream. What a `Drop` cannot report is reported by the next call.
+//! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams). A default
+//! stream does not exist. The next call reports the error of a `Drop`.
 
 mod backend;
 mod buffer;
@@ -43,5 +45,5 @@ pub use probe::{Finding, State, probe};
 pub use properties::{Kind, Properties};
 pub use source::{CompileOptions, Source};
 
-/// What people expect of C's headers: goes before CUDA C++ that is not ours, for a GPU and for the emulated device.
+/// Names of C's headers. They come before CUDA C++ of users, for a GPU and for the emulated device.
 pub const C_CONSTANTS: &str = include_str!("../c_constants.h");

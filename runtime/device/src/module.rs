@@ -101,9 +101,9 @@ impl Function {
     /// Gives the kernel to the stream. A grid without blocks does nothing.
     ///
     /// # Safety
-    /// The arguments are what the kernel's parameters are, in number, size and meaning; the buffers among them live until the
-    /// stream has passed the kernel (a buffer that is dropped is freed in its own stream's order), and are as long as
-    /// the kernel takes them to be.
+    /// The arguments match the kernel's parameters in number, size and meaning. The buffers among them live until the
+    /// stream has passed the kernel, and are as long as the kernel expects. A dropped buffer is freed in its own
+    /// stream's order.
     pub unsafe fn launch(&self, grid: &Grid, mut arguments: Arguments, stream: &Stream) -> Result<()> {
         self.device().check()?;
         if grid.blocks.contains(&0) {
@@ -157,7 +157,8 @@ impl Arguments {
         let start = self.values.len();
         self.starts.push(start);
         self.values.resize(start + size_of::<T>().div_ceil(16).max(1), 0);
-        // SAFETY: there is room for a `T` from `start` on, aligned for it up to 16 bytes and written without regard to alignment.
+        // SAFETY: there is room for a `T` from `start` on, aligned for it up to 16 bytes and written without regard to
+        // alignment.
         unsafe { self.values.as_mut_ptr().add(start).cast::<T>().write_unaligned(value) };
         self
     }

@@ -1,8 +1,8 @@
-//! Where the time of queries goes: counters of the process, one for each phase of the way of data to a device and back.
+//! The time of queries: counters of the process, one for each phase of the way of data to a device and back.
 //!
 //! A [`Scope`] adds the time that it is open to its phase. A scope within another one pauses that one, so that each
-//! moment of a thread counts once. Waits for the device count for the scope that is open around them if there is one: a
-//! reduction that computes statistics is time for statistics. The counters add the times of all queries that run at
+//! moment of a thread counts once. Waits for the device count for the scope that is open around them, if there is one.
+//! A reduction that computes statistics is time for statistics. The counters add the times of all queries that run at
 //! once. Work that one thread gives to others counts for the thread that waits for it.
 
 use std::cell::Cell;
@@ -31,7 +31,7 @@ pub enum Phase {
     Readback,
 }
 
-/// Of each phase, in the order of [`Phase`].
+/// The name of each phase, in the order of [`Phase`].
 const NAMES: [&str; 8] = ["read", "plan", "encode", "upload", "statistics", "compile", "device", "read back"];
 
 /// Nanoseconds.
@@ -86,7 +86,7 @@ fn add(phase: Phase, time: Duration) {
 pub struct Phases([Duration; NAMES.len()]);
 
 impl Phases {
-    /// What the process has spent since it began.
+    /// The time of the process since it began.
     pub fn now() -> Phases {
         Phases(std::array::from_fn(|phase| Duration::from_nanos(SPENT[phase].load(Ordering::Relaxed))))
     }

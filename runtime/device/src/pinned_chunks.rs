@@ -8,18 +8,18 @@ use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::properties::Kind;
 
-/// Copies lie in pieces of this size, which fit all others once they are free: locking new memory takes longer than a copy. Smaller ones on the
-/// emulated device, so that tests meet several.
+/// Copies lie in pieces of this size, which fit all others once they are free: locking new memory takes longer than a
+/// copy. Smaller ones on the emulated device, so that tests meet several.
 pub fn chunk_bytes(backend: &dyn Backend) -> usize {
     if backend.properties().kind == Kind::Emulated { 64 << 10 } else { 8 << 20 }
 }
 
-/// Of the system's memory.
+/// Bytes of a page of the system's memory.
 const PAGE: usize = 4 << 10;
 /// Chunks that are kept for copies to come.
 pub const POOLED_CHUNKS: usize = 16;
 
-/// What a device has locked for copies to come.
+/// Chunks that a device has locked for copies to come.
 #[derive(Default)]
 pub struct PinnedChunkPool {
     free: Mutex<Vec<Chunk>>,
@@ -70,7 +70,7 @@ impl Chunk {
         // SAFETY: locked when it was made, and nothing copies there now.
         let unlocked = unsafe { backend.unlock_pages(self.0) };
         if unlocked.is_ok() {
-            // SAFETY: allocated with the same layout. What is still locked stays: the driver may write there.
+            // SAFETY: allocated with the same layout. Memory that is still locked stays: the driver may write there.
             unsafe { dealloc(self.0, Self::layout(bytes)) };
         }
         unlocked
@@ -94,8 +94,8 @@ impl PinnedChunkPool {
     }
 }
 
-/// Asks for large pages for memory that is about to be written for the first time: with small ones, the faults take most of the time
-/// of a large copy. A wish: the system may not have them.
+/// Asks for large pages for memory that is about to be written for the first time. With small ones, page faults take
+/// most of the time of a large copy. A wish: the system may not have them.
 pub fn large_pages(start: *mut u8, bytes: usize) {
     const PAGE: usize = 2 << 20;
     let first = (start as usize).next_multiple_of(PAGE);

@@ -7,14 +7,14 @@ use crate::device::{Device, Stream};
 use crate::error::Result;
 use crate::pinned_chunks::{Chunk, POOLED_CHUNKS, chunk_bytes};
 
-/// Where a piece of a copy begins.
+/// The alignment of a piece of a copy, in bytes.
 const ALIGN: usize = 256;
 
 /// Copies of some buffers in pinned memory.
 pub struct PinnedCopy {
     device: Device,
     chunks: Vec<Chunk>,
-    /// Where each buffer's bytes begin, and how many these are.
+    /// The start and the number of each buffer's bytes.
     places: Vec<(usize, usize)>,
 }
 
@@ -56,12 +56,12 @@ impl PinnedCopy {
                 unsafe { device.backend().copy_to_host(host, buffer.address() + offset, bytes, stream.handle()) }
             })
         });
-        // Those that began, too.
+        // The copies that began must end, also after an error.
         stream.synchronize()?;
         copied.map(|()| aside)
     }
 
-    /// What it takes of the host's memory.
+    /// Bytes that it takes of the host's memory.
     pub fn bytes(&self) -> u64 {
         (self.chunks.len() * chunk_bytes(self.device.backend())) as u64
     }
@@ -88,7 +88,7 @@ impl PinnedCopy {
             // SAFETY: as long as `walk` says, inside of the buffer as was checked, and waited for below.
             unsafe { self.device.backend().copy_to_device(to.address() + offset, host, bytes, stream.handle()) }
         });
-        // Those that began, too.
+        // The copies that began must end, also after an error.
         stream.record()?.synchronize()?;
         done
     }

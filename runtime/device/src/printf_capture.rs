@@ -1,5 +1,6 @@
-//! What kernels print. `printf` of a kernel writes to the standard output of its process: that becomes a piece of memory, which is
-//! read when a launch has ended. An endless kernel prints without end: what is over the limit is counted, and kept nowhere.
+//! The output of kernels. `printf` of a kernel writes to the standard output of its process. The capture redirects it
+//! to memory, which is read when a launch has ended. An endless kernel prints without end: bytes over the limit are
+//! counted and dropped.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::fs::File;
@@ -16,7 +17,7 @@ pub struct PrintfCapture {
     memory: File,
 }
 
-/// Where C's standard output goes.
+/// The destination of C's standard output.
 struct Sink {
     memory: File,
     written: u64,
@@ -80,7 +81,7 @@ impl PrintfCapture {
         Ok(PrintfCapture { memory })
     }
 
-    /// What was printed since the last call, and how many bytes of it are left out because they are over the limit.
+    /// The output since the last call, and the number of bytes that are left out because they are over the limit.
     pub fn take(&mut self, limit: usize) -> io::Result<(String, u64)> {
         // SAFETY: flushes all of C's output streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };

@@ -1,4 +1,5 @@
-//! What is there, in sentences: asked before anything is used, because a missing library is a panic further down.
+//! Finds the devices and compilers of the machine, in sentences. It comes before their use, because a missing library
+//! is a panic further down.
 
 use crate::cuda::{self, nvrtc};
 use crate::emulated;
@@ -16,7 +17,7 @@ pub enum State {
 pub struct Finding {
     pub what: &'static str,
     pub state: State,
-    /// What was found, or why it is not used. One sentence without a full stop.
+    /// The find, or why it is not used. One sentence without a full stop.
     pub sentence: String,
     pub help: Option<&'static str>,
 }

@@ -1,6 +1,6 @@
 //! The facts about a device that code which launches kernels reads.
 
-/// Which of the implementations a device is.
+/// The implementation of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An NVIDIA GPU.
@@ -9,12 +9,12 @@ pub enum Kind {
     Emulated,
 }
 
-/// What code that launches kernels wants to know of a device.
+/// The facts about a device for code that launches kernels.
 #[derive(Clone, Debug)]
 pub struct Properties {
     pub kind: Kind,
     pub name: String,
-    /// What kernels are compiled for, such as `sm_90`: part of the key of compiled kernels.
+    /// The target of the compiler, such as `sm_90`: part of the key of compiled kernels.
     pub architecture: String,
     pub multiprocessors: u32,
     pub threads_per_multiprocessor: u32,

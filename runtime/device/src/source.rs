@@ -3,7 +3,7 @@
 /// CUDA C++ to be compiled: one text, without `#include`. Kernels are `extern "C" __global__`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What compile errors call it.
+    /// The name in compile errors.
     pub name: String,
     pub text: String,
     /// The kernels that will be launched.

@@ -3,8 +3,11 @@
 //! merges the results:
 //!
 //! - Filters, projections and joins whose build side fits: over chunks of the rows, one after another.
+//!
 //! - Aggregates whose states can be merged, if there are few groups: the states of each chunk, merged by DataFusion.
+//!
 //! - Sorts: sorted chunks, then each range of keys of all chunks (a top-k is merged by DataFusion).
+//!
 //! - Other aggregates, windows and joins: hash partitions of all inputs, so that rows with equal keys meet. See
 //!   Kitsuregawa, Tanaka and Moto-oka, "Application of hash to data base machine and its architecture", 1983.
 //!

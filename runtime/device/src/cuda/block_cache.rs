@@ -1,6 +1,6 @@
 //! A cache of large blocks that were freed: the next allocation of the same size on the same stream gets one. The
-//! driver's pool would split blocks for smaller allocations and map memory anew if the pieces do not fit, which costs a
-//! query milliseconds after queries of other sizes. This module decides which blocks are cached; the caller frees the
+//! driver's pool would split blocks for smaller allocations and map memory anew if the pieces do not fit. After queries
+//! of other sizes that costs a query milliseconds. This module decides which blocks are cached; the caller frees the
 //! others.
 
 use std::collections::VecDeque;
@@ -37,7 +37,8 @@ impl BlockCache {
         self.bytes
     }
 
-    /// The block of this size that was freed last on the stream: its memory is used in that stream's order, as the driver's is.
+    /// The block of this size that was freed last on the stream: its memory is used in that stream's order, as the
+    /// driver's is.
     pub fn take(&mut self, bytes: u64, stream: Handle) -> Option<u64> {
         let bytes = bytes.next_multiple_of(UNIT);
         let fits = |block: &Block| block.bytes == bytes && block.stream == stream;
@@ -46,7 +47,7 @@ impl BlockCache {
         self.blocks.remove(at).map(|block| block.address)
     }
 
-    /// A block that is freed. What is not kept, this one or older ones, is given back.
+    /// A block that is freed. Returns the blocks that do not stay: this one or older ones.
     pub fn put(&mut self, address: u64, bytes: u64, stream: Handle) -> Vec<Block> {
         let block = Block { address, bytes: bytes.next_multiple_of(UNIT), stream };
         if block.bytes < MIN_BLOCK_BYTES || block.bytes > self.limit {

@@ -1,6 +1,7 @@
 //! Memory that another process can have too: the driver's virtual memory, exported as a descriptor.
 //!
-//! A mapping and a descriptor each keep the memory: it outlives the process that made it, and what that process died of.
+//! A mapping and a descriptor each keep the memory: it outlives the process that made it, and what that process died
+//! of.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 

@@ -1,5 +1,5 @@
-//! NVRTC, NVIDIA's compiler as a library: found in the system's CUDA or in the wheel of the active Python, loaded by its path. cudarc
-//! would look for it by name alone, where a wheel's is never found.
+//! NVRTC, NVIDIA's compiler as a library. It is found in the system's CUDA or in a wheel of the active Python, and
+//! loaded by its path. The crate cudarc would look for it by name alone, which never finds that of a wheel.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ impl Nvrtc {
         let flags: Vec<*const c_char> = flags.iter().map(|flag| flag.as_ptr()).collect();
 
         let mut program: Program = ptr::null_mut();
-        // SAFETY: the signatures here and below are nvrtc.h's, the strings outlive the calls, and the program is destroyed once.
+        // SAFETY: the signatures here and below are nvrtc.h's, the strings outlive the calls, and the program is
+        // destroyed once.
         unsafe {
             type Create = unsafe extern "C" fn(
                 *mut Program,
@@ -180,7 +181,8 @@ fn load_builtins(nvrtc: &Path) {
     for entry in nvrtc.parent().map(entries).unwrap_or_default() {
         let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.starts_with("libnvrtc-builtins.so") {
-            // SAFETY: NVIDIA's data, without initialisers of note. Without it NVRTC says what is missing when it compiles.
+            // SAFETY: NVIDIA's data, without initialisers of note. Without it NVRTC says what is missing when it
+            // compiles.
             if let Ok(library) = unsafe { Library::new(&entry) } {
                 Box::leak(Box::new(library));
             }
@@ -193,7 +195,8 @@ pub fn compile_for(architecture: &str, source: &Source, options: &CompileOptions
     Nvrtc::find(u32::MAX)?.compile(source, options, architecture)
 }
 
-/// Where NVRTC may be: by name where the linker looks, in the toolkit's folders, and in the wheels of the active Python.
+/// Candidates for NVRTC: by name on the linker's path, in the toolkit's folders, and in the wheels of the active
+/// Python.
 fn candidates(max_major: u32) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     found.extend(env::var_os("ONRUSH_NVRTC").map(PathBuf::from));
@@ -233,7 +236,8 @@ fn candidates(max_major: u32) -> Vec<PathBuf> {
     found
 }
 
-/// The folders of the active Python's packages: of VIRTUAL_ENV, and of the `python3` that the shell would start. No Python runs.
+/// The folders of the active Python's packages: of VIRTUAL_ENV, and of the `python3` that the shell would start. No
+/// Python runs.
 fn python_sites() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect();
     for folder in env::var_os("PATH").iter().flat_map(env::split_paths).collect::<Vec<_>>() {

@@ -7,11 +7,12 @@ use super::{Device, Event, Stream};
 use crate::backend::Handle;
 use crate::error::{Error, Result};
 
-/// A large copy goes in pieces of this size: small enough that a core's cache holds what it copies for a while, and the bus does not notice.
+/// A large copy goes in pieces of this size. A piece fits into a core's cache, and is large enough for the rate of the
+/// bus.
 pub const PIECE: usize = 2 << 20;
 const SMALLEST: usize = 4 << 10;
-/// Pieces in the pool; more are freed after use. As many small ones, so that a large copy does not drive them out: getting one
-/// takes longer than what it is for.
+/// Pieces in the pool; more are freed after use. As many small ones, so that a large copy does not drive them out:
+/// getting one takes longer than what it is for.
 const POOLED_PIECES: usize = 16;
 pub const SMALL: usize = 64 << 10;
 
@@ -62,8 +63,8 @@ impl Staging {
         Ok(PinnedPiece { address, bytes: wanted })
     }
 
-    /// A piece that nobody uses, or, where the stream has as many as the pool holds on their way, the one that comes back first: getting more takes
-    /// longer. Pieces of other streams may stand behind a kernel that takes seconds.
+    /// A piece that nobody uses. If the stream has as many pieces on their way as the pool holds, the one that comes
+    /// back first: getting more takes longer. Pieces of other streams may stand behind a kernel that takes seconds.
     fn pooled(&self, wanted: usize, stream: &Stream) -> Result<Option<(PinnedPiece, Option<Event>)>> {
         let mut pool = self.pool.lock();
         let mut mine = Vec::new();

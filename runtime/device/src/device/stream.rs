@@ -1,5 +1,5 @@
-//! Streams and events: the order of work on a device. There is no default stream, and nothing waits for the whole device
-//! but an allocation that it has no memory for.
+//! Streams and events: the order of work on a device. There is no default stream, and nothing waits for the whole
+//! device but an allocation that it has no memory for.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -51,13 +51,13 @@ impl Stream {
         Ok(event)
     }
 
-    /// What is given from now on starts when the event is done.
+    /// Work that is given from now on starts when the event is done.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: both handles are alive.
         unsafe { self.device().backend().wait(self.handle(), event.handle) }
     }
 
-    /// What is given to this stream from now on starts after what was given to the other one.
+    /// Work that is given to this stream from now on starts after the work of the other one so far.
     pub fn follow(&self, other: &Stream) -> Result<()> {
         if self.handle() == other.handle() {
             return Ok(());

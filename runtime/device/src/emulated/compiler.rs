@@ -14,8 +14,8 @@ use crate::source::{CompileOptions, Source};
 const FIBER: &str = include_str!("../../emulated/fiber.h");
 const EMULATED: &str = include_str!("../../emulated/emulated.h");
 
-/// The runtime's thread-locals are where kernels expect them, from the first launch on: once one was used in another way, a kernel
-/// that needs them there could not be loaded any more.
+/// The runtime's thread-locals are where kernels expect them, from the first launch on. After one use in another way, a
+/// kernel that needs them there could not be loaded any more.
 pub const RUNTIME_FLAGS: [&str; 8] = [
     "-std=c++17",
     "-O2",
@@ -28,12 +28,13 @@ pub const RUNTIME_FLAGS: [&str; 8] = [
     "-Wl,-soname,libonrush-emulated.so",
 ];
 
-/// What ubsan_hooks.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than that.
+/// The checks that ubsan_hooks.h of the runtime answers: mistakes in CUDA as in C++. `shift-base` would be more than
+/// that.
 const UNDEFINED: &str = "-fsanitize=bounds,integer-divide-by-zero,alignment,shift-exponent,return";
 
-/// For LLVM: volatile accesses are atomic ones; a read is looked at although a write of the same follows; and calls in two branches stay two,
-/// each with its line; where it knows that there is no meaning, the processor stops; and loops stay loops, as a `memcpy` in
-/// their place would not be looked at.
+/// For LLVM: volatile accesses are atomic ones. A read is checked although a write of the same follows. Calls in two
+/// branches stay two, each with its line. Unreachable code stops the processor. Loops stay loops, because a `memcpy` in
+/// their place would not be checked.
 const CLANG_CHECKED: [&str; 7] = [
     "-tsan-distinguish-volatile",
     "-tsan-instrument-read-before-write",
@@ -54,8 +55,8 @@ pub struct HostCompiler {
     sets_variables: bool,
 }
 
-/// `CXX` if it is set, or else the first of g++, c++ and clang++ that starts. g++ sees more: clang++ does not look whether a struct that is copied
-/// as a whole is aligned.
+/// `CXX` if it is set, or else the first of g++, c++ and clang++ that starts. The checks of g++ find more: clang++ does
+/// not check the alignment of a struct that is copied as a whole.
 pub fn find() -> Result<HostCompiler> {
     let chosen = env::var_os("CXX").map(PathBuf::from);
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
@@ -119,17 +120,18 @@ impl HostCompiler {
         if checked {
             command.args(["-O1", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize=thread"]);
             command.arg(UNDEFINED);
-            // What is past a function's arrays is seen where the compiler knows which array is meant, and else, if it is written, when the
-            // function ends.
+            // An access past a function's arrays is detected if the compiler knows the array. Any other write is
+            // detected when the function ends.
             if strict {
                 command.args(["-fsanitize=object-size", "-fstack-protector-strong"]);
             }
-            // A null pointer that is followed must be seen, and not be taken for what cannot be; and a stack that is full at its end, not behind it.
+            // A null pointer that is followed must be detected, and not be optimised away. A full stack must be
+            // detected at its end, not after it.
             command.args(["-fno-delete-null-pointer-checks", "-fstack-clash-protection"]);
-            // Arrays of a length that is not known are not CUDA's, and what is never set is anything: as errors, or else as numbers that
-            // show.
+            // CUDA has no arrays of a variable length, and a variable that is never set has any value. Both are errors,
+            // or else conspicuous numbers.
             command.args(["-Werror=vla", "-Werror=uninitialized"]);
-            // What nobody means: these have no other use.
+            // Code that is always a mistake.
             if strict {
                 command.args([
                     "-Werror=sizeof-pointer-div",
@@ -157,7 +159,8 @@ impl HostCompiler {
         } else {
             command.args([if options.quick { "-O0" } else { "-O2" }, "-w"]);
         }
-        // The runtime calls nothing while the library is loaded; and kernels have their own `new`, and not that of another library.
+        // The runtime calls nothing while the library is loaded; and kernels have their own `new`, and not that of
+        // another library.
         let link = |command: &mut Command, from: &Path| {
             command.args(["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o"]).arg(&output);
             command.arg(from).arg(runtime.path()).args(["-lm", "-lc", "-lgcc"]);
@@ -210,7 +213,7 @@ impl HostCompiler {
     }
 }
 
-/// Of g++'s warnings those that nobody means, as errors: the others under the same options are a matter of style.
+/// The warnings of g++ about certain mistakes, as errors. The other warnings of the same options are a matter of style.
 fn mistakes(log: &str, text: &str) -> String {
     let never = |line: &&str| {
         let Some((place, said)) = line.split_once(" warning: ") else { return false };
@@ -244,8 +247,8 @@ fn written<'a>(text: &'a str, file: &str, number: u32) -> Option<&'a str> {
     None
 }
 
-/// Whether nothing is wrong but that g++ thinks that variables may have no value where they are used, and that may be so only because it
-/// does not know what the code's author does. One that the code adds to before all else (`int sum; for (…) sum += x;`) has none.
+/// Whether the only errors are of g++ about variables that may have no value, which its author may know better. A
+/// variable that the code first adds to (`int sum; for (…) sum += x;`) has none.
 fn is_false_alarm(log: &str, text: &str) -> bool {
     const MAYBE_UNINITIALIZED: &str = "[-Werror=maybe-uninitialized]";
     let errors: Vec<&str> = log.lines().filter(|line| line.contains(" error: ")).collect();

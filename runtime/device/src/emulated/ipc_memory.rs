@@ -1,4 +1,5 @@
-//! Memory that another process can have too, on the emulated device: a memory file, mapped between margins that nobody may touch.
+//! Memory that another process can have too, on the emulated device: a memory file, mapped between margins that nobody
+//! may touch.
 
 use std::ffi::CStr;
 use std::io::Error as IoError;

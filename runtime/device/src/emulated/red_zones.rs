@@ -1,5 +1,5 @@
-//! Space between the variables of a module, so that a pointer that walks out of one is seen before it is in the next one. Done in the
-//! compiler's assembly, as neither C++ nor a linker has a word for it.
+//! Space between the variables of a module, so that a pointer that walks out of one is seen before it is in the next
+//! one. Done in the compiler's assembly, as neither C++ nor a linker has a word for it.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -50,7 +50,7 @@ pub fn with_red_zones(assembly: &str) -> String {
     out
 }
 
-/// The variable whose type a line gives. What has no symbol is the compiler's own.
+/// The variable whose type a line gives. Data without a symbol is the compiler's own.
 fn variable(line: &str) -> Option<&str> {
     let (name, kind) = line.trim_start().strip_prefix(".type")?.trim_start().split_once(',')?;
     let kind = kind.split_whitespace().next()?;

@@ -268,7 +268,8 @@ pub struct LoadedModule {
 
 struct LoadedModuleInner {
     library: Library,
-    // Kept for the line numbers of reports: its file is gone as soon as it is loaded, so that no process that is killed leaves one.
+    // Kept for the line numbers of reports. Its file is removed as soon as it is loaded, so that a killed process
+    // leaves none.
     image: Vec<u8>,
     lines: Mutex<HashMap<u64, String>>,
     symbols: OnceLock<Symbols>,
@@ -292,7 +293,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Where its static shared memory is: what other kernels have there is not its own.
+    /// The extents of its static shared memory, without that of other kernels.
     fn shared_extents(&self) -> Vec<Extent> {
         let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
         let of_another = |function: &String| *function != self.name && symbols.kernels.contains(function);
@@ -315,7 +316,7 @@ impl Kernel {
         }
     }
 
-    /// Where the module's variables are.
+    /// The extents of the module's variables.
     fn variable_extents(&self) -> Vec<Extent> {
         let symbols = self.module.inner.symbols.get_or_init(|| self.module.read_symbols());
         symbols.device.iter().map(Extent::of).collect()
@@ -393,7 +394,8 @@ impl LoadedModule {
         })
     }
 
-    /// The module's variables and where they lie, those in shared memory or the others; none where `nm` is not installed.
+    /// The module's variables and where they lie, those in shared memory or the others; none where `nm` is not
+    /// installed.
     fn variables(&self, shared: bool) -> Vec<Variable> {
         let symbols = self.inner.symbols.get_or_init(|| self.read_symbols());
         if shared { symbols.shared.clone() } else { symbols.device.clone() }
@@ -421,7 +423,7 @@ impl LoadedModule {
                 "TLS" if is_guard => symbols.guards.push(variable),
                 // Shared memory is the thread-local one.
                 "TLS" => symbols.shared.push(variable),
-                // Those of the emulation are nobody's.
+                // Variables of the emulation belong to nobody.
                 "OBJECT" if !variable.name.starts_with("onrush_") => symbols.device.push(variable),
                 _ => {}
             }
@@ -429,7 +431,7 @@ impl LoadedModule {
         symbols
     }
 
-    /// Where in the source a return address is: `reduce.cuh:41`, or the offset where `addr2line` is not installed.
+    /// The place of a return address in the source: `reduce.cuh:41`, or the offset where `addr2line` is not installed.
     fn line_of(&self, address: u64) -> String {
         let offset = self.offset_of(address).unwrap_or(address);
         let mut lines = self.inner.lines.lock();
@@ -458,7 +460,7 @@ impl LoadedModule {
         names.find(|name| !name.starts_with("emulated.h:"))
     }
 
-    /// What a tool says of the module's file; none where it is not installed.
+    /// The output of a tool about the module's file. `None` if the tool is not installed.
     fn tool(&self, program: &str, options: &[&str], last: Option<String>) -> Option<Output> {
         let file = write_image(&self.inner.image).ok()?;
         Command::new(program).args(options).arg(file.path()).args(last).stdin(Stdio::null()).output().ok()

@@ -1,4 +1,5 @@
-//! The emulated device, by kernels whose answers are known: what CUDA has built in, and what the checker must see and must not.
+//! The emulated device, by kernels whose answers are known: what CUDA has built in, and what the checker must see and
+//! must not.
 
 use std::os::fd::AsFd;
 
@@ -34,7 +35,7 @@ fn check(text: &str, grid: Grid, length: usize, expected: impl Fn(u32) -> u32) {
     }
 }
 
-/// What the checker says about a wrong kernel.
+/// The checker's message about a wrong kernel.
 #[track_caller]
 fn fault(text: &str, grid: Grid, length: usize) -> String {
     match run_on(&device(true), text, grid, length) {
@@ -47,7 +48,7 @@ fn fault(text: &str, grid: Grid, length: usize) -> String {
     }
 }
 
-/// Which sees a little less than g++, and says other columns.
+/// Whether the compiler is clang++, which sees a little less than g++ and reports other columns.
 fn is_clang() -> bool {
     device(true).compiler().unwrap().contains("clang")
 }
@@ -285,7 +286,7 @@ fn a_kernel_that_asks_for_no_index_may_be_the_first() {
     assert_eq!(run_on(&device, second, Grid::new(1, 2), 2).unwrap(), [2, 2]);
 }
 
-/// What the checker says where people learn.
+/// The checker's message in strict mode.
 #[track_caller]
 fn strict_fault(text: &str, grid: Grid, length: usize) -> onrush_device::Fault {
     let emulation = Emulation { checked: true, strict: true, ..Emulation::default() };
@@ -473,7 +474,8 @@ fn kernel(before: &str, body: &str) -> String {
 
 #[test]
 fn a_thread_that_reads_what_it_changes_does_not_hide_another_reader() {
-    // A tree without barriers: the one that adds up `s[t + k]` and the one that changes it are two threads, and both read it.
+    // A tree without barriers: the one that adds up `s[t + k]` and the one that changes it are two threads, and both
+    // read it.
     let tree = |barrier: &str| {
         kernel(
             "",
@@ -586,7 +588,7 @@ fn what_is_undefined_is_a_fault() {
         }
         other => panic!("{other:?}"),
     }
-    // What CUDA has and C++ has not, and what C++ has: sums that wrap, bits that leave, casts that do not fit, an address past the end.
+    // Correct code of CUDA and C++: sums that wrap, bits that leave, casts that do not fit, an address past the end.
     let right = r#"
   __shared__ __align__(16) unsigned s[8];
   float4* v = (float4*)(s + 4);
