@@ -1,9 +1,10 @@
-// Accumulators of a group: sum, count, minimum and maximum of one column, in a slot of 64-bit words in device memory and in arrays
-// in shared memory. Updates are atomic in both; a block merges its shared arrays into device memory once.
+// Accumulators of a group: sum, count, minimum and maximum of one column. They are in a slot of 64-bit words in device
+// memory, and in arrays in shared memory. Updates are atomic in both; a block merges its shared arrays into device
+// memory once.
 //
-// WANT selects them, in the order of a slot. A group exists if its COUNT is above zero, or its ROWS, which includes nulls.
-// Determinism: integers wrap and do not depend on the order; float sums vary in their last bits. Minimum and maximum are the
-// total-order keys of prelude.cuh, as i64.
+// WANT selects them, in the order of a slot. A group exists if its COUNT is above zero, or its ROWS, which includes
+// nulls. Determinism: integers wrap and do not depend on the order; float sums vary in their last bits. Minimum and
+// maximum are the total-order keys of prelude.cuh, as i64.
 
 enum { ACC_SUM = 1, ACC_COUNT = 2, ACC_LOW = 4, ACC_HIGH = 8, ACC_ROWS = 16 };
 
@@ -129,8 +130,8 @@ template <class V, int WANT> struct SharedSlots {
     }
 };
 
-// Calls `write(group, slot)` for each used slot, with groups numbered from 0: in the order of slots within a tile of THREADS x
-// ITEMS, tiles in no order. One atomic operation for each tile.
+// Calls `write(group, slot)` for each used slot, with groups numbered from 0. The order is that of slots within a tile
+// of THREADS x ITEMS; tiles are in no order. One atomic operation for each tile.
 template <int THREADS, int ITEMS, class U, class W>
 __device__ __forceinline__ void extract(u64 slots, u64* groups, U used, W write) {
     const u64 TILE = (u64)THREADS * ITEMS;

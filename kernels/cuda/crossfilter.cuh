@@ -1,11 +1,12 @@
-// Passes over the slots of the rows of a dashboard: the filters that each row fails, the rows of each slot of each view, and pairs of
-// slots for a brush (Falcon: Moritz, Howe and Heer, CHI 2019).
+// Passes over the slots of the rows of a dashboard: the filters that each row fails, and the rows of each slot of each
+// view. Pairs of slots are for a brush (Falcon: Moritz, Howe and Heer, CHI 2019).
 //
-// Layout: a row's slot of a view is a u8 or u16 (or the sum of up to three of them, each with a factor). The mask has a u16 for each row,
-// with a bit for each filter that the row fails. A view counts the rows that fail no filter but its own.
-// Output: the rows of each slot, u64. Integers: the result is the same on every device.
-// Counters are in shared memory, small views in several copies, so that lanes with equal slots seldom wait for each other.
-// Bytes that must cross memory: the mask and the slots of each view once: 1e9 rows of six views of a byte take 8 GB, 2.4 ms at 3.35 TB/s.
+// Layout: a row's slot of a view is a u8 or u16 (or the sum of up to three of them, each with a factor). The mask has a
+// u16 for each row, with a bit for each filter that the row fails. A view counts the rows that fail no filter but its
+// own. Output: the rows of each slot, u64. Integers: the result is the same on every device. Counters are in shared
+// memory, small views in several copies, so that lanes with equal slots seldom wait for each other. Bytes that must
+// cross memory: the mask and the slots of each view once. So 1e9 rows of six views of a byte take 8 GB, 2.4 ms at 3.35
+// TB/s.
 
 // Rows of a thread: slots of a byte are read 16 at a time.
 enum : u32 { CROSS_ROWS = 16, CROSS_GLOBAL = 0xffffffffu };
@@ -25,8 +26,8 @@ struct CrossView {
     u32 copies;  // a power of two
 };
 
-// Adds the slots of `count` rows from `row` on, which is a multiple of CROSS_ROWS. Rows behind them get nothing. Axes without slots are
-// the last ones.
+// Adds the slots of `count` rows from `row` on, which is a multiple of CROSS_ROWS. Rows behind them get nothing. Axes
+// without slots are the last ones.
 __device__ __forceinline__ void cross_add(const CrossAxis& axis, u64 row, u32 count, u32* slots) {
     if (axis.slots == 0) return;
     if (count < CROSS_ROWS) {
@@ -117,8 +118,8 @@ __device__ __forceinline__ void cross_count(const CrossView* views, u32 view_cou
     }
 }
 
-// Sets the bit for the rows whose slot the filter does not keep, and clears it for the others. `kept` has a byte for each slot; without
-// it all rows are kept.
+// Sets the bit for the rows whose slot the filter does not keep, and clears it for the others. `kept` has a byte for
+// each slot; without it all rows are kept.
 __device__ __forceinline__ void cross_mark(const CrossView* view, const u8* kept, u32 bit, u64 rows, u16* failed) {
 #pragma unroll 1
     for (u64 row = thread_in_grid() * CROSS_ROWS; row < rows; row += threads_in_grid() * CROSS_ROWS) {

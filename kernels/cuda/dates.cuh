@@ -1,8 +1,9 @@
-// Fields and truncation of dates and timestamps, without time zone, in the proleptic Gregorian calendar, before 1970 too.
+// Fields and truncation of dates and timestamps, without time zone, in the proleptic Gregorian calendar, before 1970
+// too.
 //
-// A timestamp is a number of ticks since 1970-01-01, PER_DAY of them for each day: 1 for date32, 86400 for seconds, up to
-// nanoseconds. Weeks are those of ISO 8601 and begin on Monday; day of the week is 0 for Sunday, as in PostgreSQL. From days to a
-// date: Hinnant, "chrono-compatible low-level date algorithms". Deterministic.
+// A timestamp is a number of ticks since 1970-01-01, PER_DAY of them for each day: 1 for date32, 86400 for seconds, up
+// to nanoseconds. Weeks are those of ISO 8601 and begin on Monday; day of the week is 0 for Sunday, as in PostgreSQL.
+// From days to a date: Hinnant, "chrono-compatible low-level date algorithms". Deterministic.
 
 enum DatePart { PART_YEAR, PART_QUARTER, PART_MONTH, PART_WEEK, PART_DAY, PART_DAY_OF_YEAR, PART_DAY_OF_WEEK, PART_HOUR, PART_MINUTE, PART_SECOND };
 enum DateUnit { UNIT_YEAR, UNIT_QUARTER, UNIT_MONTH, UNIT_WEEK, UNIT_DAY, UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND };
@@ -40,8 +41,8 @@ __device__ __forceinline__ i64 days_of_date(i64 year, i32 month, i32 day) {
 // 0 for Monday.
 __device__ __forceinline__ i64 weekday(i64 days) { return days + 3 - floor_div<7>(days + 3) * 7; }
 
-// UTC to local time of a time zone. The table has the UTC offset in seconds from each transition on: first all transitions
-// (ascending, the first one is the beginning of time), then their offsets.
+// UTC to local time of a time zone. The table has the UTC offset in seconds from each transition on. All transitions
+// come first (ascending, the first one is the beginning of time), then their offsets.
 __device__ __forceinline__ u32 zone_entry(i64 second, const i64* table, u32 entries) {
     u32 low = 0, high = entries;
     while (high - low > 1) {
@@ -58,8 +59,8 @@ template <i64 PER_SECOND> __device__ __forceinline__ i64 zone_ahead(i64 ticks, c
 template <i64 PER_SECOND> __device__ __forceinline__ i64 local_time(i64 ticks, const i64* table, u32 entries) {
     return ticks + zone_ahead<PER_SECOND>(ticks, table, entries) * PER_SECOND;
 }
-// Local time to UTC, and how many timestamps have this local time. Ambiguous: the one with offset `ahead`, otherwise the later one.
-// Skipped: with the offset before the gap. There must not be two transitions within two days.
+// Local time to UTC, and how many timestamps have this local time. Ambiguous: the one with offset `ahead`, otherwise
+// the later one. Skipped: with the offset before the gap. There must not be two transitions within two days.
 template <i64 PER_SECOND>
 __device__ __forceinline__ i64 utc_time(i64 local, i64 ahead, const i64* table, u32 entries, u32& times) {
     i64 second = floor_div<PER_SECOND>(local), found = 0, before_gap = 0;

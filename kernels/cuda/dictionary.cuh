@@ -1,11 +1,12 @@
-// Dictionary encoding: equal values get the same index, counted from 0, and one row represents each index. Three steps: each row
-// finds or claims a slot, slots are numbered, and rows get the number of their slot.
+// Dictionary encoding: equal values get the same index, counted from 0, and one row represents each index. Three steps:
+// each row finds or claims a slot, slots are numbered, and rows get the number of their slot.
 //
-// A slot is one word, so that no thread waits for another: 24 bits of the hash of the value and the 40-bit index of the row that
-// claimed it, whose value represents the slot. Values with the same hash are compared with the value of that row. Linear probing; a
-// value without a free slot within DICTIONARY_PROBES sets `overflow`, and the caller starts again with a larger table. Layout:
-// `Values` has hash(row) and same(row, row): fixed-width values, or strings of Arrow. Up to 2^40 rows and 2^32 slots. Rows with a
-// null get no index. Determinism: the numbering varies; which rows share an index does not.
+// A slot is one word, so that no thread waits for another. It has 24 bits of the hash of the value, and the 40-bit
+// index of the row that claimed it. The value of that row represents the slot. Values with the same hash are compared
+// with the value of that row. Linear probing; a value without a free slot within DICTIONARY_PROBES sets `overflow`, and
+// the caller starts again with a larger table. Layout: `Values` has hash(row) and same(row, row): fixed-width values,
+// or strings of Arrow. Up to 2^40 rows and 2^32 slots. Rows with a null get no index. Determinism: the numbering
+// varies; which rows share an index does not.
 
 enum : u64 { EMPTY_SLOT = ~0ull, ROW_BITS = 40 };
 enum : u32 { DICTIONARY_PROBES = 512, NO_CODE = ~0u };

@@ -1,10 +1,10 @@
 // Gather and scatter: out[i] = values[indices[i]], and out[indices[i]] = values[i].
 //
-// Layout: values of T, indices of I (u32 or u64), at any aligned address; validity of both by bitmaps from any bit on. A null index
-// gives a null, as for the unmatched rows of an outer join. Output: values from a 16-byte boundary on, and with NULLS a bitmap from
-// bit 0 on. The caller guarantees indices in range, and distinct ones for scatter. Deterministic.
-// Bytes: the indices and the output once, and a 32-byte sector for each random row: 1e8 f64 of 8 GB take about 3 ms at 33 G
-// sectors/s.
+// Layout: values of T, indices of I (u32 or u64), at any aligned address; validity of both by bitmaps from any bit on.
+// A null index gives a null, as for the unmatched rows of an outer join. Output: values from a 16-byte boundary on, and
+// with NULLS a bitmap from bit 0 on. The caller guarantees indices in range, and distinct ones for scatter.
+// Deterministic. Bytes: the indices and the output once, and a 32-byte sector for each random row. So 1e8 f64 of 8 GB
+// take about 3 ms at 33 G sectors/s.
 
 template <class T, class I, bool NULLS, int UNROLL>
 __device__ __forceinline__ void gather(const T* values, const u32* validity, u64 bit, const I* indices, const u32* index_validity,

@@ -1,8 +1,10 @@
-// Graphs as compressed sparse rows: the parameter of all graph kernels, searches in sorted keys, and the passes that make rows.
+// Graphs as compressed sparse rows: the parameter of all graph kernels, searches in sorted keys, and the passes that
+// make rows.
 //
-// Layout: `offsets` has a u32 for each node and the number of arcs at the end; `targets`, and `weights` where there are any, have a
-// value for each arc. A row is sorted by target, then by edge, but for rows of two joined. A graph has at most 2^32 - 1 - 4,096 nodes and
-// arcs: loops of 32 bits with steps of up to 4,096 do not wrap around. Deterministic.
+// Layout: `offsets` has a u32 for each node and the number of arcs at the end; `targets`, and `weights` where there are
+// any, have a value for each arc. A row is sorted by target, then by edge, but for rows of two joined. A graph has at
+// most 2^32 - 1 - 4,096 nodes and arcs. So loops of 32 bits with steps of up to 4,096 do not wrap around.
+// Deterministic.
 
 struct GraphRows {
     const u32* offsets;
@@ -34,7 +36,8 @@ __device__ __forceinline__ u32 graph_source_of(const GraphRows& rows, u32 arc) {
     return graph_lower_bound(rows.offsets, rows.nodes + 1, arc + 1) - 1;
 }
 
-// Sets the completion flag after the words of a loop's state were copied behind it, and makes them zero if `clears` is not. One thread.
+// Sets the completion flag after the words of a loop's state were copied behind it, and makes them zero if `clears` is
+// not. One thread.
 __device__ __forceinline__ void graph_signal(u64* words, u32 count, u32 clears, volatile u64* flag) {
     for (u32 i = 0; i < count; i++) {
         flag[8 + i] = words[i];
@@ -53,7 +56,7 @@ __device__ __forceinline__ void graph_class_keys(GraphRows rows, u32* keys) {
     for (u64 v = thread_in_grid(); v < rows.nodes; v += threads_in_grid()) keys[v] = (u32)__clz((i32)rows.degree((u32)v));
 }
 
-// Where the keys from each of 0 to `count` on begin.
+// The start of the keys from each of 0 to `count` on.
 __device__ __forceinline__ void graph_begins(const u32* keys, u32 rows, u32 count, u32* begins) {
     for (u64 k = thread_in_grid(); k <= count; k += threads_in_grid()) begins[k] = graph_lower_bound(keys, rows, (u32)k);
 }
@@ -70,14 +73,15 @@ __device__ __forceinline__ void graph_transpose(GraphRows rows, const u32* edges
 }
 
 // ---- rows by degree: a block, a warp, four lanes or a thread for each ----
-// Tiles of 1, 32, 256 and 1,024 rows, which blocks of 256 threads take by a ticket. Sums of a tile are kept by its number, so that
-// they are added in an order that depends on the rows alone.
+
+// Tiles of 1, 32, 256 and 1,024 rows, which blocks of 256 threads take by a ticket. Sums of a tile are kept by its
+// number, so that they are added in an order that depends on the rows alone.
 enum : u32 { GRAPH_THREADS = 256 };
 
 struct GraphBins {
     // Nodes by falling degree.
     const u32* order;
-    // Where the rows of blocks, warps, four lanes and threads begin in it, and the number of nodes.
+    // The starts of the rows of blocks, warps, four lanes and threads in it, and the number of nodes.
     u32 begins[5];
     u32 tiles;
 };
@@ -102,8 +106,8 @@ template <u32 THREADS = GRAPH_THREADS> __device__ __forceinline__ f64 graph_bloc
     return sum;
 }
 
-// Calls `visit` for each row of a tile, by all threads of warps: the lanes of a row, whether there is a row, the node, and which of
-// the lanes this thread is. `Lanes<N>` is the number as a type.
+// Calls `visit` for each row of a tile, by all threads of warps. Its arguments: the lanes of a row, whether there is a
+// row, the node, and the lane of this thread. `Lanes<N>` is the number as a type.
 template <u32 N> struct Lanes { static constexpr u32 COUNT = N; };
 template <u32 N, u32 ROUNDS, class V> __device__ __forceinline__ void graph_visit_bin(const GraphBins& bins, u32 bin, u32 tile, V visit) {
     constexpr u32 ROWS = GRAPH_THREADS / N;
@@ -135,7 +139,8 @@ __device__ __forceinline__ u32 graph_next_tile(u32* ticket) {
     return tile;
 }
 
-// True for all threads of the block that comes last, which sees what the others wrote. `blocks` is zero before the launch.
+// True for all threads of the block that comes last, which sees what the others wrote. `blocks` is zero before the
+// launch.
 __device__ __forceinline__ bool graph_is_last(u32* blocks) {
     __shared__ u32 last;
     __syncthreads();
@@ -148,7 +153,8 @@ __device__ __forceinline__ bool graph_is_last(u32* blocks) {
     return last != 0;
 }
 
-// The sum of `count` values, `step` apart, by one block, for its first thread: in an order that depends on the count alone.
+// The sum of `count` values, `step` apart, by one block, for its first thread: in an order that depends on the count
+// alone.
 __device__ __forceinline__ f64 graph_ordered_sum(const f64* values, u32 count, u32 step) {
     f64 sum = 0;
     for (u32 i = threadIdx.x; i < count; i += GRAPH_THREADS) sum += ((const volatile f64*)values)[(u64)i * step];
@@ -167,6 +173,7 @@ template <class V> __device__ __forceinline__ void graph_each_arc(const GraphRow
 }
 
 // ---- rows by degree without tiles: rows of warps, eight lanes, two lanes and single threads begin at `begins` ----
+
 // Each lane then has at least four arcs, whose loads are in flight together. Rows of one size go to the warps in turn.
 struct GraphLaneBins {
     // Nodes by falling degree; null where nodes are numbered so.

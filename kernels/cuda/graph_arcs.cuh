@@ -1,7 +1,9 @@
-// Arcs of compressed sparse rows, dealt out evenly: a block takes a tile of consecutive arcs, whatever the lengths of the rows.
+// Arcs of compressed sparse rows, dealt out evenly: a block takes a tile of consecutive arcs, whatever the lengths of
+// the rows.
 //
-// Layout: `offsets` has the begin of each row and the number of arcs at the end. Empty rows are allowed. A thread looks at ARC_ITEMS
-// consecutive arcs and finds their rows by binary search between the rows of the tile's first and last arcs.
+// Layout: `offsets` has the begin of each row and the number of arcs at the end. Empty rows are allowed. A thread looks
+// at ARC_ITEMS consecutive arcs and finds their rows by binary search between the rows of the tile's first and last
+// arcs.
 
 enum : u32 { ARC_THREADS = 256, ARC_ITEMS = 8, ARC_TILE = ARC_THREADS * ARC_ITEMS };
 
@@ -18,8 +20,8 @@ __device__ __forceinline__ u64 row_of_arc(const u32* offsets, u64 low, u64 high,
     return low;
 }
 
-// Calls `visit(row, arc)` for this thread's arcs of tile `tile`, and `leave(row)` after the last arc of each of its rows. All threads of
-// a block of ARC_THREADS call it; barriers are inside.
+// Calls `visit(row, arc)` for this thread's arcs of tile `tile`, and `leave(row)` after the last arc of each of its
+// rows. All threads of a block of ARC_THREADS call it; barriers are inside.
 template <class V, class L>
 __device__ __forceinline__ void visit_tile(const u32* offsets, u64 nodes, u64 arcs, u64 tile, V visit, L leave) {
     __shared__ u64 bounds[2];
@@ -48,7 +50,8 @@ template <class V, class L> __device__ __forceinline__ void visit_arcs(const u32
     for (u64 tile = blockIdx.x; tile * ARC_TILE < arcs; tile += gridDim.x) visit_tile(offsets, nodes, arcs, tile, visit, leave);
 }
 
-// The sum of `own` over the threads before this one in a block of ARC_THREADS, and the sum over all of them. Barriers are inside.
+// The sum of `own` over the threads before this one in a block of ARC_THREADS, and the sum over all of them. Barriers
+// are inside.
 __device__ __forceinline__ u32 sum_before(u32 own, u32* all) {
     __shared__ u32 sums[ARC_THREADS / WARP];
     u32 sum = own;

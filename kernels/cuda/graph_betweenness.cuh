@@ -1,9 +1,9 @@
 // Betweenness by Brandes' algorithm, level by level, from SOURCES sources at once.
 //
-// Layout: values of a node and of all sources are next to each other, so that an arc reads 64 bytes at a time. `frontier` and
-// `share` have numbers of nodes of one level, and 0 elsewhere: a sum over a row needs no test. Both passes pull over rows, without
-// atomics, so sums have one order. Lanes: a source each; up to FEW arcs a node has SOURCES lanes, up to 1,024 a warp, else a block.
-// Bytes: 68 for an arc, level and direction, from L2 where it fits.
+// Layout: values of a node and of all sources are next to each other, so that an arc reads 64 bytes at a time.
+// `frontier` and `share` have numbers of nodes of one level, and 0 elsewhere: a sum over a row needs no test. Both
+// passes pull over rows, without atomics, so sums have one order. Lanes: a source each; up to FEW arcs a node has
+// SOURCES lanes, up to 1,024 a warp, else a block. Bytes: 68 for an arc, level and direction, from L2 where it fits.
 
 enum : u32 { SOURCES = 8, UNSEEN = 0xffffffffu, WIDE_THREADS = 512 };
 
@@ -39,7 +39,7 @@ __device__ __forceinline__ void begin_paths(PathCounts p, u64 nodes, const u32* 
     if (thread_in_grid() == 0) *p.state = PathState{0, 0, 0};
 }
 
-// What a node makes of the sum over its row: outwards, its number of paths; back, its share of them. Whether it was found.
+// Applies the sum over a node's row: outwards, its number of paths; back, its share of them. Whether it was found.
 template <bool BACK> __device__ __forceinline__ u32 take_sum(const PathCounts& p, u64 at, u32 level, u32 own, f64 sum) {
     if (BACK) {
         const f64 sigma = p.sigma[at], delta = sigma * sum;

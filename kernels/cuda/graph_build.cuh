@@ -1,8 +1,10 @@
-// Rows of a graph from columns of ids: numbers of nodes in ascending order of ids, arcs as sortable keys, and rows from sorted keys.
+// Rows of a graph from columns of ids: numbers of nodes in ascending order of ids, arcs as sortable keys, and rows from
+// sorted keys.
 //
-// Layout: two columns of integers of one type with validity bitmaps from any bit on; an edge with a null is left out. A key has the
-// number of the row's node above that of the other end, each of `bits` bits; keys of arcs that are left out are all ones, which no arc
-// has. Bytes an edge: its ids three times, its keys as often as the sort passes over them. Deterministic.
+// Layout: two columns of integers of one type with validity bitmaps from any bit on; an edge with a null is left out. A
+// key has the number of the row's node above that of the other end, each of `bits` bits. Keys of arcs that are left out
+// are all ones, which no arc has. Bytes an edge: its ids three times, its keys as often as the sort passes over them.
+// Deterministic.
 
 template <class T> struct GraphIds {
     const T* values;
@@ -53,6 +55,7 @@ template <class T> struct GraphDenseIds {
 };
 
 // ---- ids of a wide range: codes of a dictionary, and the rank of each code ----
+
 // Ids as numbers in their order, sources before targets, and which of them belong to edges with two ends.
 template <class T>
 __device__ __forceinline__ void graph_id_keys(GraphIds<T> sources, GraphIds<T> targets, u64 rows, u64* keys, u32* there, u64* count) {
@@ -102,12 +105,12 @@ __device__ __forceinline__ void graph_pack(GraphIds<T> sources, GraphIds<T> targ
     }
 }
 
-// Where rows begin, of sorted keys.
+// The starts of rows, of sorted keys.
 __device__ __forceinline__ void graph_row_begins(const u64* keys, u32 count, u32 bits, u32 nodes, u32* offsets) {
     for (u64 v = thread_in_grid(); v <= nodes; v += threads_in_grid()) offsets[v] = graph_lower_bound(keys, count, v << bits);
 }
-// The other ends of sorted keys, and where `order` has the numbers of keys, edges and weights. `bad` is the lowest edge whose weight
-// is not finite.
+// The other ends of sorted keys, and where `order` has the numbers of keys, edges and weights. `bad` is the lowest edge
+// whose weight is not finite.
 template <class W>
 __device__ __forceinline__ void graph_unpack(const u64* keys, const u32* order, u32 arcs, u32 bits, u32 undirected, const W* weights_in,
                                              u32* targets, u32* edges, f64* weights, u32* bad) {

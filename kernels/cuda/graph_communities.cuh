@@ -1,12 +1,13 @@
 // Communities of high modularity: local moving (Louvain, Leiden) and refinement (Leiden) of one level.
 //
-// Nodes move in classes that a hash gives. All nodes of a class decide by one snapshot, then all of them move. Sums are u64 in fixed
-// point, and ties go to the community of the lowest number, so results do not depend on the order of threads: they are those of the host.
+// Nodes move in classes that a hash gives. All nodes of a class decide by one snapshot, then all of them move. Sums are
+// u64 in fixed point, and ties go to the community of the lowest number. So results do not depend on the order of
+// threads, and are those of the host.
 //
-// A node sums up the weights to neighbouring communities: up to 8 and up to 32 arcs by shuffles, up to 128 and up to `some` in a hash
-// table of a warp, up to `most` in one of a block. Nodes with more arcs (hubs) have a block for each CHUNK_ARCS: first a block gathers
-// the labels of its arcs, then it adds up those communities whose hash is its own. Lists of nodes are ordered by class, then by these
-// bins.
+// A node sums up the weights to neighbouring communities. Nodes of up to 8 and up to 32 arcs use shuffles. Nodes of up
+// to 128 and up to `some` use a hash table of a warp, nodes of up to `most` one of a block. Nodes with more arcs (hubs)
+// have a block for each CHUNK_ARCS. A block first gathers the labels of its arcs, then adds up the communities whose
+// hash is its own. Lists of nodes are ordered by class, then by these bins.
 //
 // Bytes that must cross memory: 4 for an arc, and a gather of 4 from L2, once to decide and once to mark.
 
@@ -54,7 +55,7 @@ struct CommunitySearch {
     CommunityLevel level;
     CommunityState state;
     f64 resolution;
-    // What the seed adds to the hash.
+    // The part of the seed in the hash.
     u64 key;
     // One bit for each node that is to be looked at.
     u32* marks;
@@ -66,8 +67,8 @@ struct CommunitySearch {
     u64* cursors;
     // GAIN_SLOTS pairs: gained weight, moved nodes.
     u64* gained;
-    // Of hubs, by place in `list` less `hub_first`: where their labels and their chunks begin. Of chunks: the hub, and the number of the
-    // chunk in it.
+    // For hubs, by place in `list` less `hub_first`: the starts of their labels and of their chunks. For chunks: the
+    // hub, and the number of the chunk in it.
     u64* hub_begin;
     u64* chunks;
     // The communities of the arcs of hubs of one class.
@@ -90,7 +91,8 @@ __device__ __forceinline__ u32 slot_of(u32 key) {
     return bits ^ bits >> 15;
 }
 
-// The part of a hub's communities that a community belongs to, as a fraction of 2^32: other bits than those of its slot.
+// The part of a hub's communities that a community belongs to, as a fraction of 2^32: other bits than those of its
+// slot.
 __device__ __forceinline__ u32 part_bits(u32 key) {
     u32 bits = (key ^ key >> 16) * 0x85ebca6bu;
     bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
@@ -103,8 +105,8 @@ __device__ __forceinline__ u64 slots_for(u64 degree) {
     return slots;
 }
 
-// Adds to a sum in shared memory. 64 bits are two additions of 32 with a carry: hardware has them, while one of 64 is a loop of
-// compare-and-swap, which takes a turn for each lane where many add to one community.
+// Adds to a sum in shared memory. A sum of 64 bits is two additions of 32 with a carry, which hardware has. One
+// addition of 64 is a compare-and-swap loop, with a turn for each lane if many add to one community.
 __device__ __forceinline__ void add_shared(u32* sum, u32 value) { atomicAdd(sum, value); }
 __device__ __forceinline__ void add_shared(u64* sum, u64 value) {
     u32* halves = (u32*)sum;
@@ -113,7 +115,8 @@ __device__ __forceinline__ void add_shared(u64* sum, u64 value) {
     if (high != 0) atomicAdd(&halves[1], high);
 }
 
-// Adds to the sum of a key in shared memory. False if so many slots have other keys: then the key is in none of them, and never will be.
+// Adds to the sum of a key in shared memory. False if so many slots have other keys: then the key is in none of them,
+// and never will be.
 template <class S> __device__ __forceinline__ bool table_add(u32* keys, S* sums, u32 mask, u32 key, S weight, u32 probes) {
     u32 slot = slot_of(key) & mask;
     for (u32 probe = 0; probe < probes; probe++) {
@@ -167,7 +170,7 @@ template <bool WEIGHTED, bool REFINE> struct CommunityRule {
     typedef typename ArcSum<WEIGHTED>::type Sum;
     CommunitySearch s;
     u32 sweep, own_class;
-    // Of the node at hand.
+    // The node at hand.
     u32 node, own, community, own_size;
     u64 out, into, cut;
 
@@ -284,8 +287,8 @@ __device__ __forceinline__ void read_table(const Rule& rule, const u32* keys, co
     }
 }
 
-// Adds arcs `first`, `first + step`, ... up to `end` to a table with room for all of them. Labels of several are loaded before the first
-// is used: the loop waits for L2.
+// Adds arcs `first`, `first + step`, ... up to `end` to a table with room for all of them. Labels of several are loaded
+// before the first is used: the loop waits for L2.
 template <class Rule>
 __device__ __forceinline__ void add_arcs(const Rule& rule, u32* keys, typename Rule::Sum* sums, u32 slots, u64 first, u64 end, u32 step) {
     const u32 AT_ONCE = 4;
@@ -480,8 +483,8 @@ template <class Rule> __device__ __forceinline__ void gather_chunks(Rule rule, u
     }
 }
 
-// A block a chunk: adds up the communities of the hub whose hash is that of the chunk. If more of them have it than there are slots, the
-// block takes them in several turns.
+// A block a chunk: adds up the communities of the hub whose hash is that of the chunk. If more of them have it than
+// there are slots, the block takes them in several turns.
 template <class Rule> __device__ __forceinline__ void add_chunks(Rule rule, u64 begin, u64 first_chunk, u64 count, u64 hub_first) {
     typedef typename Rule::Sum Sum;
     DYNAMIC_SHARED(memory);
@@ -659,8 +662,8 @@ template <bool REFINE> __device__ __forceinline__ void count_classes(const Commu
     }
 }
 
-// Where the nodes of each class and bin begin: classes one after another, hubs of all classes behind all others. Then, for each class,
-// where its chunks begin, and 0 for its labels. One thread.
+// The starts of the nodes of each class and bin: classes one after another, hubs of all classes after all others. Then,
+// for each class, where its chunks begin, and 0 for its labels. One thread.
 __device__ __forceinline__ void class_begins(const u64* counts, u64* begins, u64* cursors) {
     u64 begin = 0, chunk = 0;
     for (u32 bin = 0; bin < BINS; bin += BINS - 1) {

@@ -1,6 +1,6 @@
-// Connected components by Afforest (Sutton, Ben-Nun and Barak 2018): the first two arcs of each row are linked, then those of nodes
-// outside of the component that is largest in a sample; most arcs are never read. The label is the lowest node of the component,
-// because roots are put under lower ones: it does not depend on the order of the work.
+// Connected components by Afforest (Sutton, Ben-Nun and Barak 2018). The first two arcs of each row are linked, then
+// those of nodes outside of the component that is largest in a sample. Most arcs are never read. The label is the
+// lowest node of the component, because roots are put under lower ones. It does not depend on the order of the work.
 
 enum : u32 { GRAPH_NO_LABEL = ~0u };
 
@@ -38,7 +38,8 @@ __device__ __forceinline__ void graph_compress(u32* labels, u32 nodes) {
 __device__ __forceinline__ void graph_sample(const u32* labels, u32 nodes, u32 count, u32* out) {
     for (u64 i = thread_in_grid(); i < count; i += threads_in_grid()) out[i] = labels[mix(i + 1) % nodes];
 }
-// Links the arcs from the `skip`-th on of nodes outside of `largest`: the warp takes the rows of its 32 nodes one by one.
+// Links the arcs from the `skip`-th on of nodes outside of `largest`: the warp takes the rows of its 32 nodes one by
+// one.
 __device__ __forceinline__ void graph_link_rest(GraphRows rows, u32 skip, u32 largest, u32* labels) {
     for (u64 v = thread_in_grid(); v - lane_id() < rows.nodes; v += threads_in_grid()) {
         const bool is_row = v < rows.nodes && load_relaxed(&labels[v]) != largest;

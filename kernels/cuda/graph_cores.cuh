@@ -1,8 +1,9 @@
 // Core numbers of a simple graph: nodes with at most k neighbours left are taken away, for ascending k.
 //
-// One kernel is launched again and again; the last block of a launch decides what the next one does. A scan goes over the nodes that are
-// left, queues those with at most k neighbours and keeps the others. A wave takes the arcs of the queued nodes away and queues the
-// neighbours that fall to k. The last block goes on alone while waves are small. Numbers do not depend on the order.
+// One kernel is launched again and again; the last block of a launch decides what the next one does. A scan goes over
+// the nodes that are left, queues those with at most k neighbours and keeps the others. A wave takes the arcs of the
+// queued nodes away and queues the neighbours that fall to k. The last block goes on alone while waves are small.
+// Numbers do not depend on the order.
 
 enum : u32 {
     CORE_SCAN = 0,
@@ -14,7 +15,7 @@ enum : u32 {
     // Arcs from which on a block takes a node.
     LONG_ROW = 1024,
     NO_NODE = 0xffffffffu,
-    // Where numbers begin that are below 0: some threads have taken away what others take back.
+    // The start of numbers below 0: some threads have taken away what others take back.
     BELOW_ZERO = 0x80000000u,
 };
 

@@ -1,8 +1,10 @@
-// ForceAtlas2: attraction by pull over rows, repulsion by a quadtree (Barnes and Hut 1986), with the second moments of a cell.
+// ForceAtlas2: attraction by pull over rows, repulsion by a quadtree (Barnes and Hut 1986), with the second moments of
+// a cell.
 //
-// Layout: positions and forces are pairs of f64. Points are sorted along Morton's curve of CURVE_LEVELS halvings of a square, so that those of a
-// cell follow one another; cells are in depth-first order, and name the next cell that is not in them. So a walk needs no stack.
-// Sums over all nodes are made of LAYOUT_BLOCKS partial ones in order: results do not depend on the device.
+// Layout: positions and forces are pairs of f64. Points are sorted along Morton's curve of CURVE_LEVELS halvings of a
+// square, so that those of a cell follow one another. Cells are in depth-first order, and name the next cell that is
+// not in them. So a walk needs no stack. Sums over all nodes are made of LAYOUT_BLOCKS partial ones in order: results
+// do not depend on the device.
 
 enum : u32 { CURVE_LEVELS = 21, LEAF_POINTS = 12, LAYOUT_BLOCKS = 264, LAYOUT_THREADS = 256, WIDE_ROW_THREADS = 512 };
 
@@ -121,7 +123,8 @@ __device__ __forceinline__ u64 cell_bound(const u64* keys, u64 nodes, u64 key, u
     return low;
 }
 
-// The levels of the cells that begin at a point: from `first` to before `end`. A cell of more than LEAF_POINTS has smaller ones.
+// The levels of the cells that begin at a point: from `first` to before `end`. A cell of more than LEAF_POINTS has
+// smaller ones.
 __device__ __forceinline__ void levels_at(const u64* keys, u64 nodes, u64 i, u32* first, u32* end) {
     const u64 key = keys[i];
     *first = 0;
@@ -145,8 +148,8 @@ __device__ __forceinline__ void count_cells(const u64* keys, u64 nodes, u32* cou
     }
 }
 
-// `starts` are the numbers of cells before each point; the last one is that of all. `unit` is the side of the square over the opening
-// angle.
+// `starts` are the numbers of cells before each point; the last one is that of all. `unit` is the side of the square
+// over the opening angle.
 __device__ __forceinline__ void write_cells(const u64* keys, u64 nodes, const u64* starts, f64 unit, LayoutCell* cells) {
     for (u64 i = thread_in_grid(); i < nodes; i += threads_in_grid()) {
         u32 first, last;

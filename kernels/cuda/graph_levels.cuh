@@ -1,7 +1,8 @@
 // Levels of Louvain and Leiden: weights in fixed point, sums by community, and graphs whose nodes are communities.
 //
-// A level is made by a radix sort of its arcs' pairs of communities; arcs inside of a community only add to its `inside`. All sums are
-// u64, so that their order has no meaning. Sums that many nodes add to go through a table of the block first.
+// A level is made by a radix sort of its arcs' pairs of communities; arcs inside of a community only add to its
+// `inside`. All sums are u64, so that their order has no meaning. Sums that many nodes add to go through a table of the
+// block first.
 
 enum : u32 { SUM_SLOTS = 256, SUM_PROBES = 8, SUM_CHUNK = 4096 };
 
@@ -75,7 +76,8 @@ __device__ __forceinline__ void fix_weights(const f64* weights, u64 arcs, f64 sc
     for (u64 arc = thread_in_grid(); arc < arcs; arc += threads_in_grid()) out[arc] = (u64)round(weights[arc] * scale);
 }
 
-// Weights of rows, and of their self-loops times `sides`. Undirected (`sides` is 2), a self-loop counts twice for its row.
+// Weights of rows, and of their self-loops times `sides`. Undirected (`sides` is 2), a self-loop counts twice for its
+// row.
 __device__ __forceinline__ void row_sums(const u32* offsets, const u32* targets, const u64* weights, u64 unit, u64 nodes, u64 arcs,
                                          u32 sides, u64* sums, u64* loops) {
     u64 sum = 0, loop = 0;
@@ -166,8 +168,8 @@ __device__ __forceinline__ void keep_sums(const u64* sums, const u32* occurs, co
     }
 }
 
-// Pairs of communities of arcs between communities, with their weights if there are any, in no order: `count` is how many. The weights
-// of other arcs are added to `within`.
+// Pairs of communities of arcs between communities, with their weights if there are any, in no order: `count` is how
+// many. The weights of other arcs are added to `within`.
 __device__ __forceinline__ void pair_communities(CommunityLevel level, const u32* number, u32 bits, u64* keys, u64* values, u64* within,
                                                  u64* count) {
     __shared__ u32 table_keys[SUM_SLOTS];
@@ -276,7 +278,7 @@ __device__ __forceinline__ void weigh_runs(const u64* run_keys, const u32* run_b
     }
 }
 
-// Where the runs of each community begin.
+// The starts of the runs of each community.
 __device__ __forceinline__ void begin_rows(const u64* run_keys, u64 runs, u32 bits, u64 nodes, u32* offsets) {
     for (u64 c = thread_in_grid(); c <= nodes; c += threads_in_grid()) {
         const u64 key = c << bits;
@@ -399,7 +401,8 @@ __device__ __forceinline__ void find_change(const u32* a, const u32* b, u64 coun
     }
 }
 
-// The root of a tree, with path halving (ECL-CC: Jaiganesh and Burtscher 2018). A parent has a lower number than its node.
+// The root of a tree, with path halving (ECL-CC: Jaiganesh and Burtscher 2018). A parent has a lower number than its
+// node.
 __device__ __forceinline__ u32 root_of(u32* parent, u32 node) {
     u32 at = load_relaxed(&parent[node]);
     if (at == node) return at;

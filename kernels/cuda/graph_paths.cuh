@@ -1,8 +1,8 @@
 // Shortest paths by weights: near-far relaxation (Davidson, Baxter, Garland and Owens 2014), and predecessors.
 //
-// Distances are f64 of at least 0 as their bits, whose order is that of integers. They are the least over all paths of the sum of
-// weights from the source on, whatever the order of the work. A node that comes nearer enters the near queue once a round, or the
-// far list once until the list is split.
+// Distances are f64 of at least 0 as their bits, whose order is that of integers. They are the least over all paths of
+// the sum of weights from the source on, whatever the order of the work. A node that comes nearer enters the near queue
+// once a round, or the far list once until the list is split.
 
 __device__ __forceinline__ f64 graph_distance_of(u64 bits) { return __longlong_as_double((i64)bits); }
 
@@ -73,8 +73,8 @@ __device__ __forceinline__ void graph_paths_relax(GraphRows rows, const u64* ent
     });
 }
 
-// Splits the far list: nodes below `bound` enter the near queue of a round, those below `done` were near in the meantime, the others
-// stay. `least` becomes the least distance that stays.
+// Splits the far list: nodes below `bound` enter the near queue of a round, those below `done` were near in the
+// meantime, the others stay. `least` becomes the least distance that stays.
 __device__ __forceinline__ void graph_paths_split(GraphRows rows, const u32* far, u64 count, f64 done, f64 bound, u32 round,
                                                   GraphPaths paths, GraphQueue near, u64* far_count, u64* least) {
     u64 lowest = ~0ull;
@@ -98,8 +98,8 @@ __device__ __forceinline__ void graph_paths_split(GraphRows rows, const u32* far
 // ---- predecessors ----
 __device__ __forceinline__ bool graph_is_reached(f64 distance) { return distance < __longlong_as_double(0x7ff0000000000000ll); }
 
-// The first arc of a row by target that is on a shortest path from a nearer node, for all lanes of the row. All threads of a warp
-// call it.
+// The first arc of a row by target that is on a shortest path from a nearer node, for all lanes of the row. All threads
+// of a warp call it.
 template <u32 LANES>
 __device__ __forceinline__ u32 graph_first_tight(const GraphRows& rows, const f64* distance, bool is_row, u32 node, u32 lane, f64 there) {
     constexpr u32 N = 4;
@@ -131,8 +131,8 @@ __device__ __forceinline__ u32 graph_first_tight(const GraphRows& rows, const f6
     return found;
 }
 
-// `open` counts nodes that are reached and have no predecessor; sources are marked in `round_of` by 1, others by 0 or, once they have
-// a predecessor, by 2.
+// `open` counts nodes that are reached and have no predecessor. Sources are marked in `round_of` by 1, others by 0 or,
+// once they have a predecessor, by 2.
 __device__ __forceinline__ void graph_paths_predecessors(GraphRows inwards, GraphLaneBins bins, const f64* distance, u32* round_of,
                                                          u32* predecessor, u64* open) {
     graph_visit_rows(bins, [&](auto lanes, bool is_node, u32 v, u32 lane) {
@@ -172,8 +172,8 @@ __device__ __forceinline__ void graph_paths_open(u32 nodes, const f64* distance,
     }
 }
 
-// Nodes whose neighbours on shortest paths are all as near: the lowest of those that have a predecessor since an earlier round. `open`
-// counts the nodes that are left, and `found` those that this round gave one.
+// Nodes whose neighbours on shortest paths are all as near: the lowest of those that have a predecessor since an
+// earlier round. `open` counts the nodes that are left, and `found` those that this round gave one.
 __device__ __forceinline__ void graph_paths_plateau(GraphRows inwards, const f64* distance, u32 round, u32* round_of, u32* predecessor,
                                                     u64* found) {
     for (u64 v = thread_in_grid(); v < inwards.nodes; v += threads_in_grid()) {

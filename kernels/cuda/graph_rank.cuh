@@ -1,7 +1,8 @@
 // Sums over rows of a value of the other end: PageRank, and the products of HITS.
 //
-// A row is added by lanes that take every LANES-th arc, four sums each, then by a tree over lanes: the order depends on the degree
-// alone. Sums over nodes are integers, or those of tiles, added in the order of tiles. Sums over rows are f64.
+// A row is added by lanes that take every LANES-th arc, four sums each, then by a tree over lanes. The order depends on
+// the degree alone. Sums over nodes are integers, or those of tiles, added in the order of tiles. Sums over rows are
+// f64.
 
 // No node has this number.
 enum : u32 { GRAPH_NO_TARGET = ~0u };
@@ -59,7 +60,8 @@ template <u32 LANES> __device__ __forceinline__ f64 graph_row_total(f64 part) {
     else return graph_lanes_sum<LANES>(part);
 }
 
-// out[v] = sum of weight x values[other end]: the product of an adjacency matrix and a vector. Without `values`, sums of weights.
+// out[v] = sum of weight x values[other end]: the product of an adjacency matrix and a vector. Without `values`, sums
+// of weights.
 template <bool WEIGHTED>
 __device__ __forceinline__ void graph_product(GraphRows rows, GraphBins bins, const f64* values, f64* out, u32* ticket) {
     for (u32 tile; (tile = graph_next_tile(ticket)) < bins.tiles;) {
@@ -115,7 +117,7 @@ struct GraphVector {
     __device__ __forceinline__ f64 at(u32 node) const { return values == nullptr ? all : values[node]; }
 };
 
-// What nodes give along an edge of weight 1, and what is lost, in tiles of 1,024 nodes. G is f64 or f32.
+// The rank that nodes give along an edge of weight 1, and the lost rank, in tiles of 1,024 nodes. G is f64 or f32.
 template <class G>
 __device__ __forceinline__ void graph_pagerank_start(u32 nodes, GraphVector start, const f64* scale, f64* rank, G* gift, f64* partials,
                                                      GraphPageRank* state) {
@@ -138,8 +140,8 @@ __device__ __forceinline__ void graph_pagerank_start(u32 nodes, GraphVector star
     if (threadIdx.x == 0) state->lost = lost, state->blocks = 0;
 }
 
-// One iteration over rows by falling degree: those of a block are the first, `blocks` in number, then come those of `bins`. The values
-// of the first `hubs` nodes, which most arcs come from, are in shared memory.
+// One iteration over rows by falling degree: those of a block are the first, `blocks` in number, then come those of
+// `bins`. The values of the first `hubs` nodes, which most arcs come from, are in shared memory.
 template <class G, bool WEIGHTED>
 __device__ __forceinline__ void graph_pagerank(GraphRows rows, GraphLaneBins bins, u32 blocks, u32 hubs, f64 alpha, f64 limit,
                                                GraphVector jump, GraphVector leave, const f64* scale, const G* gift, f64* rank,

@@ -1,7 +1,9 @@
-// Breadth-first search, level by level: outwards from a queue of rows, or inwards over the nodes that are left, by bitmaps.
+// Breadth-first search, level by level: outwards from a queue of rows, or inwards over the nodes that are left, by
+// bitmaps.
 //
-// A queue has an entry for each 128 arcs of a row, so that work is dealt out by arcs: 8 lanes take an entry. Distances of levels do
-// not depend on the order of the work; the order in a queue does. Predecessors are chosen after the search, by the order of rows.
+// A queue has an entry for each 128 arcs of a row, so that work is dealt out by arcs: 8 lanes take an entry. Distances
+// of levels do not depend on the order of the work; the order in a queue does. Predecessors are chosen after the
+// search, by the order of rows.
 
 enum : u32 { GRAPH_NONE = ~0u, GRAPH_ENTRY_ARCS = 128, GRAPH_ENTRY_LANES = 8, GRAPH_SERIAL_ARCS = 8 };
 
@@ -31,8 +33,8 @@ __device__ __forceinline__ void graph_append(const GraphRows& rows, const GraphQ
     for (u32 i = 0; i < own; i++) queue.entries[first + i] = (u64)(begin + i * GRAPH_ENTRY_ARCS) << 32 | node;
 }
 
-// Calls `visit(node, arcs, count)` for the arcs of entries, by all threads of warps: up to four arcs a thread, whose loads can be in
-// flight together.
+// Calls `visit(node, arcs, count)` for the arcs of entries, by all threads of warps: up to four arcs a thread, whose
+// loads can be in flight together.
 enum : u32 { GRAPH_ARCS_AT_ONCE = 4 };
 template <class V> __device__ __forceinline__ void graph_each_entry(const GraphRows& rows, const u64* entries, u64 count, V visit) {
     const u32 lane = threadIdx.x % GRAPH_ENTRY_LANES;
@@ -65,7 +67,7 @@ struct GraphSearch {
 // The state of a level: nodes found, arcs of their rows, and entries of the queue.
 enum : u32 { GRAPH_FOUND = 0, GRAPH_FOUND_ARCS = 1, GRAPH_ENTRIES = 2 };
 
-// What the threads of a warp found: one addition for all of them.
+// The finds of the threads of a warp: one addition for all of them.
 __device__ __forceinline__ void graph_count_found(u64* state, u32 nodes, u64 arcs) {
 #pragma unroll
     for (u32 by = WARP / 2; by > 0; by /= 2) {
@@ -116,8 +118,8 @@ __device__ __forceinline__ void graph_search_outwards(GraphRows rows, const u64*
     graph_count_found(state, nodes, arcs);
 }
 
-// Whether one of a row's targets satisfies `is`, and the first that does: a few arcs by each thread, the others of rows that are
-// still open by the whole warp. All threads of a warp call it.
+// Whether one of a row's targets satisfies `is`, and the first that does. Each thread looks at a few arcs, then the
+// whole warp at the others of rows that are still open. All threads of a warp call it.
 template <class P> __device__ __forceinline__ u32 graph_first(const GraphRows& rows, bool is_row, u32 node, P is) {
     u32 found = GRAPH_NONE, arc = 0, end = 0;
     if (is_row) {
@@ -142,14 +144,16 @@ template <class P> __device__ __forceinline__ u32 graph_first(const GraphRows& r
     return found;
 }
 
-// A node that is reached: neighbours of all earlier levels are, so that a reached neighbour of another node is of the last level.
+// A node that is reached: neighbours of all earlier levels are, so that a reached neighbour of another node is of the
+// last level.
 struct GraphIsReached {
     const u32* reached;
     __device__ __forceinline__ bool operator()(u32 target, u32) const { return reached[target / 32] >> target % 32 & 1; }
     __device__ __forceinline__ bool with(u32, u32 target, u32 arc) const { return (*this)(target, arc); }
 };
 
-// The nodes that are not reached and have a reached neighbour. A warp has a word of the bitmap; the new words go to `reached_out`.
+// The nodes that are not reached and have a reached neighbour. A warp has a word of the bitmap; the new words go to
+// `reached_out`.
 __device__ __forceinline__ void graph_search_inwards(GraphRows inwards, GraphRows rows, u32 depth, GraphSearch search, u32* reached_out,
                                                      u64* state) {
     const GraphIsReached is{search.reached};

@@ -1,4 +1,5 @@
-// Similarity of pairs of nodes by common neighbours, on simple rows. A warp a pair: lanes take the shorter row and search in the longer.
+// Similarity of pairs of nodes by common neighbours, on simple rows. A warp a pair: lanes take the shorter row and
+// search in the longer.
 
 enum : u32 { COMMON_NEIGHBORS, JACCARD, ADAMIC_ADAR, RESOURCE_ALLOCATION, PREFERENTIAL_ATTACHMENT, OVERLAP, SORENSEN, COSINE };
 

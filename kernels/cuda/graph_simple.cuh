@@ -1,6 +1,7 @@
 // Graphs without self-loops and parallel edges, and their orientation from lower to higher degrees.
 //
-// Rows are sorted, so that parallel edges are next to each other. Arcs that stay are counted by tile and by row, and written in order.
+// Rows are sorted, so that parallel edges are next to each other. Arcs that stay are counted by tile and by row, and
+// written in order.
 
 enum : u32 { KEEP_DISTINCT = 0, KEEP_HIGHER = 1 };
 

@@ -1,8 +1,10 @@
-// Triangles of a simple undirected graph whose edges lead from lower to higher degrees: each is found once, at its lowest corner.
+// Triangles of a simple undirected graph whose edges lead from lower to higher degrees: each is found once, at its
+// lowest corner.
 //
-// Layout: `offsets` and `targets` are the oriented rows. A node's targets become a hash table in shared memory, with a count for each;
-// the rows of these targets are streamed against it. A warp takes a node of up to FEW_TARGETS targets, a block others, in segments of
-// MOST_TARGETS. Counts are u64 by node, 0 before. Reads: the sum over arcs of the target's row, from L2.
+// Layout: `offsets` and `targets` are the oriented rows. A node's targets become a hash table in shared memory, with a
+// count for each; the rows of these targets are streamed against it. A warp takes a node of up to FEW_TARGETS targets,
+// a block others, in segments of MOST_TARGETS. Counts are u64 by node, 0 before. Reads: the sum over arcs of the
+// target's row, from L2.
 
 enum : u32 {
     FEW_TARGETS = 128,
@@ -96,7 +98,8 @@ __device__ __forceinline__ void count_few(const u32* offsets, const u32* targets
     }
 }
 
-// A block a node, taken by a ticket: a warp takes one of its targets at a time. Dynamic shared memory: 4 words for each of MOST_TARGETS.
+// A block a node, taken by a ticket: a warp takes one of its targets at a time. Dynamic shared memory: 4 words for each
+// of MOST_TARGETS.
 __device__ __forceinline__ void count_many(const u32* offsets, const u32* targets, const u32* list, u32 count, u32* ticket,
                                            u64* triangles) {
     DYNAMIC_SHARED(memory);

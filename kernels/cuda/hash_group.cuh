@@ -1,17 +1,18 @@
-// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators (accumulate.cuh) next to the key.
+// Grouping by a 64-bit key in an open-addressing table in device memory, with the accumulators (accumulate.cuh) next to
+// the key.
 //
-// A slot is STRIDE 64-bit words, 2 or 4 so that it lies in one 32-byte sector (8 if there are more): the key, then the
-// accumulators. Linear probing starts at the slot given by the high bits of the mixed key, so that rows partitioned by these bits
-// use a part of the table that fits into L2. Two extra slots: one for the key that marks an empty slot, one for null keys. A key
-// without a free slot within PROBES sets `overflow`: the caller starts again with a larger table, so an estimate of the number of
-// groups that is too low costs time and never gives a wrong result.
+// A slot is STRIDE 64-bit words: the key, then the accumulators. STRIDE is 2 or 4, so that a slot lies in one 32-byte
+// sector (8 if there are more). Linear probing starts at the slot given by the high bits of the mixed key. So rows
+// partitioned by these bits use a part of the table that fits into L2. Two extra slots: one for the key that marks an
+// empty slot, one for null keys. A key without a free slot within PROBES sets `overflow`, and the caller starts again
+// with a larger table. A too low estimate of the number of groups costs time and never gives a wrong result.
 //
-// hash_direct uses that table only. hash_front has a table in shared memory in front of it, which takes the first keys that arrive
-// and is merged at the end of a chunk of rows; other keys bypass it. It is for few groups, and for partitioned rows. With
-// `replicas` above one, lanes with the same key do not collide.
-// Layout: keys of up to 64 bits at any aligned address. Determinism: the order of groups and the last bits of float sums vary.
-// Bytes: the columns once; and at random, one sector read and one updated for each row: 51 G rows/s while the table fits L2 (32
-// MB), 14 above.
+// The kernel hash_direct uses that table only. The kernel hash_front has a table in shared memory in front of it. The
+// front table takes the first keys that arrive and is merged at the end of a chunk of rows; other keys bypass it. It is
+// for few groups, and for partitioned rows. With `replicas` above one, lanes with the same key do not collide. Layout:
+// keys of up to 64 bits at any aligned address. Determinism: the order of groups and the last bits of float sums vary.
+// Bytes: the columns once; and at random, one sector read and one updated for each row. That is 51 G rows/s while the
+// table fits L2 (32 MB), 14 above.
 
 enum : u64 { EMPTY_KEY = ~0ull };
 enum : u32 { FRONT_PROBES = 64 };
@@ -24,7 +25,8 @@ template <int STRIDE> struct HashTable {
     __device__ __forceinline__ u64* slot(u64 at) const { return words + at * STRIDE; }
     __device__ __forceinline__ u64 place(u64 hash) const { return __umul64hi(hash, slots); }
 
-    // The slot of a key, claimed if needed; null if the table is too small. `there` is the key at `place(mix(key))`, loaded before.
+    // The slot of a key, claimed if needed; null if the table is too small. `there` is the key at `place(mix(key))`,
+    // loaded before.
     __device__ __forceinline__ u64* find(u64 key, u64 at, u64 there) const {
         const u32 lanes = __activemask();
         u64* found = nullptr;
@@ -128,8 +130,8 @@ __device__ __forceinline__ void hash_direct(HashTable<STRIDE> table, const K* ke
     if (NULLS && nulls.rows != 0) Slots<V, WANT>::merge(table.special(1) + 1, nulls);
 }
 
-// `front` slots and two extra ones, times `replicas`, in dynamic shared memory. Chunks of `chunk` rows: one for each block, or
-// several.
+// `front` slots and two extra ones, times `replicas`, in dynamic shared memory. Chunks of `chunk` rows: one for each
+// block, or several.
 template <class K, class V, int WANT, bool NULLS, int STRIDE, int UNROLL>
 __device__ __forceinline__ void hash_front(HashTable<STRIDE> table, const K* keys, const u32* key_validity, u64 key_bit, const V* values,
                                            const u32* value_validity, u64 value_bit, u64 rows, u64 chunk, u32 front, u32 replicas) {

@@ -1,9 +1,9 @@
 // Lists as slices of a column that holds their elements, contiguous or not.
 //
-// Layout: 64 bits for each list, its offset in the upper half and its length in the lower one; a null has a validity bit, and any
-// slice. The column of the elements has fewer than 2^32 rows. `list_spread` gives for each exploded row its source row and its
-// element index in that row. Deterministic.
-// Bytes: two words of 32 bits for each output row, and the ends once.
+// Layout: 64 bits for each list, its offset in the upper half and its length in the lower one. A null has a validity
+// bit, and any slice. The column of the elements has fewer than 2^32 rows. `list_spread` gives for each exploded row
+// its source row and its element index in that row. Deterministic. Bytes: two words of 32 bits for each output row, and
+// the ends once.
 
 __device__ __forceinline__ u64 list_begin(u64 list) { return list >> 32; }
 __device__ __forceinline__ u32 list_length(u64 list) { return (u32)list; }
@@ -16,7 +16,8 @@ __device__ __forceinline__ u64 list_place(u64 list, i64 number) {
     return place < length ? list_begin(list) + (u64)place : ~0ull;
 }
 
-// The elements between two numbers, both counted from 1 on or from the end if negative, in which case the second one is exclusive.
+// The elements between two numbers, both counted from 1 on or from the end if negative, in which case the second one is
+// exclusive.
 __device__ __forceinline__ u64 list_slice(u64 list, i64 from, i64 to) {
     const i64 length = list_length(list);
     const i64 first = from < -length ? 0 : from < 0 ? from + length : from > 0 ? from - 1 : 0;
@@ -24,7 +25,7 @@ __device__ __forceinline__ u64 list_slice(u64 list, i64 from, i64 to) {
     return last < first ? list_of(list_begin(list), 0) : list_of(list_begin(list) + (u64)first, (u64)(last - first + 1));
 }
 
-// The last row from `low` to `high` that begins at `at` or before: of the rows that begin there, the only one that is not empty.
+// The last row from `low` to `high` that begins at `at` or before. It is the only one there that is not empty.
 __device__ __forceinline__ u64 list_row(const u64* begins, u64 low, u64 high, u64 at) {
     while (low < high) {
         const u64 middle = (low + high + 1) / 2;
@@ -34,8 +35,8 @@ __device__ __forceinline__ u64 list_row(const u64* begins, u64 low, u64 high, u6
     return low;
 }
 
-// `begins` of each row, and `total` at the end. The lanes of a warp search among the few rows between those of its first and its
-// last lane.
+// `begins` of each row, and `total` at the end. The lanes of a warp search among the few rows between those of its
+// first and its last lane.
 __device__ __forceinline__ void list_spread(const u64* begins, u64 rows, u64 total, u32* of_row, u32* places) {
     for (u64 at = thread_in_grid(); at - lane_id() < total; at += threads_in_grid()) {
         const u64 first = at - lane_id(), last = first + WARP < total ? first + WARP - 1 : total - 1;
@@ -48,8 +49,8 @@ __device__ __forceinline__ void list_spread(const u64* begins, u64 rows, u64 tot
     }
 }
 
-// Makes lists contiguous in the order of their rows; `begins` also distinguishes a null from the next row. Notes whether an element
-// moves.
+// Makes lists contiguous in the order of their rows; `begins` also distinguishes a null from the next row. Notes
+// whether an element moves.
 __device__ __forceinline__ void list_settle(const u64* lists, u64 rows, const u64* begins, u64* settled, u64* moved) {
     for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {
         const u64 length = begins[row + 1] - begins[row];

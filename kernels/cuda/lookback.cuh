@@ -1,8 +1,8 @@
 // Decoupled look-back (Merrill and Garland 2016): a prefix sum over the tiles of one launch, without a second pass.
 //
-// A tile takes its number by a ticket, so that all earlier tiles run or have run. It publishes its own sum, then reads its
-// predecessors' 32 at a time until one knows the sum up to itself, and publishes that. State: a word for each tile of 2 bits flag and
-// 62 bits of sum, zero before the launch. Sums stay under 2^62.
+// A tile takes its number by a ticket, so that all earlier tiles run or have run. It publishes its own sum, then reads
+// its predecessors' 32 at a time until one knows the sum up to itself, and publishes that. State: a word for each tile
+// of 2 bits flag and 62 bits of sum, zero before the launch. Sums stay under 2^62.
 
 enum : u64 { LOOKBACK_OWN = 1ull << 62, LOOKBACK_ALL = 2ull << 62, LOOKBACK_SUM = (1ull << 62) - 1 };
 

@@ -1,12 +1,12 @@
-// Passes over the rows of columns of numbers, read as f64: statistics, sums of products, gradients of linear models, k-means.
+// Passes over the rows of columns of numbers, read as f64: statistics, sums of products, gradients of linear models,
+// k-means.
 //
-// Layout: columns of any number type without nulls, each with a shift and a scale: a pass sees (value - shift) * scale. A block reads a
-// tile of rows into shared memory, row after row: the features, a column of ones, and the target if there is one.
-// Output: sums of each chunk of rows; `matrix_merge` adds them up in the order of the chunks.
-// Determinism: a chunk is one block, and the chunks depend on the number of rows alone. So results depend on neither the device nor
-// the grid.
-// Bytes that must cross memory: each column once: 1e6 x 50 f32 take 0.047 ms at 4.28 TB/s. Products of 52 columns are 1.4e9
-// multiplications: 0.08 ms at 16.7e12 a second.
+// Layout: columns of any number type without nulls, each with a shift and a scale: a pass sees (value - shift) * scale.
+// A block reads a tile of rows into shared memory, row after row. A row has the features, a column of ones, and the
+// target if there is one. Output: sums of each chunk of rows; `matrix_merge` adds them up in the order of the chunks.
+// Determinism: a chunk is one block, and the chunks depend on the number of rows alone. So results depend on neither
+// the device nor the grid. Bytes that must cross memory: each column once: 1e6 x 50 f32 take 0.047 ms at 4.28 TB/s.
+// Products of 52 columns are 1.4e9 multiplications: 0.08 ms at 16.7e12 a second.
 
 enum { MATRIX_THREADS = 256 };
 enum { MATRIX_PRODUCTS = 0, MATRIX_RESIDUALS = 1, MATRIX_LOGISTIC = 2 };
@@ -63,8 +63,9 @@ __device__ __forceinline__ void matrix_load(const MatrixColumn* columns, u32 fea
     }
 }
 
-// Sums of products of all columns; or of the features and ones: residuals of the target, or the derivatives of the mean logistic loss.
-// `columns` are the features and then the target. A chunk's sums: gradient, sums of columns, two numbers, blocks of 4 x 4 products.
+// Sums of products of all columns; or of the features and ones: residuals of the target, or the derivatives of the mean
+// logistic loss. `columns` are the features and then the target. A chunk's sums: gradient, sums of columns, two
+// numbers, blocks of 4 x 4 products.
 template <int MODE, int TILE>
 __device__ __forceinline__ void matrix_pass(const MatrixColumn* columns, u32 features, u32 target, const f64* params, f64 share, u64 rows,
                                             u64 chunk_rows, u32 slots, f64* partials, u64 stride) {
@@ -255,7 +256,8 @@ __device__ __forceinline__ void matrix_merge(const f64* partials, u64 chunks, u6
     out[i] = sum;
 }
 
-// Lowest and highest value and the sum of a chunk of one column, and how many values are not finite. Grid: chunks x columns.
+// Lowest and highest value and the sum of a chunk of one column, and how many values are not finite. Grid: chunks x
+// columns.
 __device__ __forceinline__ void matrix_statistics(const MatrixColumn* columns, u64 rows, u64 chunk_rows, f64* out) {
     __shared__ f64 shared[4 * MATRIX_THREADS];
     MatrixColumn column = columns[blockIdx.y];
@@ -301,8 +303,8 @@ __device__ __forceinline__ void matrix_gather(const MatrixColumn* columns, u32 f
     if (i < count * features) out[i] = matrix_value(columns[i % features], rows[i / features]);
 }
 
-// Distances of the rows to some points: the smaller of each and of what `closest` has. A chunk's sums for each point. `keep`: those to
-// the first point become `closest`.
+// Distances of the rows to some points: the smaller of each and of what `closest` has. A chunk's sums for each point.
+// `keep`: those to the first point become `closest`.
 template <int TILE>
 __device__ __forceinline__ void matrix_nearer(const MatrixColumn* columns, u32 features, const f64* points, u32 count, u32 keep, u64 rows,
                                               u64 chunk_rows, f64* closest, f64* partials) {
@@ -348,8 +350,8 @@ __device__ __forceinline__ void matrix_nearer(const MatrixColumn* columns, u32 f
     if (t < count) partials[blockIdx.x * count + t] = sum;
 }
 
-// The nearest centre of each row, the lower one on ties. A chunk's sums: for each centre its features and its rows; then the rows whose
-// centre changed, and the squared distances.
+// The nearest centre of each row, the lower one on ties. A chunk's sums: for each centre its features and its rows;
+// then the rows whose centre changed, and the squared distances.
 template <int TILE>
 __device__ __forceinline__ void matrix_assign(const MatrixColumn* columns, u32 features, const f64* centers, u32 count, u64 rows,
                                               u64 chunk_rows, u32* labels, f64* partials, u64 stride) {

@@ -1,8 +1,8 @@
-// Building blocks of generated pipelines: arithmetic with the rules of Arrow, conversions, any number of accumulators, their
-// reduction across a block and then a grid, and a hash table for keys of several words.
+// Building blocks of generated pipelines: arithmetic with the rules of Arrow, and conversions. Accumulators, any number
+// of them, are reduced across a block and then a grid. A hash table has keys of several words.
 //
-// Integers wrap. An error of Arrow sets a flag instead, and the caller lets the CPU report the error. Floats compare in the order
-// of Arrow, except for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
+// Integers wrap. An error of Arrow sets a flag instead, and the caller lets the CPU report the error. Floats compare in
+// the order of Arrow, except for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.
 
 template <int BYTES> struct CarrierOf { typedef u32 type; };
 template <> struct CarrierOf<8> { typedef u64 type; };
@@ -159,8 +159,8 @@ template <class A> __device__ __forceinline__ A from_lane_below(const A& mine, u
     return there.whole;
 }
 
-// `partials` has an entry for each block; the ticket is zero before and after. The last block merges the others in their order.
-// Returns true for the one thread that has written the result, after all blocks are done.
+// `partials` has an entry for each block; the ticket is zero before and after. The last block merges the others in
+// their order. Returns true for the one thread that has written the result, after all blocks are done.
 template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partials, u32* ticket, A* out) {
     __shared__ __align__(16) unsigned char memory[sizeof(A) * WARP];
     __shared__ bool last;
@@ -195,8 +195,8 @@ template <class A> __device__ __forceinline__ bool merge_grid(A& mine, A* partia
     return false;
 }
 
-// Sets the completion flag: the last active thread writes the result of a kernel to the memory of the host: a value, then that the
-// kernel is done (1), or that a row had an error (2).
+// Sets the completion flag: the last active thread writes the result of a kernel to the memory of the host. A value
+// comes first, then 1 for success, or 2 if a row had an error.
 __device__ __forceinline__ void tell(u32* fault, const u64* value, volatile u64* told) {
     told[1] = value == nullptr ? 0 : *(const volatile u64*)value;
     const u64 word = *(volatile u32*)fault != 0 ? 2 : 1;
@@ -222,8 +222,8 @@ template <int KEYS> __device__ __forceinline__ u64 hash_of(const u64 (&key)[KEYS
     return hash;
 }
 
-// Linear probing from the slot given by the high bits of the hash. State: 0 is empty, 1 is being written, otherwise bits of the
-// hash with bit 1 set. A thread that meets a slot being written waits.
+// Linear probing from the slot given by the high bits of the hash. State: 0 is empty, 1 is being written, otherwise
+// bits of the hash with bit 1 set. A thread that meets a slot being written waits.
 template <int KEYS, int STRIDE> struct WideTable {
     u64* words;
     u64 slots;
@@ -244,8 +244,8 @@ template <int KEYS, int STRIDE> struct WideTable {
                 __nanosleep(20);
                 state = load_relaxed(here);
             }
-            // Usually written long before the tag: an acquiring load invalidates the L1 cache, and is used only for keys that
-            // differ.
+            // Usually written long before the tag: an acquiring load invalidates the L1 cache, and is used only for
+            // keys that differ.
             if (state == tag && (is_at(here, key) || (load_acquire(here) == tag && is_at(here, key)))) {
                 found = here;
                 break;

@@ -1,5 +1,5 @@
-// Shared by all kernels, also generated ones: names of types, lanes, validity bitmaps, 16-byte loads. It stays small: NVRTC reads
-// it for each kernel. It has no algorithm and no inline PTX (ptx.cuh).
+// Shared by all kernels, also generated ones: names of types, lanes, validity bitmaps, 16-byte loads. It stays small:
+// NVRTC reads it for each kernel. It has no algorithm and no inline PTX (ptx.cuh).
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -42,7 +42,9 @@ template <> struct Bits<16> { typedef u128 type; };
 __device__ __forceinline__ u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
 __device__ __forceinline__ u32 bits_of(f32 x) { return (u32)__float_as_int(x); }
 
-// ---- order: integers as they are; floats by IEEE 754's total order, as Arrow sorts them: -NaN < -inf < ... < -0 < 0 < ... < NaN ----
+// ---- order ----
+// Integers as they are. Floats by IEEE 754's total order, as Arrow sorts them:
+// -NaN < -inf < ... < -0 < 0 < ... < NaN.
 template <class T> struct Order {
     typedef T key;
     static __device__ __forceinline__ T of(T x) { return x; }

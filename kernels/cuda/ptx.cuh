@@ -1,4 +1,5 @@
-// Operations that the emulated device implements differently: the only inline PTX, ordered loads and stores, and `match` of digits.
+// Operations that the emulated device implements differently: the only inline PTX, ordered loads and stores, and
+// `match` of digits.
 
 #ifdef ONRUSH_EMULATED
 template <class T> __device__ __forceinline__ T load_relaxed(const T* p) {

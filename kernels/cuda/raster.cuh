@@ -1,12 +1,12 @@
 // Rasters: the rows at each pixel of a window, with the pixels of datashader. A value's pixel is
 // `value * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
 //
-// Layout: two columns of numbers without nulls; a mask of u16 may leave rows out (crossfilter.cuh). Pixels are rows from the top.
-// Output: the rows of each pixel, u32. Integers: the result is the same on every device.
-// Counters are u16 in the shared memory of a block, which has a part of the pixels: the blocks of all parts read the same rows at about
-// the same time, so that memory is read once. A counter that reaches half of its range is moved to the canvas. Between two barriers a
-// counter grows by at most RASTER_ROUND, which is less than the other half.
-// Bytes that must cross memory: 16 a row of f64: 3e8 rows take 1.4 ms at 3.35 TB/s.
+// Layout: two columns of numbers without nulls; a mask of u16 may leave rows out (crossfilter.cuh). Pixels are rows
+// from the top. Output: the rows of each pixel, u32. Integers: the result is the same on every device. Counters are u16
+// in the shared memory of a block, which has a part of the pixels. The blocks of all parts read the same rows at about
+// the same time, so that memory is read once. A counter that reaches half of its range is moved to the canvas. Between
+// two barriers a counter grows by at most RASTER_ROUND, which is less than the other half. Bytes that must cross
+// memory: 16 a row of f64: 3e8 rows take 1.4 ms at 3.35 TB/s.
 
 enum : u32 { RASTER_THREADS = 1024, RASTER_EACH = 8, RASTER_ROUND = RASTER_THREADS * RASTER_EACH, RASTER_HALF = 0x8000 };
 
@@ -30,7 +30,8 @@ __device__ __forceinline__ u32 raster_pixel(const RasterGrid& grid, f64 x, f64 y
     return (grid.height - 1 - row) * grid.width + column;
 }
 
-// A block counts the pixels from `part * size` on. Rows are dealt out in rounds to the groups of blocks that have all parts.
+// A block counts the pixels from `part * size` on. Rows are dealt out in rounds to the groups of blocks that have all
+// parts.
 template <class X, class Y>
 __device__ __forceinline__ void raster_count(const X* xs, const Y* ys, const RasterGrid* window, const u16* failed, u32 bits, u64 rows,
                                              u32 parts, u32 size, u32* canvas) {

@@ -1,10 +1,11 @@
 // Sum, minimum, maximum and count of a column in one pass and one launch.
 //
-// Layout: values of T, at any address that is aligned for T; nulls by an Arrow bitmap that may start at any bit. Output: Totals.
-// Scratch: one Totals for each block and a ticket, zero before the launch and after it. Grid: any; blocks of REDUCE_THREADS.
-// Determinism: the same grid gives the same sum of floats. Integers wrap. Minimum and maximum are in the total order of prelude.cuh.
-// Bytes that must cross memory: sizeof(T) a row, and a bit where there are nulls: 1e8 f64 take 0.187 ms at 4.28 TB/s.
-// The last block to finish adds up the others' results (CUB's DeviceReduce needs a second launch for it).
+// Layout: values of T, at any address that is aligned for T; nulls by an Arrow bitmap that may start at any bit.
+// Output: Totals. Scratch: one Totals for each block and a ticket, zero before the launch and after it. Grid: any;
+// blocks of REDUCE_THREADS. Determinism: the same grid gives the same sum of floats. Integers wrap. Minimum and maximum
+// are in the total order of prelude.cuh. Bytes that must cross memory: sizeof(T) a row, and a bit where there are
+// nulls: 1e8 f64 take 0.187 ms at 4.28 TB/s. The last block to finish adds up the others' results (CUB's DeviceReduce
+// needs a second launch for it).
 
 template <class T> struct Totals {
     typename SumOf<T>::type sum;
@@ -95,7 +96,8 @@ __device__ __forceinline__ void reduce(const T* values, const u32* validity, u64
 
     __shared__ Totals<T> shared[WARP];
     __shared__ bool last;
-    // Twice the same code, which the compiler sees once: the threads of a block, and then, in the last block, the blocks.
+    // Twice the same code, which the compiler sees once: the threads of a block, and then, in the last block, the
+    // blocks.
 #pragma unroll 1
     for (u32 round = 0; round < 2; round++) {
         a.across_warp();

@@ -1,9 +1,9 @@
 // Prefix sums of a column, inclusive or exclusive, in one pass.
 //
-// Layout: values of T at any address that is aligned for T, no nulls (a null column's values are made zero before). Output: sums of
-// S, which may be wider. Scratch: a ticket and the look-back state of each tile, flags zero before the launch. Tiles of THREADS x
-// ROUNDS x (16 / sizeof(S)) rows. Integers wrap; sums of floats depend on the order in which blocks run, in the last bits.
-// Bytes that must cross memory: sizeof(T) + sizeof(S) a row: 1e8 i64 take 0.374 ms.
+// Layout: values of T at any address that is aligned for T, no nulls (a null column's values are made zero before).
+// Output: sums of S, which may be wider. Scratch: a ticket and the look-back state of each tile, flags zero before the
+// launch. Tiles of THREADS x ROUNDS x (16 / sizeof(S)) rows. Integers wrap; sums of floats depend on the order in which
+// blocks run, in the last bits. Bytes that must cross memory: sizeof(T) + sizeof(S) a row: 1e8 i64 take 0.374 ms.
 
 template <class T, class S, bool INCLUSIVE, int THREADS, int ROUNDS>
 __device__ __forceinline__ void scan(const T* values, u64 rows, u32* ticket, Lookback<S> state, S* out) {

@@ -1,14 +1,14 @@
-// Radix partitioning by group, so that the table of a partition fits into shared memory: the shared code of generated kernels
-// (runtime/ops/src/codegen/parted.rs). A partition has EACH consecutive groups; its rows have no order.
+// Radix partitioning by group, so that the table of a partition fits into shared memory: the shared code of generated
+// kernels (runtime/ops/src/codegen/parted.rs). A partition has EACH consecutive groups; its rows have no order.
 //
-// `state`, in 64-bit words: the rows of each partition (zero before), the position of its next row, its start, and its first work
-// item; the latter two have one more entry at the end. A work item is at most `limit` rows of a partition: the input of a block, so
-// that many blocks share a large partition.
+// `state`, in 64-bit words: the rows of each partition (zero before), the position of its next row, its start, and its
+// first work item. The latter two have one more entry at the end. A work item is at most `limit` rows of a partition:
+// the input of a block, so that many blocks share a large partition.
 
 enum : u32 { MOST_PARTS = 2048 };
 
-// Called after the rows of this block were counted; the last block turns the counts into offsets. The ticket is zero before and
-// after.
+// Called after the rows of this block were counted; the last block turns the counts into offsets. The ticket is zero
+// before and after.
 __device__ __forceinline__ void parted_count(const u32* here, u32 parts, u64* state, u64 limit, u32* ticket) {
     __shared__ u64 sums[2][MOST_PARTS];
     __shared__ bool last;
@@ -51,8 +51,9 @@ __device__ __forceinline__ void parted_count(const u32* here, u32 parts, u64* st
     if (threadIdx.x == 0) *ticket = 0;
 }
 
-// Turns the rows of a tile in each partition (`here`) into the start of each partition in the tile; adding `to` to the position of
-// a row in the tile gives its position among all rows. Called by all threads of the block; returns the rows of the tile.
+// Turns the rows of a tile in each partition (`here`) into the start of each partition in the tile. The position of a
+// row in the tile plus `to` is its position among all rows. Called by all threads of the block; returns the rows of the
+// tile.
 template <int THREADS> __device__ __forceinline__ u32 parted_tile(u32* here, u64* to, u32 parts, u64* next) {
     const u32 EACH = MOST_PARTS / THREADS;
     __shared__ u32 warps[THREADS / WARP];

@@ -1,8 +1,8 @@
 // Parsing of numbers, dates and timestamps from strings, and formatting as strings, in the formats of Arrow.
 //
-// The result of a parse: NO_VALUE, A_VALUE, or UNSURE for rare formats that only the host parses. Floats are exact: a number of 53
-// bits times a power of ten up to 22 (Clinger, "How to read floating point numbers accurately", 1990); others are parsed by the
-// host. Deterministic.
+// The result of a parse: NO_VALUE, A_VALUE, or UNSURE for rare formats that only the host parses. Floats are exact: a
+// number of 53 bits times a power of ten up to 22 (Clinger, "How to read floating point numbers accurately", 1990). The
+// host parses the others. Deterministic.
 
 enum TextValue : u32 { NO_VALUE, A_VALUE, UNSURE };
 
@@ -229,8 +229,9 @@ __device__ __forceinline__ u8* put_decimal(u8* to, i128 x, u32 scale) {
     return to + length;
 }
 
-// Floats: the shortest decimal that parses to the same number, of several the nearest one (Giulietti, "The Schubfach way to render
-// doubles", 2021). `powers` are the upper 128 bits of the powers of ten from -292 to 324, rounded up, the upper word first.
+// Floats: the shortest decimal that parses to the same number, of several the nearest one (Giulietti, "The Schubfach
+// way to render doubles", 2021). `powers` are the upper 128 bits of the powers of ten from -292 to 324, rounded up, the
+// upper word first.
 struct Shortest {
     u64 digits;
     i32 exponent;

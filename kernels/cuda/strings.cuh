@@ -1,8 +1,8 @@
-// Strings: UTF-8 bytes anywhere in device memory. Predicates, positions and slices are computed in place. Computed strings (upper
-// case, concatenation) are measured first and then written to their final position.
+// Strings: UTF-8 bytes anywhere in device memory. Predicates, positions and slices are computed in place. Computed
+// strings (upper case, concatenation) are measured first and then written to their final position.
 //
-// Layout: bytes are read in aligned words of 8: the memory of a string begins at a multiple of 8 and has a multiple of 8 bytes.
-// Strings are valid UTF-8. The caller handles nulls: nothing is read of a null.
+// Layout: bytes are read in aligned words of 8. The memory of a string begins at a multiple of 8 and has a multiple of
+// 8 bytes. Strings are valid UTF-8. The caller handles nulls: nothing is read of a null.
 
 struct Text {
     const u8* at;
@@ -150,7 +150,8 @@ __device__ __forceinline__ i64 text_position(const Text& text, const Text& what)
     i64 at = text_find(text, what, 0);
     return at < 0 ? 0 : 1 + text_chars(Text(text.at, at));
 }
-// split_part: field `number` of a split, from 1 on or from the end; the empty string if there is none. `by` is not empty.
+// split_part: field `number` of a split, from 1 on or from the end; the empty string if there is none. `by` is not
+// empty.
 __device__ __forceinline__ Text text_part(const Text& text, const Text& by, i64 number) {
     if (number < 0) {
         i64 parts = 1;
@@ -218,8 +219,9 @@ template <bool START, bool END> __device__ __forceinline__ Text text_trim(const 
 }
 
 // ---- patterns: a deterministic automaton over bytes ----
-// Its header: the number of byte classes and the start state; then the class of each byte, the next state of each state and class,
-// and whether a string that ends in a state matches. State 0 is dead, state 1 matches for certain.
+// Its header has the number of byte classes and the start state. Then come the class of each byte, the next state of
+// each state and class, and whether a string that ends in a state matches. State 0 is dead, state 1 matches for
+// certain.
 __device__ __forceinline__ bool text_matches(const Text& text, const void* automaton) {
     const u32* head = (const u32*)automaton;
     u32 classes = head[0], states = head[2], state = head[1];
@@ -235,10 +237,10 @@ __device__ __forceinline__ bool text_matches(const Text& text, const void* autom
     }
     return ends[state] != 0;
 }
-// Counts non-overlapping matches. After the classes are the start states of a search by the byte before it, the one for the start
-// of the string last. For each state the first bit says that there was a match before its last byte, the second that there is one
-// at the end of the string. If an empty match would touch the match before it, the search continues one character later, as in
-// `regex`.
+// Counts non-overlapping matches. After the classes are the start states of a search by the byte before it, the one for
+// the start of the string last. For each state the first bit says that there was a match before its last byte. The
+// second bit says that there is one at the end of the string. If an empty match would touch the match before it, the
+// search continues one character later, as in `regex`.
 __device__ __forceinline__ u32 text_matches_count(const Text& text, const void* automaton) {
     const u32* head = (const u32*)automaton;
     u32 classes = head[0], states = head[2], count = 0;
@@ -270,7 +272,8 @@ __device__ __forceinline__ u32 text_matches_count(const Text& text, const void* 
 
 // ---- numbers ----
 __device__ __forceinline__ bool is_blank(u8 byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r'; }
-// Decimal digits with an optional sign and ASCII blanks around them; whether the number fits into T. As parsed by Arrow.
+// Decimal digits with an optional sign and ASCII blanks around them; whether the number fits into T. As parsed by
+// Arrow.
 template <class T> __device__ __forceinline__ bool text_number(Text text, T& value) {
     while (text.length > 0 && is_blank(text.at[text.length - 1])) text.length--;
     while (text.length > 0 && is_blank(text.at[0])) text = Text(text.at + 1, text.length - 1);
@@ -329,8 +332,9 @@ __device__ __forceinline__ void put_texts(u8* to, const Text& text) {
     }
 }
 
-// A staging buffer in which a warp assembles the strings of its rows, which are contiguous from `from` to `end` in memory: they are
-// then written in whole words. Strings that do not fit are written directly. All lanes of a warp call every method except `place`.
+// A staging buffer in which a warp assembles the strings of its rows, which are contiguous from `from` to `end` in
+// memory. They are then written in whole words. Strings that do not fit are written directly. All lanes of a warp call
+// every method except `place`.
 struct Stage {
     u8* stage;
     u8* memory;
@@ -359,8 +363,9 @@ struct Stage {
     }
 };
 
-// Upper or lower case: a table of all characters up to the last one with another case. An entry is a character, or the offset of
-// three characters after the table, zero-padded; or it says that the case depends on the neighbours, which is a row error.
+// Upper or lower case: a table of all characters up to the last one with another case. An entry is a character, or the
+// offset of three characters after the table, zero-padded. Or it says that the case depends on the neighbours, which is
+// a row error.
 enum : u32 { CASE_SEVERAL = 0x80000000u, CASE_DEPENDS = ~0u };
 __device__ __forceinline__ u64 ascii_case(u64 word, bool upper) {
     // The highest bit of each byte: whether it is a letter of the other case.

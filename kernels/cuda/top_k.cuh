@@ -1,11 +1,12 @@
-// Top-k: the rows of the k largest or smallest values, in no order: a radix selection from the highest digit on, without a sort.
+// Top-k: the rows of the k largest or smallest values, in no order: a radix selection from the highest digit on,
+// without a sort.
 //
-// Values become unsigned integers in the order of prelude.cuh; nulls are skipped. Each round counts the next 11 bits of the values
-// with the current prefix; the last block to finish finds the digit of the k-th one. A round after which all remaining values are
-// selected is the last. One more pass selects values above the prefix, and as many with the prefix as are missing: ties at the edge
-// are arbitrary. All counts stay on the device.
-// Scratch: a histogram and a ticket, zero before. Determinism: the selected values; not their order, nor the rows of ties.
-// Bytes: the column once a round and once more: 1e8 f64 take up to 7 x 0.187 ms at 4.28 TB/s, i32 4 x 0.093.
+// Values become unsigned integers in the order of prelude.cuh; nulls are skipped. Each round counts the next 11 bits of
+// the values with the current prefix. The last block to finish finds the digit of the k-th one. A round after which all
+// remaining values are selected is the last. One more pass selects values above the prefix, and as many with the prefix
+// as are missing: ties at the edge are arbitrary. All counts stay on the device. Scratch: a histogram and a ticket,
+// zero before. Determinism: the selected values; not their order, nor the rows of ties. Bytes: the column once a round
+// and once more: 1e8 f64 take up to 7 x 0.187 ms at 4.28 TB/s, i32 4 x 0.093.
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
