@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr};
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -15,7 +14,7 @@ use datafusion::physical_plan::{
 use futures::TryStreamExt;
 
 use super::materialized_exec::known_of;
-use super::plan_inputs::{with_inputs, with_schema};
+use super::plan_node::{common_methods, with_inputs, with_schema};
 
 /// The rows of its inputs, one input after the other.
 #[derive(Debug)]
@@ -45,23 +44,10 @@ impl DisplayAs for ConcatExec {
 }
 
 impl ExecutionPlan for ConcatExec {
-    fn name(&self) -> &str {
-        "ConcatExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
+    common_methods!("ConcatExec");
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.union.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::accelerator::Accelerator;
 use super::classify::cooperative;
-use super::plan_inputs::with_inputs;
+use super::plan_node::with_inputs;
 
 /// A node that runs on a device.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ mod memory_input;
 mod out_of_core;
 mod placement;
 mod placements;
-mod plan_inputs;
+mod plan_node;
 mod powers_of_ten;
 mod prefetch;
 mod quantile_aggregate;

@@ -49,7 +49,7 @@ use super::fragment::{Fragment, FragmentNode};
 use super::gpu_exec::{DoesNotFit, GpuExec};
 use super::join_node::{JoinNode, keeps_order};
 use super::memory_input::{held, memory, memory_rows};
-use super::plan_inputs::with_schema;
+use super::plan_node::with_schema;
 use super::{aggregates, materialized_exec, placement};
 
 /// A part is at first this share of the memory that is free: its input, what is made of it, and what that takes.

@@ -26,7 +26,7 @@ use super::join_node::JoinNode;
 use super::lower::StringRepresentation;
 use super::memory_input::{memory_as_bytes, memory_column, memory_rows};
 use super::placements::Placements;
-use super::plan_inputs::{with_input, with_inputs};
+use super::plan_node::{with_input, with_inputs};
 use super::single_partition::in_one_partition;
 
 fn plan_is<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -26,7 +26,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::accelerator::Accelerator;
 use super::classify::can_be_read_again;
 use super::concat_exec::ConcatExec;
-use super::plan_inputs::with_inputs;
+use super::plan_node::with_inputs;
 use super::{aggregates, computed_join_keys, describe, scalar_subquery};
 
 /// The plan with one partition throughout.

@@ -1,4 +1,4 @@
-//! Plan nodes over other inputs, and batches under another schema.
+//! Parts of plan nodes: their common methods, the same node over other inputs, and batches under another schema.
 
 use std::sync::Arc;
 
@@ -26,3 +26,28 @@ pub fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatc
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)?)
 }
+
+/// The methods of `ExecutionPlan` that all nodes of this crate share: the name, the field `properties`, and no
+/// expressions.
+macro_rules! common_methods {
+    ($name:literal) => {
+        fn name(&self) -> &str {
+            $name
+        }
+
+        fn properties(&self) -> &std::sync::Arc<datafusion::physical_plan::PlanProperties> {
+            &self.properties
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &std::sync::Arc<dyn datafusion::physical_expr::PhysicalExpr>,
+            ) -> datafusion::error::Result<datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> datafusion::error::Result<datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+pub(crate) use common_methods;
