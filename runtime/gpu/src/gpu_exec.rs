@@ -1,5 +1,7 @@
 //! A fragment of a plan that runs on a device, as one node of DataFusion's plan.
 
+mod fragment_input;
+
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,17 +23,16 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 use onrush_frame::{Table, table::own_bytes};
-use onrush_ops::residency::ColumnChunks;
-use onrush_ops::{DeviceTable, DeviceType, Executor, Sink, Stage, StreamContext};
+use onrush_ops::{DeviceTable, DeviceType, Sink, Stage, StreamContext};
 use parking_lot::Mutex;
 
+use self::fragment_input::FragmentInput;
 use super::accelerator::{Accelerator, Policy};
 use super::blocking::{Stop, blocking};
-use super::concat_exec::ConcatExec;
 use super::diagnostics::diagnostic;
 use super::download::download;
 use super::fragment::{Fragment, FragmentNode, OutOfCore};
-use super::memory_input::{held, is_same, memory, memory_column, memory_rows};
+use super::memory_input::{is_same, memory_rows};
 use super::plan_node::{common_methods, with_schema};
 use super::{host_top_k, materialized_exec, table_columns, udf};
 
@@ -437,136 +438,6 @@ impl FragmentRun {
 
 /// Rows that are copied to the host before a user notices.
 const QUICK_DOWNLOAD_ROWS: u64 = 1 << 16;
-
-/// The columns that are read from an input.
-#[derive(Clone)]
-enum FragmentInput {
-    /// The arrays of each column.
-    Host { parts: Vec<ColumnChunks>, count: u64 },
-    /// The columns that are read from the rows of another fragment.
-    Device(DeviceTable),
-    /// Several inputs, concatenated.
-    Concat(Vec<FragmentInput>),
-}
-
-/// An input that has been read, should the CPU need it after all.
-enum GatheredInput {
-    Plan(Arc<dyn ExecutionPlan>),
-    Device(DeviceTable, Arc<dyn ExecutionPlan>),
-    Concat(Vec<GatheredInput>, Arc<dyn ExecutionPlan>),
-}
-
-impl GatheredInput {
-    async fn plan(self, accelerator: &Arc<Accelerator>) -> Result<Arc<dyn ExecutionPlan>> {
-        let (table, of) = match self {
-            GatheredInput::Plan(plan) => return Ok(plan),
-            GatheredInput::Device(table, of) => (table, of),
-            GatheredInput::Concat(parts, of) => {
-                let mut all = Vec::new();
-                for part in parts {
-                    let plan = Box::pin(part.plan(accelerator)).await?;
-                    let in_memory = || held(&plan).map(|(table, columns)| (table.batches(), columns));
-                    let Some((batches, columns)) = memory(&plan).or_else(in_memory) else {
-                        return Err(DataFusionError::Internal("an input that was read is not in memory".to_string()));
-                    };
-                    for batch in batches {
-                        all.push(with_schema(&batch.project(&columns)?, &of.schema())?);
-                    }
-                }
-                return materialized_exec::fresh(all, &of);
-            }
-        };
-        let (accelerator, schema) = (Arc::clone(accelerator), of.schema());
-        let batches = blocking(false, move |_| download(&accelerator.gpu, &schema, &table, true)).await?;
-        let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
-        materialized_exec::fresh(batches, &of)
-    }
-}
-
-impl FragmentInput {
-    fn count(&self) -> u64 {
-        match self {
-            FragmentInput::Host { count, .. } => *count,
-            FragmentInput::Device(table) => table.rows,
-            FragmentInput::Concat(parts) => parts.iter().map(FragmentInput::count).sum(),
-        }
-    }
-
-    /// Whether nothing has to be uploaded.
-    fn is_on(&self, gpu: &Executor) -> bool {
-        match self {
-            FragmentInput::Host { parts, .. } => {
-                parts.iter().all(|parts| [false, true].into_iter().any(|form| gpu.residency.get(parts, form).is_some()))
-            }
-            FragmentInput::Device(_) => true,
-            FragmentInput::Concat(parts) => parts.iter().all(|part| part.is_on(gpu)),
-        }
-    }
-
-    /// The input comes back as what can be read again.
-    async fn gather(
-        input: Arc<dyn ExecutionPlan>,
-        used: &[usize],
-        read: &OnceLock<FragmentInput>,
-        context: &Arc<TaskContext>,
-    ) -> Result<(FragmentInput, GatheredInput)> {
-        let of = |batches: &[RecordBatch], columns: &mut dyn Iterator<Item = usize>| FragmentInput::Host {
-            parts: columns.map(|column| ColumnChunks::of(batches, column)).collect(),
-            count: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
-        };
-        if let Some((table, columns)) = held(&input)
-            && let Some(here) = table_columns::coming(table)
-        {
-            let columns = used.iter().map(|column| here.columns[columns[*column]].clone()).collect();
-            let rows = FragmentInput::Device(DeviceTable { rows: here.rows, columns });
-            return Ok((rows, GatheredInput::Plan(input)));
-        }
-        if let Some(count) = memory_rows(&input) {
-            // A plan that runs again reads the same arrays: thousands, maybe.
-            let rows = read.get_or_init(|| {
-                // All inputs of `memory_rows` have their columns.
-                let column =
-                    |column: &usize| memory_column(&input, *column).unwrap_or_else(|| ColumnChunks::new(Vec::new()));
-                FragmentInput::Host { parts: used.iter().map(column).collect(), count }
-            });
-            return Ok((rows.clone(), GatheredInput::Plan(input)));
-        }
-        let any: &dyn Any = input.as_ref();
-        if any.is::<ConcatExec>() {
-            let (mut parts, mut gathered) = (Vec::new(), Vec::new());
-            for child in input.children() {
-                let none = OnceLock::new();
-                let (rows, back) = Box::pin(FragmentInput::gather(Arc::clone(child), used, &none, context)).await?;
-                parts.push(rows);
-                gathered.push(back);
-            }
-            return Ok((FragmentInput::Concat(parts), GatheredInput::Concat(gathered, input)));
-        }
-        let (stream, counted) = match any.downcast_ref::<GpuExec>().filter(|below| below.finish == 0) {
-            // Its rows stay where they are.
-            Some(below) => {
-                let running = FragmentRun::of(below, context);
-                let counted = running.rows.clone();
-                match Box::pin(running.run()).await? {
-                    Outcome::Device(table) => {
-                        counted.add(table.rows as usize);
-                        let columns = used.iter().map(|column| table.columns[*column].clone()).collect();
-                        let rows = FragmentInput::Device(DeviceTable { rows: table.rows, columns });
-                        return Ok((rows, GatheredInput::Device(table, input)));
-                    }
-                    Outcome::Host(stream) => (stream, Some(counted)),
-                }
-            }
-            None => (execute_stream(Arc::clone(&input), Arc::clone(context))?, None),
-        };
-        let batches: Vec<RecordBatch> = stream.try_collect().await?;
-        if let Some(counted) = counted {
-            counted.add(batches.iter().map(RecordBatch::num_rows).sum());
-        }
-        let rows = of(&batches, &mut used.iter().copied());
-        Ok((rows, GatheredInput::Plan(materialized_exec::fresh(batches, &input)?)))
-    }
-}
 
 /// The work of a fragment once its input is there.
 struct FragmentTask {
