@@ -55,7 +55,7 @@ impl FragmentBuilder {
             let requests = std::mem::take(&mut self.lowering.requests);
             let Err(reason) = added else {
                 if !stages.is_empty() {
-                    self.lowering.made.clear();
+                    self.lowering.materialised.clear();
                     self.lowering.columns.truncate(plan.schema().fields().len());
                     self.lowering.schema = plan.schema();
                 }
@@ -63,7 +63,7 @@ impl FragmentBuilder {
             };
             self.undo(before);
             self.lowering.restore(saved.clone());
-            self.lowering.made.clear();
+            self.lowering.materialised.clear();
             (self.lowering.schema, self.order) = (Arc::clone(&schema), order.clone());
             (self.works, self.restores, self.keyed) = (works, restores, None);
             if attempt == MAX_STAGES || (stages.is_empty() && requests.are_none()) {
@@ -81,7 +81,7 @@ impl FragmentBuilder {
         for expr in &requests.texts {
             let dtype = lowering.dtype(expr)?;
             let id = strings::column(lowering, expr)?;
-            lowering.made.push((Arc::clone(expr), fields.len()));
+            lowering.materialised.push((Arc::clone(expr), fields.len()));
             fields.push(Arc::new(Field::new(format!("made {}", fields.len()), dtype, true)));
             lowering.columns.push(ColumnSource::Node(id));
         }

@@ -93,7 +93,7 @@ impl FragmentBuilder {
         let next = Lowering {
             preference: self.lowering.preferences(),
             rising_columns: if self.order.is_none() { self.lowering.rising_results() } else { Vec::new() },
-            made: std::mem::take(&mut self.lowering.made),
+            materialised: std::mem::take(&mut self.lowering.materialised),
             requests: self.lowering.requests.clone(),
             ..Lowering::new(&self.lowering.schema)
         };

@@ -70,19 +70,19 @@ pub struct BuildSide {
 #[derive(Clone, Default)]
 pub enum StringRepresentation {
     #[default]
-    Numbers,
+    Indices,
     Fixed(Vec<bool>),
     /// Found when it is asked for.
-    Of(Arc<dyn Fn(usize) -> bool + Send + Sync>),
+    Lazy(Arc<dyn Fn(usize) -> bool + Send + Sync>),
 }
 
 impl StringRepresentation {
     /// Whether a column is stored as bytes.
     pub fn is_bytes(&self, source: usize) -> bool {
         match self {
-            StringRepresentation::Numbers => false,
+            StringRepresentation::Indices => false,
             StringRepresentation::Fixed(known) => known.get(source).copied().unwrap_or(false),
-            StringRepresentation::Of(find) => find(source),
+            StringRepresentation::Lazy(find) => find(source),
         }
     }
 }
@@ -99,7 +99,7 @@ pub struct Lowering {
     pub as_bytes: Vec<bool>,
     pub preference: StringRepresentation,
     /// Whether strings are lowered to dictionary indices.
-    pub numbered: bool,
+    pub as_indices: bool,
     pub columns: Vec<ColumnSource>,
     pub schema: Arc<Schema>,
     /// The columns of structs that are made, by their places among the inputs.
@@ -114,7 +114,7 @@ pub struct Lowering {
     pub rising_columns: Vec<usize>,
     pub rising: Vec<NodeId>,
     /// Strings that an earlier stage has materialised, and their columns.
-    pub made: Vec<(Arc<dyn PhysicalExpr>, usize)>,
+    pub materialised: Vec<(Arc<dyn PhysicalExpr>, usize)>,
     /// The work of an earlier stage that would make refused expressions possible.
     pub requests: MaterialiseRequests,
 }
@@ -155,7 +155,7 @@ impl Lowering {
             used: Vec::new(),
             as_bytes: Vec::new(),
             preference: StringRepresentation::default(),
-            numbered: false,
+            as_indices: false,
             columns: (0..schema.fields().len()).map(ColumnSource::Source).collect(),
             schema: Arc::clone(schema),
             structs: Vec::new(),
@@ -164,14 +164,14 @@ impl Lowering {
             begins: true,
             rising_columns: Vec::new(),
             rising: Vec::new(),
-            made: Vec::new(),
+            materialised: Vec::new(),
             requests: MaterialiseRequests::default(),
         }
     }
 
     /// The column that an expression has been made.
     pub fn materialised(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-        self.made.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
+        self.materialised.iter().find(|(known, _)| known == expr).map(|(_, column)| *column)
     }
 
     pub fn dtype(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<DataType, CpuReason> {
@@ -238,7 +238,7 @@ impl Lowering {
             return Ok(*id);
         }
         let text = self.schema.fields().get(index).is_some_and(|field| is_text(field.data_type()));
-        let as_bytes = text && !self.numbered && self.prefers_bytes(index);
+        let as_bytes = text && !self.as_indices && self.prefers_bytes(index);
         self.column_as(index, as_bytes)
     }
 
@@ -354,14 +354,14 @@ impl Lowering {
         if plain.is_ok() || !is_text(&self.dtype(expr)?) {
             return plain;
         }
-        let (before, wished) = (std::mem::replace(&mut self.numbered, true), self.requests.clone());
+        let (before, wished) = (std::mem::replace(&mut self.as_indices, true), self.requests.clone());
         let id = self.attempt(|lowering| match lowering.expr(expr)? {
             id if lowering.graph.kind(id) == DeviceType::String => {
                 Err(CpuReason::feature(format!("dictionary-encoding the computed string `{expr}`")))
             }
             id => Ok(id),
         });
-        self.numbered = before;
+        self.as_indices = before;
         if id.is_ok() {
             // Its dictionary knows: nothing is to be made.
             self.requests = wished;
@@ -376,13 +376,13 @@ impl Lowering {
             return self.column(column);
         }
         if let Some(literal) = any.downcast_ref::<Literal>() {
-            if let (Some(Some(text)), false) = (text_literal(expr), self.numbered) {
+            if let (Some(Some(text)), false) = (text_literal(expr), self.as_indices) {
                 return Ok(strings::literal(self, &text));
             }
             return arithmetic::literal(&mut self.graph, literal.value());
         }
         let one_text = self.only_text(expr);
-        let first = !self.numbered && one_text.is_some_and(|column| self.prefers_bytes(column));
+        let first = !self.as_indices && one_text.is_some_and(|column| self.prefers_bytes(column));
         let wished = self.requests.texts.len();
         if first {
             match self.attempt(|lowering| lowering.direct(expr)) {

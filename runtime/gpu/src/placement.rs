@@ -263,10 +263,10 @@ impl Placer<'_> {
             return StringRepresentation::Fixed(below.as_bytes());
         }
         if memory_rows(input).is_none() {
-            return StringRepresentation::Numbers;
+            return StringRepresentation::Indices;
         }
         let (input, accelerator) = (Arc::clone(input), Arc::clone(self.accelerator));
-        StringRepresentation::Of(Arc::new(move |index| {
+        StringRepresentation::Lazy(Arc::new(move |index| {
             memory_as_bytes(&input, index).unwrap_or_else(|| {
                 memory_column(&input, index).is_some_and(|parts| accelerator.gpu.residency.has_many_strings(&parts))
             })
