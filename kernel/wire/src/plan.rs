@@ -19,7 +19,7 @@ use crate::value::Value;
 
 pub use csv::{CsvOptions, DuplicateNames, OnError};
 pub use database::{IfExists, database_name};
-pub use files::{ExcelOptions, FileMark, Format, GraphPart, ParquetOptions, Sheet, Sink, SinkFormat, Source};
+pub use files::*;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Op {

@@ -5,10 +5,10 @@ use std::io::BufReader;
 
 use arrow_avro::reader::ReaderBuilder;
 use onrush_wire::Diagnostic;
+use onrush_wire::plan::FileKind;
 
 use crate::binary::{Binary, Opened, damaged};
 use crate::cache::{FileState, io_diagnostic};
-use crate::magic::FileKind;
 use crate::memory::Reservation;
 
 pub(crate) const AVRO: Binary = Binary { name: "an Avro file", kinds: &[FileKind::Avro], open };

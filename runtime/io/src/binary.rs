@@ -12,12 +12,13 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle};
+use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
 use crate::columns::{self, held_schema};
 use crate::hive::Folders;
-use crate::magic::{self, FileKind, HEAD};
+use crate::magic::{self, HEAD};
 use crate::memory::Reservation;
 use crate::pieces::Division;
 

@@ -160,7 +160,7 @@ impl FileCache {
         memory: &dyn Memory,
         task: &TaskHandle,
     ) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
-        let resolved = paths::resolve(&source.path, &source.folder, any::extensions(&source.format), task)?;
+        let resolved = paths::resolve(&source.path, &source.folder, source.format.extensions().as_deref(), task)?;
         let files = &resolved.files;
         if let Some(marked) = marked {
             marks::unchanged(source, marked, files)?;

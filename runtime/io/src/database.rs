@@ -10,12 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arrow::error::ArrowError;
 use onrush_databases::{Address, Kind, Place, Target};
 use onrush_frame::TaskHandle;
-use onrush_wire::plan::{FileMark, Source};
+use onrush_wire::plan::{FileKind, FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::binary::assembled;
 use crate::cache::FileState;
-use crate::magic::{FileKind, HEAD, kind_of};
+use crate::magic::{HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
 use crate::pieces::CHUNK;
 use crate::{Content, Loaded, marks, paths};

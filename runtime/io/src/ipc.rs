@@ -16,11 +16,12 @@ use arrow::ipc::convert::fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, StreamDecoder, read_footer_length};
 use arrow::ipc::{Block, Message, root_as_footer, root_as_message};
 use onrush_frame::TaskHandle;
+use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::cache::{FileState, io_diagnostic};
-use crate::magic::{FileKind, kind_of};
+use crate::magic::kind_of;
 use crate::memory::Reservation;
 use crate::text::{SHARED, read_shared};
 

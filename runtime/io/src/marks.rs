@@ -11,7 +11,7 @@ use onrush_wire::plan::{FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::cache::{FileState, io_diagnostic};
-use crate::{any, paths};
+use crate::paths;
 
 /// Bytes of a file that are compared, at most: all of a smaller one.
 const MOST: u64 = 8 << 20;
@@ -128,7 +128,7 @@ fn since(path: &str, what: &str) -> Diagnostic {
 }
 
 fn changed(source: &Source, path: &str, what: &str) -> Diagnostic {
-    let function = any::reader(&source.format);
+    let function = source.format.reader();
     since(path, what).help(format!(
         "read it again: run the cell with `{function}(\"{}\")` and those after it",
         paths::short(Path::new(&source.name()))

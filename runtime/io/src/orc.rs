@@ -3,13 +3,13 @@
 use std::fs::File;
 
 use onrush_wire::Diagnostic;
+use onrush_wire::plan::FileKind;
 use orc_rust::ArrowReaderBuilder;
 use orc_rust::projection::ProjectionMask;
 use orc_rust::schema::TimestampPrecision;
 
 use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::cache::{FileState, io_diagnostic};
-use crate::magic::FileKind;
 use crate::memory::Reservation;
 
 pub(crate) const ORC: Binary = Binary { name: "an ORC file", kinds: &[FileKind::Orc], open };

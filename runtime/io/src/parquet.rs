@@ -14,7 +14,7 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle, categories};
-use onrush_wire::plan::ParquetOptions;
+use onrush_wire::plan::{FileKind, ParquetOptions};
 use onrush_wire::{Class, Diagnostic};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -25,7 +25,6 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use crate::binary::check_kind;
 use crate::cache::{Decoded, FileState, io_diagnostic};
 use crate::hive::{self, HiveColumn};
-use crate::magic::FileKind;
 use crate::memory::Reservation;
 use crate::paths::Resolved;
 use crate::pieces::Division;

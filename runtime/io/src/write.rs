@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
 use onrush_files::Temporary;
 use onrush_frame::{TaskHandle, dtype_to_wire};
-use onrush_wire::plan::{Sink, SinkFormat};
+use onrush_wire::plan::{FORMATS, FormatInfo, Sink, SinkFormat};
 use onrush_wire::{Class, Diagnostic};
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -228,25 +228,28 @@ impl FileWriter {
 
 /// The format of a file by its extension.
 fn by_name(path: &Path) -> Result<SinkFormat, Diagnostic> {
-    let unknown = |what: String| {
-        Diagnostic::error(Class::Plan, "unknown-format", format!("the format of `{}` is not known: {what}", path.display()))
-            .help("use .parquet, .csv, .tsv, .jsonl, .arrow, .feather, .avro, .orc or .xlsx, or name the writer: write_csv, ..")
-    };
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let text = |separator| SinkFormat::Csv { separator, header: true, null: String::new() };
-    Ok(match extension.as_str() {
-        "csv" | "txt" => text(','),
-        "tsv" | "tab" => text('\t'),
-        "json" | "jsonl" | "ndjson" => SinkFormat::JsonLines,
-        "parquet" | "pq" | "parq" => SinkFormat::Parquet { compression: String::new(), row_group_rows: None },
-        "arrow" | "ipc" => SinkFormat::Ipc { compression: "none".to_string() },
-        "feather" => SinkFormat::Ipc { compression: "lz4".to_string() },
-        "avro" => SinkFormat::Avro { compression: String::new() },
-        "orc" => SinkFormat::Orc { compression: String::new() },
-        "xlsx" => SinkFormat::Excel { sheet: "Sheet1".to_string() },
-        "" => return Err(unknown("it has no extension".to_string())),
-        other => return Err(unknown(format!("`.{other}` is not an extension that is written"))),
-    })
+    let has = |info: &&FormatInfo| info.written.contains(&extension.as_str());
+    if let Some(sink) = FORMATS.iter().find(has).and_then(|info| info.sink) {
+        return Ok(sink(&extension));
+    }
+    let what = match extension.as_str() {
+        "" => "it has no extension".to_string(),
+        other => format!("`.{other}` is not an extension that is written"),
+    };
+    let suggested = FORMATS.iter().flat_map(|info| info.written.iter().take(info.suggested));
+    let suggested: Vec<String> = suggested.map(|extension| format!(".{extension}")).collect();
+    let message = format!("the format of `{}` is not known: {what}", path.display());
+    Err(Diagnostic::error(Class::Plan, "unknown-format", message)
+        .help(format!("use {}, or name the writer: write_csv, ..", listed(&suggested))))
+}
+
+/// `.csv, .tsv or .xlsx`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        names => names.join(", "),
+    }
 }
 
 /// Runs an encoder. A panic of it is a sentence.

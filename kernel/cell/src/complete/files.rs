@@ -8,7 +8,7 @@ use super::Offers;
 const MOST: usize = 500;
 
 /// `typed` is what stands before the cursor, which is at byte `at` of the text. `liked` are endings that come first.
-pub fn complete<'a>(text: &'a str, at: usize, typed: &str, folder: &Path, liked: &[&str], offers: &mut Offers<'a>) {
+pub fn complete<'a>(text: &'a str, at: usize, typed: &str, folder: &Path, liked: &[String], offers: &mut Offers<'a>) {
     let (above, name) = typed.rsplit_once('/').map_or(("", typed), |(above, name)| (above, name));
     let base = match typed.contains('/') {
         false => folder.to_path_buf(),
@@ -24,7 +24,7 @@ pub fn complete<'a>(text: &'a str, at: usize, typed: &str, folder: &Path, liked:
         }
         // Of a link, what it leads to.
         let is_folder = entry.path().is_dir();
-        let is_liked = liked.is_empty() || liked.iter().any(|ending| file.ends_with(ending));
+        let is_liked = liked.is_empty() || liked.iter().any(|ending| file.ends_with(ending.as_str()));
         match is_folder {
             true => offers.add(1, &format!("{file}/"), "folder", ""),
             false => offers.add(if is_liked { 0 } else { 2 }, &file, "file", ""),

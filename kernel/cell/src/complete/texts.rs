@@ -1,36 +1,18 @@
 //! Completion inside a string, by the call that takes the string: columns, files, a query, names in `{}`. Other strings get no
 //! candidates.
 
+use onrush_wire::plan::FORMATS;
+
 use super::calls::{Call, enclosing};
 use super::tokens::{Kind, is_word};
 use super::world::Known;
 use super::{Offers, Place, files, frames, sql};
 use crate::probe::PROBE;
 
-/// Functions whose string is a file, and the endings that they like best.
+/// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in [`FORMATS`].
 const FILES: &[(&str, &[&str])] = &[
-    ("read_csv", &[".csv", ".tsv", ".txt", ".gz", ".zst", ".bz2", ".zip"]),
-    ("read_parquet", &[".parquet"]),
-    ("read_excel", &[".xlsx", ".xls", ".xlsb", ".ods"]),
     ("sheets", &[".xlsx", ".xls", ".xlsb", ".ods"]),
-    ("read_ipc", &[".arrow", ".feather", ".ipc"]),
-    ("read_arrow", &[".arrow", ".ipc", ".feather"]),
-    ("read_feather", &[".feather", ".arrow"]),
-    ("read_avro", &[".avro"]),
-    ("read_orc", &[".orc"]),
-    ("read_json", &[".json", ".jsonl", ".ndjson"]),
-    ("read_ndjson", &[".ndjson", ".jsonl", ".json"]),
     ("read_database", &[".db", ".sqlite", ".sqlite3", ".duckdb"]),
-    ("write_csv", &[]),
-    ("write_parquet", &[]),
-    ("write_json", &[]),
-    ("write_ndjson", &[]),
-    ("write_excel", &[]),
-    ("write_ipc", &[]),
-    ("write_feather", &[]),
-    ("write_avro", &[]),
-    ("write_orc", &[]),
-    ("write_json_array", &[]),
     ("write_database", &[".db", ".sqlite", ".sqlite3", ".duckdb"]),
     ("rejects", &[".csv", ".tsv", ".txt", ".gz", ".zst", ".bz2", ".zip"]),
     ("read", &[]),
@@ -53,7 +35,10 @@ const FILES: &[(&str, &[&str])] = &[
     ("glob", &[]),
 ];
 
-const FORMATS: &[&str] = &[
+/// Extensions of compressed text that is read.
+const COMPRESSED: &[&str] = &["gz", "zst", "bz2", "zip"];
+
+const FORMATTING: &[&str] = &[
     "print",
     "println",
     "eprint",
@@ -87,7 +72,7 @@ pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool,
     if !is_direct {
         return;
     }
-    if call.is_macro && FORMATS.contains(&call.name) {
+    if call.is_macro && FORMATTING.contains(&call.name) {
         return arguments(place, start, typed, offers);
     }
     if call.name == "sql" && !call.is_method {
@@ -95,13 +80,26 @@ pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool,
         let end = if raw { rest.find("\"#").or(rest.find('"')) } else { rest.find('"') };
         return sql::complete(place, typed, &rest[..end.unwrap_or(rest.len())], offers);
     }
-    if let Some((_, liked)) = FILES.iter().find(|(name, _)| *name == call.name).filter(|_| is_for_files(place, call)) {
-        return files::complete(place.text, place.at, typed, place.names.folder(), liked, offers);
+    if let Some(liked) = endings(call.name).filter(|_| is_for_files(place, call)) {
+        return files::complete(place.text, place.at, typed, place.names.folder(), &liked, offers);
     }
     if is_path(place, call) {
         return files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
     }
     columns(place, &calls, call, contents, offers);
+}
+
+/// The endings of files that come first in the string of a function. `None`: its string is not a file.
+fn endings(function: &str) -> Option<Vec<String>> {
+    if let Some((_, endings)) = FILES.iter().find(|(name, _)| *name == function) {
+        return Some(endings.iter().map(|ending| (*ending).to_string()).collect());
+    }
+    if let Some(info) = FORMATS.iter().find(|info| info.readers.contains(&function)) {
+        let compressed: &[&str] = if info.is_text { COMPRESSED } else { &[] };
+        let all = info.extensions.iter().chain(info.more_extensions).chain(compressed);
+        return Some(all.map(|extension| format!(".{extension}")).collect());
+    }
+    FORMATS.iter().any(|info| info.writers.contains(&function)).then(Vec::new)
 }
 
 /// `rename` is a method of frames and a function of files.

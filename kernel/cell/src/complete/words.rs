@@ -1,5 +1,6 @@
 //! Completion of a Rust identifier: after a dot, after `::`, and in place of a name.
 
+use onrush_wire::plan::FORMATS;
 use onrush_wire::session::NamedFrame;
 
 use super::calls::{Call, chain, enclosing};
@@ -122,18 +123,13 @@ pub fn receiver(place: &Place<'_>, known: &Known, tokens: &[Token<'_>]) -> Optio
     known.asked(place).or_else(|| guess(tokens, &place.frames.frames()))
 }
 
-/// The formats whose readers give frames: `read_csv`.
-const READERS: [&str; 11] =
-    ["csv", "parquet", "json", "ndjson", "excel", "ipc", "arrow", "feather", "avro", "orc", "database"];
-
 /// A chain that begins with a frame goes on as one.
 fn guess(tokens: &[Token<'_>], known: &[NamedFrame]) -> Option<Ty> {
     let (root, _) = chain(tokens, tokens.len() - 1)?;
     let is_frame = match root {
         super::calls::Root::Variable(name) => known.iter().any(|f| f.name == name),
         super::calls::Root::Call(name, _) => {
-            matches!(name, "sql" | "frame")
-                || name.strip_prefix("read_").is_some_and(|format| READERS.contains(&format))
+            matches!(name, "sql" | "frame" | "read_database") || FORMATS.iter().any(|info| info.readers.contains(&name))
         }
     };
     is_frame.then(|| Ty::path(FRAME))

@@ -190,3 +190,369 @@ impl From<i32> for Sheet {
         Sheet::Position(u64::try_from(position).unwrap_or(u64::MAX))
     }
 }
+
+/// A format, whatever its options are. [`FORMATS`] has its facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FormatKind {
+    Csv,
+    Json,
+    Parquet,
+    Ipc,
+    Avro,
+    Orc,
+    Excel,
+}
+
+/// The facts of a format. Readers, writers, completion and messages look them up here.
+#[derive(Debug)]
+pub struct FormatInfo {
+    pub kind: FormatKind,
+    /// Functions of a path that read a file. The first one is the usual one, the others are its aliases.
+    pub readers: &'static [&'static str],
+    /// Functions of SQL that read a file.
+    pub sql_readers: &'static [&'static str],
+    /// Methods of a frame that write a file.
+    pub writers: &'static [&'static str],
+    /// Extensions, in small letters, that a reader looks for in a folder, and that `read` takes the format from.
+    pub extensions: &'static [&'static str],
+    /// Further extensions that `read` takes the format of a single file from.
+    pub more_extensions: &'static [&'static str],
+    /// Whether the files are text, which may be compressed.
+    pub is_text: bool,
+    /// Whether `read` of a folder takes the files of the format.
+    pub is_in_folders: bool,
+    /// The format with its default options for a file with an extension.
+    pub format: fn(extension: &str) -> Format,
+    /// Extensions that `write` takes the format from. The first one is that of files in folders.
+    pub written: &'static [&'static str],
+    /// The number of extensions of `written` that a message suggests.
+    pub suggested: usize,
+    /// The format with its default options for a file to write with an extension of `written`. `None`: it is not written.
+    pub sink: Option<fn(extension: &str) -> SinkFormat>,
+}
+
+/// The formats in the order of [`FormatKind`].
+pub const FORMATS: &[FormatInfo] = &[
+    FormatInfo {
+        kind: FormatKind::Csv,
+        readers: &["read_csv"],
+        sql_readers: &["read_csv", "read_csv_auto"],
+        writers: &["write_csv"],
+        extensions: &["csv", "tsv", "tab"],
+        more_extensions: &["txt"],
+        is_text: true,
+        is_in_folders: true,
+        format: |extension| Format::Csv(CsvOptions { separator: separator(extension), ..CsvOptions::default() }),
+        written: &["csv", "tsv", "tab", "txt"],
+        suggested: 2,
+        sink: Some(|extension| SinkFormat::Csv { separator: separator(extension), header: true, null: String::new() }),
+    },
+    FormatInfo {
+        kind: FormatKind::Json,
+        readers: &["read_json", "read_ndjson"],
+        sql_readers: &["read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto"],
+        writers: &["write_json", "write_ndjson", "write_json_array"],
+        extensions: &["json", "jsonl", "ndjson"],
+        more_extensions: &[],
+        is_text: true,
+        is_in_folders: true,
+        format: |_| Format::JsonLines,
+        written: &["jsonl", "json", "ndjson"],
+        suggested: 1,
+        sink: Some(|_| SinkFormat::JsonLines),
+    },
+    FormatInfo {
+        kind: FormatKind::Parquet,
+        readers: &["read_parquet"],
+        sql_readers: &["read_parquet", "parquet_scan"],
+        writers: &["write_parquet"],
+        extensions: &["parquet", "pq", "parq"],
+        more_extensions: &[],
+        is_text: false,
+        is_in_folders: true,
+        format: |_| Format::Parquet(ParquetOptions::default()),
+        written: &["parquet", "pq", "parq"],
+        suggested: 1,
+        sink: Some(|_| SinkFormat::Parquet { compression: String::new(), row_group_rows: None }),
+    },
+    FormatInfo {
+        kind: FormatKind::Ipc,
+        readers: &["read_ipc", "read_arrow", "read_feather"],
+        sql_readers: &["read_arrow"],
+        writers: &["write_ipc", "write_feather"],
+        extensions: &["arrow", "feather", "ipc", "arrows"],
+        more_extensions: &[],
+        is_text: false,
+        is_in_folders: true,
+        format: |_| Format::Ipc,
+        written: &["arrow", "feather", "ipc"],
+        suggested: 2,
+        sink: Some(|extension| SinkFormat::Ipc {
+            compression: if extension == "feather" { "lz4" } else { "none" }.to_string(),
+        }),
+    },
+    FormatInfo {
+        kind: FormatKind::Avro,
+        readers: &["read_avro"],
+        sql_readers: &["read_avro"],
+        writers: &["write_avro"],
+        extensions: &["avro"],
+        more_extensions: &[],
+        is_text: false,
+        is_in_folders: true,
+        format: |_| Format::Avro,
+        written: &["avro"],
+        suggested: 1,
+        sink: Some(|_| SinkFormat::Avro { compression: String::new() }),
+    },
+    FormatInfo {
+        kind: FormatKind::Orc,
+        readers: &["read_orc"],
+        sql_readers: &["read_orc"],
+        writers: &["write_orc"],
+        extensions: &["orc"],
+        more_extensions: &[],
+        is_text: false,
+        is_in_folders: true,
+        format: |_| Format::Orc,
+        written: &["orc"],
+        suggested: 1,
+        sink: Some(|_| SinkFormat::Orc { compression: String::new() }),
+    },
+    FormatInfo {
+        kind: FormatKind::Excel,
+        readers: &["read_excel"],
+        sql_readers: &["read_xlsx", "read_excel"],
+        writers: &["write_excel"],
+        extensions: &["xlsx", "xlsm", "xlsb", "xls", "ods"],
+        more_extensions: &[],
+        is_text: false,
+        is_in_folders: false,
+        format: |_| Format::Excel(ExcelOptions::default()),
+        written: &["xlsx"],
+        suggested: 1,
+        sink: Some(|_| SinkFormat::Excel { sheet: "Sheet1".to_string() }),
+    },
+];
+
+fn separator(extension: &str) -> char {
+    if matches!(extension, "tsv" | "tab") { '\t' } else { ',' }
+}
+
+impl FormatKind {
+    pub fn info(self) -> &'static FormatInfo {
+        &FORMATS[self as usize]
+    }
+
+    /// The format whose file has an extension, in small letters, if `read` takes it from there.
+    pub fn of_extension(extension: &str) -> Option<FormatKind> {
+        let has =
+            |info: &&FormatInfo| info.extensions.contains(&extension) || info.more_extensions.contains(&extension);
+        FORMATS.iter().find(has).map(|info| info.kind)
+    }
+}
+
+impl Format {
+    /// `None` for what is no format of a file of rows: any format, a list of sheets, a graph, a database.
+    pub fn kind(&self) -> Option<FormatKind> {
+        Some(match self {
+            Format::Csv(_) => FormatKind::Csv,
+            Format::JsonLines | Format::JsonAt(_) => FormatKind::Json,
+            Format::Parquet(_) => FormatKind::Parquet,
+            Format::Ipc => FormatKind::Ipc,
+            Format::Avro => FormatKind::Avro,
+            Format::Orc => FormatKind::Orc,
+            Format::Excel(_) => FormatKind::Excel,
+            Format::Any | Format::Sheets | Format::Graph { .. } | Format::Database { .. } => return None,
+        })
+    }
+
+    /// The function that reads it.
+    pub fn reader(&self) -> &'static str {
+        match self {
+            Format::Any => "read",
+            Format::Sheets => "sheets",
+            Format::Graph { .. } => "read_graph",
+            Format::Database { .. } => "read_database",
+            format => format.kind().map_or("read", |kind| kind.info().readers[0]),
+        }
+    }
+
+    /// Extensions of the files that a folder of the format has. `None`: folders are not read.
+    pub fn extensions(&self) -> Option<Vec<&'static str>> {
+        let infos = match self {
+            Format::Any => FORMATS.iter().filter(|info| info.is_in_folders).collect(),
+            format => vec![format.kind()?.info()],
+        };
+        Some(infos.into_iter().flat_map(|info: &FormatInfo| info.extensions).copied().collect())
+    }
+}
+
+impl SinkFormat {
+    /// The extension of a file in a folder of the format.
+    pub fn extension(&self) -> &'static str {
+        let kind = match self {
+            SinkFormat::JsonArray => return "json",
+            SinkFormat::Csv { .. } => FormatKind::Csv,
+            SinkFormat::JsonLines => FormatKind::Json,
+            SinkFormat::Ipc { .. } => FormatKind::Ipc,
+            SinkFormat::Avro { .. } => FormatKind::Avro,
+            SinkFormat::Orc { .. } => FormatKind::Orc,
+            SinkFormat::Excel { .. } => FormatKind::Excel,
+            SinkFormat::Parquet { .. } | SinkFormat::Any | SinkFormat::Folders { .. } | SinkFormat::Database { .. } => {
+                FormatKind::Parquet
+            }
+        };
+        kind.info().written[0]
+    }
+}
+
+/// A kind of file that starts with certain bytes. [`FILE_KINDS`] has its facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Parquet,
+    /// The file format of Arrow IPC, which is Feather 2.
+    ArrowFile,
+    ArrowStream,
+    Feather1,
+    Avro,
+    Orc,
+    /// `xlsx`, `xlsm`, `xlsb`.
+    Excel,
+    /// `xls` of Excel 97 to 2003, and other compound files of that time.
+    OldExcel,
+    OpenDocument,
+    Gzip,
+    Zstd,
+    Bzip2,
+    Xz,
+    Zip,
+    SevenZip,
+    Lz4,
+    Sqlite,
+    DuckDb,
+    Hdf5,
+    Numpy,
+    Pdf,
+    Html,
+}
+
+/// The facts of a kind of file.
+#[derive(Debug)]
+pub struct FileKindInfo {
+    pub kind: FileKind,
+    /// The name for messages, with its article.
+    pub name: &'static str,
+    /// The first bytes, one of several. Empty: it is recognised by other means.
+    pub starts: &'static [&'static [u8]],
+    /// The format that it is a file of.
+    pub format: Option<FormatKind>,
+    /// The help for a file that was given to a reader of another kind. Empty: the format's reader.
+    help: &'static str,
+}
+
+const UNPACK: &str = "unpack it first";
+const DATABASE: &str = "read a table of it: read_database(path, \"select * from t\")";
+const CONVERT: &str = "write it as Parquet or CSV with the program that made it, and read that";
+
+impl FileKindInfo {
+    const fn of(kind: FileKind, name: &'static str, starts: &'static [&'static [u8]], format: FormatKind) -> Self {
+        FileKindInfo { kind, name, starts, format: Some(format), help: "" }
+    }
+
+    const fn foreign(kind: FileKind, name: &'static str, starts: &'static [&'static [u8]], help: &'static str) -> Self {
+        FileKindInfo { kind, name, starts, format: None, help }
+    }
+}
+
+/// The kinds of files in the order of [`FileKind`].
+pub const FILE_KINDS: &[FileKindInfo] = &[
+    FileKindInfo::of(FileKind::Parquet, "a Parquet file", &[b"PAR1", b"PARE"], FormatKind::Parquet),
+    FileKindInfo::of(FileKind::ArrowFile, "an Arrow IPC file (Feather 2)", &[b"ARROW1"], FormatKind::Ipc),
+    FileKindInfo::of(FileKind::ArrowStream, "an Arrow IPC stream", &[&[0xff; 4]], FormatKind::Ipc),
+    FileKindInfo {
+        help: "read it with pandas and write it again: Feather 1 has not been written since 2020",
+        ..FileKindInfo::of(FileKind::Feather1, "a Feather 1 file", &[b"FEA1"], FormatKind::Ipc)
+    },
+    FileKindInfo::of(FileKind::Avro, "an Avro file", &[b"Obj\x01"], FormatKind::Avro),
+    FileKindInfo::of(FileKind::Orc, "an ORC file", &[b"ORC"], FormatKind::Orc),
+    FileKindInfo::of(FileKind::Excel, "an Excel file", &[], FormatKind::Excel),
+    FileKindInfo::of(
+        FileKind::OldExcel,
+        "an Excel file of the old kind (xls)",
+        &[&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]],
+        FormatKind::Excel,
+    ),
+    FileKindInfo::of(FileKind::OpenDocument, "an OpenDocument spreadsheet", &[], FormatKind::Excel),
+    FileKindInfo::foreign(FileKind::Gzip, "a gzip file", &[&[0x1f, 0x8b]], UNPACK),
+    FileKindInfo::foreign(FileKind::Zstd, "a zstd file", &[&[0x28, 0xb5, 0x2f, 0xfd]], UNPACK),
+    FileKindInfo::foreign(FileKind::Bzip2, "a bzip2 file", &[b"BZh"], UNPACK),
+    FileKindInfo::foreign(FileKind::Xz, "an xz file", &[b"\xfd7zXZ\0"], UNPACK),
+    FileKindInfo::foreign(FileKind::Zip, "a zip archive", &[], UNPACK),
+    FileKindInfo::foreign(FileKind::SevenZip, "a 7z archive", &[b"7z\xbc\xaf\x27\x1c"], UNPACK),
+    FileKindInfo::foreign(FileKind::Lz4, "an LZ4 file", &[&[0x04, 0x22, 0x4d, 0x18]], UNPACK),
+    FileKindInfo::foreign(FileKind::Sqlite, "a SQLite database", &[b"SQLite format 3\0"], DATABASE),
+    FileKindInfo::foreign(FileKind::DuckDb, "a DuckDB database", &[], DATABASE),
+    FileKindInfo::foreign(FileKind::Hdf5, "an HDF5 file", &[b"\x89HDF\r\n\x1a\n"], CONVERT),
+    FileKindInfo::foreign(FileKind::Numpy, "a NumPy array", &[b"\x93NUMPY"], CONVERT),
+    FileKindInfo::foreign(FileKind::Pdf, "a PDF document", &[b"%PDF-"], CONVERT),
+    FileKindInfo::foreign(
+        FileKind::Html,
+        "an HTML page",
+        &[],
+        "an error page may have been saved in place of the file: fetch it again",
+    ),
+];
+
+impl FileKind {
+    pub fn info(self) -> &'static FileKindInfo {
+        &FILE_KINDS[self as usize]
+    }
+
+    /// The name for messages, with its article.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The function that reads it. `None` if there is none, and for compressed files, whose content decides.
+    pub fn reader(self) -> Option<&'static str> {
+        let info = self.info();
+        info.format.filter(|_| info.help.is_empty()).map(|format| format.info().readers[0])
+    }
+
+    /// The treatment of a file that was given to a reader of another kind.
+    pub fn help(self) -> String {
+        match self.reader() {
+            Some(reader) => format!("read it with `{reader}`"),
+            None => self.info().help.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_the_order_of_their_kinds() {
+        for (i, info) in FORMATS.iter().enumerate() {
+            assert_eq!(info.kind as usize, i, "{:?}", info.kind);
+            assert!(!info.readers.is_empty());
+            // The default options are those of the format.
+            assert_eq!((info.format)("").kind(), Some(info.kind));
+            assert_eq!(info.sink.map(|sink| sink("").extension()), info.written.first().copied());
+        }
+        assert!(FILE_KINDS.iter().enumerate().all(|(i, info)| info.kind as usize == i));
+        assert_eq!(FILE_KINDS.len(), FileKind::Html as usize + 1);
+    }
+
+    #[test]
+    fn extensions_belong_to_one_format() {
+        let all = FORMATS.iter().flat_map(|info| info.extensions.iter().chain(info.more_extensions));
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        assert_eq!(FormatKind::of_extension("pq"), Some(FormatKind::Parquet));
+        assert_eq!(FileKind::OldExcel.help(), "read it with `read_excel`");
+    }
+}

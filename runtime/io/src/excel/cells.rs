@@ -9,13 +9,12 @@ use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use calamine::{Data, DataRef, ExcelDateTime, Ods, Reader, SheetType, SheetVisible, Xls, Xlsb, Xlsx};
 use onrush_frame::TaskHandle;
 use onrush_wire::limits::size;
-use onrush_wire::plan::Sheet;
+use onrush_wire::plan::{FileKind, Sheet};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Area, NAME, compound};
 use crate::binary::{check_kind, damaged};
 use crate::cache::{FileState, io_diagnostic};
-use crate::magic::FileKind;
 use crate::memory::Reservation;
 
 pub(super) const DAY: i64 = 86_400_000_000;

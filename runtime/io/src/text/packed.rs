@@ -5,6 +5,7 @@ use std::path::Path;
 
 use onrush_frame::TaskHandle;
 use onrush_wire::limits::size;
+use onrush_wire::plan::{FILE_KINDS, FileKind};
 use onrush_wire::{Class, Diagnostic};
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -202,27 +203,22 @@ fn only_file(path: &Path, archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<usi
 fn office(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     let head = &bytes[..bytes.len().min(4096)];
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
-    let what = if has(b"opendocument.spreadsheet") {
-        "an OpenDocument spreadsheet"
+    let kind = if has(b"opendocument.spreadsheet") {
+        FileKind::OpenDocument
     } else if has(b"xl/") || (has(b"[Content_Types].xml") && !has(b"word/") && !has(b"ppt/")) {
-        "an Excel file"
+        FileKind::Excel
     } else {
         return None;
     };
-    Some(not_text(path, what, "read it with `read_excel`"))
+    Some(not_text(path, kind.name(), &kind.help()))
 }
 
 fn not_text(path: &Path, what: &str, help: &str) -> Diagnostic {
     Diagnostic::error(Class::Data, "not-text", format!("`{}` is {what}, not a text file", path.display())).help(help)
 }
 
-/// Magic bytes of files that are not text, the name of the kind, and the help.
-const KINDS: &[(&[u8], &str, &str)] = &[
-    (b"PAR1", "a Parquet file", "read it with `read_parquet`"),
-    (b"ARROW1", "an Arrow IPC file (Feather)", "read it with `read_ipc`"),
-    (b"FEA1", "a Feather 1 file", "write it with a newer pandas, or as Parquet"),
-    (b"Obj\x01", "an Avro file", "read it with `read_avro`"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel file of the old kind (xls)", "read it with `read_excel`"),
+/// Magic bytes of files that no reader reads, the name of the kind, and the help.
+const FOREIGN: &[(&[u8], &str, &str)] = &[
     (b"SQLite format 3\0", "a SQLite database", "export the table as CSV or Parquet, and read that"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it as Parquet with the program that made it, and read that"),
     (b"\x93NUMPY", "a NumPy array", "write it as Parquet or CSV, and read that"),
@@ -239,11 +235,15 @@ const KINDS: &[(&[u8], &str, &str)] = &[
 
 /// The error for a file that is known not to be text.
 pub(super) fn foreign(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
-    if let Some((_, what, help)) = KINDS.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
+    if let Some((_, what, help)) = FOREIGN.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
         return Some(not_text(path, what, help));
     }
-    if bytes.starts_with(b"ORC") && bytes.get(3).is_some_and(|b| !b.is_ascii() || *b < 9) {
-        return Some(not_text(path, "an ORC file", "read it with `read_orc`"));
+    let formats = FILE_KINDS.iter().filter(|info| info.format.is_some());
+    let mut starts = formats.flat_map(|info| info.starts.iter().map(move |start| (info.kind, *start)));
+    if let Some((kind, start)) = starts.find(|(_, start)| bytes.starts_with(start))
+        && !goes_on_as_text(start, bytes)
+    {
+        return Some(not_text(path, kind.name(), &kind.help()));
     }
     let head = bytes[..bytes.len().min(256)].trim_ascii_start().to_ascii_lowercase();
     (head.starts_with(b"<!doctype html") || head.starts_with(b"<html")).then(|| {
@@ -251,4 +251,10 @@ pub(super) fn foreign(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
         Diagnostic::error(Class::Data, "not-text", format!("`{}` is an HTML page, not a table", path.display()))
             .help(help)
     })
+}
+
+/// Whether magic bytes that are letters are the start of a word or of a line: a header can begin with `ORC` or `PARENT`.
+fn goes_on_as_text(start: &[u8], bytes: &[u8]) -> bool {
+    let is_text = |byte: &u8| (b' '..0x7f).contains(byte) || b"\t\r\n".contains(byte);
+    start.iter().all(is_text) && bytes.get(start.len()).is_some_and(is_text)
 }

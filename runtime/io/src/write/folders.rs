@@ -101,16 +101,6 @@ impl FolderWriter {
         }
         check_target(&target)?;
         let temporary = TemporaryFolder::create(&target)?;
-        let extension = match format {
-            SinkFormat::Csv { .. } => "csv",
-            SinkFormat::JsonLines => "jsonl",
-            SinkFormat::JsonArray => "json",
-            SinkFormat::Ipc { .. } => "arrow",
-            SinkFormat::Avro { .. } => "avro",
-            SinkFormat::Orc { .. } => "orc",
-            SinkFormat::Excel { .. } => "xlsx",
-            _ => "parquet",
-        };
         let internal = |e: arrow::error::ArrowError| Diagnostic::error(Class::Internal, "internal", e.to_string());
         Ok(FolderWriter {
             names: by.iter().map(|i| names[*i].to_string()).collect(),
@@ -119,7 +109,7 @@ impl FolderWriter {
             temporary,
             by,
             format: format.clone(),
-            extension,
+            extension: format.extension(),
             rest,
             places: HashMap::new(),
             parts: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! Reads as much of a query as is needed to tell a table from a literal: quotes, comments, brackets and clauses.
 
-use onrush_wire::plan::{CsvOptions, ExcelOptions, Format, OnError, ParquetOptions, Sheet};
+use onrush_wire::plan::{CsvOptions, FORMATS, Format, FormatKind, OnError, Sheet};
 use onrush_wire::{Class, DataType, Diagnostic, TimeUnit};
 
 /// A file that a query names, and the name that stands for it there.
@@ -191,14 +191,12 @@ fn call(word: &str, text: &str) -> Result<Option<(String, Format, usize)>, Diagn
     Ok(Some((path, format, cursor.at)))
 }
 
+/// The format of a reader of SQL with its default options. The bytes of a binary file without options say the format.
 fn reader(word: &str) -> Option<Format> {
-    Some(match word {
-        "read_csv" | "read_csv_auto" => Format::Csv(CsvOptions::default()),
-        "read_parquet" | "parquet_scan" => Format::Parquet(ParquetOptions::default()),
-        "read_json" | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => Format::JsonLines,
-        "read_xlsx" | "read_excel" => Format::Excel(ExcelOptions::default()),
-        "read_arrow" | "read_avro" | "read_orc" => Format::Any,
-        _ => return None,
+    let info = FORMATS.iter().find(|info| info.sql_readers.contains(&word))?;
+    Some(match info.kind {
+        FormatKind::Ipc | FormatKind::Avro | FormatKind::Orc => Format::Any,
+        _ => (info.format)(""),
     })
 }
 
@@ -537,6 +535,8 @@ fn csv(mut options: CsvOptions, given: Vec<Given<'_>>) -> Result<CsvOptions, Dia
 
 #[cfg(test)]
 mod tests {
+    use onrush_wire::plan::ParquetOptions;
+
     use super::*;
 
     fn paths(query: &str) -> Vec<String> {
