@@ -2,27 +2,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use onrush_wire::plan::{FORMATS, Format, FormatKind};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, extension, io_diagnostic};
 use crate::magic::{HEAD, kind_of};
-
-/// Extensions of compressed text.
-const COMPRESSED: &[&str] = &["gz", "zst", "bz2", "xz", "zip"];
-
-/// The extension of a name in small letters, without that of a compression.
-pub(crate) fn extension(path: &Path) -> String {
-    let lower = |path: &Path| path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let last = lower(path);
-    if COMPRESSED.contains(&last.as_str()) {
-        path.file_stem().map(|s| lower(Path::new(s))).unwrap_or(last)
-    } else {
-        last
-    }
-}
 
 /// The format of files: that of the first one.
 ///
@@ -57,18 +42,4 @@ pub(crate) fn format_of(files: &[FileState]) -> Result<Format, Diagnostic> {
             error.help(format!("name the reader: {}", readers.join(", ")))
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extensions_are_those_inside_of_a_compression() {
-        for (name, expected) in
-            [("a.CSV", "csv"), ("a.tsv.gz", "tsv"), ("b/c.jsonl.zst", "jsonl"), ("x.gz", ""), ("x", "")]
-        {
-            assert_eq!(extension(Path::new(name)), expected, "{name}");
-        }
-    }
 }

@@ -15,8 +15,8 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::{FileState, io_diagnostic};
 use crate::columns::{self, held_schema};
+use crate::file::{FileState, io_diagnostic};
 use crate::hive::Folders;
 use crate::magic::{self, HEAD};
 use crate::memory::Reservation;

@@ -1,61 +1,26 @@
-//! Decoded files, kept by path, size, times, number in the file system and options; least recently used out.
+//! DecodedFiles files, kept by path, size, times, number in the file system and options; least recently used out.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::UNIX_EPOCH;
 
-pub(crate) use onrush_files::io_diagnostic;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::{CsvOptions, ExcelOptions, FileMark, Format, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::avro::AVRO;
+use crate::content::{Content, DecodedFiles, LoadedSource};
+use crate::file::{FileState, SourceFiles};
 use crate::hive::Folders;
 use crate::ipc::IPC;
 use crate::memory::{Memory, NoLimit, Reservation};
 use crate::orc::ORC;
-use crate::paths::Resolved;
 use crate::pieces::Division;
-use crate::{Content, Loaded, any, binary, csv, excel, json, marks, parquet, paths};
+use crate::{any, binary, csv, excel, json, marks, parquet, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
-
-/// A file as it was when it was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileState {
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// Nanoseconds since 1970.
-    pub modified: u128,
-    /// As of [`FileMark`]: what no program can set back after it has written to the file.
-    pub inode: u64,
-    pub changed: u128,
-}
-
-impl FileState {
-    pub fn of(path: PathBuf, metadata: &std::fs::Metadata) -> Self {
-        let modified = metadata.modified().ok().and_then(|m| m.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.map_or(0, |d| d.as_nanos());
-        let nanos = u128::try_from(metadata.ctime()).unwrap_or(0) * 1_000_000_000;
-        let changed = nanos + u128::try_from(metadata.ctime_nsec()).unwrap_or(0);
-        FileState { path, bytes: metadata.len(), modified, inode: metadata.ino(), changed }
-    }
-
-    /// A copy of a file in another place: its path stands for its content, and the copy may have been fetched again.
-    pub fn copied(self) -> Self {
-        FileState { inode: 0, changed: 0, ..self }
-    }
-
-    /// The same file, as it is now.
-    pub fn again(&self, metadata: &std::fs::Metadata) -> Self {
-        let now = FileState::of(self.path.clone(), metadata);
-        if self.inode == 0 { now.copied() } else { now }
-    }
-}
 
 /// Tables by what they were read from. Thread-safe; a file that two requests want at once is decoded once.
 #[derive(Debug, Default)]
@@ -80,7 +45,7 @@ impl Default for State {
 
 #[derive(Debug, Default)]
 struct Entry {
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedSource>,
     /// What was forgotten here and may live on in a frame: such a file is not decoded again.
     elsewhere: Option<Elsewhere>,
     bytes: u64,
@@ -89,7 +54,7 @@ struct Entry {
 
 #[derive(Debug)]
 struct Elsewhere {
-    loaded: Loaded,
+    loaded: LoadedSource,
     table: Weak<Table>,
 }
 
@@ -106,13 +71,13 @@ impl Entry {
     }
 
     /// What is here, or was forgotten and still lives elsewhere.
-    fn known(&mut self) -> Option<Loaded> {
+    fn known(&mut self) -> Option<LoadedSource> {
         if self.loaded.is_none()
             && let Some(Elsewhere { loaded, table }) = self.elsewhere.take()
             && let Some(table) = table.upgrade()
         {
             self.bytes = table.bytes();
-            self.loaded = Some(Loaded { content: Content::Memory(table), ..loaded });
+            self.loaded = Some(LoadedSource { content: Content::Memory(table), ..loaded });
         }
         self.loaded.clone()
     }
@@ -159,7 +124,7 @@ impl FileCache {
         marked: Option<&[FileMark]>,
         memory: &dyn Memory,
         task: &TaskHandle,
-    ) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
+    ) -> Result<(LoadedSource, Vec<FileMark>), Diagnostic> {
         let resolved = paths::resolve(&source.path, &source.folder, source.format.extensions().as_deref(), task)?;
         let files = &resolved.files;
         if let Some(marked) = marked {
@@ -193,17 +158,17 @@ impl FileCache {
     }
 
     /// The same, whatever the files were before.
-    pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<Loaded, Diagnostic> {
+    pub fn open(&self, source: &Source, task: &TaskHandle) -> Result<LoadedSource, Diagnostic> {
         Ok(self.open_marked(source, None, &NoLimit, task)?.0)
     }
 
     fn load(
         &self,
-        resolved: &Resolved,
+        resolved: &SourceFiles,
         (source, format): (&Source, &Format),
         memory: &dyn Memory,
         task: &TaskHandle,
-    ) -> Result<Loaded, Diagnostic> {
+    ) -> Result<LoadedSource, Diagnostic> {
         let files = resolved.files.as_slice();
         let title = match files {
             [one] => format!("read {}", paths::short(&one.path)),
@@ -234,14 +199,14 @@ impl FileCache {
             }
         };
         let (schema, rows, content) = match content {
-            Decoded::Table(table) => {
+            DecodedFiles::Table(table) => {
                 guard.bytes = table.bytes();
                 (Arc::clone(table.schema()), table.rows() as u64, Content::Memory(Arc::new(table)))
             }
-            Decoded::Scan { provider, rows } => (provider.schema(), rows, Content::Scan(provider)),
+            DecodedFiles::Scan { provider, rows } => (provider.schema(), rows, Content::Scan(provider)),
         };
         let files = files.iter().map(|f| f.path.clone()).collect();
-        let loaded = Loaded { files, schema, key, rows, content };
+        let loaded = LoadedSource { files, schema, key, rows, content };
         guard.loaded = Some(loaded.clone());
         drop(guard);
         self.shrink(key);
@@ -287,20 +252,14 @@ impl FileCache {
     }
 }
 
-/// What a reader makes.
-pub(crate) enum Decoded {
-    Table(Table),
-    Scan { provider: Arc<dyn datafusion::catalog::TableProvider>, rows: u64 },
-}
-
 fn read(
-    resolved: &Resolved,
+    resolved: &SourceFiles,
     folder: &str,
     format: &Format,
     hold: u64,
     memory: &dyn Memory,
     task: &TaskHandle,
-) -> Result<Decoded, Diagnostic> {
+) -> Result<DecodedFiles, Diagnostic> {
     let files = resolved.files.as_slice();
     task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
     let taken = Reservation::new(memory);
@@ -319,11 +278,11 @@ fn read(
             let (own, chosen) = folders.apart(&options.columns);
             let options = &CsvOptions { columns: own, ..options.clone() };
             let table = csv::read(files, options, folder, &folders, division, &taken, task)?;
-            if options.rejects { Ok(Decoded::Table(table)) } else { chosen.of(table).map(Decoded::Table) }
+            if options.rejects { Ok(DecodedFiles::Table(table)) } else { chosen.of(table).map(DecodedFiles::Table) }
         }
-        Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(Decoded::Table),
+        Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(DecodedFiles::Table),
         Format::JsonAt(path) => {
-            json::read(files, Some(path), folder, &folders, division, &taken, task).map(Decoded::Table)
+            json::read(files, Some(path), folder, &folders, division, &taken, task).map(DecodedFiles::Table)
         }
         Format::Parquet(options) => parquet::read(resolved, options, hold, division, &taken, task),
         Format::Excel(options) => {
@@ -331,20 +290,20 @@ fn read(
             let options = &ExcelOptions { columns: own, ..options.clone() };
             excel::read(files, options, &folders, division, &taken, task)
                 .and_then(|table| chosen.of(table))
-                .map(Decoded::Table)
+                .map(DecodedFiles::Table)
         }
-        Format::Sheets => excel::sheets(files, &taken).map(Decoded::Table),
-        Format::Ipc => binary::read(&IPC, files, &folders, division, &taken, task).map(Decoded::Table),
-        Format::Avro => binary::read(&AVRO, files, &folders, division, &taken, task).map(Decoded::Table),
-        Format::Orc => binary::read(&ORC, files, &folders, division, &taken, task).map(Decoded::Table),
+        Format::Sheets => excel::sheets(files, &taken).map(DecodedFiles::Table),
+        Format::Ipc => binary::read(&IPC, files, &folders, division, &taken, task).map(DecodedFiles::Table),
+        Format::Avro => binary::read(&AVRO, files, &folders, division, &taken, task).map(DecodedFiles::Table),
+        Format::Orc => binary::read(&ORC, files, &folders, division, &taken, task).map(DecodedFiles::Table),
         Format::Graph { format, part } => {
-            crate::graph::read(files, format.as_deref(), *part, &taken).map(Decoded::Table)
+            crate::graph::read(files, format.as_deref(), *part, &taken).map(DecodedFiles::Table)
         }
     }
 }
 
 /// 128 bits from two differently seeded hashes of the files and options.
-fn key(resolved: &Resolved, format: &Format) -> u128 {
+fn key(resolved: &SourceFiles, format: &Format) -> u128 {
     let half = |seed: u64| {
         let mut hasher = DefaultHasher::new();
         seed.hash(&mut hasher);

@@ -22,7 +22,7 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::CsvOptions;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::FileState;
+use crate::file::FileState;
 use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::pieces::Division;

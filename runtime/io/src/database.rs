@@ -14,11 +14,12 @@ use onrush_wire::plan::{FileKind, FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::binary::assembled;
-use crate::cache::FileState;
+use crate::content::{Content, LoadedSource};
+use crate::file::FileState;
 use crate::magic::{HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
 use crate::pieces::CHUNK;
-use crate::{Content, Loaded, marks, paths};
+use crate::{marks, paths};
 
 /// Numbers the reads of this process: no two reads are taken for the same.
 static READS: AtomicU64 = AtomicU64::new(0);
@@ -34,7 +35,7 @@ pub(crate) fn open(
     marked: Option<&[FileMark]>,
     memory: &dyn Memory,
     task: &TaskHandle,
-) -> Result<(Loaded, Vec<FileMark>), Diagnostic> {
+) -> Result<(LoadedSource, Vec<FileMark>), Diagnostic> {
     let mut address = Address::parse(&source.path)?;
     let name = address.name();
     task.stage(format!("read {}", paths::short(Path::new(&name))));
@@ -61,7 +62,7 @@ pub(crate) fn open(
         Ok::<_, ArrowError>(batch)
     });
     let table = assembled(&schema, batches, &path, &failed, CHUNK, &taken, task)?;
-    let loaded = Loaded {
+    let loaded = LoadedSource {
         files: vec![path],
         schema: Arc::clone(table.schema()),
         key: key(),
@@ -103,7 +104,7 @@ pub(crate) fn existing(path: &str, folder: &str) -> PathBuf {
 pub(crate) fn kind(path: &Path, named: Kind) -> Result<Kind, Diagnostic> {
     let mut head = Vec::with_capacity(HEAD);
     let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
-    read.map_err(|e| crate::cache::io_diagnostic("read", path, &e))?;
+    read.map_err(|e| crate::file::io_diagnostic("read", path, &e))?;
     match kind_of(&head) {
         Some(FileKind::Sqlite) => Ok(Kind::Sqlite),
         Some(FileKind::DuckDb) => Ok(Kind::DuckDb),

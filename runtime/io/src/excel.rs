@@ -17,8 +17,8 @@ use onrush_wire::plan::ExcelOptions;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::binary::guarded;
-use crate::cache::FileState;
 use crate::columns;
+use crate::file::FileState;
 use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::pieces::Division;

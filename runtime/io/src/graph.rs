@@ -9,15 +9,14 @@ use onrush_graph_io::{Format, GraphTables};
 use onrush_wire::plan::GraphPart;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::FileState;
+use crate::file::FileState;
 use crate::memory::Reservation;
-use crate::write::write_bytes;
 
 /// Memory that reading takes for each byte of a decompressed file: XML as strings, and the columns.
 const MEMORY: u64 = 4;
 
 /// The format that a name stands for.
-fn format(name: Option<&str>) -> Result<Option<Format>, Diagnostic> {
+pub(crate) fn format(name: Option<&str>) -> Result<Option<Format>, Diagnostic> {
     let Some(name) = name else { return Ok(None) };
     Format::named(name).map(Some).ok_or_else(|| {
         let names: Vec<&str> = Format::names().collect();
@@ -140,22 +139,6 @@ fn parse(file: &FileState, format: Option<Format>, taken: &Reservation<'_>) -> R
     });
     taken.give_back(room.saturating_sub(used));
     parsed
-}
-
-/// Writes a graph. Gives the path and the bytes.
-///
-/// # Errors
-/// If the folder is missing, the format is unknown or cannot hold the graph, or the file cannot be written.
-pub fn write_graph(
-    path: &str,
-    folder: &str,
-    name: Option<&str>,
-    graph: &GraphTables,
-) -> Result<(String, u64), Diagnostic> {
-    let format = format(name)?;
-    let bytes = onrush_graph_io::encode(path, format, graph).map_err(|e| e.diagnostic())?;
-    let written = write_bytes(path, folder, &bytes)?;
-    Ok((written.path.to_string_lossy().into_owned(), written.bytes))
 }
 
 #[cfg(test)]

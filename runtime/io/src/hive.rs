@@ -10,9 +10,8 @@ use arrow::error::ArrowError;
 use onrush_frame::Table;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::FileState;
+use crate::file::{FileState, SourceFiles};
 use crate::memory::Reservation;
-use crate::paths::Resolved;
 
 /// The value of null.
 pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -43,7 +42,7 @@ impl Folders {
     ///
     /// # Errors
     /// If the files have different keys.
-    pub fn of(resolved: &Resolved, hive: Option<bool>) -> Result<Self, Diagnostic> {
+    pub fn of(resolved: &SourceFiles, hive: Option<bool>) -> Result<Self, Diagnostic> {
         let columns = match hive.unwrap_or(resolved.is_set) {
             true => columns(&resolved.files, &resolved.hive)?,
             false => Vec::new(),

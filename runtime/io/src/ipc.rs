@@ -20,7 +20,7 @@ use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::binary::{Binary, Opened, PARTS, damaged};
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, io_diagnostic};
 use crate::magic::kind_of;
 use crate::memory::Reservation;
 use crate::text::{SHARED, read_shared};

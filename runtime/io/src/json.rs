@@ -21,7 +21,7 @@ use arrow::json::ReaderBuilder;
 use onrush_frame::{Cancelled, Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::FileState;
+use crate::file::FileState;
 use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::paths::below;

@@ -10,7 +10,7 @@ use onrush_wire::limits::size;
 use onrush_wire::plan::{FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, io_diagnostic};
 use crate::paths;
 
 /// Bytes of a file that are compared, at most: all of a smaller one.

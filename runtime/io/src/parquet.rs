@@ -23,10 +23,10 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 
 use crate::binary::check_kind;
-use crate::cache::{Decoded, FileState, io_diagnostic};
+use crate::content::DecodedFiles;
+use crate::file::{FileState, SourceFiles, io_diagnostic};
 use crate::hive::{self, HiveColumn};
 use crate::memory::Reservation;
-use crate::paths::Resolved;
 use crate::pieces::Division;
 use crate::{columns, parquet::scan::Parts};
 
@@ -86,13 +86,13 @@ impl Opened {
 
 /// Files one below the other; held if together they take at most `hold` bytes. The columns of folders come last.
 pub(crate) fn read(
-    resolved: &Resolved,
+    resolved: &SourceFiles,
     options: &ParquetOptions,
     hold: u64,
     division: Division,
     taken: &Reservation<'_>,
     task: &TaskHandle,
-) -> Result<Decoded, Diagnostic> {
+) -> Result<DecodedFiles, Diagnostic> {
     let files = resolved.files.as_slice();
     let folders = match options.hive.unwrap_or(resolved.is_set) {
         true => hive::columns(files, &resolved.hive)?,
@@ -121,11 +121,11 @@ pub(crate) fn read(
     };
     if bytes <= hold {
         let batches = decode(&opened, &schema, division, taken, task)?;
-        return Ok(Decoded::Table(Table::new(schema, batches)));
+        return Ok(DecodedFiles::Table(Table::new(schema, batches)));
     }
     let parts = Parts { own, folders: folders.into_iter().map(|f| f.field).collect(), schema };
     let scan = ParquetScan::new(parts, files.to_vec(), opened)?;
-    Ok(Decoded::Scan { provider: Arc::new(scan), rows })
+    Ok(DecodedFiles::Scan { provider: Arc::new(scan), rows })
 }
 
 /// Checks both ends of the file and reads its footer.
@@ -538,15 +538,16 @@ mod tests {
     fn table(file: &FileState, threads: usize, chunk: usize) -> Result<Table, Diagnostic> {
         let division = Division { threads, chunk, ..Division::default() };
         let task = TaskHandle::new();
-        let resolved = Resolved { files: vec![file.clone()], hive: vec![Vec::new()], is_set: false, urls: Vec::new() };
+        let resolved =
+            SourceFiles { files: vec![file.clone()], hive: vec![Vec::new()], is_set: false, urls: Vec::new() };
         let options = ParquetOptions::default();
         let read = read(&resolved, &options, u64::MAX, division, &Reservation::new(&NoLimit), &task)?;
         match read {
-            Decoded::Table(table) => {
+            DecodedFiles::Table(table) => {
                 assert_eq!(task.progress().rows as usize, table.rows());
                 Ok(table)
             }
-            Decoded::Scan { .. } => panic!("a small file is held"),
+            DecodedFiles::Scan { .. } => panic!("a small file is held"),
         }
     }
 

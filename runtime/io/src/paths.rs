@@ -7,8 +7,7 @@ use onrush_frame::TaskHandle;
 use onrush_places::Places;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::any;
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, SourceFiles, extension, io_diagnostic};
 use crate::hive;
 
 /// Folders deeper than this below a `**` are not searched: a link that points upwards would never end.
@@ -40,38 +39,13 @@ pub(crate) fn below(path: &Path, folder: &str) -> String {
     inner.as_deref().unwrap_or(path).display().to_string()
 }
 
-/// The files of a path.
-#[derive(Debug)]
-pub(crate) struct Resolved {
-    /// Sorted by name; at least one.
-    pub files: Vec<FileState>,
-    /// Keys and values of the folders named `key=value` above each file, from the outermost one.
-    pub hive: Vec<Vec<(String, String)>>,
-    /// Whether the path is a folder or a pattern.
-    pub is_set: bool,
-    /// The addresses of files that were fetched. Empty for files of this machine.
-    pub urls: Vec<String>,
-}
-
-impl Resolved {
-    /// An error as the user reads it: with the addresses of fetched files in place of their paths in the cache.
-    pub fn named(&self, mut error: Diagnostic) -> Diagnostic {
-        for (file, url) in self.files.iter().zip(&self.urls) {
-            let path = file.path.to_string_lossy();
-            let texts = std::iter::once(&mut error.message).chain(&mut error.notes).chain(&mut error.help);
-            texts.for_each(|text| *text = text.replace(path.as_ref(), url));
-        }
-        error
-    }
-}
-
 /// The files of a path, of a glob, or below a folder with one of `extensions`. Files of other places are fetched.
 pub(crate) fn resolve(
     path: &str,
     folder: &str,
     extensions: Option<&[&str]>,
     task: &TaskHandle,
-) -> Result<Resolved, Diagnostic> {
+) -> Result<SourceFiles, Diagnostic> {
     if onrush_places::is_place(path.trim()) {
         return fetched(path.trim(), extensions, task);
     }
@@ -90,11 +64,11 @@ pub(crate) fn resolve(
     };
     let hive = paths.iter().map(|file| hive::keys(file.strip_prefix(&base).unwrap_or(file))).collect();
     let files = paths.iter().map(|file| single(file)).collect::<Result<_, _>>()?;
-    Ok(Resolved { files, hive, is_set, urls: Vec::new() })
+    Ok(SourceFiles { files, hive, is_set, urls: Vec::new() })
 }
 
 /// The files of an address, in the cache folder.
-fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Result<Resolved, Diagnostic> {
+fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Result<SourceFiles, Diagnostic> {
     let pattern: Vec<&str> = address.split("://").nth(1).unwrap_or_default().split('/').skip(1).collect();
     let is_folder = pattern.last().is_none_or(|last| last.is_empty());
     let wanted = |name: &str| {
@@ -103,7 +77,7 @@ fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Res
         match is_folder {
             true => {
                 let below = parts.get(pattern.len().saturating_sub(1)..).unwrap_or_default();
-                let extension = any::extension(Path::new(name));
+                let extension = extension(Path::new(name));
                 !below.iter().any(is_hidden) && extensions.is_none_or(|known| known.contains(&extension.as_str()))
             }
             false => matches_parts(&pattern, &parts),
@@ -114,7 +88,7 @@ fn fetched(address: &str, extensions: Option<&[&str]>, task: &TaskHandle) -> Res
     let hive = files.iter().map(|file| hive::keys(Path::new(&file.url))).collect();
     let urls = files.iter().map(|file| file.url.clone()).collect();
     let files = files.iter().map(|file| single(&file.path).map(FileState::copied)).collect::<Result<_, _>>()?;
-    Ok(Resolved { files, hive, is_set: !is_http && (is_folder || is_pattern(address)), urls })
+    Ok(SourceFiles { files, hive, is_set: !is_http && (is_folder || is_pattern(address)), urls })
 }
 
 /// Patterns of the parts of a path; `**` stands for any number of parts.
@@ -141,7 +115,7 @@ fn in_folder(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, Diagnos
                 if depth < MAX_DEPTH {
                     walk(&path, extensions, depth + 1, into);
                 }
-            } else if extensions.contains(&any::extension(&path).as_str()) {
+            } else if extensions.contains(&extension(&path).as_str()) {
                 into.push(path);
             }
         }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, io_diagnostic};
 use crate::memory::Reservation;
 use crate::pieces::Division;
 pub(crate) use encoding::Charset;

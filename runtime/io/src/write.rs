@@ -5,6 +5,7 @@ mod database;
 mod encode;
 mod excel;
 mod folders;
+mod graph;
 mod packed;
 mod row_groups;
 mod target;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::json::writer::{JsonArray, LineDelimited, Writer as JsonWriter, WriterBuilder as JsonBuilder};
+use arrow::json::writer::{JsonArray, LineDelimited};
 use onrush_files::Temporary;
 use onrush_frame::{TaskHandle, dtype_to_wire};
 use onrush_wire::plan::{FORMATS, FormatInfo, Sink, SinkFormat};
@@ -22,11 +23,12 @@ use onrush_wire::{Class, Diagnostic};
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::cache::io_diagnostic;
+use crate::file::io_diagnostic;
 use csv::CsvWriter;
 pub use database::DatabaseWriter;
-use encode::Encode;
+use encode::{Encode, EncodeError, Out};
 pub use folders::FolderWriter;
+pub use graph::write_graph;
 use packed::PackedFile;
 use row_groups::ParquetWriter;
 use target::Target;
@@ -36,18 +38,10 @@ pub struct FileWriter {
     target: Target,
     temporary: Temporary,
     /// `None` once it is finished.
-    format: Option<Format>,
+    encoder: Option<Box<dyn Encode>>,
     rows: u64,
     /// The task of the last write, which an upload belongs to.
     task: TaskHandle,
-}
-
-enum Format {
-    Csv(CsvWriter),
-    Parquet(Box<ParquetWriter>),
-    Json(JsonWriter<PackedFile, LineDelimited>),
-    JsonArray(JsonWriter<PackedFile, JsonArray>),
-    Binary(Box<dyn Encode>),
 }
 
 /// A frame under way to a file, to folders or to a table of a database.
@@ -118,70 +112,18 @@ impl FileWriter {
         check_columns(format, schema)?;
         let (temporary, file) = target.temporary()?;
         let file = BufWriter::with_capacity(1 << 20, file);
-        let mut writer = FileWriter { target, temporary, format: None, rows: 0, task: TaskHandle::new() };
-        writer.format = Some(match format {
-            SinkFormat::Csv { separator, header, null } => {
-                let separator = u8::try_from(*separator).ok().filter(u8::is_ascii).ok_or_else(|| {
-                    Diagnostic::error(
-                        Class::Plan,
-                        "bad-option",
-                        format!("the separator `{}` is not a single ASCII character", separator.escape_default()),
-                    )
-                })?;
-                let file = PackedFile::by_name(&writer.target.named, file)?;
-                let csv = CsvWriter::new(file, separator, *header, null.clone(), schema);
-                Format::Csv(csv.map_err(|e| writer.failed(&e.to_string()))?)
-            }
-            SinkFormat::Parquet { compression, row_group_rows } => {
-                let mut properties = WriterProperties::builder().set_compression(codec(compression)?);
-                if let Some(rows) = row_group_rows {
-                    let rows = usize::try_from(*rows).ok().filter(|rows| *rows > 0).ok_or_else(|| {
-                        Diagnostic::error(Class::Plan, "bad-option", format!("a row group cannot have {rows} rows"))
-                    })?;
-                    properties = properties.set_max_row_group_row_count(Some(rows));
-                }
-                let parquet = ParquetWriter::new(file, schema, properties.build());
-                Format::Parquet(Box::new(parquet.map_err(|e| writer.failed(&e.to_string()))?))
-            }
-            SinkFormat::JsonLines => {
-                // Nulls are written, so that the columns come back even if they are null everywhere.
-                let file = PackedFile::by_name(&writer.target.named, file)?;
-                Format::Json(JsonBuilder::new().with_explicit_nulls(true).build(file))
-            }
-            SinkFormat::JsonArray => {
-                let file = PackedFile::by_name(&writer.target.named, file)?;
-                Format::JsonArray(JsonBuilder::new().with_explicit_nulls(true).build(file))
-            }
-            SinkFormat::Ipc { compression } => Format::Binary(encode::ipc(file, schema, compression)?),
-            SinkFormat::Avro { compression } => Format::Binary(encode::avro(file, schema, compression)?),
-            SinkFormat::Orc { compression } => Format::Binary(encode::orc(file, schema, compression)?),
-            SinkFormat::Excel { sheet } => Format::Binary(excel::start(file, schema, sheet)?),
-            SinkFormat::Any | SinkFormat::Folders { .. } | SinkFormat::Database { .. } => {
-                return Err(Diagnostic::error(Class::Plan, "bad-option", "one file has one format")
-                    .help("name a format, and write folders with `partition_by` of a frame"));
-            }
-        });
-        Ok(writer)
+        let encoder = encoder(format, file, schema, &target)?;
+        Ok(FileWriter { target, temporary, encoder: Some(encoder), rows: 0, task: TaskHandle::new() })
     }
 
     /// Writes some rows; the task is only asked whether it goes on.
     pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
         task.check()?;
-        let result = match self.format.as_mut() {
-            Some(Format::Csv(w)) => match w.write(batch, task) {
-                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
-                result => result.map_err(|e| e.message),
-            },
-            Some(Format::Parquet(w)) => match w.write(batch, task) {
-                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
-                result => result.map_err(|e| e.message),
-            },
-            Some(Format::Json(w)) => w.write(batch).map_err(|e| e.to_string()),
-            Some(Format::JsonArray(w)) => w.write(batch).map_err(|e| e.to_string()),
-            Some(Format::Binary(w)) => guarded(|| w.write(batch)),
-            None => Err("it is finished".to_string()),
+        let result = match self.encoder.as_mut() {
+            Some(encoder) => guarded(|| encoder.write(batch, task)),
+            None => Err("it is finished".to_string().into()),
         };
-        result.map_err(|e| self.failed(&e))?;
+        result.map_err(|e| failed(&self.target, e))?;
         self.rows += batch.num_rows() as u64;
         self.task = task.clone();
         Ok(())
@@ -189,41 +131,68 @@ impl FileWriter {
 
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<Written, Diagnostic> {
-        let buffer = match self.format.take() {
-            Some(Format::Csv(w)) => w.finish().map_err(|e| e.to_string()),
-            Some(Format::Parquet(w)) => match w.finish(&self.task) {
-                Err(stopped) if stopped.class == Class::Interrupted => return Err(stopped),
-                result => result.map_err(|e| e.message),
-            },
-            Some(Format::Json(mut w)) => match w.finish() {
-                Ok(()) => w.into_inner().finish().map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            },
-            Some(Format::JsonArray(mut w)) => match w.finish() {
-                Ok(()) => w.into_inner().finish().map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            },
-            Some(Format::Binary(w)) => guarded(|| w.finish()),
-            None => Err("it is finished".to_string()),
+        let buffer = match self.encoder.take() {
+            Some(encoder) => guarded(|| encoder.finish(&self.task)),
+            None => Err("it is finished".to_string().into()),
         };
-        let mut buffer = buffer.map_err(|e| self.failed(&e))?;
+        let mut buffer = buffer.map_err(|e| failed(&self.target, e))?;
         let io = |e: &std::io::Error| io_diagnostic("written", &self.target.named, e);
         buffer.flush().map_err(|e| io(&e))?;
         let file = buffer.into_inner().map_err(|e| io(e.error()))?;
         let bytes = self.target.replace(self.temporary, &file, &self.task)?;
         Ok(Written { path: self.target.named, rows: self.rows, bytes })
     }
+}
 
-    fn failed(&self, why: &str) -> Diagnostic {
-        let full = why.contains("No space left") || why.contains("os error 28") || why.contains("os error 122");
-        let class = if full { Class::Resources } else { Class::Data };
-        let error = Diagnostic::error(
-            class,
-            "write-failed",
-            format!("`{}` could not be written: {why}", self.target.named.display()),
-        );
-        if full { error.help("free some disk space, or write to another folder") } else { error }
+/// The encoder of a format: the table of writers.
+fn encoder(format: &SinkFormat, file: Out, schema: &SchemaRef, target: &Target) -> Result<Box<dyn Encode>, Diagnostic> {
+    let packed = |file| PackedFile::by_name(&target.named, file);
+    match format {
+        SinkFormat::Csv { separator, header, null } => {
+            let separator = u8::try_from(*separator).ok().filter(u8::is_ascii).ok_or_else(|| {
+                Diagnostic::error(
+                    Class::Plan,
+                    "bad-option",
+                    format!("the separator `{}` is not a single ASCII character", separator.escape_default()),
+                )
+            })?;
+            let csv = CsvWriter::new(packed(file)?, separator, *header, null.clone(), schema);
+            Ok(Box::new(csv.map_err(|e| failed(target, e.to_string().into()))?))
+        }
+        SinkFormat::Parquet { compression, row_group_rows } => {
+            let mut properties = WriterProperties::builder().set_compression(codec(compression)?);
+            if let Some(rows) = row_group_rows {
+                let rows = usize::try_from(*rows).ok().filter(|rows| *rows > 0).ok_or_else(|| {
+                    Diagnostic::error(Class::Plan, "bad-option", format!("a row group cannot have {rows} rows"))
+                })?;
+                properties = properties.set_max_row_group_row_count(Some(rows));
+            }
+            let parquet = ParquetWriter::new(file, schema, properties.build());
+            Ok(Box::new(parquet.map_err(|e| failed(target, e.to_string().into()))?))
+        }
+        SinkFormat::JsonLines => Ok(encode::json::<LineDelimited>(packed(file)?)),
+        SinkFormat::JsonArray => Ok(encode::json::<JsonArray>(packed(file)?)),
+        SinkFormat::Ipc { compression } => encode::ipc(file, schema, compression),
+        SinkFormat::Avro { compression } => encode::avro(file, schema, compression),
+        SinkFormat::Orc { compression } => encode::orc(file, schema, compression),
+        SinkFormat::Excel { sheet } => excel::start(file, schema, sheet),
+        SinkFormat::Any | SinkFormat::Folders { .. } | SinkFormat::Database { .. } => {
+            Err(Diagnostic::error(Class::Plan, "bad-option", "one file has one format")
+                .help("name a format, and write folders with `partition_by` of a frame"))
+        }
     }
+}
+
+fn failed(target: &Target, error: EncodeError) -> Diagnostic {
+    let why = match error {
+        EncodeError::Interrupted(stopped) => return stopped,
+        EncodeError::Failed(why) => why,
+    };
+    let full = why.contains("No space left") || why.contains("os error 28") || why.contains("os error 122");
+    let class = if full { Class::Resources } else { Class::Data };
+    let message = format!("`{}` could not be written: {why}", target.named.display());
+    let error = Diagnostic::error(class, "write-failed", message);
+    if full { error.help("free some disk space, or write to another folder") } else { error }
 }
 
 /// The format of a file by its extension.
@@ -253,9 +222,9 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Runs an encoder. A panic of it is a sentence.
-fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, EncodeError> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err("the encoder failed on a value".to_string()))
+        .unwrap_or_else(|_| Err("the encoder failed on a value".to_string().into()))
 }
 
 /// Writes a whole file, with the care of [`FileWriter`]: it gets its name when it is complete, and a file that is there keeps its mode and owner.

@@ -14,7 +14,7 @@ use super::dates::{self, Format};
 use super::errors;
 use super::infer::Notation;
 use super::tokens::{self, Form, Malformed};
-use crate::cache::FileState;
+use crate::file::FileState;
 use crate::memory::Reservation;
 use crate::paths::below;
 use crate::pieces::Division;

@@ -14,7 +14,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::{Area, NAME, compound};
 use crate::binary::{check_kind, damaged};
-use crate::cache::{FileState, io_diagnostic};
+use crate::file::{FileState, io_diagnostic};
 use crate::memory::Reservation;
 
 pub(super) const DAY: i64 = 86_400_000_000;

@@ -33,7 +33,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::{Opened, decode};
-use crate::cache::FileState;
+use crate::file::FileState;
 use crate::marks;
 use crate::memory::{Memory, Reservation};
 use crate::pieces::Division;

@@ -15,6 +15,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use onrush_frame::TaskHandle;
 use onrush_wire::{Class, Diagnostic};
 
+use super::encode::{Encode, EncodeError, Out};
 use super::packed::PackedFile;
 use crate::pieces::Division;
 
@@ -58,7 +59,7 @@ impl CsvWriter {
     ///
     /// # Errors
     /// A value that cannot be formatted, a file that cannot be written.
-    pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
+    fn write_rows(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
         let failed = |e: &dyn std::fmt::Display| Diagnostic::error(Class::Data, "write-failed", e.to_string());
         let columns: Vec<ArrayRef> =
             batch.columns().iter().map(plain).collect::<Result<_, _>>().map_err(|e| failed(&e))?;
@@ -72,11 +73,6 @@ impl CsvWriter {
             self.file.write_all(&lines?).map_err(|e| failed(&e))?;
         }
         Ok(())
-    }
-
-    /// Completes the file.
-    pub fn finish(self) -> io::Result<io::BufWriter<std::fs::File>> {
-        self.file.finish()
     }
 
     fn lines(&self, columns: &[ArrayRef], rows: Range<usize>) -> Result<Vec<u8>, ArrowError> {
@@ -131,6 +127,16 @@ impl CsvWriter {
             line.extend_from_slice(part.as_bytes());
         }
         line.push(b'"');
+    }
+}
+
+impl Encode for CsvWriter {
+    fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.write_rows(batch, task)?)
+    }
+
+    fn finish(self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
+        Ok(self.file.finish().map_err(|e| e.to_string())?)
     }
 }
 

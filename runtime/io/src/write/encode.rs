@@ -1,5 +1,5 @@
-//! Encoders of binary formats: Arrow IPC, Avro, ORC. Each casts the columns to types that the format and its usual readers
-//! have.
+//! The trait of encoders, and those of JSON, Arrow IPC, Avro and ORC. The binary ones cast the columns to types that the
+//! format and its usual readers have.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -10,6 +10,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use arrow::ipc::CompressionType as IpcCompression;
 use arrow::ipc::writer::{FileWriter as IpcWriter, IpcWriteOptions};
+use arrow::json::writer::{JsonFormat, Writer as JsonWriter, WriterBuilder as JsonBuilder};
 use arrow_avro::compression::CompressionCodec;
 use arrow_avro::writer::{AvroWriter, WriterBuilder};
 use onrush_frame::{TaskHandle, dtype_to_wire};
@@ -17,17 +18,61 @@ use onrush_wire::{Class, Diagnostic};
 use orc_rust::compression::CompressionType as OrcCompression;
 use orc_rust::{ArrowWriter as OrcWriter, ArrowWriterBuilder as OrcBuilder};
 
+use super::packed::PackedFile;
 use crate::pieces::Division;
 
 /// Where the bytes go.
 pub(super) type Out = BufWriter<File>;
 
-/// A file of a format under way. Errors are sentences.
+/// A file of a format under way.
 pub(super) trait Encode {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), String>;
+    fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), EncodeError>;
 
     /// Completes the file.
-    fn finish(self: Box<Self>) -> Result<Out, String>;
+    fn finish(self: Box<Self>, task: &TaskHandle) -> Result<Out, EncodeError>;
+}
+
+/// The error of an encoder.
+pub(super) enum EncodeError {
+    /// The task was stopped.
+    Interrupted(Diagnostic),
+    /// The reason as a sentence.
+    Failed(String),
+}
+
+impl From<String> for EncodeError {
+    fn from(reason: String) -> Self {
+        EncodeError::Failed(reason)
+    }
+}
+
+impl From<Diagnostic> for EncodeError {
+    fn from(error: Diagnostic) -> Self {
+        match error.class {
+            Class::Interrupted => EncodeError::Interrupted(error),
+            _ => EncodeError::Failed(error.message),
+        }
+    }
+}
+
+/// JSON lines, or one array of objects. Nulls are written, so that the columns come back even if they are null everywhere.
+pub(super) fn json<F: JsonFormat + 'static>(file: PackedFile) -> Box<dyn Encode> {
+    Box::new(Json { writer: JsonBuilder::new().with_explicit_nulls(true).build::<_, F>(file) })
+}
+
+struct Json<F: JsonFormat> {
+    writer: JsonWriter<PackedFile, F>,
+}
+
+impl<F: JsonFormat> Encode for Json<F> {
+    fn write(&mut self, batch: &RecordBatch, _: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.writer.write(batch).map_err(|e| e.to_string())?)
+    }
+
+    fn finish(mut self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
+        self.writer.finish().map_err(|e| e.to_string())?;
+        Ok(self.writer.into_inner().finish().map_err(|e| e.to_string())?)
+    }
 }
 
 pub(super) fn ipc(out: Out, schema: &SchemaRef, compression: &str) -> Result<Box<dyn Encode>, Diagnostic> {
@@ -94,33 +139,33 @@ struct Orc {
 }
 
 impl Encode for Ipc {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())
+    fn write(&mut self, batch: &RecordBatch, _: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Out, String> {
+    fn finish(mut self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
         self.writer.finish().map_err(|e| e.to_string())?;
-        self.writer.into_inner().map_err(|e| e.to_string())
+        Ok(self.writer.into_inner().map_err(|e| e.to_string())?)
     }
 }
 
 impl Encode for Avro {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())
+    fn write(&mut self, batch: &RecordBatch, _: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())?)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Out, String> {
+    fn finish(mut self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
         self.writer.finish().map_err(|e| e.to_string())?;
         Ok(self.writer.into_inner())
     }
 }
 
 impl Encode for Orc {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
-        self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())
+    fn write(&mut self, batch: &RecordBatch, _: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.writer.write(&laid_out(batch, &self.schema)?).map_err(|e| e.to_string())?)
     }
 
-    fn finish(self: Box<Self>) -> Result<Out, String> {
+    fn finish(self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
         self.writer.close().map_err(|e| e.to_string())?;
         Ok(BufWriter::new(self.handle))
     }

@@ -5,10 +5,11 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, DurationMicrosecondType, Float64Type, Int64Type, SchemaRef, TimeUnit};
 use arrow::datatypes::{Time64MicrosecondType, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use onrush_frame::TaskHandle;
 use onrush_wire::{Class, Diagnostic};
 use rust_xlsxwriter::{Format, Workbook, Worksheet};
 
-use super::encode::{Encode, Out};
+use super::encode::{Encode, EncodeError, Out};
 use crate::excel::{COLUMNS, ROWS};
 
 /// Days between Excel's day 0 and 1970.
@@ -72,12 +73,13 @@ pub(super) fn start(out: Out, schema: &SchemaRef, name: &str) -> Result<Box<dyn 
 }
 
 impl Encode for Sheet {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
+    fn write(&mut self, batch: &RecordBatch, _: &TaskHandle) -> Result<(), EncodeError> {
         if u64::from(self.rows) + batch.num_rows() as u64 + 1 > u64::from(ROWS) {
             return Err(format!(
                 "a sheet of Excel has at most {ROWS} rows with the header, and the frame has more: write Parquet or CSV \
                  instead, or a part of it"
-            ));
+            )
+            .into());
         }
         let Sheet { workbook, rows, date, moment, time, span, .. } = self;
         let formats = Formats { date, moment, time, span };
@@ -90,7 +92,7 @@ impl Encode for Sheet {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Out, String> {
+    fn finish(mut self: Box<Self>, _: &TaskHandle) -> Result<Out, EncodeError> {
         let last = self.schema.fields().len();
         let sheet = self.workbook.worksheet_from_index(0).map_err(|e| e.to_string())?;
         sheet.set_freeze_panes(1, 0).map_err(|e| e.to_string())?;

@@ -19,8 +19,8 @@ use onrush_wire::{Class, Diagnostic};
 
 use super::target::Target;
 use super::{FileWriter, Written};
-use crate::cache::io_diagnostic;
 use crate::columns::unknown;
+use crate::file::io_diagnostic;
 use crate::pieces::Division;
 use crate::{hive, paths};
 

@@ -28,7 +28,7 @@ impl PackedFile {
             "gz" | "gzip" => PackedFile::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
             "zst" | "zstd" => PackedFile::Zstd(
                 zstd::stream::write::Encoder::new(file, ZSTD_LEVEL)
-                    .map_err(|e| crate::cache::io_diagnostic("written", path, &e))?,
+                    .map_err(|e| crate::file::io_diagnostic("written", path, &e))?,
             ),
             "bz2" => PackedFile::Bzip2(bzip2::write::BzEncoder::new(file, bzip2::Compression::default())),
             "zip" | "xz" | "7z" | "lz4" | "br" | "lzma" => {

@@ -14,6 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
+use super::encode::{Encode, EncodeError, Out};
 use crate::pieces::Division;
 
 /// Rows of a batch below which a single core encodes it: starting threads takes longer.
@@ -52,7 +53,7 @@ impl ParquetWriter {
     ///
     /// # Errors
     /// A value that Parquet cannot hold, a file that cannot be written, an interrupt.
-    pub fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
+    fn write_rows(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), Diagnostic> {
         let mut start = 0;
         while start < batch.num_rows() {
             let group = match &mut self.group {
@@ -70,7 +71,7 @@ impl ParquetWriter {
     }
 
     /// Completes the file.
-    pub fn finish(mut self, task: &TaskHandle) -> Result<BufWriter<File>, Diagnostic> {
+    fn complete(mut self, task: &TaskHandle) -> Result<BufWriter<File>, Diagnostic> {
         self.flush(task)?;
         self.file.into_inner().map_err(failed)
     }
@@ -91,6 +92,16 @@ impl ParquetWriter {
         }
         out.close().map_err(failed)?;
         Ok(())
+    }
+}
+
+impl Encode for ParquetWriter {
+    fn write(&mut self, batch: &RecordBatch, task: &TaskHandle) -> Result<(), EncodeError> {
+        Ok(self.write_rows(batch, task)?)
+    }
+
+    fn finish(self: Box<Self>, task: &TaskHandle) -> Result<Out, EncodeError> {
+        Ok(self.complete(task)?)
     }
 }
 
@@ -162,9 +173,9 @@ mod tests {
         let mut writer = ParquetWriter::new(out, &schema, properties).unwrap();
         let task = TaskHandle::new();
         for batch in &batches {
-            writer.write(batch, &task).unwrap();
+            writer.write_rows(batch, &task).unwrap();
         }
-        writer.finish(&task).unwrap().into_inner().unwrap();
+        writer.complete(&task).unwrap().into_inner().unwrap();
         let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
         let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
         assert_eq!(groups, [10, 10, 10, 5]);

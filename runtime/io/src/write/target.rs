@@ -10,7 +10,7 @@ use onrush_frame::TaskHandle;
 use onrush_places::Places;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::cache::io_diagnostic;
+use crate::file::io_diagnostic;
 use crate::paths;
 
 /// A file that was checked and can be written.
