@@ -1,4 +1,4 @@
-//! DecodedFiles files, kept by path, size, times, number in the file system and options; least recently used out.
+//! Decoded files, kept by path, size, times, number in the file system and options; least recently used out.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,18 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plan::{CsvOptions, ExcelOptions, FileMark, Format, Source};
-use onrush_wire::{Class, Diagnostic};
+use onrush_wire::Diagnostic;
+use onrush_wire::plan::{FileMark, Format, Source};
 
-use crate::avro::AVRO;
 use crate::content::{Content, DecodedFiles, LoadedSource};
 use crate::file::{FileState, SourceFiles};
-use crate::hive::Folders;
-use crate::ipc::IPC;
-use crate::memory::{Memory, NoLimit, Reservation};
-use crate::orc::ORC;
-use crate::pieces::Division;
-use crate::{any, binary, csv, excel, json, marks, parquet, paths};
+use crate::memory::{Memory, NoLimit};
+use crate::{formats, marks, paths};
 
 /// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
@@ -132,7 +127,7 @@ impl FileCache {
         }
         let loaded = match &source.format {
             Format::Any => {
-                any::format_of(files).and_then(|format| self.load(&resolved, (source, &format), memory, task))
+                formats::format_of(files).and_then(|format| self.load(&resolved, (source, &format), memory, task))
             }
             format => self.load(&resolved, (source, format), memory, task),
         };
@@ -189,7 +184,7 @@ impl FileCache {
             self.shrink(key);
             return Ok(loaded);
         }
-        let read = read(resolved, &source.folder, format, limit / 2, memory, task);
+        let read = formats::read(resolved, &source.folder, format, limit / 2, memory, task);
         let content = match read {
             Ok(content) => content,
             Err(error) => {
@@ -248,56 +243,6 @@ impl FileCache {
                 entry.forget();
                 total -= bytes;
             }
-        }
-    }
-}
-
-fn read(
-    resolved: &SourceFiles,
-    folder: &str,
-    format: &Format,
-    hold: u64,
-    memory: &dyn Memory,
-    task: &TaskHandle,
-) -> Result<DecodedFiles, Diagnostic> {
-    let files = resolved.files.as_slice();
-    task.add_total_bytes(files.iter().map(|f| f.bytes).sum());
-    let taken = Reservation::new(memory);
-    let division = Division::default();
-    let folders = match format {
-        // Parquet has its own, which it also has when it is scanned.
-        Format::Parquet(_) => Folders::none(),
-        Format::Csv(options) => Folders::of(resolved, options.hive)?,
-        _ => Folders::of(resolved, None)?,
-    };
-    match format {
-        Format::Any | Format::Database { .. } => {
-            Err(Diagnostic::error(Class::Internal, "internal", "a file is read before its format is known"))
-        }
-        Format::Csv(options) => {
-            let (own, chosen) = folders.apart(&options.columns);
-            let options = &CsvOptions { columns: own, ..options.clone() };
-            let table = csv::read(files, options, folder, &folders, division, &taken, task)?;
-            if options.rejects { Ok(DecodedFiles::Table(table)) } else { chosen.of(table).map(DecodedFiles::Table) }
-        }
-        Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(DecodedFiles::Table),
-        Format::JsonAt(path) => {
-            json::read(files, Some(path), folder, &folders, division, &taken, task).map(DecodedFiles::Table)
-        }
-        Format::Parquet(options) => parquet::read(resolved, options, hold, division, &taken, task),
-        Format::Excel(options) => {
-            let (own, chosen) = folders.apart(&options.columns);
-            let options = &ExcelOptions { columns: own, ..options.clone() };
-            excel::read(files, options, &folders, division, &taken, task)
-                .and_then(|table| chosen.of(table))
-                .map(DecodedFiles::Table)
-        }
-        Format::Sheets => excel::sheets(files, &taken).map(DecodedFiles::Table),
-        Format::Ipc => binary::read(&IPC, files, &folders, division, &taken, task).map(DecodedFiles::Table),
-        Format::Avro => binary::read(&AVRO, files, &folders, division, &taken, task).map(DecodedFiles::Table),
-        Format::Orc => binary::read(&ORC, files, &folders, division, &taken, task).map(DecodedFiles::Table),
-        Format::Graph { format, part } => {
-            crate::graph::read(files, format.as_deref(), *part, &taken).map(DecodedFiles::Table)
         }
     }
 }

@@ -13,9 +13,9 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plan::{FileKind, FileMark, Source};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::binary::assembled;
 use crate::content::{Content, LoadedSource};
 use crate::file::FileState;
+use crate::formats::binary::assembled;
 use crate::magic::{HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
 use crate::pieces::CHUNK;

@@ -4,25 +4,16 @@
 //! Reads into [`onrush_frame::Table`]s and keeps them by path, size and modification time, so that a file is read once.
 //! Knows no plans: `runtime/engine` asks for a [`LoadedSource`] and scans it.
 
-mod any;
-mod avro;
-mod binary;
 pub mod cache;
 mod columns;
 mod content;
-mod csv;
 mod database;
-mod excel;
 mod file;
-mod graph;
+mod formats;
 mod hive;
-mod ipc;
-mod json;
 mod magic;
 mod marks;
 mod memory;
-mod orc;
-mod parquet;
 mod paths;
 mod pieces;
 mod text;
@@ -34,9 +25,9 @@ use onrush_wire::plan::{FileMark, Format, Source};
 
 pub use cache::FileCache;
 pub use content::{Content, LoadedSource};
+pub use formats::ParquetScan;
 pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
-pub use parquet::ParquetScan;
 pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, Written, write_bytes, write_graph};
 
 /// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked` it must be

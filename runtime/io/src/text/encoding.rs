@@ -9,7 +9,7 @@ use onrush_wire::{Class, Diagnostic};
 
 use crate::memory::Reservation;
 
-/// DecodedFiles at a time, so that a stop is noticed.
+/// Decoded at a time, so that a stop is noticed.
 const STEP: usize = 4 << 20;
 
 /// An encoding that the user named, or a byte order mark.

@@ -10,7 +10,7 @@ use onrush_wire::{Class, Diagnostic};
 use rust_xlsxwriter::{Format, Workbook, Worksheet};
 
 use super::encode::{Encode, EncodeError, Out};
-use crate::excel::{COLUMNS, ROWS};
+use crate::formats::excel::{COLUMNS, ROWS};
 
 /// Days between Excel's day 0 and 1970.
 const EPOCH: i64 = 25_569;

@@ -4,7 +4,7 @@ use onrush_graph_io::GraphTables;
 use onrush_wire::Diagnostic;
 
 use super::write_bytes;
-use crate::graph::format;
+use crate::formats::graph::format;
 
 /// Writes a graph. Gives the path and the bytes.
 ///

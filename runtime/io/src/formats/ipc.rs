@@ -19,8 +19,8 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::file::{FileState, io_diagnostic};
+use crate::formats::binary::{Binary, Opened, PARTS, damaged};
 use crate::magic::kind_of;
 use crate::memory::Reservation;
 use crate::text::{SHARED, read_shared};

@@ -16,9 +16,9 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::ExcelOptions;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::binary::guarded;
 use crate::columns;
 use crate::file::FileState;
+use crate::formats::binary::guarded;
 use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::pieces::Division;

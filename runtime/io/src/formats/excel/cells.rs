@@ -13,8 +13,8 @@ use onrush_wire::plan::{FileKind, Sheet};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Area, NAME, compound};
-use crate::binary::{check_kind, damaged};
 use crate::file::{FileState, io_diagnostic};
+use crate::formats::binary::{check_kind, damaged};
 use crate::memory::Reservation;
 
 pub(super) const DAY: i64 = 86_400_000_000;

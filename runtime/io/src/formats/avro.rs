@@ -7,8 +7,8 @@ use arrow_avro::reader::ReaderBuilder;
 use onrush_wire::Diagnostic;
 use onrush_wire::plan::FileKind;
 
-use crate::binary::{Binary, Opened, damaged};
 use crate::file::{FileState, io_diagnostic};
+use crate::formats::binary::{Binary, Opened, damaged};
 use crate::memory::Reservation;
 
 pub(crate) const AVRO: Binary = Binary { name: "an Avro file", kinds: &[FileKind::Avro], open };

@@ -22,13 +22,14 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 
-use crate::binary::check_kind;
+use self::scan::Parts;
+use crate::columns;
 use crate::content::DecodedFiles;
 use crate::file::{FileState, SourceFiles, io_diagnostic};
+use crate::formats::binary::check_kind;
 use crate::hive::{self, HiveColumn};
 use crate::memory::Reservation;
 use crate::pieces::Division;
-use crate::{columns, parquet::scan::Parts};
 
 pub use scan::ParquetScan;
 

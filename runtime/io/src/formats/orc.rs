@@ -8,8 +8,8 @@ use orc_rust::ArrowReaderBuilder;
 use orc_rust::projection::ProjectionMask;
 use orc_rust::schema::TimestampPrecision;
 
-use crate::binary::{Binary, Opened, PARTS, damaged};
 use crate::file::{FileState, io_diagnostic};
+use crate::formats::binary::{Binary, Opened, PARTS, damaged};
 use crate::memory::Reservation;
 
 pub(crate) const ORC: Binary = Binary { name: "an ORC file", kinds: &[FileKind::Orc], open };
