@@ -9,12 +9,12 @@ mod database;
 mod group;
 mod join;
 mod pick;
-mod read;
+pub(crate) mod read;
 mod reshape;
 mod rows;
 mod sql;
 mod tables;
-mod text;
+pub(crate) mod text;
 mod time;
 mod write;
 
@@ -24,14 +24,9 @@ pub use database::{DatabaseWriter, read_database};
 pub use group::GroupBy;
 pub use join::{Asof, IntoAsof, IntoJoin, On, asof, on, using};
 pub(crate) use read::send;
-pub use read::{
-    ExcelReader, ParquetReader, excel, from_batch, parquet, read, read_arrow, read_avro, read_csv, read_excel,
-    read_feather, read_ipc, read_json, read_ndjson, read_orc, read_parquet, sheets,
-};
 pub use reshape::{concat, concat_diagonal, concat_horizontal};
 pub(crate) use rows::iso;
 pub use sql::sql;
-pub use text::{CsvReader, JsonReader, csv, json};
 pub use time::{Resample, date_range, int_range};
 pub use write::{CsvWriter, ExcelWriter, IpcWriter, JsonWriter, ParquetWriter};
 

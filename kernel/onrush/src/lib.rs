@@ -55,12 +55,13 @@ pub use expr::{
     When, all, asc, booleans, coalesce, col, concat_str, desc, len, lit, matching, max_horizontal, min_horizontal,
     random, strings, struct_of, sum_horizontal, temporal, when,
 };
+pub use frame::read::binary::*;
+pub use frame::read::*;
+pub use frame::text::*;
 pub use frame::{
-    Asof, CsvReader, CsvWriter, DatabaseWriter, ExcelReader, ExcelWriter, Explanation, Frame, FromValue, GroupBy,
-    IntoAsof, IntoFrames, IntoJoin, IntoPairs, IntoSampleSize, IpcWriter, JsonReader, JsonWriter, On, ParquetReader,
-    ParquetWriter, Resample, asof, concat, concat_diagonal, concat_horizontal, csv, date_range, excel, from_batch, get,
-    int_range, json, on, parquet, publish, read, read_arrow, read_avro, read_csv, read_database, read_excel,
-    read_feather, read_ipc, read_json, read_ndjson, read_orc, read_parquet, sheets, sql, using,
+    Asof, CsvWriter, DatabaseWriter, ExcelWriter, Explanation, Frame, FromValue, GroupBy, IntoAsof, IntoFrames,
+    IntoJoin, IntoPairs, IntoSampleSize, IpcWriter, JsonWriter, On, ParquetWriter, Resample, asof, concat,
+    concat_diagonal, concat_horizontal, date_range, get, int_range, on, publish, read_database, sql, using,
 };
 pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
 pub use matrix::{Matrix, Number};

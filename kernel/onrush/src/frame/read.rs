@@ -1,6 +1,6 @@
 //! Readers of files, and frames from Rust values.
 
-mod binary;
+pub(crate) mod binary;
 
 use std::path::Path;
 
@@ -9,11 +9,6 @@ use onrush_wire::plan::{CsvOptions, Format, Op, Source};
 
 use super::{Frame, folder, path_text};
 use crate::raise::here;
-
-pub use binary::{
-    ExcelReader, ParquetReader, excel, parquet, read, read_arrow, read_avro, read_excel, read_feather, read_ipc,
-    read_orc, read_parquet, sheets,
-};
 
 pub(super) fn source(path: String, format: Format) -> Op {
     Op::Read(Source { path, folder: folder(), format })
