@@ -90,7 +90,7 @@ pub(crate) fn read(
         Format::Csv(options) => {
             let (own, chosen) = folders.apart(&options.columns);
             let options = &CsvOptions { columns: own, ..options.clone() };
-            let table = csv::read(files, options, folder, &folders, division, &taken, task)?;
+            let table = csv::read(files, options, None, folder, &folders, division, &taken, task)?;
             if options.rejects { Ok(DecodedFiles::Table(table)) } else { chosen.of(table).map(DecodedFiles::Table) }
         }
         Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(DecodedFiles::Table),

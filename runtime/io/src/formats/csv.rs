@@ -31,10 +31,15 @@ use open::{Columns, Text};
 use rejects::Rejects;
 use rows::Reader;
 
-/// Reads files one below the other. `folder` is the one that relative paths are shown for, `folders` have further columns.
+/// Makes a text with separators of the text of a file. Each line stays one line.
+pub(crate) type Layout<'a> = &'a dyn Fn(&FileState, Vec<u8>) -> Result<Vec<u8>, Diagnostic>;
+
+/// Reads files one below the other. `layout` is for texts whose fields are not separated, `folder` is the one that relative
+/// paths are shown for, `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     options: &CsvOptions,
+    layout: Option<Layout<'_>>,
     folder: &str,
     folders: &Folders,
     division: Division,
@@ -46,7 +51,7 @@ pub(crate) fn read(
     let charset = options.encoding.as_deref().map(crate::text::Charset::named).transpose()?;
     let mut texts = Vec::with_capacity(files.len());
     for file in files {
-        texts.push(open::open(file, options, &form, charset, folder, (division, taken, task))?);
+        texts.push(open::open(file, (options, layout), &form, charset, folder, (division, taken, task))?);
     }
     let columns = Columns::of(&mut texts, options)?;
     let jobs: Vec<(&Text, Range<usize>)> =
@@ -153,7 +158,7 @@ mod tests {
             let division = Division { threads, piece, chunk: 1 };
             let files = std::slice::from_ref(file);
             let taken = Reservation::new(&NoLimit);
-            super::read(files, options, "/", &Folders::none(), division, &taken, &TaskHandle::new())
+            read(files, options, None, "/", &Folders::none(), division, &taken, &TaskHandle::new())
         };
         let rows = "1,\"x\n y\",2013-01-02\r\n2,,\n\n3,é,2013-01-03\n".repeat(50);
         let good = file(&format!("a,b,c\n{rows}4.5,last,"));

@@ -9,6 +9,7 @@ use onrush_frame::{TaskHandle, dtype_from_wire};
 use onrush_wire::plan::{CsvOptions, DuplicateNames, OnError};
 use onrush_wire::{Class, Diagnostic};
 
+use super::Layout;
 use super::build;
 use super::dates::{self, Format};
 use super::errors;
@@ -100,7 +101,7 @@ pub(super) fn notation(options: &CsvOptions, form: &Form) -> Result<Notation, Di
 /// Loads a file, reads its header and cuts the rest into pieces.
 pub(super) fn open(
     file: &FileState,
-    options: &CsvOptions,
+    (options, layout): (&CsvOptions, Option<Layout<'_>>),
     form: &Form,
     charset: Option<Charset>,
     folder: &str,
@@ -114,6 +115,11 @@ pub(super) fn open(
     let loaded = load(file, &wanted, taken, task)?;
     let mut bytes = loaded.bytes;
     tokens::line_feeds(&mut bytes, form);
+    if let Some(layout) = layout {
+        let before = bytes.len() as u64;
+        bytes = layout(file, bytes)?;
+        taken.take(path, (bytes.len() as u64).saturating_sub(before))?;
+    }
     let malformed = |bytes: &[u8], e: Malformed| errors::malformed(path, &shown, bytes, form, e);
     let mut at = 0;
     for _ in 0..options.skip_rows {
@@ -139,7 +145,9 @@ pub(super) fn open(
         return Err(Diagnostic::error(Class::Data, "not-utf8", message).help(help("windows-1252")));
     }
     let header: Vec<String> = fields.iter().map(|f| f.text(&bytes, form).trim().to_string()).collect();
-    errors::wrong_separator(path, &shown, (&bytes, at, first_end), &header, options)?;
+    if layout.is_none() {
+        errors::wrong_separator(path, &shown, (&bytes, at, first_end), &header, options)?;
+    }
     let names = column_names(header, options, (path, &shown, line_of(&bytes, at)))?;
     let skip_blank = names.len() > 1;
     let mut from = if options.has_header { first_end } else { at };
