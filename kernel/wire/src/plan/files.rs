@@ -207,12 +207,20 @@ pub enum FormatKind {
 #[derive(Debug)]
 pub struct FormatInfo {
     pub kind: FormatKind,
+    /// The name in the documentation.
+    pub title: &'static str,
     /// Functions of a path that read a file. The first one is the usual one, the others are its aliases.
     pub readers: &'static [&'static str],
+    /// The function that gives a reader with options. Empty: there are no options.
+    pub reader_options: &'static str,
     /// Functions of SQL that read a file.
     pub sql_readers: &'static [&'static str],
     /// Methods of a frame that write a file.
     pub writers: &'static [&'static str],
+    /// The method that gives a writer with options. Empty: there are no options.
+    pub writer_options: &'static str,
+    /// Compressions of a written file, for the documentation. Empty: none, or that of text.
+    pub compressions: &'static str,
     /// Extensions, in small letters, that a reader looks for in a folder, and that `read` takes the format from.
     pub extensions: &'static [&'static str],
     /// Further extensions that `read` takes the format of a single file from.
@@ -235,9 +243,13 @@ pub struct FormatInfo {
 pub const FORMATS: &[FormatInfo] = &[
     FormatInfo {
         kind: FormatKind::Csv,
+        title: "CSV, TSV",
         readers: &["read_csv"],
+        reader_options: "csv",
         sql_readers: &["read_csv", "read_csv_auto"],
         writers: &["write_csv"],
+        writer_options: "csv_writer",
+        compressions: "",
         extensions: &["csv", "tsv", "tab"],
         more_extensions: &["txt"],
         is_text: true,
@@ -249,9 +261,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Json,
+        title: "JSON lines, JSON",
         readers: &["read_json", "read_ndjson"],
+        reader_options: "json",
         sql_readers: &["read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto"],
         writers: &["write_json", "write_ndjson", "write_json_array"],
+        writer_options: "json_writer",
+        compressions: "",
         extensions: &["json", "jsonl", "ndjson"],
         more_extensions: &[],
         is_text: true,
@@ -263,9 +279,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Parquet,
+        title: "Parquet",
         readers: &["read_parquet"],
+        reader_options: "parquet",
         sql_readers: &["read_parquet", "parquet_scan"],
         writers: &["write_parquet"],
+        writer_options: "parquet_writer",
+        compressions: "zstd (default), snappy, lz4, gzip, brotli, none",
         extensions: &["parquet", "pq", "parq"],
         more_extensions: &[],
         is_text: false,
@@ -277,9 +297,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Ipc,
+        title: "Arrow IPC, Feather 2",
         readers: &["read_ipc", "read_arrow", "read_feather"],
+        reader_options: "",
         sql_readers: &["read_arrow"],
         writers: &["write_ipc", "write_feather"],
+        writer_options: "ipc_writer",
+        compressions: "none (default of `write_ipc`), lz4 (of `write_feather`), zstd",
         extensions: &["arrow", "feather", "ipc", "arrows"],
         more_extensions: &[],
         is_text: false,
@@ -293,9 +317,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Avro,
+        title: "Avro",
         readers: &["read_avro"],
+        reader_options: "",
         sql_readers: &["read_avro"],
         writers: &["write_avro"],
+        writer_options: "",
+        compressions: "snappy",
         extensions: &["avro"],
         more_extensions: &[],
         is_text: false,
@@ -307,9 +335,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Orc,
+        title: "ORC",
         readers: &["read_orc"],
+        reader_options: "",
         sql_readers: &["read_orc"],
         writers: &["write_orc"],
+        writer_options: "",
+        compressions: "zstd",
         extensions: &["orc"],
         more_extensions: &[],
         is_text: false,
@@ -321,9 +353,13 @@ pub const FORMATS: &[FormatInfo] = &[
     },
     FormatInfo {
         kind: FormatKind::Excel,
+        title: "Excel",
         readers: &["read_excel"],
+        reader_options: "excel",
         sql_readers: &["read_xlsx", "read_excel"],
         writers: &["write_excel"],
+        writer_options: "excel_writer",
+        compressions: "",
         extensions: &["xlsx", "xlsm", "xlsb", "xls", "ods"],
         more_extensions: &[],
         is_text: false,
