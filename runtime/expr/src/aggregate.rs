@@ -6,7 +6,7 @@ use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, binary_expr, cast, when};
 use onrush_wire::Diagnostic;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, Typed, lit, null, operators};
 use crate::check::{self, type_name};

@@ -6,93 +6,14 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
-use onrush_wire::{Arg, Diagnostic, ExprKind, Span, UnaryOp, Value};
+use onrush_wire::{Arg, Diagnostic, ExprKind, Span, Value};
 
 use super::{
     Lower, Typed, aggregate, conditional, lists, mapping, math, metrics, rolling, statistics, string, temporal, window,
 };
-use crate::check::{self, type_name};
+use crate::check::{self, quoted_column, type_name};
+use crate::function::{Call, Function, Kind, Param, fold};
 use crate::types;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One value for each row, from that row.
-    Row,
-    /// One value for many rows.
-    Aggregate,
-    /// One value for each row, from several rows.
-    Window,
-}
-
-pub type Build = fn(&mut Lower, &Call) -> Result<Typed, Diagnostic>;
-
-/// One function. `params`: names with types, separated by spaces: `self:num n:#int? rest:any*`. A `?` is optional, a `*`
-/// takes all that follow, a `#` wants a literal.
-pub struct Function {
-    pub name: &'static str,
-    pub aliases: &'static [&'static str],
-    pub kind: Kind,
-    pub params: &'static str,
-    pub build: Build,
-}
-
-pub const fn function(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    kind: Kind,
-    params: &'static str,
-    build: Build,
-) -> Function {
-    Function { name, aliases, kind, params, build }
-}
-
-struct Param {
-    name: &'static str,
-    dtype: &'static str,
-    literal: bool,
-    optional: bool,
-    many: bool,
-}
-
-impl Function {
-    fn params(&self) -> Vec<Param> {
-        self.params
-            .split_whitespace()
-            .map(|text| {
-                let (name, rest) = text.split_once(':').unwrap_or((text, "any"));
-                let dtype = rest.trim_matches(['#', '?', '*']);
-                Param {
-                    name,
-                    dtype,
-                    literal: rest.starts_with('#'),
-                    optional: rest.ends_with('?') || rest.ends_with('*'),
-                    many: rest.ends_with('*'),
-                }
-            })
-            .collect()
-    }
-
-    /// The place from which on arguments are any number of columns, as those of `sum_horizontal`.
-    pub fn columns_from(&self) -> Option<usize> {
-        self.params().iter().position(|param| param.many)
-    }
-
-    /// How it is called: `dep_delay.quantile(quantile, interpolation?)`.
-    pub fn usage(&self) -> String {
-        let params = self.params();
-        let shown = |p: &Param| match (p.many, p.optional) {
-            (true, _) => format!("{}...", p.name),
-            (_, true) => format!("{}?", p.name),
-            _ => p.name.to_string(),
-        };
-        match params.first() {
-            Some(first) if first.name == "self" => {
-                format!(".{}({})", self.name, params[1..].iter().map(shown).collect::<Vec<_>>().join(", "))
-            }
-            _ => format!("{}({})", self.name, params.iter().map(shown).collect::<Vec<_>>().join(", ")),
-        }
-    }
-}
 
 static CATALOGUE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     let mut all = HashMap::new();
@@ -131,91 +52,6 @@ pub fn functions() -> impl Iterator<Item = (&'static str, String)> {
 
 pub fn find(name: &str) -> Option<&'static Function> {
     CATALOGUE.get(name).copied()
-}
-
-/// A call whose arguments are lowered and checked: one slot for each parameter.
-#[derive(Clone)]
-pub struct Call<'c> {
-    pub function: &'static Function,
-    args: Vec<Option<Typed>>,
-    /// Those of a `*` parameter.
-    pub rest: Vec<Typed>,
-    pub span: Option<&'c Span>,
-}
-
-impl Call<'_> {
-    /// A required argument. (The slot is filled: `call` has checked it.)
-    pub fn arg(&self, index: usize) -> Typed {
-        self.args.get(index).cloned().flatten().unwrap_or_else(|| Typed {
-            expr: super::null(&DataType::Null),
-            dtype: DataType::Null,
-            name: "literal".to_string(),
-            span: None,
-            literal: Some(Value::Null),
-        })
-    }
-
-    /// Puts another receiver in place.
-    pub fn replace(&mut self, this: Typed) {
-        if let Some(slot) = self.args.first_mut() {
-            *slot = Some(this);
-        }
-    }
-
-    pub fn this(&self) -> Typed {
-        self.arg(0)
-    }
-
-    pub fn opt(&self, index: usize) -> Option<Typed> {
-        self.args.get(index).cloned().flatten()
-    }
-
-    pub fn int(&self, index: usize) -> Option<i64> {
-        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
-            Value::Int(v) => Some(*v),
-            Value::UInt(v) => i64::try_from(*v).ok(),
-            Value::Float(v) if v.fract() == 0.0 => Some(*v as i64),
-            _ => None,
-        }
-    }
-
-    pub fn number(&self, index: usize) -> Option<f64> {
-        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
-            Value::Int(v) => Some(*v as f64),
-            Value::UInt(v) => Some(*v as f64),
-            Value::Float(v) => Some(*v),
-            Value::Float32(v) => Some((*v).into()),
-            _ => None,
-        }
-    }
-
-    pub fn text(&self, index: usize) -> Option<&str> {
-        match self.args.get(index)?.as_ref()?.literal.as_ref()? {
-            Value::Text(v) => Some(v),
-            _ => None,
-        }
-    }
-
-    pub fn flag(&self, index: usize) -> bool {
-        matches!(self.args.get(index), Some(Some(Typed { literal: Some(Value::Boolean(true)), .. })))
-    }
-
-    /// An error about one argument.
-    pub fn wrong(&self, lower: &Lower, index: usize, message: impl Into<String>) -> Diagnostic {
-        let span = self.args.get(index).and_then(|a| a.as_ref()).and_then(|a| a.span.clone());
-        let diagnostic =
-            check::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
-        lower.fail(diagnostic, span.as_ref().or(self.span), "")
-    }
-
-    /// One of a few words.
-    pub fn choice<'w>(&self, lower: &Lower, index: usize, words: &[&'w str]) -> Result<&'w str, Diagnostic> {
-        let Some(text) = self.text(index) else { return Ok(words[0]) };
-        words.iter().find(|w| **w == text).copied().ok_or_else(|| {
-            let list: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
-            self.wrong(lower, index, format!("\"{text}\" is none of {}", list.join(", ")))
-        })
-    }
 }
 
 /// `true` if the expression gives one value for a whole group, so that it may stand in an aggregation as it is.
@@ -466,21 +302,6 @@ fn arguments<'c>(
     Ok(call)
 }
 
-/// `-1` as a literal.
-pub fn fold(expr: &onrush_wire::Expr) -> onrush_wire::Expr {
-    if let ExprKind::Unary(UnaryOp::Negate, inner) = &expr.kind {
-        let value = match &inner.kind {
-            ExprKind::Literal(Value::Int(v)) => v.checked_neg().map(Value::Int),
-            ExprKind::Literal(Value::Float(v)) => Some(Value::Float(-v)),
-            _ => None,
-        };
-        if let Some(value) = value {
-            return onrush_wire::Expr { kind: ExprKind::Literal(value), span: expr.span.clone() };
-        }
-    }
-    expr.clone()
-}
-
 fn check_argument(
     lower: &Lower,
     function: &Function,
@@ -535,38 +356,6 @@ fn check_argument(
     Err(lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(dtype))))
 }
 
-/// The help for a column's name in quotes.
-pub fn quoted_column(name: &str) -> String {
-    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let column = if is_plain { format!("`{name}` or `col(\"{name}\")`") } else { format!("`col(\"{name}\")`") };
-    format!("the column is written {column}")
-}
-
 fn integral(value: &Typed) -> bool {
     matches!(value.literal, Some(Value::Float(v)) if v.fract() == 0.0)
-}
-
-/// The arguments of a function that takes any number of columns: those of slot 0 and the rest, cast to one type.
-pub fn common(lower: &Lower, call: &Call, values: Vec<Typed>) -> Result<(Vec<Expr>, DataType), Diagnostic> {
-    let mut dtype = DataType::Null;
-    let columns: Vec<&Typed> = values.iter().filter(|v| v.literal.is_none()).collect();
-    let guide = columns.first().map(|t| (*t).clone());
-    let mut settled = Vec::new();
-    for value in values {
-        let value = match &guide {
-            Some(guide) => super::operators::beside(lower, value, guide)?,
-            None => value,
-        };
-        dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
-            let message = format!(
-                "`{}`: `{}` and `{}` do not go together",
-                call.function.name,
-                type_name(&dtype),
-                type_name(&value.dtype)
-            );
-            lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), "")
-        })?;
-        settled.push(value);
-    }
-    Ok((settled.iter().map(|v| v.to(&dtype).expr).collect(), dtype))
 }

@@ -70,6 +70,13 @@ pub fn duplicate_column(name: &str) -> Diagnostic {
         .help("give one of them another name: `new_name = expression`, or `.alias(\"new_name\")`")
 }
 
+/// The help for a column's name in quotes.
+pub fn quoted_column(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let column = if is_plain { format!("`{name}` or `col(\"{name}\")`") } else { format!("`col(\"{name}\")`") };
+    format!("the column is written {column}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,8 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, expr::Case};
 use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 
-use super::catalogue::{Call, Function, Kind, common, function};
+use super::function::{Call, Function, Kind, function};
+use super::operators::common;
 use super::{Lower, Typed, lit, null, operators};
 use crate::check::{self, type_name};
 use crate::types;

@@ -17,6 +17,7 @@ pub mod distinct;
 pub mod error;
 pub mod every;
 pub mod extremes;
+pub mod function;
 pub mod json;
 pub mod kernels;
 pub mod lists;
@@ -222,6 +223,11 @@ impl<'a> Lower<'a> {
             row: None,
             disordered: false,
         })
+    }
+
+    /// Whether there is a function of a name, also an alias.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        catalogue::find(name).is_some()
     }
 
     /// An error about the token at `span`, or about the call.

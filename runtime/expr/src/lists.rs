@@ -17,7 +17,7 @@ use datafusion::functions_nested::expr_fn as nested;
 use datafusion::logical_expr::{Expr, cast, when};
 use onrush_wire::Diagnostic;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_by_types, literal_text, text_literal};
 use super::{Lower, Typed, lit, operators};
 use crate::check::{self, type_name};
@@ -335,7 +335,7 @@ fn field(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
         let dtype = type_name(&value.dtype);
         let message = format!("`.{name}` is a field of a struct, but this is `{dtype}`");
         let mut diagnostic = check::plan_error("type-mismatch", message);
-        if super::catalogue::find(&name).is_some() {
+        if lower.has_function(&name) {
             diagnostic = diagnostic.help(format!("a method needs parentheses: `.{name}()`"));
         }
         return Err(lower.fail(diagnostic, call.span, ""));

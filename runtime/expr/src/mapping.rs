@@ -6,7 +6,7 @@ use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, when};
 use onrush_wire::{Class, Diagnostic, Value};
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, kernel_at, literal_text};
 use super::{Lower, Typed, null, operators};
 use crate::check::{self, type_name};

@@ -8,7 +8,7 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::{BinaryOp, Diagnostic, Value};
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, kernel};
 use super::{Lower, Typed, lit, operators};
 use crate::types::{self, float_of, is_decimal};

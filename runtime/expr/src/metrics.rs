@@ -21,7 +21,7 @@ use onrush_learn::metrics::classification::{self, Average, Confusion};
 use onrush_learn::metrics::{clusters, probability, ranking, regression};
 use onrush_wire::Diagnostic;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::{Aggregation, Lower, Typed};
 use crate::check::{self, type_name};
 use crate::types;

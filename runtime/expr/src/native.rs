@@ -39,7 +39,7 @@ pub fn call(
     }
     let mut values = Vec::new();
     for (arg, (name, dtype)) in args.iter().zip(&function.parameters) {
-        let value = lower.expr(&super::catalogue::fold(arg))?;
+        let value = lower.expr(&super::function::fold(arg))?;
         let dtype = onrush_frame::dtype_from_wire(dtype).map_err(|e| lower.fail(e, span, ""))?;
         let found = into(&value, &dtype, value.span.as_ref().or(span)).ok_or_else(|| {
             let (this, wanted) = (type_name(&value.dtype), type_name(&dtype));

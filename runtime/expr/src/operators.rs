@@ -6,6 +6,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, when};
 use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 
+use super::function::Call;
 use super::{Lower, Typed, lit, null};
 use crate::check::{self, type_name};
 use crate::types::{self, is_decimal, is_number, is_temporal, is_text};
@@ -160,7 +161,7 @@ fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option
     let number_type = type_name(&number.dtype);
     diagnostic = match (&text.literal, &number.literal) {
         (Some(Value::Text(name)), _) if lower.schema.field_with_name(name).is_ok() => {
-            diagnostic.help(super::catalogue::quoted_column(name))
+            diagnostic.help(check::quoted_column(name))
         }
         (Some(Value::Text(name)), Some(_)) => {
             diagnostic.help(format!("\"{name}\" is a string: a column is written without quotes, or `col(\"{name}\")`"))
@@ -464,4 +465,29 @@ pub fn only_if(condition: Expr, value: &Typed) -> Result<Expr, Diagnostic> {
 /// A whole-number literal of a type.
 pub fn number(value: i64, dtype: &DataType) -> Expr {
     Typed { expr: lit(value), dtype: DataType::Int64, name: String::new(), span: None, literal: None }.to(dtype).expr
+}
+
+/// The arguments of a function that takes any number of columns: those of slot 0 and the rest, cast to one type.
+pub fn common(lower: &Lower, call: &Call, values: Vec<Typed>) -> Result<(Vec<Expr>, DataType), Diagnostic> {
+    let mut dtype = DataType::Null;
+    let columns: Vec<&Typed> = values.iter().filter(|v| v.literal.is_none()).collect();
+    let guide = columns.first().map(|t| (*t).clone());
+    let mut settled = Vec::new();
+    for value in values {
+        let value = match &guide {
+            Some(guide) => beside(lower, value, guide)?,
+            None => value,
+        };
+        dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
+            let message = format!(
+                "`{}`: `{}` and `{}` do not go together",
+                call.function.name,
+                type_name(&dtype),
+                type_name(&value.dtype)
+            );
+            lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), "")
+        })?;
+        settled.push(value);
+    }
+    Ok((settled.iter().map(|v| v.to(&dtype).expr).collect(), dtype))
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, UInt64Type};
 use datafusion::logical_expr::{Expr, cast};
 use onrush_wire::{Diagnostic, Value};
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, kernel, kernel_at, text_literal};
 use super::quantile::{Interpolation, quantile};
 use super::series::{Bits, ClosedEnds, Reach, Statistic, Work, series};

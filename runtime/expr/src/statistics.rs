@@ -6,7 +6,7 @@ use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, cast, when};
 use onrush_wire::Diagnostic;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::{Aggregation, Lower, Typed, lit, null, operators, window};
 use crate::error::diagnose;
 

@@ -11,7 +11,7 @@ use onrush_wire::Diagnostic;
 use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
 use super::{Lower, Typed, json, lit};
 use crate::types::TEXT;

@@ -10,7 +10,7 @@ use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::Diagnostic;
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, literal_text};
 use super::{Lower, Typed, lit, zones};
 use crate::every::{self, Every, TimeSpan};

@@ -17,7 +17,7 @@ use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Keep;
 use onrush_wire::{BinaryOp, Diagnostic};
 
-use super::catalogue::{Call, Function, Kind, function};
+use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, Scope, Typed, categories, lit, operators};
 use crate::check;

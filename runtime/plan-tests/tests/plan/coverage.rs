@@ -13,7 +13,8 @@ use arrow::array::{
 };
 use arrow::datatypes::Int64Type;
 use onrush_engine::{EngineConfig, Policy};
-use onrush_expr::catalogue::{self, Kind};
+use onrush_expr::catalogue;
+use onrush_expr::function::Kind;
 use onrush_frame::TaskHandle;
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Asof, AsofStrategy, ConcatHow, JoinKind, Keep, Op, SampleSize};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
-use onrush_expr::catalogue::{self, Kind};
+use onrush_expr::catalogue;
+use onrush_expr::function::Kind;
 use onrush_frame::TaskHandle;
 use onrush_wire::FrameId;
 
