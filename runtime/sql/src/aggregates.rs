@@ -21,8 +21,6 @@ use onrush_expr::ticks;
 use onrush_expr::types;
 use onrush_wire::{Class, Diagnostic};
 
-use super::dialect::{is_category, one_zero};
-
 /// What stands in for a function until types are known, as what it is of these.
 fn of_type(function: &AggregateUDF, arg: &Expr, schema: &DFSchema) -> Option<(Arc<AggregateUDF>, Expr)> {
     let is_time = |dtype: &DataType| types::is_date_or_time(dtype) || matches!(dtype, DataType::Duration(_));
@@ -259,4 +257,15 @@ fn checked_sum() -> ScalarUDF {
         }
         Ok(Arc::clone(&args[0]))
     })
+}
+
+/// Whether a type is that of a column of categories.
+pub fn is_category(dtype: &DataType) -> bool {
+    matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
+}
+
+/// Sorts, windows and distinct counts of floats take the two zeros for one value.
+pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
+    let dtype = expr.get_type(schema).ok()?;
+    dtype.is_floating().then(|| types::one_zero(expr, &dtype))
 }

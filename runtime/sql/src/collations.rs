@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, Value, WindowType,
 };
 
-use super::duckdb::{call, take};
+use super::ast::{call, take};
 use super::scopes::parsed;
 use super::walk::each;
 

@@ -33,7 +33,7 @@ use onrush_expr::types;
 use onrush_logical::predicates::{has_subqueries, is_column};
 use onrush_wire::Diagnostic;
 
-use super::aggregates::{bare, unnamed};
+use super::aggregates::{bare, is_category, one_zero, unnamed};
 use super::cases::{self, settled};
 use super::checked::{checked, fixed_type, in_one_type};
 use super::library::{as_double, exact_double, nested, varchar};
@@ -360,16 +360,6 @@ fn of_spans(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Ex
         Operator::Plus | Operator::Minus => intervals::shifted_date(op, left, right),
         _ => intervals::scaled(op, left, right),
     }
-}
-
-pub fn is_category(dtype: &DataType) -> bool {
-    matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
-}
-
-/// Sorts, windows and distinct counts of floats take the two zeros for one value.
-pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
-    let dtype = expr.get_type(schema).ok()?;
-    dtype.is_floating().then(|| types::one_zero(expr, &dtype))
 }
 
 /// A plan in which types, sums and zeros are what DuckDB makes of them.

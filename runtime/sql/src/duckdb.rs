@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
+use super::ast::{call, take};
 use super::collations;
 mod json;
 
@@ -98,24 +99,6 @@ fn mark_lambdas(function: &mut Function) {
             }
         }
     }
-}
-
-pub fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
-pub fn take(expr: &mut Expr) -> Expr {
-    std::mem::replace(expr, Expr::Value(Value::Null.into()))
 }
 
 fn not(expr: Expr) -> Expr {

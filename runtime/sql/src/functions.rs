@@ -12,6 +12,8 @@ use datafusion::sql::sqlparser::ast::{
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
+use super::ast::call;
+use super::times::with_seconds;
 use super::walk::each;
 use super::{duckdb, intervals, names, syntax, times, windows};
 
@@ -136,23 +138,23 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                     CastKind::TryCast | CastKind::SafeCast => "try_to_timestamptz",
                     CastKind::Cast | CastKind::DoubleColon => "to_timestamptz",
                 };
-                *expr = duckdb::call(function, vec![std::mem::replace(of.as_mut(), null())]);
+                *expr = call(function, vec![std::mem::replace(of.as_mut(), null())]);
             }
             Expr::TypedString(typed) if matches!(typed.data_type, DataType::Timestamp(_, zone) if has_zone(zone)) => {
-                *expr = duckdb::call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
+                *expr = call("to_timestamptz", vec![Expr::Value(typed.value.clone())]);
             }
             Expr::AtTimeZone { timestamp, time_zone } => {
                 let take = |expr: &mut Expr| std::mem::replace(expr, null());
-                *expr = duckdb::call("timezone", vec![take(time_zone), take(timestamp)]);
+                *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
             }
             Expr::Extract { field, expr: of, .. } => {
                 if let Some(part) = times::own_part(&field.to_string()) {
-                    *expr = duckdb::call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
+                    *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
                 }
             }
             // An error where there is no such number, and of spans of time, too.
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: of } if !matches!(of.as_ref(), Expr::Value(_)) => {
-                *expr = duckdb::call("negate", vec![std::mem::replace(of.as_mut(), null())]);
+                *expr = call("negate", vec![std::mem::replace(of.as_mut(), null())]);
             }
             Expr::Interval(interval) => {
                 if let Some(new) = spelt_interval(interval) {
@@ -239,7 +241,7 @@ fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
             "millennium" => "to_millennia".to_string(),
             unit => format!("to_{unit}s"),
         };
-        return Some(duckdb::call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
+        return Some(call(&function, vec![std::mem::replace(interval.value.as_mut(), null())]));
     };
     // Seconds and milliseconds alone have fractions.
     let is_fine = matches!(unit, "second" | "millisecond");
@@ -282,21 +284,6 @@ fn to_the_second(value: &mut Value) {
     {
         *text = whole;
     }
-}
-
-/// A time that is written to the minute, to the second. What stands behind it, a zone, stays.
-pub fn with_seconds(text: &str) -> Option<String> {
-    let day = b"dddd-dd-dd";
-    let fits = |byte: u8, form: u8| match form {
-        b'd' => byte.is_ascii_digit(),
-        form => byte == form,
-    };
-    let (head, tail) = text.split_at_checked(16)?;
-    let is_day = head.bytes().zip(day).all(|(byte, form)| fits(byte, *form));
-    let is_time = head.bytes().skip(11).zip(b"dd:dd").all(|(byte, form)| fits(byte, *form));
-    let is_between = matches!(head.as_bytes()[10], b' ' | b'T' | b't');
-    let is_minute = !tail.starts_with([':', '.']) && !tail.starts_with(|c: char| c.is_ascii_digit());
-    (is_day && is_time && is_between && is_minute).then(|| format!("{head}:00{tail}"))
 }
 
 /// DuckDB's types in the words that DataFusion has for them. A plain timestamp counts microseconds.

@@ -437,3 +437,27 @@ pub fn shifted_date(op: Operator, left: (&Expr, &DataType), right: (&Expr, &Data
     }
     None
 }
+
+/// A part of a date under one of its names.
+pub fn singular(part: &str) -> String {
+    let part = part.trim_matches('\'').to_lowercase();
+    match part.as_str() {
+        "y" | "yr" | "yrs" => "year",
+        "mon" | "mons" => "month",
+        "d" | "dayofmonth" => "day",
+        "h" | "hr" | "hrs" => "hour",
+        "m" | "min" | "mins" => "minute",
+        "s" | "sec" | "secs" => "second",
+        "w" | "weekofyear" => "week",
+        "ms" | "msec" | "msecs" => "millisecond",
+        "us" | "usec" | "usecs" => "microsecond",
+        "ns" | "nsec" | "nsecs" => "nanosecond",
+        "dec" | "decs" => "decade",
+        "c" | "cent" | "centuries" => "century",
+        "mil" | "millennia" => "millennium",
+        "dayofweek" | "weekday" => "dow",
+        "dayofyear" => "doy",
+        other => other.trim_end_matches('s'),
+    }
+    .to_string()
+}

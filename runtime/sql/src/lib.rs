@@ -7,6 +7,7 @@
 
 mod aggregates;
 mod asof;
+mod ast;
 mod cases;
 mod checked;
 mod collations;
@@ -53,6 +54,8 @@ use onrush_logical::ops;
 use onrush_logical::states::PooledState;
 use onrush_logical::table::{Frame, FrameTable};
 use onrush_wire::Diagnostic;
+
+use ast::is_alike;
 
 pub use dialect::planner;
 pub use statements::{Host, prepared};
@@ -340,14 +343,6 @@ fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
         return Err(chains::deep(&message).help(advice));
     }
     Ok(())
-}
-
-/// Whether two words differ at most in case.
-fn is_alike(a: &str, b: &str) -> bool {
-    match a.is_ascii() && b.is_ascii() {
-        true => a.eq_ignore_ascii_case(b),
-        false => a.to_lowercase() == b.to_lowercase(),
-    }
 }
 
 /// `f(x ignore nulls)` as `f(x) ignore nulls`: DuckDB has the first, and the parser only the second.

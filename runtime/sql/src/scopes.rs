@@ -12,8 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use onrush_expr::check::HIDDEN;
 
+use super::ast::is_alike;
+use super::syntax;
 use super::walk::{Rewriter, Walk, each, replace_names, walk};
-use super::{is_alike, syntax};
 
 pub type Columns = Option<Vec<String>>;
 

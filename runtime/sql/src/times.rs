@@ -31,8 +31,7 @@ use onrush_expr::every::Every;
 use onrush_expr::kernels::{error, kernel_by_types, one_text, strict};
 use onrush_expr::types;
 
-use super::functions::with_seconds;
-
+use super::intervals::singular;
 pub use plans::{lowered, meet};
 
 const MICRO: TimeUnit = TimeUnit::Microsecond;
@@ -179,28 +178,19 @@ fn part_of(args: &[ArrayRef]) -> Result<String> {
     Ok(singular(&one_text(&strict(&args[0], &types::TEXT)?, "a part")?))
 }
 
-/// A part of a date under one of its names.
-pub fn singular(part: &str) -> String {
-    let part = part.trim_matches('\'').to_lowercase();
-    match part.as_str() {
-        "y" | "yr" | "yrs" => "year",
-        "mon" | "mons" => "month",
-        "d" | "dayofmonth" => "day",
-        "h" | "hr" | "hrs" => "hour",
-        "m" | "min" | "mins" => "minute",
-        "s" | "sec" | "secs" => "second",
-        "w" | "weekofyear" => "week",
-        "ms" | "msec" | "msecs" => "millisecond",
-        "us" | "usec" | "usecs" => "microsecond",
-        "ns" | "nsec" | "nsecs" => "nanosecond",
-        "dec" | "decs" => "decade",
-        "c" | "cent" | "centuries" => "century",
-        "mil" | "millennia" => "millennium",
-        "dayofweek" | "weekday" => "dow",
-        "dayofyear" => "doy",
-        other => other.trim_end_matches('s'),
-    }
-    .to_string()
+/// A time that is written to the minute, to the second. What stands behind it, a zone, stays.
+pub fn with_seconds(text: &str) -> Option<String> {
+    let day = b"dddd-dd-dd";
+    let fits = |byte: u8, form: u8| match form {
+        b'd' => byte.is_ascii_digit(),
+        form => byte == form,
+    };
+    let (head, tail) = text.split_at_checked(16)?;
+    let is_day = head.bytes().zip(day).all(|(byte, form)| fits(byte, *form));
+    let is_time = head.bytes().skip(11).zip(b"dd:dd").all(|(byte, form)| fits(byte, *form));
+    let is_between = matches!(head.as_bytes()[10], b' ' | b'T' | b't');
+    let is_minute = !tail.starts_with([':', '.']) && !tail.starts_with(|c: char| c.is_ascii_digit());
+    (is_day && is_time && is_between && is_minute).then(|| format!("{head}:00{tail}"))
 }
 
 /// Of parts that are whole years, and more than one.

@@ -11,8 +11,7 @@ use onrush_expr::kernels::strict;
 use onrush_expr::types;
 use onrush_wire::{Class, Diagnostic};
 
-use super::{INTERVAL, is_span};
-use crate::times::singular;
+use super::{INTERVAL, is_span, singular};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;

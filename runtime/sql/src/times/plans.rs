@@ -7,9 +7,8 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit};
 use onrush_expr::types;
 
-use super::super::functions::with_seconds;
 use super::super::intervals;
-use super::{MICRO, NAIVE, clock, series, singular, zoned};
+use super::{MICRO, NAIVE, clock, series, with_seconds, zoned};
 
 /// What functions and casts of times are, where their types are known.
 pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr> {
@@ -45,9 +44,9 @@ fn call(f: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     let type_of = |arg: usize| f.args.get(arg)?.get_type(schema).ok();
     match (f.func.name(), f.args.len()) {
         ("date_part", 2) => match (&f.args[0], type_of(1)?) {
-            (Expr::Literal(part, _), DataType::Interval(_)) => {
-                (singular(part.try_as_str().flatten()?) == "epoch").then(|| intervals::epoch(f.args[1].clone()))
-            }
+            (Expr::Literal(part, _), DataType::Interval(_)) => (intervals::singular(part.try_as_str().flatten()?)
+                == "epoch")
+                .then(|| intervals::epoch(f.args[1].clone())),
             _ => None,
         },
         ("to_char", 2) => zone_named(&f.args, schema).map(|(time, format)| df::to_char(time, format)),
@@ -89,7 +88,7 @@ fn is_zoned(expr: &Expr, schema: &DFSchema) -> bool {
 /// Borders between times without a zone in what a GPU knows, too.
 fn difference(args: &[Expr], schema: &DFSchema) -> Option<Expr> {
     let [Expr::Literal(part, _), from, to] = args else { return None };
-    let part = singular(part.try_as_str().flatten()?);
+    let part = intervals::singular(part.try_as_str().flatten()?);
     let is_plain = |e: &Expr| matches!(e.get_type(schema), Ok(DataType::Date32 | DataType::Timestamp(_, None)));
     if !is_plain(from) || !is_plain(to) {
         return None;
