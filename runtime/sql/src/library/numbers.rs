@@ -25,7 +25,7 @@ pub fn functions() -> Vec<ScalarUDF> {
         kernel_by_types("bit_count", integer, bits),
         kernel_by_types("even", float, |args| of_floats("even", args, even)),
         kernel_by_types("gamma", float, |args| of_floats("gamma", args, gamma)),
-        kernel_by_types("lgamma", float, |args| of_floats("lgamma", args, log_gamma)),
+        kernel_by_types("lgamma", float, |args| of_floats("lgamma", args, libm::lgamma)),
         kernel_by_types("nextafter", next_type, next_after),
         kernel_by_types("xor", integer, |args| {
             takes("xor", args, 2, 2)?;
@@ -295,31 +295,6 @@ fn even(value: f64) -> f64 {
     2.0 * if value >= 0.0 { half.ceil() } else { half.floor() }
 }
 
-/// Lanczos' approximation (g = 7, n = 9) of the logarithm of the gamma function.
-fn log_gamma(x: f64) -> f64 {
-    const C: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    if is_pole(x) || x.is_infinite() {
-        return f64::INFINITY;
-    }
-    if x < 0.5 {
-        return (std::f64::consts::PI / (std::f64::consts::PI * x).sin().abs()).ln() - log_gamma(1.0 - x);
-    }
-    let x = x - 1.0;
-    let t = x + 7.5;
-    let sum = C.iter().enumerate().skip(1).fold(C[0], |sum, (i, c)| sum + c / (x + i as f64));
-    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
-}
-
 /// Whether the gamma function has no value: at zero and the integers below it.
 fn is_pole(x: f64) -> bool {
     x <= 0.0 && x.fract() == 0.0
@@ -337,8 +312,7 @@ fn gamma(x: f64) -> f64 {
     if rounded {
         return (1..x as u64).fold(1.0, |product, n| product * n as f64);
     }
-    let sign = if x < 0.0 && (x.floor() as i64) % 2 != 0 { -1.0 } else { 1.0 };
-    sign * log_gamma(x).exp()
+    libm::tgamma(x)
 }
 
 /// Of two numbers in single precision one in single precision.
