@@ -7,7 +7,7 @@ mod linear_formula;
 use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use arrow::array::{ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
@@ -16,6 +16,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, Span};
+use parking_lot::Mutex;
 
 use super::{Lower, Typed};
 use crate::check::{self, type_name};
@@ -83,13 +84,13 @@ static KNOWN: LazyLock<Mutex<HashMap<u128, Weak<dyn Predictor>>>> = LazyLock::ne
 
 /// Makes a model known to expressions for as long as it lives.
 pub fn register(predictor: &Arc<dyn Predictor>) {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     known.retain(|_, other| other.strong_count() > 0);
     known.insert(predictor.key(), Arc::downgrade(predictor));
 }
 
 fn known(key: u128) -> Option<Arc<dyn Predictor>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key)?.upgrade()
+    KNOWN.lock().get(&key)?.upgrade()
 }
 
 /// A column of a model over the columns of a frame.

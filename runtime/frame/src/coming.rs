@@ -1,9 +1,10 @@
 //! Batches that another thread still makes. Who asks for them waits.
 
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use arrow::array::RecordBatch;
 use onrush_wire::Diagnostic;
+use parking_lot::{Condvar, Mutex};
 
 /// The batches of a table that are on their way to the host.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl ComingBatches {
     /// Gives the batches to those who wait, or why there are none.
     pub fn finish(&self, batches: Result<Vec<RecordBatch>, Diagnostic>) {
         drop(self.batches.set(batches));
-        drop(self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.waiting.lock());
         self.came.notify_all();
     }
 
@@ -41,12 +42,12 @@ impl ComingBatches {
     /// # Panics
     /// With the diagnostic as payload, if the copy failed. Each later read of the table fails in the same way.
     pub(crate) fn wait(&self) -> &[RecordBatch] {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         loop {
             match self.batches.get() {
                 Some(Ok(batches)) => return batches,
                 Some(Err(reason)) => std::panic::panic_any(reason.clone()),
-                None => waiting = self.came.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                None => self.came.wait(&mut waiting),
             }
         }
     }

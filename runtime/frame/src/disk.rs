@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
@@ -15,6 +15,7 @@ use arrow::ipc::writer::FileWriter;
 
 use crate::nan::canonical;
 use crate::{Table, ipc};
+use parking_lot::RwLock;
 
 /// A table that is being written, batch by batch.
 pub struct DiskWriter {
@@ -109,7 +110,7 @@ struct Mapping(memmap2::Mmap);
 
 impl Mapping {
     fn new(mapping: memmap2::Mmap) -> Self {
-        MAPPED.write().unwrap_or_else(PoisonError::into_inner).insert(mapping.as_ptr() as usize);
+        MAPPED.write().insert(mapping.as_ptr() as usize);
         Mapping(mapping)
     }
 }
@@ -122,13 +123,13 @@ impl AsRef<[u8]> for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        MAPPED.write().unwrap_or_else(PoisonError::into_inner).remove(&(self.0.as_ptr() as usize));
+        MAPPED.write().remove(&(self.0.as_ptr() as usize));
     }
 }
 
 /// Whether a buffer that begins at this address is a table's file.
 pub(crate) fn is_mapped(start: usize) -> bool {
-    MAPPED.read().unwrap_or_else(PoisonError::into_inner).contains(&start)
+    MAPPED.read().contains(&start)
 }
 
 /// The same rows, on disk.

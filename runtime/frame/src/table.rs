@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{concat_batches, max, min};
@@ -17,6 +17,7 @@ use arrow::error::ArrowError;
 use crate::coming::ComingBatches;
 use crate::disk;
 use crate::nan::canonical_batch;
+use parking_lot::Mutex;
 
 #[derive(Clone, Debug)]
 enum Batches {
@@ -148,7 +149,7 @@ impl Table {
         let work = || {
             loop {
                 let Some(group) = groups.get(next.fetch_add(1, Relaxed)) else { return Ok(()) };
-                let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut group = group.lock();
                 if group.len() > 1 {
                     *group = vec![concat_batches(&self.schema, group.iter())?];
                 }
@@ -159,7 +160,7 @@ impl Table {
             let joined = others.into_iter().map(|other| other.join().unwrap_or(Ok(())));
             work().and(joined.collect::<Result<Vec<()>, ArrowError>>().map(drop))
         })?;
-        let batches = groups.into_iter().flat_map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let batches = groups.into_iter().flat_map(|group| group.into_inner());
         Ok(Table::of_canonical(self.schema, batches.collect()))
     }
 

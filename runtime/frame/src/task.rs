@@ -1,11 +1,11 @@
 //! How long work says where it is, and learns that the user stopped it.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use onrush_wire::learn::Detail;
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Totals that are not known yet.
@@ -80,7 +80,7 @@ impl TaskHandle {
 
     /// Names what is being done now: a few words, such as `read flights.csv`.
     pub fn stage(&self, stage: impl Into<String>) {
-        *self.0.stage.lock().unwrap_or_else(|e| e.into_inner()) = stage.into();
+        *self.0.stage.lock() = stage.into();
     }
 
     pub fn add_rows(&self, rows: u64) {
@@ -111,25 +111,25 @@ impl TaskHandle {
 
     /// Steps done, and how many there are.
     pub fn set_steps(&self, done: u64, of: u64) {
-        *self.0.steps.lock().unwrap_or_else(|e| e.into_inner()) = Some((done, of));
+        *self.0.steps.lock() = Some((done, of));
     }
 
     /// The curve or the trials of a training, as of now.
     pub fn set_detail(&self, detail: Detail) {
-        *self.0.detail.lock().unwrap_or_else(|e| e.into_inner()) = Some(detail);
+        *self.0.detail.lock() = Some(detail);
     }
 
     pub fn progress(&self) -> Progress {
         let known = |v: u64| (v != UNKNOWN).then_some(v);
         Progress {
-            stage: self.0.stage.lock().unwrap_or_else(|e| e.into_inner()).clone(),
+            stage: self.0.stage.lock().clone(),
             rows: self.0.rows.load(Ordering::Relaxed),
             total_rows: known(self.0.total_rows.load(Ordering::Relaxed)),
             bytes: self.0.bytes.load(Ordering::Relaxed),
             total_bytes: known(self.0.total_bytes.load(Ordering::Relaxed)),
             memory: self.0.memory.load(Ordering::Relaxed),
-            steps: *self.0.steps.lock().unwrap_or_else(|e| e.into_inner()),
-            detail: self.0.detail.lock().unwrap_or_else(|e| e.into_inner()).clone(),
+            steps: *self.0.steps.lock(),
+            detail: self.0.detail.lock().clone(),
         }
     }
 

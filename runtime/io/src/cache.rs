@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::Diagnostic;
 use onrush_wire::plan::{FileMark, Format, Source};
+use parking_lot::Mutex;
 
 use crate::content::{Content, DecodedFiles, LoadedSource};
 use crate::file::{FileState, SourceFiles};
@@ -97,13 +98,13 @@ impl FileCache {
 
     /// Bytes of decoded files to keep. A Parquet file that would take more than half of it is scanned instead of held.
     pub fn set_limit(&self, limit: u64) {
-        self.lock().limit = limit;
+        self.state.lock().limit = limit;
         self.shrink(0);
     }
 
     /// Bytes held now.
     pub fn bytes(&self) -> u64 {
-        self.lock().entries.values().filter_map(|e| e.try_lock().ok().map(|e| e.bytes)).sum()
+        self.state.lock().entries.values().filter_map(|e| e.try_lock().map(|e| e.bytes)).sum()
     }
 
     /// Forgets what nobody else holds until at most `keep` bytes are left; returns what is left.
@@ -143,12 +144,12 @@ impl FileCache {
     fn mark(&self, file: &FileState, depth: u64, task: &TaskHandle) -> Result<FileMark, Diagnostic> {
         task.check()?;
         let is_known = |(state, known, _): &&(FileState, u64, u64)| state == file && *known == depth;
-        let known = self.lock().hashes.get(&file.path).filter(is_known).map(|(_, _, hash)| *hash);
+        let known = self.state.lock().hashes.get(&file.path).filter(is_known).map(|(_, _, hash)| *hash);
         if let Some(hash) = known {
             return Ok(marks::with_hash(file, hash));
         }
         let mark = marks::mark(file, depth)?;
-        self.lock().hashes.insert(file.path.clone(), (file.clone(), depth, mark.hash));
+        self.state.lock().hashes.insert(file.path.clone(), (file.clone(), depth, mark.hash));
         Ok(mark)
     }
 
@@ -172,12 +173,12 @@ impl FileCache {
         task.stage(title);
         let key = key(resolved, format);
         let (entry, clock, limit) = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.clock += 1;
             (Arc::clone(state.entries.entry(key).or_default()), state.clock, state.limit)
         };
         // Waits here while another request decodes the same files.
-        let mut guard = entry.lock().unwrap_or_else(|e| e.into_inner());
+        let mut guard = entry.lock();
         guard.used = clock;
         if let Some(loaded) = guard.known() {
             drop(guard);
@@ -189,7 +190,7 @@ impl FileCache {
             Ok(content) => content,
             Err(error) => {
                 drop(guard);
-                self.lock().entries.remove(&key);
+                self.state.lock().entries.remove(&key);
                 return Err(error);
             }
         };
@@ -208,25 +209,23 @@ impl FileCache {
         Ok(loaded)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     /// Back under the limit, but never at the price of what was just read.
     fn shrink(&self, keep_key: u128) {
-        let limit = self.lock().limit;
+        let limit = self.state.lock().limit;
         self.evict(limit, Some(keep_key));
     }
 
     fn evict(&self, keep: u64, keep_key: Option<u128>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // An entry that another thread holds is being filled.
-        state.entries.retain(|_, entry| Arc::strong_count(entry) > 1 || !entry.try_lock().is_ok_and(|e| e.is_empty()));
+        state
+            .entries
+            .retain(|_, entry| Arc::strong_count(entry) > 1 || !entry.try_lock().is_some_and(|e| e.is_empty()));
         let mut order: Vec<(u64, u128, u64)> = state
             .entries
             .iter()
             .filter_map(|(key, entry)| {
-                let entry = entry.try_lock().ok()?;
+                let entry = entry.try_lock()?;
                 entry.loaded.is_some().then_some((entry.used, *key, entry.bytes))
             })
             .collect();
@@ -239,7 +238,7 @@ impl FileCache {
             if Some(key) == keep_key {
                 continue;
             }
-            if let Some(Ok(mut entry)) = state.entries.get(&key).map(|entry| entry.try_lock()) {
+            if let Some(mut entry) = state.entries.get(&key).and_then(|entry| entry.try_lock()) {
                 entry.forget();
                 total -= bytes;
             }

@@ -3,10 +3,11 @@
 //! Rows, batches and errors are thus the same on any number of cores.
 
 use std::ops::Range;
-use std::sync::Mutex;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onrush_frame::{Cancelled, TaskHandle};
+use parking_lot::Mutex;
 
 /// Rows of a batch in memory: of a Parquet file rows `i * CHUNK..(i + 1) * CHUNK`, of a large text file about as many.
 pub(crate) const CHUNK: usize = 131_072;
@@ -64,7 +65,7 @@ impl Division {
                     // No further jobs; the jobs before this one have started and will end.
                     next.store(jobs.len(), Ordering::Relaxed);
                 }
-                done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(result);
+                done.lock()[i] = Some(result);
             }
         };
         std::thread::scope(|scope| {
@@ -73,7 +74,7 @@ impl Division {
             }
             worker();
         });
-        let done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+        let done = done.into_inner();
         let mut results = Vec::with_capacity(jobs.len());
         for result in done.into_iter().map_while(|result| result) {
             let failed = result.is_err();

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use onrush_frame::{Cancelled, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 
 use crate::file::{FileState, io_diagnostic};
 use crate::memory::Reservation;
@@ -127,7 +127,7 @@ pub(crate) fn read_shared(
     let pieces = bytes.chunks_mut(STEP).enumerate().map(|(i, piece)| Mutex::new((i * STEP, piece)));
     let pieces: Vec<Mutex<(usize, &mut [u8])>> = pieces.collect();
     let read = |piece: &Mutex<(usize, &mut [u8])>| {
-        let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut piece = piece.lock();
         let (at, piece) = &mut *piece;
         file.read_exact_at(piece, *at as u64).map_err(failed)?;
         task.add_bytes(piece.len() as u64);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat_batches;
@@ -14,6 +14,7 @@ use arrow::error::ArrowError;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 
 use crate::columns::{self, held_schema};
 use crate::file::{FileState, io_diagnostic};
@@ -83,7 +84,7 @@ fn one(
     let parts: Vec<(usize, Mutex<Option<Opened>>)> =
         parts.into_iter().map(|part| Mutex::new(Some(part))).enumerate().collect();
     let tables = division.run(&parts, task, |(i, part)| -> Result<Table, Diagnostic> {
-        let part = part.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let part = part.lock().take();
         let Some(Opened { schema, batches }) = part else {
             return Err(Diagnostic::error(Class::Internal, "internal", "columns of a file are decoded twice"));
         };

@@ -1,6 +1,6 @@
 //! Files of graphs as frames: `runtime/graph-io` reads them, each part is a table.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -8,6 +8,7 @@ use onrush_frame::Table;
 use onrush_graph_io::{Format, GraphTables};
 use onrush_wire::plan::GraphPart;
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 
 use crate::file::FileState;
 use crate::memory::Reservation;
@@ -86,13 +87,13 @@ impl LastGraph {
     ) -> Result<GraphTables, Diagnostic> {
         let shared = self.of(file, format);
         let tables = {
-            let mut slot = lock(&shared);
+            let mut slot = shared.lock();
             match &*slot {
                 Some(tables) => tables.clone(),
                 None => slot.insert(parse(file, format, taken)?).clone(),
             }
         };
-        let mut last = lock(&self.parsed);
+        let mut last = self.parsed.lock();
         // Another file may have replaced this one meanwhile.
         if let Some(parsed) = last.as_mut().filter(|parsed| Arc::ptr_eq(&parsed.tables, &shared)) {
             parsed.left.retain(|left| *left != part);
@@ -105,7 +106,7 @@ impl LastGraph {
 
     /// The place for the tables of a file.
     fn of(&self, file: &FileState, format: Option<Format>) -> Arc<Mutex<Option<GraphTables>>> {
-        let mut last = lock(&self.parsed);
+        let mut last = self.parsed.lock();
         match &*last {
             Some(parsed) if parsed.file == *file && parsed.format == format => Arc::clone(&parsed.tables),
             _ => {
@@ -116,10 +117,6 @@ impl LastGraph {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 fn parse(file: &FileState, format: Option<Format>, taken: &Reservation<'_>) -> Result<GraphTables, Diagnostic> {
@@ -176,7 +173,7 @@ mod tests {
         assert_eq!(nodes(&first, None, GraphPart::Edges), Some(3), "a part is taken twice");
         assert_eq!(nodes(&first, None, GraphPart::Nodes), Some(3));
         assert_eq!(nodes(&first, None, GraphPart::Nodes), None, "the tables are kept after each part was taken");
-        assert!(lock(&last.parsed).as_ref().is_some_and(|parsed| lock(&parsed.tables).is_none()));
+        assert!(last.parsed.lock().as_ref().is_some_and(|parsed| parsed.tables.lock().is_none()));
         // Another state, format or file is another key.
         assert_eq!(nodes(&second, None, GraphPart::Kind), Some(3));
         std::fs::remove_file(&second.path).unwrap();

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use onrush_frame::TaskHandle;
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::ParquetError;
@@ -80,7 +81,7 @@ impl ParquetWriter {
     fn flush(&mut self, task: &TaskHandle) -> Result<(), Diagnostic> {
         let Some(group) = self.group.take() else { return Ok(()) };
         let chunks = division(group.rows).run(&group.columns, task, |writers| {
-            let writers = std::mem::take(&mut *writers.lock().unwrap_or_else(PoisonError::into_inner));
+            let writers = std::mem::take(&mut *writers.lock());
             let chunks = writers.into_iter().map(ArrowColumnWriter::close);
             chunks.collect::<Result<Vec<ArrowColumnChunk>, ParquetError>>().map_err(failed)
         });
@@ -123,7 +124,7 @@ impl RowGroup {
         let this = &*self;
         let written = division(batch.num_rows()).run(&columns, task, |column| -> Result<(), Diagnostic> {
             let leaves = compute_leaves(schema.field(*column), batch.column(*column)).map_err(failed)?;
-            let mut writers = this.columns[*column].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writers = this.columns[*column].lock();
             for (writer, leaf) in writers.iter_mut().zip(&leaves) {
                 writer.write(leaf).map_err(failed)?;
             }
