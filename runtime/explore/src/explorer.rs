@@ -402,7 +402,7 @@ impl Explorer {
     }
 }
 
-fn written(file: onrush_io::Written) -> Explored {
+fn written(file: onrush_io::WrittenFile) -> Explored {
     Explored::Written { path: file.path.to_string_lossy().into_owned(), rows: file.rows, bytes: file.bytes }
 }
 

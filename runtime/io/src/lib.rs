@@ -28,7 +28,7 @@ pub use content::{Content, LoadedSource};
 pub use formats::ParquetScan;
 pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
-pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, Written, write_bytes, write_graph};
+pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, WrittenFile, write_bytes, write_graph};
 
 /// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked` it must be
 /// these files, as they were then.

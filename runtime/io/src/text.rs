@@ -24,7 +24,7 @@ pub(crate) const SHARED: u64 = 64 << 20;
 
 /// What a reader wants of a text.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct TextOptions<'a> {
     /// The encoding that the user named. `None`: UTF-8, or as a byte order mark says.
     pub charset: Option<Charset>,
     /// Bytes that are not UTF-8 are no error: the reader leaves their lines out.
@@ -43,7 +43,7 @@ pub(crate) struct LoadedText {
 /// Loads a file. The bytes count as taken.
 pub(crate) fn load(
     file: &FileState,
-    wanted: &Wanted<'_>,
+    wanted: &TextOptions<'_>,
     taken: &Reservation<'_>,
     task: &TaskHandle,
 ) -> Result<LoadedText, Diagnostic> {

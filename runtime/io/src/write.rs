@@ -75,7 +75,7 @@ impl FrameWriter {
         }
     }
 
-    pub fn finish(self, task: &TaskHandle) -> Result<Written, Diagnostic> {
+    pub fn finish(self, task: &TaskHandle) -> Result<WrittenFile, Diagnostic> {
         match self {
             FrameWriter::File(writer) => writer.finish(),
             FrameWriter::Database(writer) => writer.finish(),
@@ -86,7 +86,7 @@ impl FrameWriter {
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFile {
     /// Absolute.
     pub path: PathBuf,
     pub rows: u64,
@@ -130,7 +130,7 @@ impl FileWriter {
     }
 
     /// Completes the file and gives it its name.
-    pub fn finish(mut self) -> Result<Written, Diagnostic> {
+    pub fn finish(mut self) -> Result<WrittenFile, Diagnostic> {
         let buffer = match self.encoder.take() {
             Some(encoder) => guarded(|| encoder.finish(&self.task)),
             None => Err("it is finished".to_string().into()),
@@ -140,7 +140,7 @@ impl FileWriter {
         buffer.flush().map_err(|e| io(&e))?;
         let file = buffer.into_inner().map_err(|e| io(e.error()))?;
         let bytes = self.target.replace(self.temporary, &file, &self.task)?;
-        Ok(Written { path: self.target.named, rows: self.rows, bytes })
+        Ok(WrittenFile { path: self.target.named, rows: self.rows, bytes })
     }
 }
 
@@ -231,12 +231,12 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, Encode
 ///
 /// # Errors
 /// A missing folder, a path that exists and is not a regular file, a full disk.
-pub fn write_bytes(path: &str, folder: &str, bytes: &[u8]) -> Result<Written, Diagnostic> {
+pub fn write_bytes(path: &str, folder: &str, bytes: &[u8]) -> Result<WrittenFile, Diagnostic> {
     let target = Target::open(path, folder)?;
     let (temporary, mut file) = target.temporary()?;
     file.write_all(bytes).map_err(|e| io_diagnostic("written", &target.named, &e))?;
     let bytes = target.replace(temporary, &file, &TaskHandle::new())?;
-    Ok(Written { path: target.named, rows: 0, bytes })
+    Ok(WrittenFile { path: target.named, rows: 0, bytes })
 }
 
 /// Formats of text have no place for lists and structs (CSV) or raw bytes.

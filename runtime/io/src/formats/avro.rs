@@ -8,7 +8,7 @@ use onrush_wire::Diagnostic;
 use onrush_wire::plan::FileKind;
 
 use crate::file::{FileState, io_diagnostic};
-use crate::formats::binary::{Binary, Opened, damaged};
+use crate::formats::binary::{Binary, ColumnBatches, damaged};
 use crate::memory::Reservation;
 
 pub(crate) const AVRO: Binary = Binary { name: "an Avro file", kinds: &[FileKind::Avro], open };
@@ -18,11 +18,11 @@ const BATCH: usize = 8192;
 /// Bytes that are read at a time.
 const BUFFER: usize = 1 << 20;
 
-fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic> {
+fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<ColumnBatches>, Diagnostic> {
     let reader = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
     let reader = BufReader::with_capacity(BUFFER, reader);
     // Without views: the decoder of arrow-avro 59.3 loses the nulls of views.
     let reader = ReaderBuilder::new().with_batch_size(BATCH).build(reader);
     let reader = reader.map_err(|e| damaged(&file.path, AVRO.name, &e.to_string()))?;
-    Ok(vec![Opened { schema: reader.schema(), batches: Box::new(reader) }])
+    Ok(vec![ColumnBatches { schema: reader.schema(), batches: Box::new(reader) }])
 }

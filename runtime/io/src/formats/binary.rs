@@ -34,12 +34,12 @@ pub(crate) struct Binary {
     pub name: &'static str,
     pub kinds: &'static [FileKind],
     /// Opens a file, whose first bytes are those of the format. Its columns come from left to right, some of them in each
-    /// [`Opened`]. They are decoded apart and have the same batches of rows. A panic of it is caught.
-    pub open: fn(&FileState, &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic>,
+    /// [`ColumnBatches`]. They are decoded apart and have the same batches of rows. A panic of it is caught.
+    pub open: fn(&FileState, &Reservation<'_>) -> Result<Vec<ColumnBatches>, Diagnostic>,
 }
 
 /// Some columns of a file that was opened, or all of them.
-pub(crate) struct Opened {
+pub(crate) struct ColumnBatches {
     pub schema: SchemaRef,
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>,
 }
@@ -81,11 +81,11 @@ fn one(
 ) -> Result<Table, Diagnostic> {
     let failed = |e: ArrowError| damaged(&file.path, format.name, &e.to_string());
     let parts = (format.open)(file, taken)?;
-    let parts: Vec<(usize, Mutex<Option<Opened>>)> =
+    let parts: Vec<(usize, Mutex<Option<ColumnBatches>>)> =
         parts.into_iter().map(|part| Mutex::new(Some(part))).enumerate().collect();
     let tables = division.run(&parts, task, |(i, part)| -> Result<Table, Diagnostic> {
         let part = part.lock().take();
-        let Some(Opened { schema, batches }) = part else {
+        let Some(ColumnBatches { schema, batches }) = part else {
             return Err(Diagnostic::error(Class::Internal, "internal", "columns of a file are decoded twice"));
         };
         let counted = batches.inspect(|batch| match batch {

@@ -60,10 +60,10 @@ pub(crate) fn read(
 /// The last file of a graph, kept until each of its parts was taken: the parts are separate entries of the cache of
 /// files, and one parse gives them all.
 struct LastGraph {
-    parsed: Mutex<Option<Parsed>>,
+    parsed: Mutex<Option<ParsedGraph>>,
 }
 
-struct Parsed {
+struct ParsedGraph {
     file: FileState,
     format: Option<Format>,
     /// Parts that nobody has taken.
@@ -112,7 +112,7 @@ impl LastGraph {
             _ => {
                 let tables = Arc::default();
                 let left = vec![GraphPart::Kind, GraphPart::Nodes, GraphPart::Edges];
-                *last = Some(Parsed { file: file.clone(), format, left, tables: Arc::clone(&tables) });
+                *last = Some(ParsedGraph { file: file.clone(), format, left, tables: Arc::clone(&tables) });
                 tables
             }
         }

@@ -20,7 +20,7 @@ use onrush_wire::plan::FileKind;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::file::{FileState, io_diagnostic};
-use crate::formats::binary::{Binary, Opened, PARTS, damaged};
+use crate::formats::binary::{Binary, ColumnBatches, PARTS, damaged};
 use crate::magic::kind_of;
 use crate::memory::Reservation;
 use crate::text::{SHARED, read_shared};
@@ -36,7 +36,7 @@ const RATIO: u64 = 100_000;
 /// Bytes of the start of a file: `ARROW1` and padding.
 const START: usize = 8;
 
-fn open(file: &FileState, taken: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic> {
+fn open(file: &FileState, taken: &Reservation<'_>) -> Result<Vec<ColumnBatches>, Diagnostic> {
     let path = &file.path;
     let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
     taken.take(path, file.bytes)?;
@@ -120,7 +120,7 @@ fn block<'a>(bytes: &'a Buffer, block: &Block) -> Option<(Buffer, &'a [u8], &'a 
     Some((bytes.slice_with_length(at, end.checked_sub(at)?), message, bytes.get(at + meta..end)?))
 }
 
-fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opened>, ArrowError> {
+fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<ColumnBatches>, ArrowError> {
     let cut = || invalid("its end is not there");
     let tail = bytes.last_chunk::<10>().ok_or_else(cut)?;
     let length = read_footer_length(*tail).map_err(|_| cut())?;
@@ -146,7 +146,7 @@ fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opene
             let (at, slice) = &blocks[i];
             decoder.read_record_batch(at, slice).transpose()
         });
-        Opened { schema, batches: Box::new(batches) }
+        ColumnBatches { schema, batches: Box::new(batches) }
     };
     let decoder = || FileDecoder::new(Arc::clone(&schema), footer.version());
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
@@ -166,7 +166,7 @@ fn file(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opene
     parts.collect()
 }
 
-fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Opened>, ArrowError> {
+fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<ColumnBatches>, ArrowError> {
     check_stream(&bytes, path, taken)?;
     let mut decoder = StreamDecoder::new();
     let mut rest = bytes;
@@ -178,7 +178,7 @@ fn stream(bytes: Buffer, path: &Path, taken: &Reservation<'_>) -> Result<Vec<Ope
         }
     }
     let schema = decoder.schema().ok_or_else(|| invalid("it has no schema"))?;
-    Ok(vec![Opened { schema, batches: Box::new(batches.into_iter().map(Ok)) }])
+    Ok(vec![ColumnBatches { schema, batches: Box::new(batches.into_iter().map(Ok)) }])
 }
 
 /// Follows the messages of a stream to its end.

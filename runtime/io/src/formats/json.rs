@@ -26,7 +26,7 @@ use crate::hive::Folders;
 use crate::memory::Reservation;
 use crate::paths::below;
 use crate::pieces::{self, Division};
-use crate::text::{Wanted, excerpt, line_of, load};
+use crate::text::{TextOptions, excerpt, line_of, load};
 use documents::{NotThere, UnexpectedJson};
 use types::Fields;
 use value::Value;
@@ -113,7 +113,7 @@ fn open(
         let encoding = encoding.to_uppercase();
         format!("JSON is written in UTF-8. Re-encode it: iconv -f {encoding} -t UTF-8 \"{shown}\" > utf8.json")
     };
-    let wanted = Wanted { charset: None, keep_mistakes: false, help: &help };
+    let wanted = TextOptions { charset: None, keep_mistakes: false, help: &help };
     let mut bytes = load(file, &wanted, taken, task)?.bytes;
     let path = &file.path;
     if let Some(at) = at {

@@ -9,7 +9,7 @@ use orc_rust::projection::ProjectionMask;
 use orc_rust::schema::TimestampPrecision;
 
 use crate::file::{FileState, io_diagnostic};
-use crate::formats::binary::{Binary, Opened, PARTS, damaged};
+use crate::formats::binary::{Binary, ColumnBatches, PARTS, damaged};
 use crate::memory::Reservation;
 
 pub(crate) const ORC: Binary = Binary { name: "an ORC file", kinds: &[FileKind::Orc], open };
@@ -17,7 +17,7 @@ pub(crate) const ORC: Binary = Binary { name: "an ORC file", kinds: &[FileKind::
 /// Rows that are decoded at a time.
 const BATCH: usize = 32_768;
 
-fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic> {
+fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<ColumnBatches>, Diagnostic> {
     let builder = || {
         let handle = File::open(&file.path).map_err(|e| io_diagnostic("read", &file.path, &e))?;
         ArrowReaderBuilder::try_new(handle).map_err(|e| damaged(&file.path, ORC.name, &e.to_string()))
@@ -30,7 +30,7 @@ fn open(file: &FileState, _: &Reservation<'_>) -> Result<Vec<Opened>, Diagnostic
         let mask = ProjectionMask::roots(builder.file_metadata().root_data_type(), columns.iter().copied());
         let builder = builder.with_projection(mask).with_batch_size(BATCH);
         let builder = builder.with_timestamp_precision(TimestampPrecision::Nanosecond);
-        Ok::<_, Diagnostic>(Opened { schema: builder.schema(), batches: Box::new(builder.build()) })
+        Ok::<_, Diagnostic>(ColumnBatches { schema: builder.schema(), batches: Box::new(builder.build()) })
     };
     if columns.is_empty() {
         return Ok(vec![part(&[])?]);

@@ -41,7 +41,7 @@ const RUN: usize = 8;
 const UNITS: usize = 64;
 
 #[derive(Debug)]
-struct Opened {
+struct OpenFile {
     path: std::path::PathBuf,
     bytes: u64,
     metadata: ArrowReaderMetadata,
@@ -54,7 +54,7 @@ struct Opened {
     orders: Vec<(String, Vec<String>)>,
 }
 
-impl Opened {
+impl OpenFile {
     /// About what a column takes in memory.
     fn column_bytes(&self, name: &str) -> u64 {
         let Ok(index) = self.metadata.schema().index_of(name) else { return self.rows * 16 };
@@ -69,7 +69,7 @@ impl Opened {
     }
 }
 
-impl Opened {
+impl OpenFile {
     /// A column of all files for the rows of a batch of this one: that of the batch or of the folders, else nulls.
     fn column(&self, batch: &RecordBatch, field: &Field) -> Result<ArrayRef, ArrowError> {
         let rows = batch.num_rows();
@@ -130,7 +130,7 @@ pub(crate) fn read(
 }
 
 /// Checks both ends of the file and reads its footer.
-fn open(file: &FileState) -> Result<Opened, Diagnostic> {
+fn open(file: &FileState) -> Result<OpenFile, Diagnostic> {
     let path = &file.path;
     let failed = |e: std::io::Error| io_diagnostic("read", path, &e);
     let mut handle = File::open(path).map_err(failed)?;
@@ -184,7 +184,7 @@ fn open(file: &FileState) -> Result<Opened, Diagnostic> {
     let fixed = metadata.schema().fields().iter().map(|f| width(f.data_type())).sum::<u64>();
     let (memory_bytes, constants) = (packed.max(rows * fixed), Vec::new());
     let orders = orders(plain.schema(), &handle, &metadata, path)?;
-    Ok(Opened { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants, orders })
+    Ok(OpenFile { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants, orders })
 }
 
 /// The orders of categories that the schema in the footer says are ordered: of Polars' Enum they are in the schema, of pandas'
@@ -219,11 +219,11 @@ fn orders(
 }
 
 /// The columns of all files, whose categories have an order if it is the same in all files.
-fn with_orders(schema: &SchemaRef, files: &[Opened]) -> SchemaRef {
+fn with_orders(schema: &SchemaRef, files: &[OpenFile]) -> SchemaRef {
     let order = |field: &Field| {
-        let has = |file: &&Opened| file.metadata.schema().field_with_name(field.name()).is_ok();
+        let has = |file: &&OpenFile| file.metadata.schema().field_with_name(field.name()).is_ok();
         let of =
-            |file: &Opened| file.orders.iter().find(|(name, _)| name == field.name()).map(|(_, order)| order.clone());
+            |file: &OpenFile| file.orders.iter().find(|(name, _)| name == field.name()).map(|(_, order)| order.clone());
         let mut all = files.iter().filter(has).map(of);
         let first = all.next()??;
         let is_dictionary = matches!(field.data_type(), DataType::Dictionary(..));
@@ -329,7 +329,7 @@ fn views(schema: &Schema) -> Schema {
 
 /// Row groups that are read one after another, so that a batch can have rows of two of them without a copy.
 struct Run<'a> {
-    file: &'a Opened,
+    file: &'a OpenFile,
     groups: Range<usize>,
     rows: usize,
     /// The first rows that belong to the last batch of the run before.
@@ -345,7 +345,7 @@ struct Unit<'a> {
 /// Decodes each file into batches of rows `i * chunk..(i + 1) * chunk`. Columns are decoded apart, so that all cores share a
 /// file of one row group.
 fn decode(
-    files: &[Opened],
+    files: &[OpenFile],
     schema: &SchemaRef,
     division: Division,
     taken: &Reservation<'_>,
@@ -394,7 +394,7 @@ fn decode(
 }
 
 /// The row groups of a file in runs of about [`RUN`] batches.
-fn runs(file: &Opened, chunk: usize) -> Vec<Run<'_>> {
+fn runs(file: &OpenFile, chunk: usize) -> Vec<Run<'_>> {
     // The dictionaries of two row groups together can have more entries than the type of the indices has numbers.
     let apart =
         file.metadata.schema().flattened_fields().iter().any(|f| matches!(f.data_type(), DataType::Dictionary(..)));

@@ -11,7 +11,7 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_wire::plan::{IfExists, Sink};
 use onrush_wire::{Class, Diagnostic};
 
-use super::Written;
+use super::WrittenFile;
 use crate::database;
 
 /// A frame under way to a table. Dropped before [`DatabaseWriter::finish`], nothing is written.
@@ -74,9 +74,9 @@ impl DatabaseWriter {
     }
 
     /// Waits until the rows are in the table.
-    pub fn finish(self) -> Result<Written, Diagnostic> {
+    pub fn finish(self) -> Result<WrittenFile, Diagnostic> {
         self.writer.finish()?;
-        Ok(Written { path: self.path, rows: self.rows, bytes: self.bytes })
+        Ok(WrittenFile { path: self.path, rows: self.rows, bytes: self.bytes })
     }
 }
 

@@ -18,7 +18,7 @@ use onrush_wire::plan::{Sink, SinkFormat};
 use onrush_wire::{Class, Diagnostic};
 
 use super::target::Target;
-use super::{FileWriter, Written};
+use super::{FileWriter, WrittenFile};
 use crate::columns::unknown;
 use crate::file::io_diagnostic;
 use crate::pieces::Division;
@@ -165,7 +165,7 @@ impl FolderWriter {
     }
 
     /// Completes the folder and gives it its name.
-    pub fn finish(mut self, task: &TaskHandle) -> Result<Written, Diagnostic> {
+    pub fn finish(mut self, task: &TaskHandle) -> Result<WrittenFile, Diagnostic> {
         for place in 0..self.parts.len() {
             task.check()?;
             self.write_collected(place, task)?;
@@ -173,7 +173,7 @@ impl FolderWriter {
         }
         check_target(&self.target)?;
         self.temporary.replace()?;
-        Ok(Written { path: self.target, rows: self.rows, bytes: self.bytes })
+        Ok(WrittenFile { path: self.target, rows: self.rows, bytes: self.bytes })
     }
 
     /// A folder for the key of a row that comes for the first time.

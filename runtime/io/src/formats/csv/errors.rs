@@ -8,7 +8,7 @@ use onrush_wire::plan::CsvOptions;
 use onrush_wire::{Class, Diagnostic};
 
 use super::open::{Columns, Text};
-use super::tokens::{self, Form, Malformed};
+use super::tokens::{self, Form, MalformedRecord};
 use crate::text::{excerpt, line_of};
 
 /// One column whose name holds another separator is the sign of a file with that separator.
@@ -151,17 +151,17 @@ pub(super) fn unfit(
 }
 
 /// A broken quote.
-pub(super) fn malformed(path: &Path, shown: &str, bytes: &[u8], form: &Form, error: Malformed) -> Diagnostic {
+pub(super) fn malformed(path: &Path, shown: &str, bytes: &[u8], form: &Form, error: MalformedRecord) -> Diagnostic {
     let plain = format!("csv().quote(None).read(\"{shown}\")");
     match error {
-        Malformed::Unclosed { at } => Diagnostic::error(
+        MalformedRecord::Unclosed { at } => Diagnostic::error(
             Class::Data,
             "unclosed-quote",
             format!("the quote in line {} of `{}` is never closed", line_of(bytes, at), path.display()),
         )
         .note(format!("there it says `{}`", excerpt(&bytes[at..tokens::line_end(bytes, at)])))
         .help(format!("if quotes are plain characters in this file, read it without: {plain}")),
-        Malformed::AfterQuote { at } => {
+        MalformedRecord::AfterQuote { at } => {
             let error = Diagnostic::error(
                 Class::Data,
                 "text-after-quote",

@@ -14,12 +14,12 @@ use super::build;
 use super::dates::{self, Format};
 use super::errors;
 use super::infer::Notation;
-use super::tokens::{self, Form, Malformed};
+use super::tokens::{self, Form, MalformedRecord};
 use crate::file::FileState;
 use crate::memory::Reservation;
 use crate::paths::below;
 use crate::pieces::Division;
-use crate::text::{Charset, Wanted, line_of, load};
+use crate::text::{Charset, TextOptions, line_of, load};
 
 /// One file, looked at as far as its header.
 pub(super) struct Text {
@@ -111,7 +111,7 @@ pub(super) fn open(
     let shown = below(path, folder);
     let help =
         |encoding: &str| format!("say which encoding the file has: csv().encoding(\"{encoding}\").read(\"{shown}\")");
-    let wanted = Wanted { charset, keep_mistakes: options.on_error == OnError::Skip, help: &help };
+    let wanted = TextOptions { charset, keep_mistakes: options.on_error == OnError::Skip, help: &help };
     let loaded = load(file, &wanted, taken, task)?;
     let mut bytes = loaded.bytes;
     tokens::line_feeds(&mut bytes, form);
@@ -120,7 +120,7 @@ pub(super) fn open(
         bytes = layout(file, bytes)?;
         taken.take(path, (bytes.len() as u64).saturating_sub(before))?;
     }
-    let malformed = |bytes: &[u8], e: Malformed| errors::malformed(path, &shown, bytes, form, e);
+    let malformed = |bytes: &[u8], e: MalformedRecord| errors::malformed(path, &shown, bytes, form, e);
     let mut at = 0;
     for _ in 0..options.skip_rows {
         if at < bytes.len() {

@@ -15,7 +15,7 @@ use super::errors;
 use super::infer::{self, DateForm, Kinds, Notation};
 use super::open::{Columns, Text};
 use super::rejects::{Reason, Reject, Rejects};
-use super::tokens::{self, Field, Form, Malformed};
+use super::tokens::{self, Field, Form, MalformedRecord};
 
 /// What both passes know.
 pub(super) struct Reader<'a> {
@@ -69,14 +69,20 @@ impl Reader<'_> {
 
     /// A record with a broken quote: an error, or it is left out up to its line end.
     #[cold]
-    fn broken(&self, text: &Text, start: usize, e: Malformed, rejects: &mut Rejects) -> Result<usize, Diagnostic> {
+    fn broken(
+        &self,
+        text: &Text,
+        start: usize,
+        e: MalformedRecord,
+        rejects: &mut Rejects,
+    ) -> Result<usize, Diagnostic> {
         if !self.form.skip_broken {
             return Err(errors::malformed(&text.path, &text.shown, &text.bytes, &self.form, e));
         }
         let end = tokens::line_end(&text.bytes, start);
         let reason = match e {
-            Malformed::Unclosed { .. } => Reason::UnclosedQuote,
-            Malformed::AfterQuote { .. } => Reason::AfterQuote,
+            MalformedRecord::Unclosed { .. } => Reason::UnclosedQuote,
+            MalformedRecord::AfterQuote { .. } => Reason::AfterQuote,
         };
         rejects.push(text.index, || Reject { start, end, column: None, reason });
         Ok(end)

@@ -30,7 +30,7 @@ pub(super) struct Field {
 
 /// What is wrong with a record's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Malformed {
+pub(super) enum MalformedRecord {
     /// A quote that starts here is never closed.
     Unclosed { at: usize },
     /// Text between a closing quote, here, and the next separator.
@@ -71,7 +71,7 @@ impl Field {
 
 /// Splits the record at `at` into fields and returns where the next one starts. `at` is below `text.len()`.
 #[inline]
-pub(super) fn record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, Malformed> {
+pub(super) fn record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, MalformedRecord> {
     if form.trim || form.escape.is_some() {
         return free_record(text, at, form, fields);
     }
@@ -101,7 +101,7 @@ pub(super) fn record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field
 }
 
 /// As [`record`], for forms with escapes or blanks around fields.
-fn free_record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, Malformed> {
+fn free_record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, MalformedRecord> {
     fields.clear();
     let is_blank = |at: usize| form.trim && matches!(text.get(at), Some(b' ' | b'\t')) && text[at] != form.separator;
     let mut at = at;
@@ -139,7 +139,7 @@ fn free_record(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> 
 }
 
 /// A field in quotes, from its first quote; returns where its separator or line end is.
-fn quoted(text: &[u8], open: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, Malformed> {
+fn quoted(text: &[u8], open: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, MalformedRecord> {
     let quote = form.quote.unwrap_or(b'"');
     let start = open + 1;
     let mut escaped = false;
@@ -149,12 +149,12 @@ fn quoted(text: &[u8], open: usize, form: &Form, fields: &mut Vec<Field>) -> Res
             Some(escape) => memchr::memchr2(quote, escape, &text[at..]),
             None => memchr::memchr(quote, &text[at..]),
         };
-        let Some(found) = found else { return Err(Malformed::Unclosed { at: open }) };
+        let Some(found) = found else { return Err(MalformedRecord::Unclosed { at: open }) };
         at += found;
         if text[at] != quote || text.get(at + 1) == Some(&quote) {
             // An escape at the end of the text escapes nothing.
             if at + 1 >= text.len() {
-                return Err(Malformed::Unclosed { at: open });
+                return Err(MalformedRecord::Unclosed { at: open });
             }
             escaped = true;
             at += 2;
@@ -172,12 +172,12 @@ fn quoted(text: &[u8], open: usize, form: &Form, fields: &mut Vec<Field>) -> Res
         (Some(b'\r'), None) => Ok(next + 1),
         (None | Some(b'\n'), _) => Ok(next),
         (Some(c), _) if *c == form.separator => Ok(next),
-        _ => Err(Malformed::AfterQuote { at }),
+        _ => Err(MalformedRecord::AfterQuote { at }),
     }
 }
 
 /// Where the record at `at` ends, without its fields. A quote counts where a field starts only, as in [`record`].
-fn record_end(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, Malformed> {
+fn record_end(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, MalformedRecord> {
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i + 1);
     let line = &text[at..end];
     let has = |special: Option<u8>| special.is_some_and(|c| memchr::memchr(c, line).is_some());
@@ -208,7 +208,12 @@ pub(super) fn is_blank(text: &[u8], at: usize) -> bool {
 }
 
 /// Cuts `text[from..]` into pieces of about `target` bytes, each of whole records.
-pub(super) fn pieces(text: &[u8], from: usize, target: usize, form: &Form) -> Result<Vec<(usize, usize)>, Malformed> {
+pub(super) fn pieces(
+    text: &[u8],
+    from: usize,
+    target: usize,
+    form: &Form,
+) -> Result<Vec<(usize, usize)>, MalformedRecord> {
     let mut pieces = Vec::new();
     let mut start = from;
     // Without a quote every line end ends a record, and nothing between the cuts has to be looked at.
@@ -234,7 +239,13 @@ pub(super) fn pieces(text: &[u8], from: usize, target: usize, form: &Form) -> Re
 }
 
 /// Where `text` ends if only `rows` records of it, from `from`, are wanted.
-pub(super) fn limit(text: &[u8], from: usize, rows: u64, skip_blank: bool, form: &Form) -> Result<usize, Malformed> {
+pub(super) fn limit(
+    text: &[u8],
+    from: usize,
+    rows: u64,
+    skip_blank: bool,
+    form: &Form,
+) -> Result<usize, MalformedRecord> {
     let mut at = from;
     let mut left = rows;
     let mut fields = Vec::new();
@@ -294,7 +305,7 @@ mod tests {
     const FORM: Form =
         Form { separator: b',', quote: Some(b'"'), comment: Some(b'#'), escape: None, trim: false, skip_broken: false };
 
-    fn all(text: &str, form: &Form) -> Result<Vec<Vec<String>>, Malformed> {
+    fn all(text: &str, form: &Form) -> Result<Vec<Vec<String>>, MalformedRecord> {
         let (mut at, mut rows, mut fields) = (0, Vec::new(), Vec::new());
         while at < text.len() {
             at = record(text.as_bytes(), at, form, &mut fields)?;
@@ -308,8 +319,8 @@ mod tests {
         let rows = all("a,b\r\n\"x, \"\"y\"\"\n2\",\r\n,\"\"\nlast,é", &FORM).unwrap();
         assert_eq!(rows, [vec!["a", "b"], vec!["x, \"y\"\n2", ""], vec!["", ""], vec!["last", "é"]]);
         assert_eq!(all("5\" pipe,1\n", &FORM).unwrap(), [["5\" pipe", "1"]]);
-        assert_eq!(all("a,\"open\n1,2\n", &FORM), Err(Malformed::Unclosed { at: 2 }));
-        assert_eq!(all("\"a\"b,1\n", &FORM), Err(Malformed::AfterQuote { at: 2 }));
+        assert_eq!(all("a,\"open\n1,2\n", &FORM), Err(MalformedRecord::Unclosed { at: 2 }));
+        assert_eq!(all("\"a\"b,1\n", &FORM), Err(MalformedRecord::AfterQuote { at: 2 }));
     }
 
     /// Expected values: Python's `csv.reader` with `escapechar` and `skipinitialspace`, and by hand for blanks after fields.
@@ -318,7 +329,7 @@ mod tests {
         let escape = Form { escape: Some(b'\\'), ..FORM };
         let rows = all("\"a \\\"b\\\" \\\\\",x\\,y\n\"é\\\n\"\"\",\\\"z\n", &escape).unwrap();
         assert_eq!(rows, [["a \"b\" \\", "x,y"], ["é\n\"", "\"z"]]);
-        assert_eq!(all("\"a\\", &escape), Err(Malformed::Unclosed { at: 0 }));
+        assert_eq!(all("\"a\\", &escape), Err(MalformedRecord::Unclosed { at: 0 }));
         assert_eq!(all("a\\", &escape).unwrap(), [["a\\"]]);
         let trim = Form { trim: true, ..FORM };
         let rows = all(" a ,  \"x, y\" \t,\t b c\r\n\" \",  ,\n", &trim).unwrap();

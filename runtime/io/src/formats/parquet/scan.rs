@@ -32,7 +32,7 @@ use parquet::basic::Type;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
-use super::{Opened, decode};
+use super::{OpenFile, decode};
 use crate::file::FileState;
 use crate::marks;
 use crate::memory::{Memory, Reservation};
@@ -60,11 +60,11 @@ pub struct ParquetScan {
     locations: Vec<PartitionedFile>,
     rows: u64,
     files: Vec<FileState>,
-    opened: Vec<Opened>,
+    opened: Vec<OpenFile>,
 }
 
 impl ParquetScan {
-    pub(super) fn new(parts: Parts, files: Vec<FileState>, opened: Vec<Opened>) -> Result<ParquetScan, Diagnostic> {
+    pub(super) fn new(parts: Parts, files: Vec<FileState>, opened: Vec<OpenFile>) -> Result<ParquetScan, Diagnostic> {
         let internal = |e: DataFusionError| {
             Diagnostic::error(Class::Internal, "parquet-scan", format!("the files cannot be scanned: {e}"))
         };
@@ -96,7 +96,7 @@ impl ParquetScan {
 
     /// About the bytes that these columns take in memory.
     pub fn memory_bytes(&self, columns: &[usize]) -> u64 {
-        let of = |file: &Opened| {
+        let of = |file: &OpenFile| {
             columns.iter().map(|column| file.column_bytes(self.schema.field(*column).name())).sum::<u64>()
         };
         self.opened.iter().map(of).sum()
