@@ -8,7 +8,7 @@ use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
-use super::{Aggregation, Lower, Typed, lit, null, operators};
+use super::{Aggregation, Lower, TypedExpr, lit, null, operators};
 use crate::check::{self, type_name};
 use crate::error::diagnose;
 use crate::types::{self, float_of, is_decimal, is_number};
@@ -69,7 +69,7 @@ pub const FUNCTIONS: &[Function] = &[
         let row = l.row()?;
         let expr = l.aggregate(df::min_max::min_udaf(), vec![row], Aggregation::default())?;
         let name = "first_row".to_string();
-        Ok(Typed { expr, dtype: DataType::UInt64, name, span: c.span.cloned(), literal: None })
+        Ok(TypedExpr { expr, dtype: DataType::UInt64, name, span: c.span.cloned(), literal: None })
     }),
     function("any_value", &[], A, "self:any", |l, c| {
         let value = c.this();
@@ -116,7 +116,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// The value in the first row where `by` is largest or smallest; rows where that is null do not count.
-fn by(lower: &mut Lower, call: &Call, ascending: bool) -> Result<Typed, Diagnostic> {
+fn by(lower: &mut Lower, call: &Call, ascending: bool) -> Result<TypedExpr, Diagnostic> {
     let (value, by) = (call.this(), call.arg(1));
     let present = Expr::IsNotNull(Box::new(by.expr.clone()));
     let order = vec![by.expr.sort(ascending, false), lower.row()?.sort(true, true)];
@@ -131,11 +131,11 @@ fn by(lower: &mut Lower, call: &Call, ascending: bool) -> Result<Typed, Diagnost
 }
 
 /// Counts come as `u32`, as in Polars.
-fn counted(like: &Typed, expr: Expr) -> Typed {
+fn counted(like: &TypedExpr, expr: Expr) -> TypedExpr {
     like.with(cast(expr, DataType::UInt32), DataType::UInt32)
 }
 
-fn len(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn len(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let mut like = call.this();
     if call.opt(0).is_none() {
         like.name = "len".to_string();
@@ -144,19 +144,19 @@ fn len(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     Ok(counted(&like, expr))
 }
 
-fn count(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn count(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let Some(value) = call.opt(0) else { return len(lower, call) };
     let expr = lower.aggregate(df::count::count_udaf(), vec![value.expr.clone()], Aggregation::default())?;
     Ok(counted(&value, expr))
 }
 
-fn count_if(lower: &mut Lower, like: &Typed, condition: Expr) -> Result<Typed, Diagnostic> {
+fn count_if(lower: &mut Lower, like: &TypedExpr, condition: Expr) -> Result<TypedExpr, Diagnostic> {
     let one = when(condition, lit(1i64)).otherwise(null(&DataType::Int64)).map_err(diagnose)?;
     let expr = lower.aggregate(df::count::count_udaf(), vec![one], Aggregation::default())?;
     Ok(counted(like, expr))
 }
 
-fn unsupported(lower: &Lower, call: &Call, value: &Typed) -> Diagnostic {
+fn unsupported(lower: &Lower, call: &Call, value: &TypedExpr) -> Diagnostic {
     let mut diagnostic = check::plan_error(
         "type-mismatch",
         format!("`{}` needs numbers, but this is `{}`", call.function.name, type_name(&value.dtype)),
@@ -167,7 +167,7 @@ fn unsupported(lower: &Lower, call: &Call, value: &Typed) -> Diagnostic {
     lower.fail(diagnostic, value.span.as_ref().or(call.span), &format!("this is `{}`", type_name(&value.dtype)))
 }
 
-fn sum(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn sum(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let (input, output) = match &value.dtype {
         DataType::Boolean => (DataType::Int64, DataType::UInt32),
@@ -192,7 +192,7 @@ fn sum(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     Ok(value.with(datafusion::functions::expr_fn::coalesce(vec![expr, zero]), output))
 }
 
-fn mean(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn mean(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let output = match &value.dtype {
         d if is_number(d) => float_of(d),
@@ -209,7 +209,7 @@ fn mean(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 }
 
 /// As microseconds, cut to the unit below.
-fn temporal_mean(lower: &mut Lower, value: Typed) -> Result<Typed, Diagnostic> {
+fn temporal_mean(lower: &mut Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
     let value = match &value.dtype {
         DataType::Date32 | DataType::Date64 => {
             value.to(&DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None))
@@ -221,7 +221,7 @@ fn temporal_mean(lower: &mut Lower, value: Typed) -> Result<Typed, Diagnostic> {
     Ok(value.with(cast(cast(expr, DataType::Int64), value.dtype.clone()), value.dtype.clone()))
 }
 
-fn quantile_of(lower: &mut Lower, call: &Call, q: f64, how: Interpolation) -> Result<Typed, Diagnostic> {
+fn quantile_of(lower: &mut Lower, call: &Call, q: f64, how: Interpolation) -> Result<TypedExpr, Diagnostic> {
     let mut call = call.clone();
     // Between two days lies a time, as in Polars.
     if matches!(call.this().dtype, DataType::Date32 | DataType::Date64) && how != Interpolation::Nearest {
@@ -235,7 +235,7 @@ fn quantile_by(
     lower: &mut Lower,
     call: &Call,
     aggregate: impl FnOnce(&mut Lower, Expr) -> Result<Expr, Diagnostic>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let (numbers, back) = match &value.dtype {
         d if is_number(d) => (value.f64(), float_of(d)),
@@ -259,7 +259,7 @@ fn quantile_by(
     Ok(value.with(expr, back))
 }
 
-fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<Typed, Diagnostic> {
+fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<TypedExpr, Diagnostic> {
     let mut value = call.this();
     if matches!(value.dtype, DataType::Dictionary(..)) && value.is_text() {
         value = value.to(&types::TEXT);
@@ -279,7 +279,7 @@ fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<Typed, Diagnosti
     Ok(value.with(datafusion::functions::expr_fn::coalesce(vec![expr, plain]), value.dtype.clone()))
 }
 
-fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<Typed, Diagnostic> {
+fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let function = match (call.int(1).unwrap_or(1), root) {
         (1, true) => df::stddev::stddev_udaf(),
@@ -298,7 +298,7 @@ fn spread(lower: &mut Lower, call: &Call, root: bool) -> Result<Typed, Diagnosti
 }
 
 /// Null counts as a value, as in Polars.
-fn n_unique(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn n_unique(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     // The ranks of structs and lists are not ordered.
     if lower.is_over_rows() && lower.filter.is_none() && !value.dtype.is_nested() {
@@ -314,7 +314,7 @@ fn n_unique(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     Ok(counted(&value, binary_expr(distinct, datafusion::logical_expr::Operator::Plus, missing)))
 }
 
-fn end(lower: &mut Lower, call: &Call, first: bool) -> Result<Typed, Diagnostic> {
+fn end(lower: &mut Lower, call: &Call, first: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let function = if first { df::first_last::first_value_udaf() } else { df::first_last::last_value_udaf() };
     let how = Aggregation { ordered: true, ..Default::default() };
@@ -322,7 +322,7 @@ fn end(lower: &mut Lower, call: &Call, first: bool) -> Result<Typed, Diagnostic>
     Ok(value.with(expr, value.dtype.clone()))
 }
 
-fn all_or_any(lower: &mut Lower, call: &Call, all: bool) -> Result<Typed, Diagnostic> {
+fn all_or_any(lower: &mut Lower, call: &Call, all: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let function = if all { df::bool_and_or::bool_and_udaf() } else { df::bool_and_or::bool_or_udaf() };
     let expr = lower.aggregate(function, vec![value.to(&DataType::Boolean).expr], Aggregation::default())?;
@@ -330,7 +330,7 @@ fn all_or_any(lower: &mut Lower, call: &Call, all: bool) -> Result<Typed, Diagno
 }
 
 /// The values of a group as a list, in the frame's order.
-pub fn implode(lower: &mut Lower, value: &Typed) -> Result<Typed, Diagnostic> {
+pub fn implode(lower: &mut Lower, value: &TypedExpr) -> Result<TypedExpr, Diagnostic> {
     let how = Aggregation { ordered: true, ..Default::default() };
     let expr = lower.aggregate(df::array_agg::array_agg_udaf(), vec![value.expr.clone()], how)?;
     let dtype = lower.type_of(&expr)?;

@@ -9,7 +9,8 @@ use datafusion::logical_expr::Expr;
 use onrush_wire::{Arg, Diagnostic, ExprKind, Span, Value};
 
 use super::{
-    Lower, Typed, aggregate, conditional, lists, mapping, math, metrics, rolling, statistics, string, temporal, window,
+    Lower, TypedExpr, aggregate, conditional, lists, mapping, math, metrics, rolling, statistics, string, temporal,
+    window,
 };
 use crate::check::{self, quoted_column, type_name};
 use crate::function::{Call, Function, Kind, Param, fold};
@@ -90,7 +91,7 @@ pub fn has_aggregate(expr: &onrush_wire::Expr) -> bool {
 }
 
 /// Finds the function, lowers and checks the arguments, and builds the expression.
-pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) -> Result<Typed, Diagnostic> {
+pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
     let Some(function) = find(name) else { return Err(unknown(lower, name, span)) };
     if function.name == "struct.field" {
         names_with_dots(lower, args, span)?;
@@ -306,7 +307,7 @@ fn check_argument(
     lower: &Lower,
     function: &Function,
     param: &Param,
-    value: &Typed,
+    value: &TypedExpr,
     span: Option<&Span>,
 ) -> Result<(), Diagnostic> {
     let dtype = &value.dtype;
@@ -356,6 +357,6 @@ fn check_argument(
     Err(lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(dtype))))
 }
 
-fn integral(value: &Typed) -> bool {
+fn integral(value: &TypedExpr) -> bool {
     matches!(value.literal, Some(Value::Float(v)) if v.fract() == 0.0)
 }

@@ -7,7 +7,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 
 use super::function::{Call, Function, Kind, function};
 use super::operators::common;
-use super::{Lower, Typed, lit, null, operators};
+use super::{Lower, TypedExpr, lit, null, operators};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -159,23 +159,24 @@ fn only_before_aggregates(lower: &Lower, call: &Call, step: &str) -> Diagnostic 
     lower.fail(check::plan_error("argument", message).help(help), call.span, "no aggregate follows")
 }
 
-fn test(call: &Call, expr: Expr) -> Typed {
+fn test(call: &Call, expr: Expr) -> TypedExpr {
     call.this().with(expr, DataType::Boolean)
 }
 
 /// The answer for types that have no NaN and no infinity; null stays null.
-fn never(value: &Typed, answer: bool) -> Result<Typed, Diagnostic> {
+fn never(value: &TypedExpr, answer: bool) -> Result<TypedExpr, Diagnostic> {
     let result = value.with(lit(answer), DataType::Boolean);
     Ok(value.with(operators::only_if(Expr::IsNotNull(Box::new(value.expr.clone())), &result)?, DataType::Boolean))
 }
 
-fn finite(value: &Typed) -> Expr {
-    let bound =
-        |v: f64| Typed { expr: lit(v), dtype: DataType::Float64, literal: None, ..value.clone() }.to(&value.dtype).expr;
+fn finite(value: &TypedExpr) -> Expr {
+    let bound = |v: f64| {
+        TypedExpr { expr: lit(v), dtype: DataType::Float64, literal: None, ..value.clone() }.to(&value.dtype).expr
+    };
     value.expr.clone().gt(bound(f64::NEG_INFINITY)).and(value.expr.clone().lt(bound(f64::INFINITY)))
 }
 
-fn choose(like: &Typed, condition: Expr, yes: Expr, no: Expr, dtype: DataType) -> Result<Typed, Diagnostic> {
+fn choose(like: &TypedExpr, condition: Expr, yes: Expr, no: Expr, dtype: DataType) -> Result<TypedExpr, Diagnostic> {
     let expr = datafusion::logical_expr::when(condition, yes).otherwise(no).map_err(crate::error::diagnose)?;
     Ok(like.with(expr, dtype))
 }
@@ -193,7 +194,7 @@ fn numbers(lower: &Lower, call: &Call) -> Result<(Vec<Expr>, DataType), Diagnost
     })
 }
 
-fn horizontal(lower: &Lower, call: &Call, name: &str, f: fn(Vec<Expr>) -> Expr) -> Result<Typed, Diagnostic> {
+fn horizontal(lower: &Lower, call: &Call, name: &str, f: fn(Vec<Expr>) -> Expr) -> Result<TypedExpr, Diagnostic> {
     if call.rest.is_empty() {
         return Err(call.wrong(lower, 0, format!("`{name}` needs at least one column")));
     }
@@ -211,7 +212,7 @@ fn horizontal(lower: &Lower, call: &Call, name: &str, f: fn(Vec<Expr>) -> Expr) 
     Ok(like.with(df::coalesce(vec![f(numbers), f(args)]), dtype))
 }
 
-fn fold(lower: &Lower, call: &Call, operator: Operator) -> Result<Typed, Diagnostic> {
+fn fold(lower: &Lower, call: &Call, operator: Operator) -> Result<TypedExpr, Diagnostic> {
     let all = call.rest.iter().map(|t| t.to(&DataType::Boolean).expr).reduce(|a, b| binary_expr(a, operator, b));
     match all {
         Some(expr) => Ok(call.rest[0].with(expr, DataType::Boolean)),
@@ -224,7 +225,7 @@ pub fn case(
     branches: &[(onrush_wire::Expr, onrush_wire::Expr)],
     otherwise: Option<&onrush_wire::Expr>,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
     for (condition, value) in branches {
@@ -268,14 +269,14 @@ pub fn is_in(
     value: &onrush_wire::Expr,
     list: &[onrush_wire::Expr],
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let value = lower.expr(value)?;
     let list = list.iter().map(|e| lower.expr(e)).collect::<Result<Vec<_>, _>>()?;
     member(lower, value, list, span)
 }
 
 /// Nulls in the list match nothing.
-fn member(lower: &Lower, value: Typed, list: Vec<Typed>, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+fn member(lower: &Lower, value: TypedExpr, list: Vec<TypedExpr>, span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
     let mut subject = value.clone();
     let mut items = Vec::new();
     for item in list {
@@ -294,7 +295,7 @@ fn member(lower: &Lower, value: Typed, list: Vec<Typed>, span: Option<&Span>) ->
 }
 
 /// Intervals as text, `(1, 2]`, or labels; closed on the right unless `left_closed`.
-fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn cut(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let number = |v: &Value| match v {
         Value::Int(v) => Some(*v as f64),
@@ -343,7 +344,7 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     };
     let x = value.f64();
     let text =
-        |s: &String| Typed { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
+        |s: &String| TypedExpr { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
     let mut branches = vec![(Box::new(Expr::IsNull(Box::new(x.clone()))), Box::new(null(&types::TEXT)))];
     // NaN lies in no interval.
     if value.dtype.is_floating() {
@@ -364,7 +365,7 @@ fn parse_type(lower: &Lower, call: &Call) -> Result<onrush_wire::DataType, Diagn
 }
 
 /// A comparison in which null equals null and nothing else.
-fn missing(lower: &mut Lower, call: &Call, operator: Operator) -> Result<Typed, Diagnostic> {
+fn missing(lower: &mut Lower, call: &Call, operator: Operator) -> Result<TypedExpr, Diagnostic> {
     let (a, b) = operators::unify(lower, call.this(), call.arg(1), "comparison:", call.span)?;
     Ok(a.with(binary_expr(a.expr.clone(), operator, b.expr), DataType::Boolean))
 }

@@ -191,7 +191,7 @@ pub fn own_args(function: &dyn std::any::Any) -> Option<usize> {
 }
 
 /// A function of this module, for engines that compute it in another way.
-pub enum Keyed<'f> {
+pub enum KeyedUdf<'f> {
     /// Arguments: the keys, then the number of the row.
     Distinct(Keep),
     /// Arguments: so many values, the condition if `filtered`, then the keys.
@@ -199,12 +199,12 @@ pub enum Keyed<'f> {
 }
 
 /// The function as data. `None` for any other one.
-pub fn keyed(function: &dyn std::any::Any) -> Option<Keyed<'_>> {
+pub fn keyed(function: &dyn std::any::Any) -> Option<KeyedUdf<'_>> {
     if let Some(distinct) = function.downcast_ref::<Distinct>() {
-        return Some(Keyed::Distinct(distinct.keep));
+        return Some(KeyedUdf::Distinct(distinct.keep));
     }
     let spread = function.downcast_ref::<Spread>()?;
-    Some(Keyed::Spread { function: &spread.function, values: spread.values, filtered: spread.filtered })
+    Some(KeyedUdf::Spread { function: &spread.function, values: spread.values, filtered: spread.filtered })
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use arrow::datatypes::DataType;
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
 use crate::check;
-use crate::{Lower, Typed, null};
+use crate::{Lower, TypedExpr, null};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
     Window,
 }
 
-pub type Build = fn(&mut Lower, &Call) -> Result<Typed, Diagnostic>;
+pub type Build = fn(&mut Lower, &Call) -> Result<TypedExpr, Diagnostic>;
 
 /// One function. `params`: names with types, separated by spaces: `self:num n:#int? rest:any*`. A `?` is optional, a `*`
 /// takes all that follow, a `#` wants a literal.
@@ -91,16 +91,16 @@ impl Function {
 #[derive(Clone)]
 pub struct Call<'c> {
     pub function: &'static Function,
-    pub(crate) args: Vec<Option<Typed>>,
+    pub(crate) args: Vec<Option<TypedExpr>>,
     /// Those of a `*` parameter.
-    pub rest: Vec<Typed>,
+    pub rest: Vec<TypedExpr>,
     pub span: Option<&'c Span>,
 }
 
 impl Call<'_> {
     /// A required argument. (The slot is filled: `call` has checked it.)
-    pub fn arg(&self, index: usize) -> Typed {
-        self.args.get(index).cloned().flatten().unwrap_or_else(|| Typed {
+    pub fn arg(&self, index: usize) -> TypedExpr {
+        self.args.get(index).cloned().flatten().unwrap_or_else(|| TypedExpr {
             expr: null(&DataType::Null),
             dtype: DataType::Null,
             name: "literal".to_string(),
@@ -110,17 +110,17 @@ impl Call<'_> {
     }
 
     /// Puts another receiver in place.
-    pub fn replace(&mut self, this: Typed) {
+    pub fn replace(&mut self, this: TypedExpr) {
         if let Some(slot) = self.args.first_mut() {
             *slot = Some(this);
         }
     }
 
-    pub fn this(&self) -> Typed {
+    pub fn this(&self) -> TypedExpr {
         self.arg(0)
     }
 
-    pub fn opt(&self, index: usize) -> Option<Typed> {
+    pub fn opt(&self, index: usize) -> Option<TypedExpr> {
         self.args.get(index).cloned().flatten()
     }
 
@@ -151,7 +151,7 @@ impl Call<'_> {
     }
 
     pub fn flag(&self, index: usize) -> bool {
-        matches!(self.args.get(index), Some(Some(Typed { literal: Some(Value::Boolean(true)), .. })))
+        matches!(self.args.get(index), Some(Some(TypedExpr { literal: Some(Value::Boolean(true)), .. })))
     }
 
     /// An error about one argument.

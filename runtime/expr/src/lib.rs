@@ -58,7 +58,7 @@ use error::diagnose;
 
 /// An expression whose type and name are known.
 #[derive(Clone, Debug)]
-pub struct Typed {
+pub struct TypedExpr {
     pub expr: Expr,
     pub dtype: DataType,
     /// Of the resulting column: that of the leftmost column in it, as in Polars.
@@ -68,13 +68,13 @@ pub struct Typed {
     pub literal: Option<Value>,
 }
 
-impl Typed {
+impl TypedExpr {
     pub fn is_text(&self) -> bool {
         types::is_text(&self.dtype)
     }
 
-    /// As [`Typed::to`], of a value that is not needed any more: a long expression is not copied.
-    pub fn into(self, dtype: &DataType) -> Typed {
+    /// As [`TypedExpr::to`], of a value that is not needed any more: a long expression is not copied.
+    pub fn into(self, dtype: &DataType) -> TypedExpr {
         if &self.dtype == dtype {
             return self;
         }
@@ -85,21 +85,21 @@ impl Typed {
             },
             expr => cast(expr, dtype.clone()),
         };
-        Typed { expr, dtype: dtype.clone(), literal: None, ..self }
+        TypedExpr { expr, dtype: dtype.clone(), literal: None, ..self }
     }
 
     /// Both sides of an operator, under the left one's name and place.
-    pub fn beside(self, operator: Operator, right: Typed, dtype: DataType) -> Typed {
-        Typed { expr: binary_expr(self.expr, operator, right.expr), dtype, literal: None, ..self }
+    pub fn beside(self, operator: Operator, right: TypedExpr, dtype: DataType) -> TypedExpr {
+        TypedExpr { expr: binary_expr(self.expr, operator, right.expr), dtype, literal: None, ..self }
     }
 
     /// The same place and name with another expression.
-    pub fn with(&self, expr: Expr, dtype: DataType) -> Typed {
-        Typed { expr, dtype, name: self.name.clone(), span: self.span.clone(), literal: None }
+    pub fn with(&self, expr: Expr, dtype: DataType) -> TypedExpr {
+        TypedExpr { expr, dtype, name: self.name.clone(), span: self.span.clone(), literal: None }
     }
 
     /// Cast, or the same if it has the type; literals are cast here and now.
-    pub fn to(&self, dtype: &DataType) -> Typed {
+    pub fn to(&self, dtype: &DataType) -> TypedExpr {
         if &self.dtype == dtype {
             return self.clone();
         }
@@ -114,7 +114,7 @@ impl Typed {
     }
 
     /// A cast that the user wrote. One that can fail on a value fails at `place`.
-    pub fn strictly(&self, dtype: &DataType, place: Option<&Span>) -> Typed {
+    pub fn strictly(&self, dtype: &DataType, place: Option<&Span>) -> TypedExpr {
         let narrower = (dtype.is_integer() || types::is_decimal(dtype))
             && types::supertype(&self.dtype, dtype).as_ref() != Some(dtype);
         let can_fail =
@@ -127,7 +127,7 @@ impl Typed {
         }
     }
 
-    pub fn or_null(&self, dtype: &DataType) -> Typed {
+    pub fn or_null(&self, dtype: &DataType) -> TypedExpr {
         if &self.dtype == dtype {
             self.clone()
         } else {
@@ -235,7 +235,7 @@ impl<'a> Lower<'a> {
         check::place(diagnostic, span, self.at, text)
     }
 
-    pub fn expr(&mut self, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
+    pub fn expr(&mut self, expr: &onrush_wire::Expr) -> Result<TypedExpr, Diagnostic> {
         let mut typed = self.kind(expr)?;
         if typed.span.is_none() || expr.span.is_some() {
             typed.span = expr.span.clone().or(typed.span);
@@ -243,7 +243,7 @@ impl<'a> Lower<'a> {
         Ok(typed)
     }
 
-    fn kind(&mut self, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
+    fn kind(&mut self, expr: &onrush_wire::Expr) -> Result<TypedExpr, Diagnostic> {
         let span = expr.span.as_ref();
         match &expr.kind {
             ExprKind::Column(name) => self.column(name, span),
@@ -284,7 +284,7 @@ impl<'a> Lower<'a> {
     }
 
     /// `a + b + c` and so on: a loop in a cell makes long ones, and each step down would take a part of the stack.
-    fn chain(&mut self, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
+    fn chain(&mut self, expr: &onrush_wire::Expr) -> Result<TypedExpr, Diagnostic> {
         let mut above = Vec::new();
         let mut first = expr;
         while let ExprKind::Binary(op, left, right) = &first.kind {
@@ -301,9 +301,9 @@ impl<'a> Lower<'a> {
         Ok(value)
     }
 
-    pub fn column(&mut self, name: &str, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+    pub fn column(&mut self, name: &str, span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
         match self.schema.field_with_name(name) {
-            Ok(field) if !name.starts_with(HIDDEN) => Ok(Typed {
+            Ok(field) if !name.starts_with(HIDDEN) => Ok(TypedExpr {
                 expr: column(name),
                 dtype: field.data_type().clone(),
                 name: name.to_string(),
@@ -314,9 +314,9 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn literal(&mut self, value: &Value, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+    fn literal(&mut self, value: &Value, span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
         let scalar = types::scalar(value).map_err(|e| self.fail(e, span, ""))?;
-        Ok(Typed {
+        Ok(TypedExpr {
             dtype: scalar.data_type(),
             expr: Expr::Literal(scalar, None),
             name: "literal".to_string(),
@@ -327,11 +327,11 @@ impl<'a> Lower<'a> {
 
     pub fn cast(
         &mut self,
-        value: &Typed,
+        value: &TypedExpr,
         to: &onrush_wire::DataType,
         strict: bool,
         span: Option<&Span>,
-    ) -> Result<Typed, Diagnostic> {
+    ) -> Result<TypedExpr, Diagnostic> {
         let target = onrush_frame::dtype_from_wire(to).map_err(|e| self.fail(e, span, ""))?;
         if types::is_text(&value.dtype) && types::is_text(&target) && !matches!(target, DataType::Dictionary(..)) {
             return Ok(value.clone());
@@ -357,7 +357,7 @@ impl<'a> Lower<'a> {
     }
 
     /// A scalar function over `args`; named and placed as `like`.
-    pub fn apply(&self, like: &Typed, function: Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Typed, Diagnostic> {
+    pub fn apply(&self, like: &TypedExpr, function: Arc<ScalarUDF>, args: Vec<Expr>) -> Result<TypedExpr, Diagnostic> {
         let expr = function.call(args);
         let dtype = self.type_of(&expr).map_err(|e| self.fail(e, like.span.as_ref(), ""))?;
         Ok(like.with(expr, dtype))

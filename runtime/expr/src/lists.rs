@@ -19,7 +19,7 @@ use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_by_types, literal_text, text_literal};
-use super::{Lower, Typed, lit, operators};
+use super::{Lower, TypedExpr, lit, operators};
 use crate::check::{self, type_name};
 use crate::types::{self, TEXT};
 
@@ -199,7 +199,7 @@ fn rebuilt(list: &ListArray, mut places: impl FnMut(Range<usize>) -> Vec<usize>)
 }
 
 /// A kernel from lists to lists of the same type.
-fn same(call: &Call, name: &'static str, body: Body, rest: Vec<Expr>) -> Typed {
+fn same(call: &Call, name: &'static str, body: Body, rest: Vec<Expr>) -> TypedExpr {
     let this = call.this();
     let dtype = match &this.dtype {
         DataType::List(_) => this.dtype.clone(),
@@ -219,7 +219,7 @@ fn scalar(
 }
 
 /// A kernel that takes one element of each list.
-fn picked(lower: &mut Lower, call: &Call, name: &'static str, body: Body) -> Result<Typed, Diagnostic> {
+fn picked(lower: &mut Lower, call: &Call, name: &'static str, body: Body) -> Result<TypedExpr, Diagnostic> {
     let this = call.this();
     let item = element(&this.dtype);
     if item.is_nested() {
@@ -289,7 +289,7 @@ fn slice(args: &[ArrayRef]) -> Outcome<ArrayRef> {
 }
 
 /// Integers in their own 64 bits, everything else as floats; 0 for an empty list.
-fn sum(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn sum(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let item = numbers(lower, call)?;
     if item.is_floating() || types::is_decimal(&item) {
         let body: Body = |args| {
@@ -320,7 +320,7 @@ fn sum(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 }
 
 /// The element at an index from 0, or from the end if it is negative; null beyond the ends.
-fn get(lower: &mut Lower, call: &Call, index: Expr) -> Result<Typed, Diagnostic> {
+fn get(lower: &mut Lower, call: &Call, index: Expr) -> Result<TypedExpr, Diagnostic> {
     // DataFusion counts from 1.
     let index = when(index.clone().gt_eq(lit(0i64)), index.clone() + lit(1i64)).otherwise(index);
     let expr = nested::array_element(call.this().expr, index.map_err(crate::error::diagnose)?);
@@ -329,7 +329,7 @@ fn get(lower: &mut Lower, call: &Call, index: Expr) -> Result<Typed, Diagnostic>
 }
 
 /// A field of a struct, under its own name.
-fn field(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn field(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let (value, name) = (call.this(), call.text(1).unwrap_or_default().to_string());
     let DataType::Struct(fields) = &value.dtype else {
         let dtype = type_name(&value.dtype);
@@ -364,5 +364,5 @@ fn field(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     let found = fields.iter().find(|f| f.name() == &name).map(|f| f.data_type().clone());
     let dtype = found.unwrap_or(DataType::Null);
     let expr = kernel("field", dtype.clone(), body).call(vec![value.expr.clone(), text_literal(&name)]);
-    Ok(Typed { name, ..value.with(expr, dtype) })
+    Ok(TypedExpr { name, ..value.with(expr, dtype) })
 }

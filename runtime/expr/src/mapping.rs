@@ -8,7 +8,7 @@ use onrush_wire::{Class, Diagnostic, Value};
 
 use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, kernel_at, literal_text};
-use super::{Lower, Typed, null, operators};
+use super::{Lower, TypedExpr, null, operators};
 use crate::check::{self, type_name};
 use crate::error::{diagnose, external};
 use crate::types::{self, TEXT};
@@ -55,7 +55,7 @@ fn pairs(lower: &Lower, call: &Call) -> Result<Vec<(Value, Value)>, Diagnostic> 
 const OLD: &str = "old";
 const NEW: &str = "new";
 
-fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<Typed, Diagnostic> {
+fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<TypedExpr, Diagnostic> {
     let span = call.arg(1).span.or_else(|| call.span.cloned());
     let literal = |lower: &mut Lower, value: &Value| {
         lower.expr(&onrush_wire::Expr { kind: onrush_wire::ExprKind::Literal(value.clone()), span: span.clone() })

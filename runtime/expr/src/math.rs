@@ -10,7 +10,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Value};
 
 use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, kernel};
-use super::{Lower, Typed, lit, operators};
+use super::{Lower, TypedExpr, lit, operators};
 use crate::types::{self, float_of, is_decimal};
 
 const R: Kind = Kind::Row;
@@ -144,7 +144,7 @@ fn sign(args: &[ArrayRef]) -> datafusion::error::Result<ArrayRef> {
 }
 
 /// Runs in `f64`; `f32` columns stay `f32`.
-fn float_kernel(value: &Typed, name: &'static str, body: Body) -> Typed {
+fn float_kernel(value: &TypedExpr, name: &'static str, body: Body) -> TypedExpr {
     let output = float_of(&value.dtype);
     let numbers = if value.dtype == DataType::Boolean { value.to(&DataType::Int64).f64() } else { value.f64() };
     let expr = kernel(name, DataType::Float64, body).call(vec![numbers]);
@@ -152,7 +152,7 @@ fn float_kernel(value: &Typed, name: &'static str, body: Body) -> Typed {
     value.with(expr, output)
 }
 
-fn two_floats(value: &Typed, other: Expr, name: &'static str) -> Typed {
+fn two_floats(value: &TypedExpr, other: Expr, name: &'static str) -> TypedExpr {
     // A kernel's body holds no state, hence one for each name.
     let body: Body = match name {
         "log" => |args| binary(args, |x, base| x.ln() / base.ln()),
@@ -169,7 +169,7 @@ fn binary(args: &[ArrayRef], f: impl Fn(f64, f64) -> f64) -> datafusion::error::
 }
 
 /// Rounds by the function. Integers and booleans stay as they are.
-fn round_with(call: &Call, name: &'static str, body: Body) -> Typed {
+fn round_with(call: &Call, name: &'static str, body: Body) -> TypedExpr {
     let value = call.this();
     if value.dtype.is_integer() || value.dtype == DataType::Boolean {
         return value;
@@ -182,7 +182,7 @@ fn round_with(call: &Call, name: &'static str, body: Body) -> Typed {
 }
 
 /// Halves go to the even neighbour, as in Polars 2.
-fn round(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn round(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let decimals = call.int(1).unwrap_or(0);
     if !(0..=15).contains(&decimals) {
@@ -204,7 +204,7 @@ fn round(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 }
 
 /// An integer to the power of an integer is an integer (wrapping, as in Polars). Everything else is a float.
-fn pow(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn pow(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let (value, exponent) = (call.this(), call.arg(1));
     if value.dtype.is_integer() && exponent.dtype.is_integer() {
         if call.int(1).is_some_and(|n| n < 0) {

@@ -22,7 +22,7 @@ use onrush_learn::metrics::{clusters, probability, ranking, regression};
 use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
-use super::{Aggregation, Lower, Typed};
+use super::{Aggregation, Lower, TypedExpr};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -80,10 +80,10 @@ metrics! {
     "d2_absolute_error_score" Numbers;
 }
 
-fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::result::Result<Typed, Diagnostic> {
+fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::result::Result<TypedExpr, Diagnostic> {
     let (truth, predicted) = (call.this(), call.arg(1));
-    let is_number = |value: &Typed| types::is_feature(&value.dtype);
-    let needs_numbers: &[&Typed] = match of {
+    let is_number = |value: &TypedExpr| types::is_feature(&value.dtype);
+    let needs_numbers: &[&TypedExpr] = match of {
         Of::Numbers => &[&truth, &predicted],
         Of::Scores => &[&predicted],
         Of::Classes => &[],
@@ -100,7 +100,7 @@ fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::re
     let signature = Signature::any(2, Volatility::Immutable);
     let function = Arc::new(AggregateUDF::new_from_impl(Metric { name, are_strings, of, signature }));
     let expr = lower.aggregate(function, vec![truth_expr, predicted_expr], Aggregation::default())?;
-    Ok(Typed { name: name.to_string(), ..truth.with(expr, DataType::Float64) })
+    Ok(TypedExpr { name: name.to_string(), ..truth.with(expr, DataType::Float64) })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -18,7 +18,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, Span};
 use parking_lot::Mutex;
 
-use super::{Lower, Typed};
+use super::{Lower, TypedExpr};
 use crate::check::{self, type_name};
 use crate::types;
 
@@ -98,7 +98,7 @@ pub fn output(
     lower: &mut Lower,
     wanted: &onrush_wire::ModelOutput,
     span: Option<&Span>,
-) -> std::result::Result<Typed, Diagnostic> {
+) -> std::result::Result<TypedExpr, Diagnostic> {
     let model = known(wanted.key).ok_or_else(|| {
         let error = check::plan_error("unknown-model", "the session has no such model any more");
         lower.fail(error.help("run the cell again that trains or loads it"), span, "")
@@ -122,7 +122,7 @@ pub fn output(
     let call = ScalarUDF::new_from_impl(ModelCall::new(model)).call(values);
     let column = || ScalarUDF::new_from_impl(Output::new(position));
     let expr = if several { column().call(vec![call]) } else { call };
-    Ok(Typed { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
+    Ok(TypedExpr { expr, dtype, name: wanted.output.clone(), span: span.cloned(), literal: None })
 }
 
 /// A feature, as the model takes it.

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, NativeFunction, Span, Value};
 
-use super::{Lower, Typed};
+use super::{Lower, TypedExpr};
 use crate::check::{self, type_name};
 use crate::error::internal;
 use crate::types;
@@ -29,7 +29,7 @@ pub fn call(
     function: &NativeFunction,
     args: &[onrush_wire::Expr],
     span: Option<&Span>,
-) -> std::result::Result<Typed, Diagnostic> {
+) -> std::result::Result<TypedExpr, Diagnostic> {
     let shown = usage(function);
     if args.len() != function.parameters.len() {
         let (wanted, found) = (function.parameters.len(), args.len());
@@ -55,7 +55,7 @@ pub fn call(
     let name = first.or(values.first().map(|(value, _)| value)).map_or("literal", |value| &value.name).to_string();
     let native = Native::new(function, result.clone(), span)?;
     let expr = ScalarUDF::new_from_impl(native).call(values.into_iter().map(|(_, expr)| expr).collect());
-    Ok(Typed { expr, dtype: result, name, span: span.cloned(), literal: None })
+    Ok(TypedExpr { expr, dtype: result, name, span: span.cloned(), literal: None })
 }
 
 fn usage(function: &NativeFunction) -> String {
@@ -65,7 +65,7 @@ fn usage(function: &NativeFunction) -> String {
 
 /// An argument as a parameter's type. Integers take integers that have a place there, which is looked at for each value; floats take all numbers,
 /// rounded as C rounds them. Nothing else goes without a cast that is written.
-fn into(value: &Typed, dtype: &DataType, place: Option<&Span>) -> Option<Typed> {
+fn into(value: &TypedExpr, dtype: &DataType, place: Option<&Span>) -> Option<TypedExpr> {
     let from = &value.dtype;
     let bool_as_number = from == &DataType::Boolean && types::is_number(dtype);
     let whole = dtype.is_integer() && from.is_integer();

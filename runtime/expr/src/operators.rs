@@ -7,11 +7,11 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr, when};
 use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 
 use super::function::Call;
-use super::{Lower, Typed, lit, null};
+use super::{Lower, TypedExpr, lit, null};
 use crate::check::{self, type_name};
 use crate::types::{self, is_decimal, is_number, is_temporal, is_text};
 
-pub fn not(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
+pub fn not(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
     match &value.dtype {
         DataType::Boolean => Ok(value.with(Expr::Not(Box::new(value.expr.clone())), DataType::Boolean)),
         DataType::Null => Ok(value.with(null(&DataType::Boolean), DataType::Boolean)),
@@ -41,7 +41,7 @@ fn all_ones(dtype: &DataType) -> ScalarValue {
     }
 }
 
-pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
+pub fn negate(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
     if let Some(literal) = &value.literal {
         let negated = match literal {
             Value::Int(v) => v.checked_neg().map(Value::Int),
@@ -53,7 +53,7 @@ pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
         if let Some(negated) = negated {
             let scalar = types::scalar(&negated)?;
             let dtype = scalar.data_type();
-            return Ok(Typed { literal: Some(negated), ..value.with(Expr::Literal(scalar, None), dtype) });
+            return Ok(TypedExpr { literal: Some(negated), ..value.with(Expr::Literal(scalar, None), dtype) });
         }
     }
     if matches!(value.dtype, DataType::Duration(_)) {
@@ -81,11 +81,11 @@ pub fn negate(lower: &Lower, value: Typed) -> Result<Typed, Diagnostic> {
 /// Both sides in one type, for comparisons, `if` branches, lists, `fill_null` and the like.
 pub fn unify(
     lower: &Lower,
-    left: Typed,
-    right: Typed,
+    left: TypedExpr,
+    right: TypedExpr,
     what: &str,
     span: Option<&Span>,
-) -> Result<(Typed, Typed), Diagnostic> {
+) -> Result<(TypedExpr, TypedExpr), Diagnostic> {
     let (left, right) = (beside(lower, left, &right)?, right);
     let right = beside(lower, right, &left)?;
     match types::supertype(&left.dtype, &right.dtype) {
@@ -95,7 +95,7 @@ pub fn unify(
 }
 
 /// Casts a bare literal to the type of the other side. A string is parsed if the other side is a date or a time.
-pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagnostic> {
+pub fn beside(lower: &Lower, value: TypedExpr, other: &TypedExpr) -> Result<TypedExpr, Diagnostic> {
     let Some(literal) = value.literal.clone() else { return Ok(value) };
     if other.literal.is_some() {
         return Ok(value);
@@ -133,12 +133,12 @@ pub fn beside(lower: &Lower, value: Typed, other: &Typed) -> Result<Typed, Diagn
         };
     }
     match types::literal_beside(&literal, &other.dtype) {
-        Some(dtype) => Ok(Typed { literal: Some(literal), ..value.to(&dtype) }),
+        Some(dtype) => Ok(TypedExpr { literal: Some(literal), ..value.to(&dtype) }),
         None => Ok(value),
     }
 }
 
-fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option<&Span>) -> Diagnostic {
+fn mismatch(lower: &Lower, left: &TypedExpr, right: &TypedExpr, what: &str, span: Option<&Span>) -> Diagnostic {
     let (a, b) = (type_name(&left.dtype), type_name(&right.dtype));
     let mut diagnostic = check::plan_error("type-mismatch", format!("{what} `{a}` and `{b}` do not go together"));
     let (text, number) = match (is_text(&left.dtype), is_text(&right.dtype)) {
@@ -180,10 +180,10 @@ fn mismatch(lower: &Lower, left: &Typed, right: &Typed, what: &str, span: Option
 pub fn binary(
     lower: &mut Lower,
     op: BinaryOp,
-    left: Typed,
-    right: Typed,
+    left: TypedExpr,
+    right: TypedExpr,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     use BinaryOp::*;
     let name = left.name.clone();
     let mut result = match op {
@@ -200,10 +200,10 @@ pub fn binary(
 pub fn compare(
     lower: &Lower,
     op: BinaryOp,
-    left: Typed,
-    right: Typed,
+    left: TypedExpr,
+    right: TypedExpr,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let operator = match op {
         BinaryOp::Equal => Operator::Eq,
         BinaryOp::NotEqual => Operator::NotEq,
@@ -218,14 +218,20 @@ pub fn compare(
     Ok(left.beside(operator, right, DataType::Boolean))
 }
 
-fn logic(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+fn logic(
+    lower: &Lower,
+    op: BinaryOp,
+    left: TypedExpr,
+    right: TypedExpr,
+    span: Option<&Span>,
+) -> Result<TypedExpr, Diagnostic> {
     let operator = if op == BinaryOp::And { Operator::And } else { Operator::Or };
     let (left, right) = (boolean(lower, left, op.symbol(), span)?, boolean(lower, right, op.symbol(), span)?);
     Ok(left.beside(operator, right, DataType::Boolean))
 }
 
 /// A condition; null is allowed.
-pub fn boolean(lower: &Lower, value: Typed, what: &str, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+pub fn boolean(lower: &Lower, value: TypedExpr, what: &str, span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
     match &value.dtype {
         DataType::Boolean => Ok(value),
         DataType::Null => Ok(value.into(&DataType::Boolean)),
@@ -244,7 +250,13 @@ pub fn boolean(lower: &Lower, value: Typed, what: &str, span: Option<&Span>) -> 
     }
 }
 
-fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Span>) -> Result<Typed, Diagnostic> {
+fn bits(
+    lower: &Lower,
+    op: BinaryOp,
+    left: TypedExpr,
+    right: TypedExpr,
+    span: Option<&Span>,
+) -> Result<TypedExpr, Diagnostic> {
     let what = format!("`{}`:", op.symbol());
     let (left, right) = unify(lower, left, right, &what, span)?;
     match (&left.dtype, op) {
@@ -275,12 +287,12 @@ fn bits(lower: &Lower, op: BinaryOp, left: Typed, right: Typed, span: Option<&Sp
 
 pub fn between(
     lower: &mut Lower,
-    value: Typed,
-    low: Typed,
-    high: Typed,
+    value: TypedExpr,
+    low: TypedExpr,
+    high: TypedExpr,
     high_inclusive: bool,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let upper = if high_inclusive { BinaryOp::LessEqual } else { BinaryOp::Less };
     let from = compare(lower, BinaryOp::GreaterEqual, value.clone(), low, span)?;
     let to = compare(lower, upper, value.clone(), high, span)?;
@@ -290,10 +302,10 @@ pub fn between(
 fn arithmetic(
     lower: &mut Lower,
     op: BinaryOp,
-    left: Typed,
-    right: Typed,
+    left: TypedExpr,
+    right: TypedExpr,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     use BinaryOp::*;
     if is_text(&left.dtype) && is_text(&right.dtype) && op == Add {
         return Ok(left.into(&types::TEXT).beside(Operator::StringConcat, right.into(&types::TEXT), types::TEXT));
@@ -301,7 +313,7 @@ fn arithmetic(
     if is_temporal(&left.dtype) || is_temporal(&right.dtype) {
         return temporal(lower, op, left, right, span);
     }
-    let countable = |t: &Typed| is_number(&t.dtype) || matches!(t.dtype, DataType::Boolean | DataType::Null);
+    let countable = |t: &TypedExpr| is_number(&t.dtype) || matches!(t.dtype, DataType::Boolean | DataType::Null);
     if !countable(&left) || !countable(&right) {
         let what = format!("`{}`:", op.symbol());
         if is_text(&left.dtype) != is_text(&right.dtype) && (countable(&left) || countable(&right)) {
@@ -352,15 +364,15 @@ fn arithmetic(
 }
 
 /// The remainder with the sign of the divisor; null if an integer is divided by zero (Polars).
-pub fn remainder(a: &Typed, b: &Typed) -> Typed {
+pub fn remainder(a: &TypedExpr, b: &TypedExpr) -> TypedExpr {
     a.with(super::kernels::floor_mod(&a.dtype).call(vec![a.expr.clone(), b.expr.clone()]), a.dtype.clone())
 }
 
 /// Decimals: results keep the larger scale and 38 digits, as in Polars.
-fn decimal(op: BinaryOp, left: Typed, right: Typed, dtype: DataType) -> Result<Typed, Diagnostic> {
+fn decimal(op: BinaryOp, left: TypedExpr, right: TypedExpr, dtype: DataType) -> Result<TypedExpr, Diagnostic> {
     let scale = types::scale_of(&dtype);
     // Arrow's own result types grow; half of the digits for each side leave room, and the cast back checks the range.
-    let side = |t: Typed| match &t.dtype {
+    let side = |t: TypedExpr| match &t.dtype {
         d if is_decimal(d) => t,
         d if d.is_integer() || matches!(d, DataType::Boolean) => t.into(&DataType::Decimal128(20, 0)),
         _ => t.into(&dtype),
@@ -374,16 +386,16 @@ fn decimal(op: BinaryOp, left: Typed, right: Typed, dtype: DataType) -> Result<T
     };
     let out = DataType::Decimal128(38, scale);
     let result = side(left).beside(operator, side(right), out.clone());
-    Ok(Typed { expr: datafusion::logical_expr::cast(result.expr, out), ..result })
+    Ok(TypedExpr { expr: datafusion::logical_expr::cast(result.expr, out), ..result })
 }
 
 fn temporal(
     lower: &mut Lower,
     op: BinaryOp,
-    left: Typed,
-    right: Typed,
+    left: TypedExpr,
+    right: TypedExpr,
     span: Option<&Span>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     use BinaryOp::*;
     use DataType::{Duration, Timestamp};
     let left = beside(lower, left, &right)?;
@@ -393,7 +405,7 @@ fn temporal(
         Timestamp(u, _) | Duration(u) => *u,
         _ => micro,
     };
-    let is_date = |t: &Typed| matches!(t.dtype, DataType::Date32 | DataType::Date64);
+    let is_date = |t: &TypedExpr| matches!(t.dtype, DataType::Date32 | DataType::Date64);
     let plain = |a: Expr, operator, b: Expr| binary_expr(a, operator, b);
     let fail = |lower: &Lower| {
         lower.fail(
@@ -442,7 +454,7 @@ fn temporal(
         }
         (Divide, Duration(_), Duration(_)) => {
             let common = types::supertype(&left.dtype, &right.dtype).unwrap_or(Duration(micro));
-            let number = |t: &Typed| t.to(&common).to(&DataType::Int64).to(&DataType::Float64).expr;
+            let number = |t: &TypedExpr| t.to(&common).to(&DataType::Int64).to(&DataType::Float64).expr;
             Ok(left.with(plain(number(&left), Operator::Divide, number(&right)), DataType::Float64))
         }
         (Multiply | Divide, Duration(_), n) if is_number(n) => {
@@ -458,19 +470,21 @@ fn temporal(
 }
 
 /// `condition ? value : null`.
-pub fn only_if(condition: Expr, value: &Typed) -> Result<Expr, Diagnostic> {
+pub fn only_if(condition: Expr, value: &TypedExpr) -> Result<Expr, Diagnostic> {
     when(condition, value.expr.clone()).otherwise(null(&value.dtype)).map_err(crate::error::diagnose)
 }
 
 /// A whole-number literal of a type.
 pub fn number(value: i64, dtype: &DataType) -> Expr {
-    Typed { expr: lit(value), dtype: DataType::Int64, name: String::new(), span: None, literal: None }.to(dtype).expr
+    TypedExpr { expr: lit(value), dtype: DataType::Int64, name: String::new(), span: None, literal: None }
+        .to(dtype)
+        .expr
 }
 
 /// The arguments of a function that takes any number of columns: those of slot 0 and the rest, cast to one type.
-pub fn common(lower: &Lower, call: &Call, values: Vec<Typed>) -> Result<(Vec<Expr>, DataType), Diagnostic> {
+pub fn common(lower: &Lower, call: &Call, values: Vec<TypedExpr>) -> Result<(Vec<Expr>, DataType), Diagnostic> {
     let mut dtype = DataType::Null;
-    let columns: Vec<&Typed> = values.iter().filter(|v| v.literal.is_none()).collect();
+    let columns: Vec<&TypedExpr> = values.iter().filter(|v| v.literal.is_none()).collect();
     let guide = columns.first().map(|t| (*t).clone());
     let mut settled = Vec::new();
     for value in values {

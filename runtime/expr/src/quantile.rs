@@ -330,7 +330,7 @@ impl AggregateUDFImpl for Product {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let whole = args.return_field.data_type() == &DataType::Int64;
-        Ok(Box::new(Running { whole, integer: 1, float: 1.0 }))
+        Ok(Box::new(RunningProduct { whole, integer: 1, float: 1.0 }))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -340,13 +340,13 @@ impl AggregateUDFImpl for Product {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningProduct {
     whole: bool,
     integer: i64,
     float: f64,
 }
 
-impl Accumulator for Running {
+impl Accumulator for RunningProduct {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         match self.whole {
             true => {

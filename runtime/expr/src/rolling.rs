@@ -13,7 +13,7 @@ use super::kernels::{Body, kernel, kernel_at, text_literal};
 use super::quantile::{Interpolation, quantile};
 use super::series::{Bits, ClosedEnds, Reach, Statistic, Work, series};
 use super::window::{self, Output};
-use super::{Aggregation, Lower, Typed, lit, operators};
+use super::{Aggregation, Lower, TypedExpr, lit, operators};
 use crate::check;
 use crate::error::external;
 use crate::every::{self, Every, TimeSpan};
@@ -98,7 +98,7 @@ pub const FUNCTIONS: &[Function] = &[
         };
         let expr = kernel("random", DataType::Float64, body).call(vec![l.row()?, lit(seed)]);
         let name = "random".to_string();
-        Ok(Typed { expr, dtype: DataType::Float64, name, span: c.span.cloned(), literal: None })
+        Ok(TypedExpr { expr, dtype: DataType::Float64, name, span: c.span.cloned(), literal: None })
     }),
 ];
 
@@ -110,7 +110,7 @@ fn mixed(value: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn not_a_number(lower: &Lower, call: &Call, value: &Typed) -> Diagnostic {
+fn not_a_number(lower: &Lower, call: &Call, value: &TypedExpr) -> Diagnostic {
     let dtype = check::type_name(&value.dtype);
     let message = format!("`{}` needs numbers or times, but this is `{dtype}`", call.function.name);
     let diagnostic = check::plan_error("type-mismatch", message);
@@ -121,7 +121,7 @@ fn is_short(dtype: &DataType) -> bool {
     matches!(dtype, DataType::Date32 | DataType::Time32(_))
 }
 
-fn ticks(value: &Typed) -> Typed {
+fn ticks(value: &TypedExpr) -> TypedExpr {
     let whole = if is_short(&value.dtype) { DataType::Int32 } else { DataType::Int64 };
     value.to(&whole).to(&DataType::Int64)
 }
@@ -175,7 +175,7 @@ fn interpolation(lower: &Lower, call: &Call, slot: usize) -> Result<Interpolatio
     Ok(Interpolation::parse(call.choice(lower, slot, &words)?).unwrap_or(Interpolation::Nearest))
 }
 
-fn together(lower: &mut Lower, call: &Call, covariance: Option<i64>) -> Result<Typed, Diagnostic> {
+fn together(lower: &mut Lower, call: &Call, covariance: Option<i64>) -> Result<TypedExpr, Diagnostic> {
     let (size, needed) = window::sizes(lower, call, 2)?;
     let work = Work::Together { window: size.cast_unsigned(), min_samples: needed.cast_unsigned(), covariance };
     let (value, order) = (call.this(), lower.order()?);
@@ -191,7 +191,7 @@ fn nanos_of(text: &str) -> Option<i64> {
 }
 
 /// Over the rows whose time lies in a stretch that ends at the row's own: `(t - window_size, t]`.
-fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed, Diagnostic> {
+fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<TypedExpr, Diagnostic> {
     let by = match call.text(1) {
         Some(name) => lower.column(name, call.arg(1).span.as_ref())?,
         None => call.arg(1),
@@ -246,7 +246,7 @@ fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed
 }
 
 /// Intervals between quantiles, named as those of `cut`.
-fn qcut(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn qcut(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let number = |v: &Value| match v {
         Value::Int(v) => Some(*v as f64),

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, cast, when};
 use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
-use super::{Aggregation, Lower, Typed, lit, null, operators, window};
+use super::{Aggregation, Lower, TypedExpr, lit, null, operators, window};
 use crate::error::diagnose;
 
 const A: Kind = Kind::Aggregate;
@@ -32,7 +32,7 @@ fn mean(lower: &mut Lower, value: Expr) -> Result<Expr, Diagnostic> {
 }
 
 /// The third or fourth standardised moment, with the options and the defaults of Polars and SciPy.
-fn moments(lower: &mut Lower, call: &Call, order: u8) -> Result<Typed, Diagnostic> {
+fn moments(lower: &mut Lower, call: &Call, order: u8) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let flag = |slot: usize| call.opt(slot).is_none() || call.flag(slot);
     let (is_fisher, is_biased) = if order == 3 { (false, flag(1)) } else { (flag(1), flag(2)) };
@@ -83,7 +83,7 @@ fn moments(lower: &mut Lower, call: &Call, order: u8) -> Result<Typed, Diagnosti
 
 /// The number of the row, from 0 in each group, where the value is smallest or largest; the first of equal ones. NaN is
 /// taken if there is nothing else.
-fn place(lower: &mut Lower, call: &Call, least: bool) -> Result<Typed, Diagnostic> {
+fn place(lower: &mut Lower, call: &Call, least: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let number = lower.inside(|lower| {
         let order = lower.order()?;
@@ -106,14 +106,14 @@ fn place(lower: &mut Lower, call: &Call, least: bool) -> Result<Typed, Diagnosti
 }
 
 /// The ranks of two columns among the rows that have both.
-fn ranks(lower: &mut Lower, a: &Typed, b: &Typed) -> Result<(Typed, Typed), Diagnostic> {
-    let present = |value: &Typed| Expr::IsNotNull(Box::new(value.expr.clone()));
+fn ranks(lower: &mut Lower, a: &TypedExpr, b: &TypedExpr) -> Result<(TypedExpr, TypedExpr), Diagnostic> {
+    let present = |value: &TypedExpr| Expr::IsNotNull(Box::new(value.expr.clone()));
     let mut both = present(a).and(present(b));
     if let Some(filter) = &lower.filter {
         both = both.and(filter.clone());
     }
     let outer = lower.filter.take();
-    let mut rank = |value: &Typed| -> Result<Typed, Diagnostic> {
+    let mut rank = |value: &TypedExpr| -> Result<TypedExpr, Diagnostic> {
         let value = value.with(operators::only_if(both.clone(), value)?, value.dtype.clone());
         lower.inside(|lower| window::rank_of(lower, &value, "average", false))
     };

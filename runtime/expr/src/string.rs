@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
-use super::{Lower, Typed, json, lit};
+use super::{Lower, TypedExpr, json, lit};
 use crate::types::TEXT;
 
 const R: Kind = Kind::Row;
@@ -200,7 +200,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// What lies at a path such as `$.a.b[0]`, as text; null where there is nothing, or no JSON.
-fn json_path(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn json_path(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let path = call.text(1).unwrap_or_default();
     if json::pointer(path).is_none() {
         let message = format!("`{path}` is not a path of names and numbers");
@@ -212,20 +212,20 @@ fn json_path(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     }))
 }
 
-fn truth(call: &Call, expr: Expr) -> Typed {
+fn truth(call: &Call, expr: Expr) -> TypedExpr {
     call.this().with(expr, DataType::Boolean)
 }
 
-fn as_u32(call: &Call, expr: Expr) -> Typed {
+fn as_u32(call: &Call, expr: Expr) -> TypedExpr {
     call.this().with(cast(expr, DataType::UInt32), DataType::UInt32)
 }
 
-fn map(call: &Call, name: &'static str, body: Body) -> Typed {
+fn map(call: &Call, name: &'static str, body: Body) -> TypedExpr {
     call.this().with(kernel(name, TEXT, body).call(vec![call.this().text()]), TEXT)
 }
 
 /// A kernel over the text and one literal text.
-fn with_text(call: &Call, name: &'static str, body: Body) -> Typed {
+fn with_text(call: &Call, name: &'static str, body: Body) -> TypedExpr {
     call.this().with(kernel(name, TEXT, body).call(vec![call.this().text(), call.arg(1).text()]), TEXT)
 }
 
@@ -271,7 +271,7 @@ fn pattern_text(lower: &Lower, call: &Call, slot: usize, literal: bool) -> Resul
     Ok(call.this().with(lit(text), DataType::Utf8).text())
 }
 
-fn contains(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn contains(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let plain = |text: &str| regex::escape(text) == text;
     match call.text(1) {
         Some(text) if call.flag(2) || plain(text) => {
@@ -286,7 +286,7 @@ fn contains(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
     }
 }
 
-fn strip(call: &Call, name: &'static str) -> Typed {
+fn strip(call: &Call, name: &'static str) -> TypedExpr {
     fn set(args: &[ArrayRef]) -> impl Fn(char) -> bool + '_ {
         let chars = args.get(1).and_then(literal_text);
         move |c: char| chars.map_or(c.is_whitespace(), |set| set.contains(c))
@@ -301,7 +301,7 @@ fn strip(call: &Call, name: &'static str) -> Typed {
     call.this().with(kernel(name, TEXT, body).call(args), TEXT)
 }
 
-fn replace(lower: &mut Lower, call: &Call, all: bool) -> Result<Typed, Diagnostic> {
+fn replace(lower: &mut Lower, call: &Call, all: bool) -> Result<TypedExpr, Diagnostic> {
     let literal = call.flag(3);
     let pattern = pattern_text(lower, call, 1, literal)?;
     let body: Body = match (all, literal) {
@@ -332,7 +332,7 @@ fn substitute(args: &[ArrayRef], f: impl Fn(&Regex, &str, &str) -> String) -> da
 }
 
 /// Characters from `offset` (from the end if negative), at most `length`.
-fn slice(value: &Typed, offset: Expr, length: Expr) -> Typed {
+fn slice(value: &TypedExpr, offset: Expr, length: Expr) -> TypedExpr {
     let body: Body = |args| {
         let texts = args[0].as_string_view();
         let (offsets, lengths): (&Int64Array, &Int64Array) = (args[1].as_primitive(), args[2].as_primitive());
@@ -385,7 +385,7 @@ fn width(lower: &Lower, call: &Call) -> Result<i64, Diagnostic> {
     }
 }
 
-fn pad(lower: &mut Lower, call: &Call, start: bool) -> Result<Typed, Diagnostic> {
+fn pad(lower: &mut Lower, call: &Call, start: bool) -> Result<TypedExpr, Diagnostic> {
     let length = width(lower, call)?;
     let fill = call.text(2).unwrap_or(" ");
     if fill.chars().count() != 1 {
@@ -408,7 +408,7 @@ fn padded(args: &[ArrayRef], f: impl Fn(&str, &str) -> String) -> datafusion::er
 }
 
 /// ISO dates by Arrow's parser, others by `format` (strftime).
-fn date(call: &Call) -> Typed {
+fn date(call: &Call) -> TypedExpr {
     let value = call.this().to(&TEXT);
     let strict = strict(call, 2);
     if call.opt(1).is_none() {
@@ -440,7 +440,7 @@ fn dates(args: &[ArrayRef], strict: bool) -> datafusion::error::Result<ArrayRef>
     Ok(Arc::new(out.finish()))
 }
 
-fn datetime(call: &Call) -> Typed {
+fn datetime(call: &Call) -> TypedExpr {
     let value = call.this().to(&TEXT);
     let strict = strict(call, 2);
     let out = DataType::Timestamp(TimeUnit::Microsecond, None);

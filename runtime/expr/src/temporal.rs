@@ -12,7 +12,7 @@ use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
 use super::kernels::{Body, error, kernel, literal_text};
-use super::{Lower, Typed, lit, zones};
+use super::{Lower, TypedExpr, lit, zones};
 use crate::every::{self, Every, TimeSpan};
 use crate::types::TEXT;
 
@@ -205,7 +205,7 @@ fn zone(lower: &Lower, call: &Call) -> Result<Arc<str>, Diagnostic> {
 }
 
 /// What Arrow's field kernel reads; a `Date64` is a date.
-fn field_source(value: &Typed) -> Expr {
+fn field_source(value: &TypedExpr) -> Expr {
     match value.dtype {
         DataType::Date64 => value.to(&DataType::Date32).expr,
         DataType::Null => value.to(&DataType::Date32).expr,
@@ -214,7 +214,7 @@ fn field_source(value: &Typed) -> Expr {
 }
 
 /// The wall clock as a timestamp without a zone, in microseconds.
-fn wall(value: &Typed) -> Expr {
+fn wall(value: &TypedExpr) -> Expr {
     match &value.dtype {
         DataType::Timestamp(_, Some(_)) => {
             cast(df::to_local_time(vec![value.expr.clone()]), DataType::Timestamp(MICRO, None))
@@ -224,7 +224,7 @@ fn wall(value: &Typed) -> Expr {
 }
 
 /// From the wall clock back to the column's own type.
-fn back(value: &Typed, wall: Expr) -> Typed {
+fn back(value: &TypedExpr, wall: Expr) -> TypedExpr {
     if let DataType::Timestamp(unit, Some(zone)) = &value.dtype {
         return value.with(zones::moved(wall, value.expr.clone(), (*unit, zone)), value.dtype.clone());
     }
@@ -236,7 +236,7 @@ fn moment(micros: i64) -> Option<NaiveDateTime> {
 }
 
 /// Nanoseconds within the second, in units of `per`.
-fn fraction(call: &Call, per: i64) -> Typed {
+fn fraction(call: &Call, per: i64) -> TypedExpr {
     let nanos = match &call.this().dtype {
         DataType::Time32(_) | DataType::Time64(_) => call.this().to(&DataType::Time64(TimeUnit::Nanosecond)).i64(),
         DataType::Duration(_) => call.this().to(&DataType::Duration(TimeUnit::Nanosecond)).i64(),
@@ -247,7 +247,7 @@ fn fraction(call: &Call, per: i64) -> Typed {
     call.this().with(cast(binary_expr(whole, Operator::Divide, lit(per)), DataType::Int32), DataType::Int32)
 }
 
-fn truncate(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn truncate(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let (value, text) = (call.this(), call.text(1).unwrap_or_default());
     let span = TimeSpan::parse(text).filter(|span| span.months == 0 && span.days == 0 && span.nanos > 0);
     // Less than a microsecond, of whole seconds or parts of one: whatever the zone is, it is counted from 1970.
@@ -268,7 +268,7 @@ fn truncate(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
 }
 
 /// Hours pass at the same speed in every zone; days and months go by the wall clock.
-fn offset_by(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn offset_by(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let (value, text) = (call.this(), call.text(1).unwrap_or_default());
     let Some(span) = TimeSpan::parse(text) else {
         return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
@@ -314,7 +314,7 @@ fn offset(t: NaiveDateTime, text: &str) -> Option<NaiveDateTime> {
 }
 
 /// Dates and times by a format; those with a zone in local time of their zone.
-fn written(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn written(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     use chrono::format::{Fixed, Item, Numeric, StrftimeItems};
     let value = call.this();
     let is_time = matches!(value.dtype, DataType::Time32(_) | DataType::Time64(_));

@@ -19,7 +19,7 @@ use onrush_wire::{BinaryOp, Diagnostic};
 
 use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
-use super::{Aggregation, Lower, Scope, Typed, categories, lit, operators};
+use super::{Aggregation, Lower, Scope, TypedExpr, categories, lit, operators};
 use crate::check;
 use crate::types::{self, float_of};
 
@@ -127,7 +127,7 @@ pub const FUNCTIONS: &[Function] = &[
         let order = l.order()?;
         let expr = window(l, dfw::row_number::row_number_udwf(), Vec::new(), Vec::new(), order)?;
         let name = "row_number".to_string();
-        Ok(Typed { expr: cast(expr, DataType::Int64), dtype: DataType::Int64, name, span: None, literal: None })
+        Ok(TypedExpr { expr: cast(expr, DataType::Int64), dtype: DataType::Int64, name, span: None, literal: None })
     }),
 ];
 
@@ -139,7 +139,7 @@ pub fn over(
     value: &onrush_wire::Expr,
     partition: &[onrush_wire::Expr],
     order: &[SortKey],
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let mut keys = Vec::new();
     for key in partition {
         let key = lower.expr(key)?;
@@ -246,7 +246,7 @@ fn backwards(lower: &mut Lower) -> Result<Vec<Sort>, Diagnostic> {
     Ok(order)
 }
 
-fn shift(lower: &mut Lower, value: &Typed, n: i64, fill: Option<Typed>) -> Result<Typed, Diagnostic> {
+fn shift(lower: &mut Lower, value: &TypedExpr, n: i64, fill: Option<TypedExpr>) -> Result<TypedExpr, Diagnostic> {
     let order = lower.order()?;
     let mut args = vec![value.expr.clone(), lit(n)];
     let mut dtype = value.dtype.clone();
@@ -265,9 +265,9 @@ fn running(
     lower: &mut Lower,
     call: &Call,
     function: Arc<AggregateUDF>,
-    value: Typed,
+    value: TypedExpr,
     output: DataType,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let expr = match call.flag(1) {
         false => over_frame(lower, function, value.expr.clone(), expanding(false))?,
         true => {
@@ -289,7 +289,12 @@ pub enum Output {
 }
 
 /// Null until `min_samples` (default: all) values of the window are there.
-fn rolling(lower: &mut Lower, call: &Call, function: Arc<AggregateUDF>, output: Output) -> Result<Typed, Diagnostic> {
+fn rolling(
+    lower: &mut Lower,
+    call: &Call,
+    function: Arc<AggregateUDF>,
+    output: Output,
+) -> Result<TypedExpr, Diagnostic> {
     let (size, needed) = sizes(lower, call, 1)?;
     rolled(lower, call, function, output, (size, needed, call.flag(3)))
 }
@@ -314,7 +319,7 @@ pub fn rolled(
     function: Arc<AggregateUDF>,
     output: Output,
     (size, needed, is_centered): (i64, i64, bool),
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let (back, forth) = match is_centered {
         true => (size / 2, (size - 1) / 2),
@@ -357,7 +362,7 @@ fn ordered_rank(
     lower: &mut Lower,
     call: &Call,
     function: Arc<datafusion::logical_expr::WindowUDF>,
-) -> Result<Typed, Diagnostic> {
+) -> Result<TypedExpr, Diagnostic> {
     let order = match &lower.scope {
         Scope::Rows { order, .. } if !order.is_empty() => order.clone(),
         _ => {
@@ -368,16 +373,16 @@ fn ordered_rank(
     };
     let expr = window(lower, function, Vec::new(), Vec::new(), order)?;
     let name = call.function.name.to_string();
-    Ok(Typed { expr: cast(expr, DataType::UInt32), dtype: DataType::UInt32, name, span: None, literal: None })
+    Ok(TypedExpr { expr: cast(expr, DataType::UInt32), dtype: DataType::UInt32, name, span: None, literal: None })
 }
 
-fn rank(lower: &mut Lower, call: &Call) -> Result<Typed, Diagnostic> {
+fn rank(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let method = call.choice(lower, 1, &["average", "min", "max", "dense", "ordinal"])?;
     rank_of(lower, &call.this(), method, call.flag(2))
 }
 
 /// Nulls get no rank.
-pub fn rank_of(lower: &mut Lower, value: &Typed, method: &str, descending: bool) -> Result<Typed, Diagnostic> {
+pub fn rank_of(lower: &mut Lower, value: &TypedExpr, method: &str, descending: bool) -> Result<TypedExpr, Diagnostic> {
     let mut order = vec![types::one_zero(value.expr.clone(), &value.dtype).sort(!descending, false)];
     let mut dtype = DataType::UInt32;
     let expr = match method {
@@ -414,7 +419,7 @@ fn up_to_peers(lower: &mut Lower, order: Vec<Sort>) -> Result<Expr, Diagnostic> 
 }
 
 /// How many different values there are in the partition, with null as one: their number in one order and in the other, less one.
-pub fn distinct_in_partition(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
+pub fn distinct_in_partition(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
     let key = types::one_zero(value.expr.clone(), &value.dtype);
     let mut rank = |ascending| {
         let order = vec![key.clone().sort(ascending, ascending)];
@@ -425,7 +430,7 @@ pub fn distinct_in_partition(lower: &mut Lower, value: &Typed) -> Result<Expr, D
 }
 
 /// How many rows have the same value.
-fn doubles(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
+fn doubles(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
     let mut partition = lower.partition();
     partition.push(types::one_zero(value.expr.clone(), &value.dtype));
     let outer = std::mem::replace(&mut lower.scope, Scope::Rows { partition, order: Vec::new() });
@@ -434,7 +439,7 @@ fn doubles(lower: &mut Lower, value: &Typed) -> Result<Expr, Diagnostic> {
     count
 }
 
-fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<Typed, Diagnostic> {
+fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let mut keys = lower.partition();
     keys.push(types::one_zero(value.expr.clone(), &value.dtype));
@@ -458,7 +463,7 @@ pub fn over_all(
     make(lower, fun, args, Vec::new(), Vec::new(), WindowFrame::new(None), None)
 }
 
-fn fill(lower: &mut Lower, call: &Call, forward: bool) -> Result<Typed, Diagnostic> {
+fn fill(lower: &mut Lower, call: &Call, forward: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let (partition, order) = (lower.partition(), if forward { lower.order()? } else { backwards(lower)? });
     let fun = WindowFunctionDefinition::AggregateUDF(df::first_last::last_value_udaf());

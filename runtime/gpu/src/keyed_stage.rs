@@ -8,7 +8,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
-use onrush_expr::distinct::{self, Keyed};
+use onrush_expr::distinct::{self, KeyedUdf};
 use onrush_ops::NodeId;
 use onrush_wire::plan::Keep;
 
@@ -37,12 +37,12 @@ impl KeyedCall {
         let inner: &dyn Any = function.fun().inner().as_ref();
         let args = function.args();
         Some(match distinct::keyed(inner)? {
-            Keyed::Distinct(keep) => {
+            KeyedUdf::Distinct(keep) => {
                 let (row, keys) = args.split_last()?;
                 let then = FilteredValue { of: Arc::clone(row), filter: None };
                 KeyedCall { how: KeyedFunction::Distinct(keep), keys: keys.to_vec(), then: Some(then) }
             }
-            Keyed::Spread { function, values, filtered } => {
+            KeyedUdf::Spread { function, values, filtered } => {
                 let (values, rest) = args.split_at(values);
                 let (filter, keys) = rest.split_at(usize::from(filtered));
                 let is_quantile = quantiles::parameters(function).is_some();

@@ -29,7 +29,7 @@ pub fn resolve(statement: &mut Statement, tables: Tables) {
 /// Tables that are called as a column under other names; [`hide`] takes these out of messages. `columns` are those of the tables that the query names, and
 /// whether they are structs: `s.x` may be the field of one.
 pub fn tables_apart(statement: &mut Statement, columns: impl Fn(&str) -> Vec<(String, bool)>) {
-    let mut named = Named::default();
+    let mut named = QueryNames::default();
     let _ = walk(statement, &mut named);
     if named.selects < 2 {
         return;
@@ -59,13 +59,13 @@ pub fn shown(name: &str) -> &str {
 
 /// The tables of a query, and what they are called in it.
 #[derive(Default)]
-struct Named {
+struct QueryNames {
     selects: usize,
     tables: HashSet<String>,
     aliases: HashSet<String>,
 }
 
-impl Rewriter for Named {
+impl Rewriter for QueryNames {
     fn pre_visit_select(&mut self, _: &mut Select) -> Walk {
         self.selects += 1;
         ControlFlow::Continue(())
@@ -228,7 +228,7 @@ impl Rewriter for Resolve {
             {
                 let given = names_given(select);
                 let merged: Vec<_> =
-                    merged.iter().filter(|one: &&Merged| !given.contains(&one.name)).cloned().collect();
+                    merged.iter().filter(|one: &&MergedColumn| !given.contains(&one.name)).cloned().collect();
                 keys.iter_mut().for_each(|key| replace(&mut key.expr, &merged));
             }
         } else {
@@ -275,7 +275,7 @@ impl Scope {
 
 /// A column that several tables share, and what it is.
 #[derive(Clone)]
-struct Merged {
+struct MergedColumn {
     name: String,
     value: Expr,
     /// The table in whose place it stands, by its number.
@@ -302,14 +302,14 @@ impl Resolve {
         }
     }
 
-    fn select(&self, select: &mut Select) -> Vec<Merged> {
+    fn select(&self, select: &mut Select) -> Vec<MergedColumn> {
         let merged = self.merge(select).unwrap_or_default();
         self.tell_repeated(select);
         merged
     }
 
     /// `using` and `natural` as `on`, and what they merge by what it is. None where there are none, or not all columns are known.
-    fn merge(&self, select: &mut Select) -> Option<Vec<Merged>> {
+    fn merge(&self, select: &mut Select) -> Option<Vec<MergedColumn>> {
         let is_merging = |join: &JoinConstraint| matches!(join, JoinConstraint::Using(_) | JoinConstraint::Natural);
         let joins = || select.from.iter().flat_map(|from| &from.joins);
         if !joins().any(|join| constraint!(&join.join_operator).is_some_and(|(on, _)| is_merging(on))) {
@@ -329,7 +329,7 @@ impl Resolve {
                 // With `exclude` and the like.
                 SelectItem::Wildcard(_) => return None,
                 SelectItem::UnnamedExpr(Expr::Identifier(name)) => {
-                    let found = merged.iter().find(|one: &&Merged| one.name == name.value);
+                    let found = merged.iter().find(|one: &&MergedColumn| one.name == name.value);
                     projection.push(match found {
                         Some(one) => SelectItem::ExprWithAlias { expr: one.value.clone(), alias: name },
                         None => SelectItem::UnnamedExpr(Expr::Identifier(name)),
@@ -344,7 +344,7 @@ impl Resolve {
         select.from = from;
         select.projection = projection;
         select.selection.iter_mut().for_each(|filter| replace(filter, &merged));
-        let others: Vec<Merged> = merged.iter().filter(|one| !aliases_other(select, one)).cloned().collect();
+        let others: Vec<MergedColumn> = merged.iter().filter(|one| !aliases_other(select, one)).cloned().collect();
         if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
             keys.iter_mut().for_each(|key| replace(key, &others));
         }
@@ -353,11 +353,16 @@ impl Resolve {
         Some(merged)
     }
 
-    fn tables(&self, from: &mut TableWithJoins, relations: &mut Vec<Relation>, all: &mut Vec<Merged>) -> Option<()> {
+    fn tables(
+        &self,
+        from: &mut TableWithJoins,
+        relations: &mut Vec<Relation>,
+        all: &mut Vec<MergedColumn>,
+    ) -> Option<()> {
         let first = relations.len();
         relations.push(self.relation(&from.relation)?);
         // Those of this table with its joins: others are merged for themselves.
-        let mut merged: Vec<Merged> = Vec::new();
+        let mut merged: Vec<MergedColumn> = Vec::new();
         for join in &mut from.joins {
             let right = self.relation(&join.relation)?;
             let (on, kind) = constraint!(&mut join.join_operator)?;
@@ -414,7 +419,7 @@ impl Resolve {
                 };
                 match known {
                     Some(known) => merged[known].value = value,
-                    None => merged.push(Merged { name: name.clone(), value, home }),
+                    None => merged.push(MergedColumn { name: name.clone(), value, home }),
                 }
             }
             let all = conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
@@ -547,7 +552,7 @@ impl Resolve {
 
 impl Relation {
     /// All its columns, of those that are merged what they are, where it is their place.
-    fn all(&self, at: usize, merged: &[Merged]) -> SelectItem {
+    fn all(&self, at: usize, merged: &[MergedColumn]) -> SelectItem {
         let idents = |names: &[String]| names.iter().map(|name| ObjectName::from(vec![quoted(name)])).collect();
         let here = merged.iter().filter(|one| one.home == at && one.value != column(&self.name, &one.name));
         let items: Vec<Box<ReplaceSelectElement>> = here
@@ -596,13 +601,13 @@ fn names_given(select: &Select) -> HashSet<String> {
 }
 
 /// Whether an item of the list takes the name for something else.
-fn aliases_other(select: &Select, one: &Merged) -> bool {
+fn aliases_other(select: &Select, one: &MergedColumn) -> bool {
     let other = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { expr, alias } if alias.value == one.name && *expr != one.value);
     select.projection.iter().any(other)
 }
 
 /// Names without a table of what is merged by what it is; those of subqueries are their own.
-fn replace(part: &mut impl VisitMut, merged: &[Merged]) {
+fn replace(part: &mut impl VisitMut, merged: &[MergedColumn]) {
     replace_names(part, &|name| merged.iter().find(|one| one.name == name).map(|one| one.value.clone()));
 }
 

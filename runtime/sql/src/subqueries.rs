@@ -57,7 +57,7 @@ struct Unnesting {
 }
 
 /// A plan with the columns of subqueries in addition to its own, and an expression that reads them.
-type Attached = (LogicalPlan, Expr);
+type PlanWithColumn = (LogicalPlan, Expr);
 
 impl Unnesting {
     fn name(&mut self, what: &str) -> String {
@@ -194,7 +194,7 @@ impl Unnesting {
         if keeps { Ok(plan) } else { only(plan, &schema) }
     }
 
-    fn values_below(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<Attached> {
+    fn values_below(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<PlanWithColumn> {
         let done = expr.transform_up(|expr| match expr {
             Expr::ScalarSubquery(_) => {
                 let name = self.name("value");
@@ -273,7 +273,7 @@ impl Unnesting {
     }
 
     /// `x in (...)` as what it means: true where something equals, else null where something may.
-    fn spread(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<Attached> {
+    fn spread(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<PlanWithColumn> {
         let done = expr.transform_up(|expr| {
             let (x, op, subquery, negated) = match expr {
                 Expr::InSubquery(it) => (*it.expr, Operator::Eq, it.subquery, it.negated),
@@ -324,7 +324,7 @@ impl Unnesting {
     }
 
     /// An expression without subqueries, but for single values that DataFusion's rules find.
-    fn value(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<Attached> {
+    fn value(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<PlanWithColumn> {
         let done = expr.transform_up(|expr| {
             let (attached, value) = match expr {
                 Expr::ScalarSubquery(it) if !shapes::is_single_of_rules(&it.subquery, input.schema())? => {
@@ -342,7 +342,7 @@ impl Unnesting {
         Ok((input, done.data))
     }
 
-    fn exists(&mut self, subquery: Subquery, input: LogicalPlan) -> Result<Attached> {
+    fn exists(&mut self, subquery: Subquery, input: LogicalPlan) -> Result<PlanWithColumn> {
         let refs = shapes::outer_columns(&subquery.subquery)?;
         if refs.is_empty() {
             let n = count(lit(1)).alias(self.name("rows"));
@@ -355,7 +355,7 @@ impl Unnesting {
     }
 
     /// The rows with whether a subquery has some for them, or those for which it has some, or none.
-    fn partners(&mut self, subquery: Subquery, input: LogicalPlan, kind: JoinType) -> Result<Attached> {
+    fn partners(&mut self, subquery: Subquery, input: LogicalPlan, kind: JoinType) -> Result<PlanWithColumn> {
         let mark = self.name("mark");
         let (rows, on) = match shapes::pulled_up(&subquery.subquery, input.schema())? {
             Some((rows, conditions)) => {
@@ -387,7 +387,7 @@ impl Unnesting {
     }
 
     /// The one value that a subquery has for each row.
-    fn single(&mut self, subquery: Subquery, input: LogicalPlan) -> Result<Attached> {
+    fn single(&mut self, subquery: Subquery, input: LogicalPlan) -> Result<PlanWithColumn> {
         let fields = subquery.subquery.schema().fields();
         if fields.len() != 1 {
             let found = fields.len();

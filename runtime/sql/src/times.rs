@@ -539,13 +539,13 @@ fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
 
 /// A local time, and its UTC offset.
 #[derive(Clone, Copy)]
-struct Shown {
+struct ZoneTime {
     local: i64,
     ahead: i64,
 }
 
 /// Two times by the clocks of one zone. One without a zone is what the other's clocks show; of two zones the one that is not the session's counts, and the first.
-fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<Shown>>; 2]> {
+fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<ZoneTime>>; 2]> {
     let is_session = |dtype: &DataType| matches!(dtype, DataType::Timestamp(_, Some(zone)) if &**zone == "UTC");
     let ((x, from), (y, to)) = (moments(a)?, moments(b)?);
     let zone = match (&from, &to) {
@@ -554,12 +554,12 @@ fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<Shown>>; 2]> {
         (None, None) => None,
     };
     let shown = |t: i64, has_zone: bool| match zone {
-        None => Some(Shown { local: t, ahead: 0 }),
+        None => Some(ZoneTime { local: t, ahead: 0 }),
         Some(zone) if has_zone => {
             let ahead = ahead(zone, t)?;
-            Some(Shown { local: t.checked_add(ahead)?, ahead })
+            Some(ZoneTime { local: t.checked_add(ahead)?, ahead })
         }
-        Some(zone) => Some(Shown { local: t, ahead: t.checked_sub(utc(zone, t, None)?)? }),
+        Some(zone) => Some(ZoneTime { local: t, ahead: t.checked_sub(utc(zone, t, None)?)? }),
     };
     let all = |values: Moments, has_zone: bool| {
         let shown = values.iter().map(|t| t.map(|t| shown(t, has_zone).ok_or_else(out_of_range)).transpose());
@@ -568,7 +568,11 @@ fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<Shown>>; 2]> {
     Ok([all(x, from.is_some())?, all(y, to.is_some())?])
 }
 
-fn between(name: &str, args: &[ArrayRef], count: fn(&str, Shown, Shown) -> Option<Option<i64>>) -> Result<ArrayRef> {
+fn between(
+    name: &str,
+    args: &[ArrayRef],
+    count: fn(&str, ZoneTime, ZoneTime) -> Option<Option<i64>>,
+) -> Result<ArrayRef> {
     let part = part_of(args)?;
     let [from, to] = on_one_clock(&args[1], &args[2])?;
     let counts = from.into_iter().zip(to).map(|(from, to)| match from.zip(to) {
@@ -583,13 +587,13 @@ fn between(name: &str, args: &[ArrayRef], count: fn(&str, Shown, Shown) -> Optio
 }
 
 /// How many borders of a part lie between two times. The outer `None`: there is no such part.
-fn borders(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
+fn borders(part: &str, from: ZoneTime, to: ZoneTime) -> Option<Option<i64>> {
     let every = every_of(part);
     // Hours and less pass while clocks are put forward and back.
     if let Some(Every::Micros(n)) = every
         && n < DAY
     {
-        let start = |t: Shown| t.local.checked_sub(t.local.rem_euclid(n))?.checked_sub(t.ahead);
+        let start = |t: ZoneTime| t.local.checked_sub(t.local.rem_euclid(n))?.checked_sub(t.ahead);
         return Some(start(to).zip(start(from)).and_then(|(to, from)| Some(to.checked_sub(from)? / n)));
     }
     let (from, to) = (from.local, to.local);
@@ -606,7 +610,7 @@ fn borders(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
 }
 
 /// How many whole parts lie between two times.
-fn elapsed(part: &str, from: Shown, to: Shown) -> Option<Option<i64>> {
+fn elapsed(part: &str, from: ZoneTime, to: ZoneTime) -> Option<Option<i64>> {
     let months = match part {
         "month" => 1,
         "quarter" => 3,

@@ -17,7 +17,7 @@ use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
 use onrush_expr::every::TimeSpan;
 use onrush_expr::types;
-use onrush_expr::{Lower, Typed, column};
+use onrush_expr::{Lower, TypedExpr, column};
 use onrush_wire::plan::{Asof, AsofStrategy};
 use onrush_wire::{Diagnostic, Span, Value};
 
@@ -51,7 +51,7 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
         check::place(diagnostic, place, at, "")
     })?;
     // Minus zero is zero, as in `==`.
-    let zeros = |keys: Vec<Typed>| -> Vec<Typed> {
+    let zeros = |keys: Vec<TypedExpr>| -> Vec<TypedExpr> {
         keys.into_iter().map(|key| key.with(types::one_zero(key.expr.clone(), &key.dtype), key.dtype.clone())).collect()
     };
     let left = sided(&mut lower_left, &left_names, &zeros(left_keys), "l")?;

@@ -3,7 +3,7 @@
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::aggregate::implode;
 use onrush_expr::catalogue::{FILTERS, is_aggregated};
-use onrush_expr::{Lower, Scope, Typed, column};
+use onrush_expr::{Lower, Scope, TypedExpr, column};
 use onrush_expr::{check, types};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
@@ -30,7 +30,7 @@ pub fn grouped(
 ) -> Result<(LogicalPlan, Vec<String>), Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
-    let mut typed_keys: Vec<Typed> = Vec::new();
+    let mut typed_keys: Vec<TypedExpr> = Vec::new();
     for key in &expanded(keys, &available, &lower)? {
         typed_keys.push(lower.expr(key)?);
     }
@@ -42,7 +42,7 @@ pub fn grouped(
     lower.keys = typed_keys.iter().map(|k| types::one_zero(k.expr.clone(), &k.dtype)).collect();
     let key_names: Vec<String> = typed_keys.iter().map(|k| k.name.clone()).collect();
     lower.scope = Scope::Groups;
-    let mut results: Vec<Typed> = Vec::new();
+    let mut results: Vec<TypedExpr> = Vec::new();
     let others: Vec<String> = available.iter().filter(|n| !key_names.contains(n)).cloned().collect();
     for agg in &expanded(aggs, &others, &lower)? {
         results.push(one(&mut lower, agg)?);
@@ -66,7 +66,7 @@ pub fn grouped(
 }
 
 /// Lowers one output column. An expression that is not an aggregate becomes a list, as in Polars.
-fn one(lower: &mut Lower, expr: &onrush_wire::Expr) -> Result<Typed, Diagnostic> {
+fn one(lower: &mut Lower, expr: &onrush_wire::Expr) -> Result<TypedExpr, Diagnostic> {
     if is_aggregated(expr) {
         return lower.expr(expr);
     }

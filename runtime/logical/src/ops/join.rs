@@ -8,7 +8,7 @@ use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::types;
-use onrush_expr::{Lower, Typed, column};
+use onrush_expr::{Lower, TypedExpr, column};
 use onrush_wire::plan::JoinKind;
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
@@ -87,9 +87,9 @@ pub fn keys(
     left_on: &[onrush_wire::Expr],
     right_on: &[onrush_wire::Expr],
     at: Option<&Span>,
-) -> Result<(Vec<Typed>, Vec<Typed>), Diagnostic> {
-    let mut left_keys: Vec<Typed> = Vec::new();
-    let mut right_keys: Vec<Typed> = Vec::new();
+) -> Result<(Vec<TypedExpr>, Vec<TypedExpr>), Diagnostic> {
+    let mut left_keys: Vec<TypedExpr> = Vec::new();
+    let mut right_keys: Vec<TypedExpr> = Vec::new();
     for (l, r) in left_on.iter().zip(right_on) {
         let l_typed = left.expr(l)?;
         let r_typed = right.expr(r).map_err(|d| side_note(d, "right"))?;
@@ -137,7 +137,7 @@ pub fn hidden_row(side: &str) -> String {
 }
 
 /// Projects one side to names that cannot clash with the other's, and appends its keys and its row number.
-pub fn sided(lower: &mut Lower, names: &[String], keys: &[Typed], side: &str) -> Result<LogicalPlan, Diagnostic> {
+pub fn sided(lower: &mut Lower, names: &[String], keys: &[TypedExpr], side: &str) -> Result<LogicalPlan, Diagnostic> {
     let row = lower.row()?;
     let mut exprs: Vec<Expr> = names.iter().map(|n| column(n).alias(hidden(side, n))).collect();
     exprs.extend(keys.iter().enumerate().map(|(i, k)| k.expr.clone().alias(hidden_key(side, i))));

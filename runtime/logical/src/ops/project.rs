@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_exp
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::check::{self, HIDDEN};
 use onrush_expr::types;
-use onrush_expr::{Lower, Scope, Typed, column, lit, number_rows, operators, selectors};
+use onrush_expr::{Lower, Scope, TypedExpr, column, lit, number_rows, operators, selectors};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
 
 use super::describe::Describe;
@@ -72,7 +72,7 @@ pub fn with_columns(
 ) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     let mut lower = Lower::new(plan, at)?;
-    let mut typed: Vec<Typed> = Vec::new();
+    let mut typed: Vec<TypedExpr> = Vec::new();
     for expr in &expanded(exprs, &available, &lower)? {
         typed.push(lower.expr(expr)?);
     }
@@ -88,7 +88,7 @@ pub fn with_columns(
 }
 
 /// The frame's columns with some replaced and new ones at the end.
-fn replace(plan: LogicalPlan, available: &[String], new: Vec<Typed>) -> Result<LogicalPlan, Diagnostic> {
+fn replace(plan: LogicalPlan, available: &[String], new: Vec<TypedExpr>) -> Result<LogicalPlan, Diagnostic> {
     let order: HashMap<String, usize> = new.iter().enumerate().map(|(at, t)| (t.name.clone(), at)).collect();
     let mut new: Vec<Option<Expr>> = new.into_iter().map(|t| Some(t.expr.alias(t.name))).collect();
     let mut exprs = Vec::new();

@@ -356,11 +356,11 @@ fn regex(pattern: &str, options: &str) -> Result<Regex> {
 
 /// The expression of a row, kept while it stays the same.
 #[derive(Default)]
-struct Compiled {
+struct LastRegex {
     last: Option<(String, String, Regex)>,
 }
 
-impl Compiled {
+impl LastRegex {
     fn get(&mut self, pattern: &str, options: &str) -> Result<&Regex> {
         if self.last.as_ref().is_none_or(|(p, o, _)| p != pattern || o != options) {
             self.last = Some((pattern.to_string(), options.to_string(), regex(pattern, options)?));
@@ -378,7 +378,7 @@ fn matches(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (values, patterns) = (strings_of(&args[0])?, strings_of(&args[1])?);
     let group = args.get(2).map(integers_of).transpose()?;
     let options = args.get(3).map(strings_of).transpose()?;
-    let mut compiled = Compiled::default();
+    let mut compiled = LastRegex::default();
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in 0..values.len() {
         let (Some(value), Some(pattern)) = (at(&values, row), at(&patterns, row)) else {
@@ -422,7 +422,7 @@ fn pieces(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("regexp_split_to_array", args, 2, 3)?;
     let (values, patterns) = (strings_of(&args[0])?, strings_of(&args[1])?);
     let options = args.get(2).map(strings_of).transpose()?;
-    let mut compiled = Compiled::default();
+    let mut compiled = LastRegex::default();
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in 0..values.len() {
         let Some(value) = at(&values, row) else {
@@ -465,7 +465,7 @@ fn full_match(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("regexp_full_match", args, 2, 3)?;
     let (values, patterns) = (strings_of(&args[0])?, strings_of(&args[1])?);
     let options = args.get(2).map(strings_of).transpose()?;
-    let mut compiled = Compiled::default();
+    let mut compiled = LastRegex::default();
     let found = (0..values.len()).map(|row| {
         let (Some(value), Some(pattern)) = (at(&values, row), at(&patterns, row)) else { return Ok(None) };
         let options = options.as_ref().and_then(|options| at(options, row)).unwrap_or_default();
@@ -477,7 +477,7 @@ fn full_match(args: &[ArrayRef]) -> Result<ArrayRef> {
 fn like_escape(args: &[ArrayRef], any_case: bool) -> Result<ArrayRef> {
     takes("like_escape", args, 3, 3)?;
     let (values, patterns, escapes) = (strings_of(&args[0])?, strings_of(&args[1])?, strings_of(&args[2])?);
-    let mut compiled = Compiled::default();
+    let mut compiled = LastRegex::default();
     let found = (0..values.len()).map(|row| {
         let (Some(value), Some(pattern), Some(escape)) = (at(&values, row), at(&patterns, row), at(&escapes, row))
         else {
