@@ -5,6 +5,7 @@ mod avro;
 pub(crate) mod binary;
 mod csv;
 pub(crate) mod excel;
+mod fixed_width;
 pub(crate) mod graph;
 mod ipc;
 mod json;
@@ -25,6 +26,7 @@ use crate::magic::{HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
 use crate::pieces::Division;
 use avro::AVRO;
+use csv::Layout;
 use ipc::IPC;
 use orc::ORC;
 pub use parquet::ParquetScan;
@@ -81,17 +83,23 @@ pub(crate) fn read(
         // Parquet has its own, which it also has when it is scanned.
         Format::Parquet(_) => Folders::none(),
         Format::Csv(options) => Folders::of(resolved, options.hive)?,
+        Format::FixedWidth(options) => Folders::of(resolved, options.text.hive)?,
         _ => Folders::of(resolved, None)?,
+    };
+    let text = |options: &CsvOptions, layout: Option<Layout<'_>>| {
+        let (own, chosen) = folders.apart(&options.columns);
+        let options = &CsvOptions { columns: own, ..options.clone() };
+        let table = csv::read(files, options, layout, folder, &folders, division, &taken, task)?;
+        if options.rejects { Ok(DecodedFiles::Table(table)) } else { chosen.of(table).map(DecodedFiles::Table) }
     };
     match format {
         Format::Any | Format::Database { .. } => {
             Err(Diagnostic::error(Class::Internal, "internal", "a file is read before its format is known"))
         }
-        Format::Csv(options) => {
-            let (own, chosen) = folders.apart(&options.columns);
-            let options = &CsvOptions { columns: own, ..options.clone() };
-            let table = csv::read(files, options, None, folder, &folders, division, &taken, task)?;
-            if options.rejects { Ok(DecodedFiles::Table(table)) } else { chosen.of(table).map(DecodedFiles::Table) }
+        Format::Csv(options) => text(options, None),
+        Format::FixedWidth(options) => {
+            let layout = |file: &FileState, bytes: Vec<u8>| fixed_width::separated(file, bytes, options);
+            text(&fixed_width::csv_options(options)?, Some(&layout))
         }
         Format::JsonLines => json::read(files, None, folder, &folders, division, &taken, task).map(DecodedFiles::Table),
         Format::JsonAt(path) => {

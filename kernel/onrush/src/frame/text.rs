@@ -1,8 +1,9 @@
-//! Readers of CSV and JSON files with options. The names of options are those of Polars or shorter ones; both work.
+//! Readers of CSV, fixed-width and JSON files with options. The names of options are those of Polars or shorter ones; both work.
 
+use std::ops::Range;
 use std::path::Path;
 
-use onrush_wire::plan::{CsvOptions, DuplicateNames, Format, OnError};
+use onrush_wire::plan::{CsvOptions, DuplicateNames, FixedWidthOptions, Format, OnError};
 use onrush_wire::{Class, DataType, Diagnostic, Span};
 
 use super::read::source;
@@ -18,7 +19,20 @@ use crate::raise::{here, raise};
 /// csv().on_error("skip").rejects("log.csv");                  // a frame with them: line, text, reason
 /// ```
 pub fn csv() -> CsvReader {
-    CsvReader { options: CsvOptions::default() }
+    CsvReader { options: CsvOptions::default(), columns: None }
+}
+
+/// Reads text with columns of fixed width. They are those between the blanks that the first 100 lines have in common. The
+/// first line names them. Types, nulls and compression are as for [`crate::read_csv`]. For other options see [`fwf`].
+#[track_caller]
+pub fn read_fwf(path: impl AsRef<Path>) -> Frame {
+    Frame::step(source(path_text(path), fwf().format()), here("read_fwf"))
+}
+
+/// Options for reading text with columns of fixed width: `fwf().widths([6, 14, 13]).header(false).read("x.txt")`. Without
+/// widths, the columns are as for [`read_fwf`].
+pub fn fwf() -> CsvReader {
+    CsvReader { columns: Some(Vec::new()), ..csv() }
 }
 
 /// Options of a CSV reader; see [`csv`].
@@ -26,6 +40,8 @@ pub fn csv() -> CsvReader {
 #[must_use = "`.read(path)` reads the file"]
 pub struct CsvReader {
     options: CsvOptions,
+    /// The columns of fixed width, by their characters. `None`: fields are separated.
+    columns: Option<Vec<(u64, u64)>>,
 }
 
 fn unknown(what: &str, given: &str, known: &str, at: Span) -> ! {
@@ -33,6 +49,26 @@ fn unknown(what: &str, given: &str, known: &str, at: Span) -> ! {
 }
 
 impl CsvReader {
+    /// The number of characters of each column from the left, as `widths` of pandas' `read_fwf`. Blanks around values are
+    /// left out, and the text behind the last column is not read.
+    pub fn widths(mut self, widths: impl IntoIterator<Item = usize>) -> Self {
+        let mut from = 0;
+        let column = |width: usize| {
+            let column = (from, from + width as u64);
+            from = column.1;
+            column
+        };
+        self.columns = Some(widths.into_iter().map(column).collect());
+        self
+    }
+
+    /// The characters of each column from 0, as `colspecs` of pandas' `read_fwf`: `.spans([0..6, 8..20])`. Other
+    /// characters are not read.
+    pub fn spans(mut self, spans: impl IntoIterator<Item = Range<usize>>) -> Self {
+        self.columns = Some(spans.into_iter().map(|span| (span.start as u64, span.end as u64)).collect());
+        self
+    }
+
     /// The separator of fields. Default: a comma.
     pub fn sep(mut self, separator: char) -> Self {
         self.options.separator = separator;
@@ -309,19 +345,27 @@ impl CsvReader {
     /// Reads the file, or several with `*` in the path.
     #[track_caller]
     pub fn read(&self, path: impl AsRef<Path>) -> Frame {
-        Frame::step(source(path_text(path), Format::Csv(self.options.clone())), here("read"))
+        Frame::step(source(path_text(path), self.format()), here("read"))
+    }
+
+    fn format(&self) -> Format {
+        let text = self.options.clone();
+        match &self.columns {
+            Some(columns) => Format::FixedWidth(FixedWidthOptions { columns: columns.clone(), text }),
+            None => Format::Csv(text),
+        }
     }
 
     /// The rows that [`CsvReader::read`] leaves out or changes with the same options: a frame of `file`, `line`, `column` (null if
     /// the whole row does not fit), `text` and `reason`, with the first 100,000 of them.
     #[track_caller]
     pub fn rejects(&self, path: impl AsRef<Path>) -> Frame {
-        let mut options = self.options.clone();
-        options.rejects = true;
-        if options.on_error == OnError::Fail {
-            options.on_error = OnError::Skip;
+        let mut reader = self.clone();
+        reader.options.rejects = true;
+        if reader.options.on_error == OnError::Fail {
+            reader.options.on_error = OnError::Skip;
         }
-        Frame::step(source(path_text(path), Format::Csv(options)), here("rejects"))
+        Frame::step(source(path_text(path), reader.format()), here("rejects"))
     }
 }
 

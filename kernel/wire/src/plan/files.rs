@@ -57,6 +57,8 @@ pub enum Format {
     Database {
         query: String,
     },
+    /// Text with columns of fixed width.
+    FixedWidth(FixedWidthOptions),
 }
 
 /// What a frame has of a file of a graph.
@@ -134,6 +136,16 @@ pub struct ParquetOptions {
     pub columns: Vec<String>,
 }
 
+/// Options for text with columns of fixed width.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FixedWidthOptions {
+    /// The columns from the left: the first character from 0, and the one behind the last. Empty: the first 100 lines say
+    /// them.
+    pub columns: Vec<(u64, u64)>,
+    /// The options of the text within the columns. Separators and quotes are not used.
+    pub text: CsvOptions,
+}
+
 /// Options for workbooks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExcelOptions {
@@ -201,6 +213,7 @@ pub enum FormatKind {
     Avro,
     Orc,
     Excel,
+    FixedWidth,
 }
 
 /// The facts of a format. Readers, writers, completion and messages look them up here.
@@ -369,6 +382,24 @@ pub const FORMATS: &[FormatInfo] = &[
         suggested: 1,
         sink: Some(|_| SinkFormat::Excel { sheet: "Sheet1".to_string() }),
     },
+    FormatInfo {
+        kind: FormatKind::FixedWidth,
+        title: "fixed width",
+        readers: &["read_fwf"],
+        reader_options: "fwf",
+        sql_readers: &["read_fwf"],
+        writers: &[],
+        writer_options: "",
+        compressions: "",
+        extensions: &["fwf"],
+        more_extensions: &[],
+        is_text: true,
+        is_in_folders: true,
+        format: |_| Format::FixedWidth(FixedWidthOptions::default()),
+        written: &[],
+        suggested: 0,
+        sink: None,
+    },
 ];
 
 fn separator(extension: &str) -> char {
@@ -399,6 +430,7 @@ impl Format {
             Format::Avro => FormatKind::Avro,
             Format::Orc => FormatKind::Orc,
             Format::Excel(_) => FormatKind::Excel,
+            Format::FixedWidth(_) => FormatKind::FixedWidth,
             Format::Any | Format::Sheets | Format::Graph { .. } | Format::Database { .. } => return None,
         })
     }
