@@ -49,7 +49,7 @@ pub const FUNCTIONS: &[Function] = &[
     function("n_unique", &["nunique", "count_distinct"], A, "self:any", n_unique),
     function("first", &[], A, "self:any", |l, c| end(l, c, true)),
     function("last", &[], A, "self:any", |l, c| end(l, c, false)),
-    // Of the rows where `condition` holds; `pivot` uses it.
+    // Takes the rows where `condition` holds; `pivot` uses it.
     function("first_where", &[], A, "self:any condition:bool first:#bool?", |l, c| {
         let (value, condition) = (c.this(), c.arg(1));
         let backwards = c.opt(2).is_some() && !c.flag(2);
@@ -272,7 +272,8 @@ fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<TypedExpr, Diagn
     if !value.dtype.is_floating() {
         return Ok(value.with(plain, value.dtype.clone()));
     }
-    // DataFusion's order of NaN is not the same in groups and over all rows. Polars leaves NaN out unless there is nothing else.
+    // DataFusion's order of NaN is not the same in groups and over all rows. Polars leaves NaN out unless there is
+    // nothing else.
     let number = Expr::Not(Box::new(datafusion::functions::expr_fn::isnan(value.expr.clone())));
     let without = operators::only_if(number, &value)?;
     let expr = lower.aggregate(function(), vec![without], Aggregation::default())?;

@@ -1,5 +1,5 @@
-//! The functions of frames as data: one entry for each name, with the types of its arguments, and the checks that all entries
-//! share. The implementations are grouped by subject (`math.rs`, `string.rs`, ...).
+//! The functions of frames as data: one entry for each name, with the types of its arguments, and the checks that all
+//! entries share. The implementations are grouped by subject (`math.rs`, `string.rs`, ...).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -204,8 +204,8 @@ fn names_with_dots(lower: &Lower, args: &[Arg], span: Option<&Span>) -> Result<(
 /// Functions of a column before an aggregate that take some of its values.
 pub const FILTERS: [&str; 4] = ["filter", "drop_nulls", "dropna", "drop_nans"];
 
-/// The arguments of an aggregate over `value.filter(condition)` or `value.drop_nulls()`, with `value` in its place, and the
-/// conditions.
+/// The arguments of an aggregate over `value.filter(condition)` or `value.drop_nulls()`, with `value` in its place, and
+/// the conditions.
 fn unfiltered(args: &[Arg]) -> (Vec<Arg>, Vec<Arg>) {
     let (mut args, mut conditions) = (args.to_vec(), Vec::new());
     while let Some(first) = args.first_mut()

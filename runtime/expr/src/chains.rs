@@ -1,6 +1,6 @@
-//! Long chains of operators in another form. `a + b + c + ...` is a tree as deep as it has terms, and DataFusion asks each of its nodes for its
-//! type, which asks those below: a thousand terms take it seconds. A long chain becomes calls of a function that computes many steps, one inside
-//! the other; a long `and` or `or` becomes a tree of little depth, which means the same.
+//! Long chains of operators in another form. `a + b + c + ...` is a tree as deep as it has terms. DataFusion asks each
+//! node for its type, and the node asks those below: a thousand terms take seconds. A long chain becomes nested calls
+//! of a function that computes many steps. A long `and` or `or` becomes a balanced tree.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub fn check<'a>(exprs: impl IntoIterator<Item = &'a onrush_wire::Expr>, at: Opt
         .help("make columns of parts of it first, with `with_columns` and `persist`; many columns are added by `sum_horizontal`"))
 }
 
-/// What is too deep.
+/// The message of an expression that is too deep.
 pub fn deep(message: &str) -> Diagnostic {
     plan_error("deep-expression", message)
 }
@@ -150,12 +150,12 @@ struct Link<'a> {
     other: &'a Expr,
     /// The chain so far is the right side.
     flipped: bool,
-    /// What the result is cast to.
+    /// The type that the result is cast to.
     cast: Option<&'a DataType>,
 }
 
-/// Whether chains may have the operator: it must give the same result for a row, whichever other rows are evaluated. Integer division and
-/// remainder can fail. They must not be evaluated for rows that a filter leaves out (`guards.rs`).
+/// Whether chains may have the operator: it must give the same result for a row, whichever other rows are evaluated.
+/// Integer division and remainder can fail. They must not be evaluated for rows that a filter leaves out (`guards.rs`).
 fn is_linked(op: Operator) -> bool {
     use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus, StringConcat};
     matches!(op, Plus | Minus | Multiply | Divide | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)
@@ -169,7 +169,8 @@ fn is_link(expr: &Expr) -> bool {
     }
 }
 
-/// A long chain as calls; `None` if it is not long, or what it computes has types that the chain's operators would have to change first.
+/// A long chain as calls; `None` if it is not long, or what it computes has types that the chain's operators would have
+/// to change first.
 fn chain(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let (mut links, mut first) = (Vec::new(), expr);
     while is_link(first) {
@@ -277,7 +278,7 @@ fn computed(left: ColumnarValue, op: Operator, right: ColumnarValue, rows: usize
     let rows = RecordBatchOptions::new().with_row_count(Some(rows));
     let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &rows)?;
     match Compute::new(left, op, right).evaluate(&batch)? {
-        // Of two scalars, too.
+        // Two scalars give one value, too.
         ColumnarValue::Array(array) if batch.num_columns() == 0 && !array.is_empty() => {
             Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?))
         }

@@ -1,6 +1,6 @@
 //! Diagnostics about plans: unknown names with the nearest known one, mismatched types, wrong arguments.
 //!
-//! What DataFusion and Arrow themselves report is put into words in `error.rs`.
+//! Errors of DataFusion and Arrow are put into words in `error.rs`.
 
 use arrow::datatypes::{DataType, Schema};
 use onrush_wire::{Class, Diagnostic, Span};

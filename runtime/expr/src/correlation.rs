@@ -1,7 +1,8 @@
-//! Pearson's correlation, which keeps means and sums of squared deviations (Welford 1962; merged as by Chan, Golub and LeVeque 1983).
+//! Pearson's correlation, which keeps means and sums of squared deviations (Welford 1962; merged as by Chan, Golub and
+//! LeVeque 1983).
 //!
-//! DataFusion's function does so over all rows, but keeps plain sums of squares for groups. They lose all digits of values that are
-//! large compared with their spread, such as times in seconds.
+//! DataFusion's function does so over all rows, but keeps plain sums of squares for groups. They lose all digits of
+//! values that are large compared with their spread, such as times in seconds.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +17,8 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Emit
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GroupedCorrelation(Correlation);
 
-/// `corr(x, y)` of two `f64` columns, over the rows that have both. Null for fewer than two rows and for a constant column.
+/// `corr(x, y)` of two `f64` columns, over the rows that have both. Null for fewer than two rows and for a constant
+/// column.
 pub fn corr() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(GroupedCorrelation(Correlation::new()))));
@@ -53,7 +55,7 @@ impl AggregateUDFImpl for GroupedCorrelation {
     }
 }
 
-/// Of one group. The order of the fields is that of DataFusion's state.
+/// The state of one group. The order of the fields is that of DataFusion's state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: u64,

@@ -1,4 +1,4 @@
-//! Values that belong to equal keys, in one pass with a hash table: which rows are the first, the last or the only ones of
+//! Values that belong to equal keys, in one pass with a hash table. They are the first, the last or the only rows of
 //! their keys, and aggregates that stand in every row.
 //!
 //! Window functions of ours, since DataFusion would sort the rows by the keys.
@@ -24,9 +24,9 @@ struct Distinct {
     signature: Signature,
 }
 
-/// `true` for the rows that `keep` keeps of those with equal keys: the arguments but for the last, which is the row's number
-/// (`u64`), since rows may come in another order. Nulls are equal, and so are NaNs; 0.0 and -0.0 are
-/// not: normalise before.
+/// `true` for the rows that `keep` keeps of those with equal keys. The keys are the arguments but for the last. The
+/// last one is the row's number (`u64`), since rows may come in another order. Nulls are equal, and so are NaNs; 0.0
+/// and -0.0 are not: normalise before.
 pub fn distinct(keep: Keep) -> Arc<WindowUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);
     Arc::new(WindowUDF::new_from_impl(Distinct { keep, signature }))
@@ -140,8 +140,8 @@ struct Spread {
     signature: Signature,
 }
 
-/// `aggregate(values) over keys` in one pass, without sorting the rows by the keys. Arguments: the values, the condition if
-/// `filtered`, the keys. `None` if the aggregate cannot be computed for many groups at once.
+/// `aggregate(values) over keys` in one pass, without sorting the rows by the keys. Arguments: the values, the
+/// condition if `filtered`, the keys. `None` if the aggregate cannot be computed for many groups at once.
 pub fn spread(function: &Arc<AggregateUDF>, values: &[DataType], filtered: bool) -> Option<Arc<WindowUDF>> {
     let output = function.return_type(values).ok()?;
     let spread = Spread {

@@ -1,6 +1,7 @@
 //! Calendar intervals such as `15m` or `1mo`: their syntax, and the start of the interval that holds a timestamp.
 //!
-//! `dt.truncate`, `dt.offset_by` and the time buckets of plots share them. Intervals start at the same points as in Polars.
+//! `dt.truncate`, `dt.offset_by` and the time buckets of plots share them. Intervals start at the same points as in
+//! Polars.
 
 use chrono::{DateTime, Datelike, NaiveDate};
 
@@ -9,7 +10,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// What to write where a text is none.
+/// The help for a text that is no interval.
 pub const HELP: &str =
     "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`, or several of them: `1d12h`";
 
@@ -65,7 +66,7 @@ impl Every {
         every.possible()
     }
 
-    /// Which one a moment lies in; `None` beyond the calendar.
+    /// The number of the interval that a moment lies in; `None` beyond the calendar.
     pub fn index(self, micros: i64) -> Option<i64> {
         Some(match self {
             Every::Micros(n) => micros.div_euclid(n),
@@ -78,7 +79,7 @@ impl Every {
         })
     }
 
-    /// Where one begins, in microseconds since 1970.
+    /// The start of an interval by its number, in microseconds since 1970.
     pub fn start(self, index: i64) -> Option<i64> {
         match self {
             Every::Micros(n) => index.checked_mul(n),
@@ -92,7 +93,7 @@ impl Every {
         }
     }
 
-    /// Where the one of a moment begins.
+    /// The start of the interval of a moment.
     pub fn truncate(self, micros: i64) -> Option<i64> {
         self.start(self.index(micros)?)
     }

@@ -1,6 +1,7 @@
-//! `min` and `max` of floats in groups with NaN as the largest number, as in DuckDB. DataFusion's take the first of two numbers that do not compare,
-//! so that NaN counts, or not, by the order of the rows. They start from the largest finite number, so that a group of infinities had that as its
-//! smallest one. Lists, structs and maps are compared by their first parts that differ, with nulls inside of them as the largest.
+//! `min` and `max` of floats in groups with NaN as the largest number, as in DuckDB. DataFusion's take the first of two
+//! numbers that do not compare, so that NaN counts, or not, by the order of the rows. They start from the largest
+//! finite number, so that a group of infinities had that as its smallest one. Lists, structs and maps are compared by
+//! their first parts that differ, with nulls inside of them as the largest.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};

@@ -1,4 +1,5 @@
-//! A function of frames as data, and a call of it whose arguments were checked. The list of functions is in `catalogue.rs`.
+//! A function of frames as data, and a call of it whose arguments were checked. The list of functions is in
+//! `catalogue.rs`.
 
 use arrow::datatypes::DataType;
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
@@ -18,8 +19,8 @@ pub enum Kind {
 
 pub type Build = fn(&mut Lower, &Call) -> Result<TypedExpr, Diagnostic>;
 
-/// One function. `params`: names with types, separated by spaces: `self:num n:#int? rest:any*`. A `?` is optional, a `*`
-/// takes all that follow, a `#` wants a literal.
+/// One function. `params`: names with types, separated by spaces: `self:num n:#int? rest:any*`. A `?` is optional, a
+/// `*` takes all that follow, a `#` wants a literal.
 pub struct Function {
     pub name: &'static str,
     pub aliases: &'static [&'static str],
@@ -92,7 +93,7 @@ impl Function {
 pub struct Call<'c> {
     pub function: &'static Function,
     pub(crate) args: Vec<Option<TypedExpr>>,
-    /// Those of a `*` parameter.
+    /// The arguments of a `*` parameter.
     pub rest: Vec<TypedExpr>,
     pub span: Option<&'c Span>,
 }

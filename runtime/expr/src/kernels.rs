@@ -1,5 +1,5 @@
-//! Scalar functions of ours where DataFusion has none with the meaning that is needed: a name, types, and a plain function
-//! over arrays.
+//! Scalar functions of ours where DataFusion has none with the meaning that is needed: a name, types, and a plain
+//! function over arrays.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::check;
 use crate::error::{diagnose, external};
 use crate::nan::with_one;
 
-/// What a kernel does: arrays of equal length in, one of that length out.
+/// The implementation: arrays of equal length in, one of that length out.
 pub type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
 
 /// The type of what a kernel gives, or how it follows from the types of its arguments.
@@ -152,8 +152,8 @@ fn placed(error: DataFusionError, place: Option<&Span>) -> DataFusionError {
     }
 }
 
-/// A cast that knows where it stands in the cell. DataFusion's own does not, and when the rows are computed, the call that
-/// asks for them may be far from the expression that is wrong.
+/// A cast that knows where it stands in the cell. DataFusion's own does not, and when the rows are computed, the call
+/// that asks for them may be far from the expression that is wrong.
 #[derive(Debug)]
 struct Cast {
     /// `cast_i64`: `explain/words.rs` reads the type from it.
@@ -205,7 +205,7 @@ pub fn cast_at(to: &DataType, place: &Span) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Cast { name, to: to.clone(), signature, place: place.clone() }))
 }
 
-/// What a [`cast_at`] casts to.
+/// The target type of a [`cast_at`].
 pub fn cast_target(function: &ScalarUDF) -> Option<&DataType> {
     let inner: &dyn Any = function.inner().as_ref();
     inner.downcast_ref::<Cast>().map(|cast| &cast.to)
@@ -304,7 +304,7 @@ pub fn literal_text(array: &ArrayRef) -> Option<&str> {
     (!texts.is_empty() && texts.is_valid(0)).then(|| texts.value(0))
 }
 
-/// What is read once for all rows.
+/// An argument that is read once for all rows.
 pub fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
     let first = literal_text(texts).unwrap_or_default();
     let all = texts.as_string_view();

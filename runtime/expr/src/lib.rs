@@ -1,8 +1,8 @@
 //! Expressions of frames: from the wire's tree to DataFusion's, named, typed and checked on the way.
 //!
-//! Types follow Polars, not DataFusion's coercion: every cast is explicit in what this module makes, so that a mistake is
-//! found here, with the token that it is about. Windows and aggregates inside expressions become columns of the plan
-//! underneath ([`Lower::window`], [`Lower::aggregate`]), hence they nest freely.
+//! Types follow Polars, not DataFusion's coercion. Every cast is explicit in what this module makes, so that a mistake
+//! is found here, with its token. Windows and aggregates inside expressions become columns of the plan underneath
+//! ([`Lower::window`], [`Lower::aggregate`]), hence they nest freely.
 //!
 //! Knows no steps, no frames' plans and no devices. SQL does not come through here.
 
@@ -61,7 +61,7 @@ use error::diagnose;
 pub struct TypedExpr {
     pub expr: Expr,
     pub dtype: DataType,
-    /// Of the resulting column: that of the leftmost column in it, as in Polars.
+    /// The name of the resulting column: that of the leftmost column in it, as in Polars.
     pub name: String,
     pub span: Option<Span>,
     /// The value of a bare literal, which takes the type of the other operand. `None` for any other expression.
@@ -163,7 +163,7 @@ pub fn column(name: &str) -> Expr {
     Expr::Column(Column::from_name(name))
 }
 
-/// What an aggregate in an expression means.
+/// The meaning of an aggregate in an expression.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// One value for each row: an aggregate is computed over the rows of the same `partition` and repeated.
@@ -186,7 +186,7 @@ impl ExprSchema for Types {
 pub struct Lower<'a> {
     /// The input with the hidden columns made so far.
     pub plan: LogicalPlan,
-    /// What the user can name.
+    /// The columns that the user can name.
     pub schema: SchemaRef,
     pub at: Option<&'a Span>,
     pub scope: Scope,
@@ -344,7 +344,8 @@ impl<'a> Lower<'a> {
                 &format!("this is `{from}`"),
             ));
         }
-        // Arrow rounds a float to the nearest integer only through decimals; Polars cuts it, and so does Arrow's own cast.
+        // Arrow rounds a float to the nearest integer only through decimals; Polars cuts it, and so does Arrow's own
+        // cast.
         Ok(match strict {
             true => value.strictly(&target, span.or(self.at)),
             false => value.or_null(&target),
@@ -414,16 +415,16 @@ impl<'a> Lower<'a> {
         Ok(column(&name))
     }
 
-    /// An expression over windows as a hidden column of a projection. DataFusion looks for common parts in windows that lie one on the
-    /// other, and computes them below the lowest of them, where the columns of windows are not there yet.
+    /// An expression over windows as a hidden column of a projection. DataFusion looks for common parts in stacked
+    /// windows, and computes them below the lowest window. The columns of windows are not there yet.
     fn apart(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
         let of_windows = format!("{HIDDEN}window_");
         let is_over_windows = expr.column_refs().iter().any(|column| column.name.starts_with(&of_windows));
         if matches!(expr, Expr::Column(_)) || !is_over_windows { Ok(expr) } else { self.as_column(expr) }
     }
 
-    /// A key of a window. One that takes several steps becomes a hidden column: DataFusion does not see that rows sorted by it are in its
-    /// order, and refuses the plan.
+    /// A key of a window. One that takes several steps becomes a hidden column: DataFusion does not see that rows
+    /// sorted by it are in its order, and refuses the plan.
     fn key(&mut self, expr: Expr) -> Result<Expr, Diagnostic> {
         let is_leaf = |expr: &Expr| matches!(expr, Expr::Column(_) | Expr::Literal(..));
         let is_plain = match &expr {

@@ -1,5 +1,5 @@
-//! Functions of lists, under `.list`, and of structs, under `.struct`. Nulls in a list are left out of its sums; NaN is left
-//! out of its extremes unless there is nothing else.
+//! Functions of lists, under `.list`, and of structs, under `.struct`. Nulls in a list are left out of its sums; NaN is
+//! left out of its extremes unless there is nothing else.
 
 use std::cmp::Ordering;
 use std::ops::Range;

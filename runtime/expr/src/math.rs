@@ -27,7 +27,7 @@ macro_rules! float {
     };
 }
 
-/// A function of floats, whose result is one NaN where it is none: the processor's own has a sign, and is less than all numbers in an order.
+/// A function of floats with one NaN. The processor's own NaN has a sign, and is less than all numbers in an order.
 pub fn by_number(args: &[ArrayRef], of: fn(f64) -> f64) -> datafusion::error::Result<ArrayRef> {
     let value = |x| match of(x) {
         y if y.is_nan() => f64::NAN,

@@ -1,8 +1,8 @@
-//! Metrics of predictions as aggregates: `f.agg(x!(accuracy_score(survived, prediction)))`, also by group. The names and results are those of
-//! `sklearn.metrics`; the algorithms are in `runtime/learn`.
+//! Metrics of predictions as aggregates: `f.agg(x!(accuracy_score(survived, prediction)))`, also by group. The names
+//! and results are those of `sklearn.metrics`; the algorithms are in `runtime/learn`.
 //!
-//! Rows with a null in either column are left out. The classes are the distinct values of both columns in their order; for metrics of two
-//! classes the second one is the positive class. A metric that is not defined is null.
+//! Rows with a null in either column are left out. The classes are the distinct values of both columns in their order;
+//! for metrics of two classes the second one is the positive class. A metric that is not defined is null.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,7 +26,7 @@ use super::{Aggregation, Lower, TypedExpr};
 use crate::check::{self, type_name};
 use crate::types;
 
-/// What a metric compares.
+/// The operands of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Of {
     /// Two columns of classes: numbers, strings or booleans.
@@ -242,7 +242,8 @@ impl Pairs {
                 (positions(a, &ra), positions(b, &rb), all.len())
             }
             (Side::Numbers(a), Side::Numbers(b)) => {
-                // As in scikit-learn, 0 and 1 are the negative and the positive class, also in a group that has one of them.
+                // As in scikit-learn, 0 and 1 are the negative and the positive class, also in a group that has one of
+                // them.
                 if a.iter().chain(b).all(|v| *v == 0.0 || *v == 1.0) {
                     return (a.clone(), b.clone(), 2);
                 }
@@ -278,7 +279,7 @@ impl Pairs {
             }
         };
         if classes < 2 {
-            // Which class it is cannot be known.
+            // The class cannot be known.
             return Ok((Vec::new(), scores));
         }
         if classes > 2 {

@@ -1,6 +1,8 @@
-//! Columns of fitted models in expressions: their features found by name, and a function of DataFusion that calls the model.
+//! Columns of fitted models in expressions: their features found by name, and a function of DataFusion that calls the
+//! model.
 //!
-//! An expression names a model by its key. The engine that trained or loaded it has registered what it can do ([`register`]).
+//! An expression names a model by its key. The engine that trained or loaded it has registered what it can do
+//! ([`register`]).
 
 mod linear_formula;
 
@@ -44,7 +46,7 @@ pub trait Predictor: Send + Sync + std::fmt::Debug {
     /// The columns that it makes, in order.
     fn outputs(&self) -> &[FieldRef];
 
-    /// What the outputs are if they follow from linear scores: a query then needs no call.
+    /// The outputs as functions of linear scores, if they are: a query then needs no call.
     fn linear(&self) -> Option<LinearForm> {
         None
     }
@@ -63,7 +65,7 @@ pub struct LinearForm {
     pub coef: Vec<Vec<f64>>,
     /// For each score.
     pub intercept: Vec<f64>,
-    /// What is subtracted from each feature.
+    /// The value that is subtracted from each feature.
     pub shift: Vec<f64>,
     pub link: LinearLink,
 }
@@ -172,8 +174,8 @@ fn called(function: &ScalarFunctionExpr) -> Option<(&Arc<dyn Predictor>, &[Arc<d
     Some((&call.model, argument.args(), position))
 }
 
-/// A column of a linear model as an expression of its features. A row for which a score is null or not a finite number is a division by
-/// zero: a call of the model says what is wrong with it.
+/// A column of a linear model as an expression of its features. A row whose score is null or not finite is a division
+/// by zero. A call of the model then reports the reason.
 pub fn formula(function: &ScalarFunctionExpr) -> Option<Arc<dyn PhysicalExpr>> {
     let (model, features, position) = called(function)?;
     let form = model.linear()?;
@@ -215,7 +217,8 @@ impl ModelCall {
     }
 }
 
-/// One of the outputs of a model. It is not `get_field`: DataFusion moves that towards files, and would call the model once for each output.
+/// One of the outputs of a model. It is not `get_field`: DataFusion moves that towards files, and would call the model
+/// once for each output.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Output {
     position: usize,

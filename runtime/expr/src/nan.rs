@@ -1,5 +1,5 @@
-//! The function that gives every NaN of an expression the bits of the one NaN (see `onrush_frame::nan`). The optimizer puts it around
-//! arithmetic that can make another one; users never see it.
+//! The function that gives every NaN of an expression the bits of the one NaN (see `onrush_frame::nan`). The optimizer
+//! puts it around arithmetic that can make another one; users never see it.
 
 use std::sync::{Arc, LazyLock};
 

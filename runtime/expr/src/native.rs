@@ -1,4 +1,5 @@
-//! Functions of `%%cuda` cells in expressions: their arguments checked and cast, and a function of DataFusion that calls them.
+//! Functions of `%%cuda` cells in expressions: their arguments checked and cast, and a function of DataFusion that
+//! calls them.
 //!
 //! How they run is in `runtime/gpu`: batch by batch behind [`UdfRunner`], and within fragments.
 
@@ -63,8 +64,8 @@ fn usage(function: &NativeFunction) -> String {
     format!("{}({})", function.name, list.join(", "))
 }
 
-/// An argument as a parameter's type. Integers take integers that have a place there, which is looked at for each value; floats take all numbers,
-/// rounded as C rounds them. Nothing else goes without a cast that is written.
+/// An argument as a parameter's type. Integers take integers that have a place there, which is looked at for each
+/// value; floats take all numbers, rounded as C rounds them. Nothing else goes without a cast that is written.
 fn into(value: &TypedExpr, dtype: &DataType, place: Option<&Span>) -> Option<TypedExpr> {
     let from = &value.dtype;
     let bool_as_number = from == &DataType::Boolean && types::is_number(dtype);
@@ -224,7 +225,7 @@ impl Native {
         &self.result
     }
 
-    /// What the crate that runs the function makes of it, which is made once. `None` if another type was made before.
+    /// The compiled form of the crate that runs the function, made once. `None` if another type was made before.
     pub fn compiled<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
         let compiled = self.compiled.get_or_init(|| Arc::new(make()));
         Arc::clone(compiled).downcast().ok()

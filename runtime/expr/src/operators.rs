@@ -1,5 +1,5 @@
-//! Operators between expressions, with Polars' types: `/` is true division, `%` has the divisor's sign, a bare literal takes
-//! the type of the other operand, strings and numbers do not mix.
+//! Operators between expressions, with Polars' types: `/` is true division, `%` has the divisor's sign, a bare literal
+//! takes the type of the other operand, strings and numbers do not mix.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;

@@ -19,7 +19,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Grou
 
 pub use grouped::{GroupCounter, GroupedCounts, GroupedValues};
 
-/// Which of the two neighbours a quantile between two values takes.
+/// The choice of a quantile between two neighbouring values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interpolation {
     /// Polars' default.
@@ -128,7 +128,7 @@ impl<T: ArrowPrimitiveType, F> fmt::Debug for Values<T, F> {
     }
 }
 
-/// What they are handed on as.
+/// The type in which values are handed on.
 pub fn state_of(args: &StateFieldsArgs<'_>, item: DataType) -> FieldRef {
     let list = DataType::List(Arc::new(Field::new_list_field(item, true)));
     Arc::new(Field::new(format!("{}[values]", args.name), list, true))

@@ -204,7 +204,7 @@ fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed
             let Some(every) = Every::parse(text) else {
                 return Err(call.wrong(lower, 2, format!("`{text}` is not a time span")).help(every::HELP));
             };
-            // Of the moments, not of a wall clock.
+            // The days are those of moments, not of a wall clock.
             let zone = match d {
                 DataType::Timestamp(_, zone) => zone.clone(),
                 _ => None,
@@ -295,8 +295,8 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Arguments: the values, how many breaks there are, whether intervals are closed on the left, whether breaks may be equal, the
-/// breaks, the labels if there are any.
+/// Arguments: the values, the number of breaks, `left_closed`, whether breaks may be equal, the breaks, the labels if
+/// there are any.
 fn intervals(args: &[ArrayRef]) -> datafusion::error::Result<ArrayRef> {
     let values = args[0].as_primitive::<Float64Type>();
     let mut out = StringViewBuilder::with_capacity(values.len());

@@ -1,5 +1,5 @@
-//! Expressions that stand for one of each of several columns: `all()`, `numeric()`, `matching("^x")`, alone or in a larger
-//! expression such as `all().n_unique()`.
+//! Expressions that stand for one of each of several columns: `all()`, `numeric()`, `matching("^x")`, alone or in a
+//! larger expression such as `all().n_unique()`.
 
 use arrow::datatypes::{DataType, SchemaRef};
 use onrush_wire::{Arg, Diagnostic, Expr, ExprKind, Span, Value};
@@ -19,8 +19,8 @@ fn is_selector(expr: &Expr) -> bool {
     }
 }
 
-/// One expression for each column that the selectors in it stand for; `None` if there is no selector in it. `available`: the
-/// columns in question, in order.
+/// One expression for each column that the selectors in it stand for; `None` if there is no selector in it.
+/// `available`: the columns in question, in order.
 pub fn expand(
     whole: &Expr,
     available: &[String],
@@ -65,8 +65,8 @@ pub fn expand(
     Ok(Some((0..count).map(one).collect()))
 }
 
-/// The expression with all columns of a selector where a function takes any number of them, as `sum_horizontal(numeric())` and
-/// `x.sum().over(strings())`, as in Polars. `None` if there is no such place.
+/// The expression with all columns of a selector where a function takes any number of them, as
+/// `sum_horizontal(numeric())` and `x.sum().over(strings())`, as in Polars. `None` if there is no such place.
 fn inside(
     expr: &Expr,
     available: &[String],

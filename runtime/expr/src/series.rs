@@ -1,5 +1,5 @@
-//! Functions over neighbouring rows that are no aggregate of a fixed number of rows: interpolation, exponentially weighted
-//! means, correlations of windows, windows by time. Each sees a whole partition at once, in its order.
+//! Functions over neighbouring rows that are no aggregate of a fixed number of rows: interpolation, exponentially
+//! weighted means, correlations of windows, windows by time. Each sees a whole partition at once, in its order.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Bits {
     }
 }
 
-/// Which ends of a window by time belong to it.
+/// The ends that belong to a window by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClosedEnds {
     pub left: bool,
@@ -48,7 +48,7 @@ pub enum Statistic {
 /// How far a window by time reaches back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// Of the numbers that the rows are ordered by.
+    /// A range of the numbers that the rows are ordered by.
     Number(i64),
     /// Calendar months.
     Months(i64),
@@ -77,14 +77,14 @@ impl Reach {
     }
 }
 
-/// What is computed. Arguments are `Float64` unless it says otherwise; so is the result.
+/// The computation. Arguments are `Float64` unless it says otherwise; so is the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Work {
     /// Nulls between two values become values on the line between them.
     Interpolate,
     /// The exponentially weighted mean, as in pandas and Polars.
     Ewm { alpha: Bits, adjust: bool, ignore_nulls: bool, min_samples: u64 },
-    /// Of two columns over the last rows; the covariance with this `ddof`, or the correlation.
+    /// A statistic of two columns over the last rows: the covariance with this `ddof`, or the correlation.
     Together { window: u64, min_samples: u64, covariance: Option<i64> },
     /// Over the rows of a time interval; the second argument is the time (`Int64`), by which the rows are ordered.
     ByTime { statistic: Statistic, reach: Reach, closed: ClosedEnds, min_samples: u64 },
@@ -201,7 +201,8 @@ fn weighted(values: &Float64Array, alpha: f64, adjust: bool, ignore_nulls: bool,
     out.finish()
 }
 
-/// Over the last rows in which both are there; each window is computed by itself, so that no rounding stays of rows that left.
+/// Over the last rows in which both are there; each window is computed by itself, so that no rounding stays of rows
+/// that left.
 fn together(a: &Float64Array, b: &Float64Array, window: usize, least: usize, covariance: Option<i64>) -> Float64Array {
     let mut out = Float64Builder::with_capacity(a.len());
     let mut pairs: Vec<(f64, f64)> = Vec::with_capacity(window.min(a.len()));

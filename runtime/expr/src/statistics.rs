@@ -1,5 +1,5 @@
-//! Statistics that are computed from other aggregates: skewness, kurtosis, places of extremes, rank correlation. DataFusion
-//! has none of them.
+//! Statistics that are computed from other aggregates: skewness, kurtosis, places of extremes, rank correlation.
+//! DataFusion has none of them.
 
 use arrow::datatypes::DataType;
 use datafusion::functions_aggregate as df;

@@ -199,7 +199,7 @@ pub const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// What lies at a path such as `$.a.b[0]`, as text; null where there is nothing, or no JSON.
+/// The value at a path such as `$.a.b[0]`, as text; null where there is nothing, or no JSON.
 fn json_path(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let path = call.text(1).unwrap_or_default();
     if json::pointer(path).is_none() {

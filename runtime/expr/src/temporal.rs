@@ -204,7 +204,7 @@ fn zone(lower: &Lower, call: &Call) -> Result<Arc<str>, Diagnostic> {
     }
 }
 
-/// What Arrow's field kernel reads; a `Date64` is a date.
+/// The type that Arrow's field kernel reads; a `Date64` is a date.
 fn field_source(value: &TypedExpr) -> Expr {
     match value.dtype {
         DataType::Date64 => value.to(&DataType::Date32).expr,
@@ -296,7 +296,7 @@ fn offset_by(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
         }
         _ => back(&value, function.call(vec![wall(&value), call.arg(1).text()])),
     };
-    // What microseconds do not show.
+    // The nanoseconds behind the microseconds.
     let DataType::Timestamp(TimeUnit::Nanosecond, _) = &value.dtype else { return Ok(moved) };
     let rest = super::kernels::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(1_000i64)]);
     let more = binary_expr(rest, Operator::Plus, lit(span.nanos.rem_euclid(1_000)));

@@ -1,4 +1,5 @@
-//! Quantiles and means of dates, times and spans of time, exact to the tick: floats have no place for microseconds far from 1970.
+//! Quantiles and means of dates, times and spans of time, exact to the tick: floats have no place for microseconds far
+//! from 1970.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ fn of(quantile: Option<f64>, name: String) -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::new_from_impl(Ticks { quantile: quantile.map(f64::to_bits), name, signature }))
 }
 
-/// Of a column of times or spans, between the two nearest values; nulls left out, null if there is no value.
+/// Quantile of a column of times or spans, between the two nearest values. Nulls are left out; null if there is no
+/// value.
 pub fn quantile(q: f64) -> Arc<AggregateUDF> {
     of(Some(q), format!("quantile_of_times_{q}"))
 }
@@ -37,7 +39,7 @@ pub fn mean() -> Arc<AggregateUDF> {
 }
 
 impl Ticks {
-    /// What is made of the ticks of a group.
+    /// The statistic of the ticks of a group.
     fn made(&self, dtype: &DataType) -> impl Fn(&mut [i64]) -> Result<ScalarValue> + Send + Sync + 'static {
         let (dtype, quantile) = (dtype.clone(), self.quantile.map(f64::from_bits));
         move |ticks| {
@@ -85,7 +87,8 @@ impl AggregateUDFImpl for Ticks {
     }
 }
 
-/// What `median` and its like are called until the type of their argument is known: the query's plan then has what they are.
+/// Placeholder names of `median` and its like, until the type of their argument is known. The plan then has the
+/// functions.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct AnyQuantile {
     q: u64,

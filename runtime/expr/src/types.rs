@@ -200,8 +200,8 @@ pub fn integer_range(dtype: &DataType) -> Option<(i128, i128)> {
     })
 }
 
-/// The type that a bare number takes with a column: the column's own if the number fits it (Polars: a literal does not
-/// widen a column unless it must).
+/// The type that a bare number takes with a column: the column's own if the number fits it. In Polars, a literal does
+/// not widen a column unless it must.
 pub fn literal_beside(value: &Value, column: &DataType) -> Option<DataType> {
     let integer = match value {
         Value::Int(v) => i128::from(*v),

@@ -418,7 +418,8 @@ fn up_to_peers(lower: &mut Lower, order: Vec<Sort>) -> Result<Expr, Diagnostic> 
     make(lower, count, vec![lit(1i64)], partition, order, frame, None)
 }
 
-/// How many different values there are in the partition, with null as one: their number in one order and in the other, less one.
+/// How many different values there are in the partition, with null as one: their number in one order and in the other,
+/// less one.
 pub fn distinct_in_partition(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
     let key = types::one_zero(value.expr.clone(), &value.dtype);
     let mut rank = |ascending| {

@@ -19,7 +19,8 @@ fn utc() -> DataType {
     DataType::Timestamp(MICRO, Some("UTC".into()))
 }
 
-/// The timestamps of a wall clock (microseconds without a zone) in a zone, by the choices of Polars' `replace_time_zone`.
+/// The timestamps of a wall clock (microseconds without a zone) in a zone, by the choices of Polars'
+/// `replace_time_zone`.
 pub fn localized(
     wall: Expr,
     (unit, zone): (TimeUnit, &Arc<str>),
@@ -37,8 +38,8 @@ pub fn localized(
     cast(function.call(args), out)
 }
 
-/// The moment of a wall clock that was computed from another moment. A repeated hour is the one of `before`, and a time that
-/// the zone skips is moved by the length of the gap, as in Polars.
+/// The moment of a wall clock that was computed from another moment. A repeated hour is the one of `before`. A time
+/// that the zone skips is moved by the length of the gap, as in Polars.
 pub fn moved(wall: Expr, before: Expr, (unit, zone): (TimeUnit, &Arc<str>)) -> Expr {
     let function = kernel_at("moved", utc(), by_offset, None);
     let before = cast(before, utc());
@@ -54,7 +55,7 @@ pub fn text(args: &[ArrayRef]) -> Result<ArrayRef> {
         let moment = |micros: Option<i64>| micros.and_then(DateTime::from_timestamp_micros);
         moments.iter().for_each(|micros| out.append_option(moment(micros).map(of)));
     };
-    // Zones by name have abbreviations, such as CEST. Those by an offset have none.
+    // Zones by name have abbreviations, such as CEST. Zones by an offset have none.
     match zone.parse::<chrono_tz::Tz>() {
         Ok(zone) => write(&|t| t.with_timezone(&zone).format(format).to_string()),
         Err(_) => {

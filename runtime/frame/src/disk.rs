@@ -1,5 +1,5 @@
-//! Tables on disk: written once, then mapped, so that the system reads what is looked at and forgets it where memory is short. The files have no
-//! name: they are gone with the table, whatever ends the process.
+//! Tables on disk: written once, then mapped, so that the system reads what is looked at and forgets it where memory is
+//! short. The files have no name: they are gone with the table, whatever ends the process.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,10 +22,10 @@ pub struct DiskWriter {
     schema: SchemaRef,
     /// The part that is being written.
     part: Option<FileWriter<BufWriter<File>>>,
-    /// Where it begins.
+    /// The offset of its start.
     begins: u64,
     file: File,
-    /// Where the earlier ones lie: each is an Arrow IPC file, which holds one dictionary for a column.
+    /// The places of the earlier ones: each is an Arrow IPC file, which holds one dictionary for a column.
     parts: Vec<(u64, u64)>,
     /// The dictionaries of the part.
     dictionaries: Vec<ArrayRef>,
@@ -66,7 +66,7 @@ impl DiskWriter {
     }
 
     fn end_part(&mut self) -> Result<(), ArrowError> {
-        /// Of the buffers in a part.
+        /// The alignment of the buffers in a part.
         const ALIGNMENT: u64 = 64;
         let Some(mut part) = self.part.take() else { return Ok(()) };
         part.finish()?;
@@ -86,8 +86,8 @@ impl DiskWriter {
         if self.parts.is_empty() {
             return Ok(Table::empty(self.schema));
         }
-        // SAFETY: the file has no name and this is its only descriptor, which goes here: nobody can write to it or cut it while the mapping
-        // lives, and the mapping is read-only.
+        // SAFETY: the file has no name, and its only descriptor is closed here. Nobody can write to it or cut it while
+        // the mapping lives. The mapping is read-only.
         let mapping = unsafe { memmap2::Mmap::map(&self.file) }?;
         let whole = Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping)));
         let mut batches = Vec::new();
@@ -103,7 +103,7 @@ impl DiskWriter {
     }
 }
 
-/// Where files are mapped.
+/// The addresses of mapped files.
 static MAPPED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
 
 struct Mapping(memmap2::Mmap);

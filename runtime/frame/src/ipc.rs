@@ -21,8 +21,8 @@ const MAGIC: &[u8] = b"ARROW1";
 /// Rows of a batch. A column of nulls has no bytes that would say how many it can have.
 const MOST_ROWS: i64 = 1 << 32;
 
-/// Text and binary as `Utf8` and `Binary` with 32-bit offsets (64-bit where a batch holds more than 2 GiB), instead of
-/// views that would carry the buffers of rows that a filter dropped. Readers on the other side know fewer layouts.
+/// Text and binary as `Utf8` and `Binary` with 32-bit offsets, 64-bit where a batch holds more than 2 GiB. Views would
+/// carry the buffers of rows that a filter dropped. Readers on the other side know fewer layouts.
 pub fn plain(table: &Table) -> Result<Table, ArrowError> {
     let wide = |i: usize| {
         table.batches().iter().any(|b| match b.column(i).data_type() {
@@ -100,8 +100,8 @@ pub fn write_file(table: &Table, out: impl Write) -> Result<(), ArrowError> {
     writer.finish()
 }
 
-/// An Arrow IPC file or stream in `bytes`, as it is: for rows of strangers, [`Table::new`] of its batches mends NaNs. Copies nothing
-/// where the buffers in it are aligned.
+/// An Arrow IPC file or stream in `bytes`, as it is: for rows of strangers, [`Table::new`] of its batches mends NaNs.
+/// Copies nothing where the buffers in it are aligned.
 ///
 /// # Errors
 /// Whatever is wrong with the bytes: nothing of what they say is believed, and no more memory is taken than they have.
@@ -254,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Each byte replaced by ones that make lengths huge or negative: read or refused, without a panic that leaves `read`, and without more
-    /// memory than there are bytes (a refused allocation would abort this test).
+    /// Replaces each byte by ones that make lengths huge or negative. The stream is read or refused, without a panic
+    /// that leaves `read`. A refused allocation would abort this test.
     #[test]
     fn no_damage_takes_memory_or_panics() {
         let table = plain(&table()).unwrap();

@@ -1,7 +1,7 @@
 //! Tables in memory and what they look like from outside: Arrow on this side, the wire's types and values on the other.
 //!
-//! Knows no DataFusion, no files and no sockets. [`Table`] is a list of record batches of one schema; [`TaskHandle`] is how
-//! long work reports where it is and learns that it was cancelled.
+//! Knows no DataFusion, no files and no sockets. [`Table`] is a list of record batches of one schema; [`TaskHandle`] is
+//! how long work reports where it is and learns that it was cancelled.
 
 pub mod categories;
 mod coming;

@@ -1,5 +1,6 @@
-//! One NaN: the results of `0.0 / 0.0` on x86 processors are NaNs with a minus sign, which total orders put below all numbers and
-//! hash tables keep apart. Columns of a session have the NaN of [`f64::NAN`] alone, which is above all numbers.
+//! One NaN. The results of `0.0 / 0.0` on x86 processors are NaNs with a minus sign. Total orders put them below all
+//! numbers, and hash tables keep them apart. Columns of a session have the NaN of [`f64::NAN`] alone, which is above
+//! all numbers.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ pub fn has_floats(dtype: &DataType) -> bool {
     }
 }
 
-/// The same values, with [`f64::NAN`] or its counterpart for every NaN, also in lists and structs. Copies a column only if it has
-/// another NaN.
+/// The same values, with [`f64::NAN`] or its counterpart for every NaN, also in lists and structs. Copies a column only
+/// if it has another NaN.
 pub fn canonical(array: &ArrayRef) -> ArrayRef {
     let mended = has_floats(array.data_type()).then(|| mended(&array.to_data())).flatten();
     mended.map_or_else(|| Arc::clone(array), make_array)

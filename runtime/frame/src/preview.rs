@@ -15,7 +15,7 @@ const TEXT_LIMIT: usize = 2000;
 /// Most elements of a list that a preview carries.
 const LIST_LIMIT: usize = 100;
 
-/// What a preview shows in addition to the rows.
+/// The parts of a preview in addition to the rows.
 #[derive(Clone, Debug)]
 pub struct PreviewOptions {
     pub kind: TableKind,

@@ -25,8 +25,8 @@ use crate::types::unit_to_wire;
 
 const MILLISECONDS_PER_DAY: i64 = 86_400_000;
 
-/// The value in `row`. Types that the wire has no value for (intervals, maps, unions, decimals beyond 38 digits) come as
-/// the text that Arrow prints.
+/// The value in `row`. Types that the wire has no value for (intervals, maps, unions, decimals beyond 38 digits) come
+/// as the text that Arrow prints.
 ///
 /// # Panics
 /// If `row` is not below `array.len()`.

@@ -30,17 +30,17 @@ pub struct Table {
     schema: SchemaRef,
     batches: Batches,
     rows: usize,
-    /// Of [`Table::bytes`]: walking over all buffers of a large table takes a while, and it is asked for often.
+    /// The result of [`Table::bytes`]: a walk over all buffers of a large table takes a while, and callers ask often.
     bytes: OnceLock<u64>,
     sizes: OnceLock<Vec<ColumnSize>>,
-    /// Of [`Table::range`], by column.
+    /// The results of [`Table::range`], by column.
     ranges: OnceLock<Vec<OnceLock<Option<(i64, i64)>>>>,
     on_disk: bool,
-    /// Of [`Table::extension`].
+    /// The value of [`Table::extension`].
     extension: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Of a column of a table.
+/// The lowest and highest value of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnSize {
     /// Values that are null.
@@ -67,14 +67,15 @@ impl Table {
         Table { batches: Batches::Coming(Arc::clone(batches)), extension: extension.into(), ..made }
     }
 
-    /// Empty batches are left out. The batches must have the columns of `schema` in their order. Every NaN becomes the one NaN of
-    /// [`crate::nan`].
+    /// Empty batches are left out. The batches must have the columns of `schema` in their order. Every NaN becomes the
+    /// one NaN of [`crate::nan`].
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let batches = batches.into_iter().map(|batch| canonical_batch(batch.clone()).unwrap_or(batch)).collect();
         Table::of_canonical(schema, batches)
     }
 
-    /// As [`Table::new`], of batches that come from a table or from a plan, where there is one NaN: their values are not looked at.
+    /// As [`Table::new`], of batches that come from a table or from a plan, where there is one NaN: their values are
+    /// not looked at.
     pub fn of_canonical(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let batches = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
@@ -89,8 +90,8 @@ impl Table {
         Table { on_disk: true, ..self }
     }
 
-    /// Whether the buffers are those of a file that is mapped: they take memory only while there is room. What is made from such a
-    /// table does not know it.
+    /// Whether the buffers are those of a file that is mapped: they take memory only while there is room. Tables made
+    /// from such a table do not know it.
     pub fn is_on_disk(&self) -> bool {
         self.on_disk
     }
@@ -119,13 +120,13 @@ impl Table {
         self.rows
     }
 
-    /// What another crate derives from the rows, made once. `None` if the table has an extension of another type.
+    /// Data that another crate derives from the rows, made once. `None` if the table has an extension of another type.
     pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.extension.get_or_init(|| Arc::new(make())).downcast_ref()
     }
 
-    /// The same rows in batches of at least `rows` rows, but for the last one. Copies the rows of smaller batches, by all
-    /// cores.
+    /// The same rows in batches of at least `rows` rows, but for the last one. Copies the rows of smaller batches, by
+    /// all cores.
     ///
     /// # Errors
     /// If batches cannot be concatenated: dictionaries that together have more entries than their type has indices.
@@ -206,7 +207,7 @@ impl Table {
         self.column_sizes().iter().map(|size| size.nulls as u64).collect()
     }
 
-    /// What each column has; looked for once.
+    /// The range of each column, looked for once.
     pub fn column_sizes(&self) -> &[ColumnSize] {
         self.sizes.get_or_init(|| {
             let of = |column: usize| {
@@ -220,7 +221,8 @@ impl Table {
         })
     }
 
-    /// The least and the greatest value of a column of integers or dates; looked for once. `None` for other types and without values.
+    /// The least and the greatest value of a column of integers or dates; looked for once. `None` for other types and
+    /// without values.
     pub fn range(&self, column: usize) -> Option<(i64, i64)> {
         let columns = self.schema.fields().len();
         let ranges = self.ranges.get_or_init(|| (0..columns).map(|_| OnceLock::new()).collect());
@@ -230,8 +232,8 @@ impl Table {
         })
     }
 
-    /// Bytes of the distinct buffers that the table keeps alive: a buffer that several columns or batches share counts
-    /// once, and a slice counts what its buffers hold.
+    /// Bytes of the distinct buffers that the table keeps alive. A buffer that several columns or batches share counts
+    /// once, and a slice counts its whole buffers.
     pub fn bytes(&self) -> u64 {
         if let (Batches::Coming(batches), false) = (&self.batches, self.is_there()) {
             return batches.bytes();
@@ -248,7 +250,8 @@ impl Table {
         })
     }
 
-    /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than [`Self::bytes`].
+    /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than
+    /// [`Self::bytes`].
     pub fn own_bytes(&self) -> u64 {
         let columns = self.batches().iter().flat_map(RecordBatch::columns);
         let own: Option<u64> =

@@ -41,7 +41,7 @@ impl From<Cancelled> for Diagnostic {
     }
 }
 
-/// Where a task is at one moment.
+/// The progress of a task at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub stage: String,

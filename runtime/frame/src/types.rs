@@ -25,8 +25,8 @@ pub fn unit_from_wire(unit: TimeUnit) -> ArrowUnit {
     }
 }
 
-/// The user's name for an Arrow type. Views and large offsets disappear; a dictionary of text is a categorical, any other
-/// dictionary or run-end encoding is the type of its values.
+/// The user's name for an Arrow type. Views and large offsets disappear; a dictionary of text is a categorical, any
+/// other dictionary or run-end encoding is the type of its values.
 pub fn dtype_to_wire(dtype: &Arrow) -> DataType {
     match dtype {
         Arrow::Null => DataType::Null,

@@ -15,7 +15,7 @@ use crate::file::{FileState, SourceFiles};
 use crate::memory::{Memory, NoLimit};
 use crate::{formats, marks, paths};
 
-/// What the shared cache holds until [`FileCache::set_limit`] says otherwise.
+/// Bytes that the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
 
 /// Tables by what they were read from. Thread-safe; a file that two requests want at once is decoded once.
@@ -29,7 +29,7 @@ struct State {
     limit: u64,
     clock: u64,
     entries: HashMap<u128, Arc<Mutex<Entry>>>,
-    /// Of files that were read: what they were then, the bytes of them that are compared, and the hash of those.
+    /// The state of each file when it was read, the number of its bytes that are compared, and their hash.
     hashes: HashMap<PathBuf, (FileState, u64, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl Default for State {
 #[derive(Debug, Default)]
 struct Entry {
     loaded: Option<LoadedSource>,
-    /// What was forgotten here and may live on in a frame: such a file is not decoded again.
+    /// An evicted table that may live on in a frame: its file is not decoded again.
     elsewhere: Option<Elsewhere>,
     bytes: u64,
     used: u64,
@@ -66,7 +66,7 @@ impl Entry {
         }
     }
 
-    /// What is here, or was forgotten and still lives elsewhere.
+    /// The table that is here, or that was evicted and still lives elsewhere.
     fn known(&mut self) -> Option<LoadedSource> {
         if self.loaded.is_none()
             && let Some(Elsewhere { loaded, table }) = self.elsewhere.take()
@@ -135,7 +135,7 @@ impl FileCache {
         let loaded = loaded.map_err(|error| resolved.named(error))?;
         let depth = marks::depth(files);
         let marks = files.iter().map(|file| self.mark(file, depth, task)).collect::<Result<_, _>>()?;
-        // What was read and what is marked are the same file.
+        // The file that was read and the one that is marked are the same.
         marks::still(files, marked.is_none())?;
         Ok((loaded, marks))
     }

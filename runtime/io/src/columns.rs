@@ -11,8 +11,8 @@ use arrow::error::ArrowError;
 use onrush_frame::dtype_to_wire;
 use onrush_wire::{Class, Diagnostic};
 
-/// The layout in which a column of an Arrow type is held: strings and bytes as views, values of dictionaries and of runs
-/// without their encoding, here and inside of lists and structs.
+/// The layout in which a column of an Arrow type is held. Strings and bytes are views; dictionaries and runs are
+/// decoded, also inside of lists and structs.
 pub(crate) fn held(dtype: &DataType) -> DataType {
     let inner = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(held(field.data_type())));
     let wanted = match dtype {
@@ -31,7 +31,8 @@ pub(crate) fn held(dtype: &DataType) -> DataType {
     if can_cast_types(dtype, &wanted) { wanted } else { dtype.clone() }
 }
 
-/// A schema in the layout of [`held`], without metadata: that of pandas is of no use here and makes equal schemas differ.
+/// A schema in the layout of [`held`], without metadata: that of pandas is of no use here and makes equal schemas
+/// differ.
 pub(crate) fn held_schema(schema: &Schema) -> Schema {
     // A column without null keys can have a dictionary with a null.
     let is_nullable = |f: &Field| f.is_nullable() || matches!(f.data_type(), DataType::Dictionary(..));
@@ -51,8 +52,8 @@ pub(crate) fn converted(column: &ArrayRef, dtype: &DataType) -> Result<ArrayRef,
     cast(column, dtype)
 }
 
-/// Whether a dictionary, here or inside of lists and structs, has a null among its values. A cast of such a dictionary to a
-/// view gives an empty string for the null (arrow 59, `view_from_dict_values`).
+/// Whether a dictionary, here or inside of lists and structs, has a null among its values. A cast of such a dictionary
+/// to a view gives an empty string for the null (arrow 59, `view_from_dict_values`).
 fn dictionary_has_nulls(data: &ArrayData) -> bool {
     let own = matches!(data.data_type(), DataType::Dictionary(..));
     data.child_data().iter().any(|child| (own && child.null_count() > 0) || dictionary_has_nulls(child))
@@ -85,8 +86,8 @@ pub(crate) fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<Rec
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)
 }
 
-/// The type that holds the values of two others, as CSV files have it together: the wider one of integers, of floats, of an
-/// integer and a float a float, of decimals one with the digits of both. `None`: their values differ in kind.
+/// The type that holds the values of two others, as CSV files have it together. It is the wider integer or float, a
+/// float for an integer and a float, or a decimal with the digits of both. `None`: their values differ in kind.
 fn widened(a: &DataType, b: &DataType) -> Option<DataType> {
     use DataType::{Date32, Dictionary, Float16, Float32, Float64, Timestamp, Utf8View};
     let bits = |dtype: &DataType| dtype.primitive_width().unwrap_or(8) * 8;
@@ -135,9 +136,9 @@ fn widened(a: &DataType, b: &DataType) -> Option<DataType> {
     })
 }
 
-/// The columns that all files have, in the order of the first file; a column that can be null in one file can be null in
-/// all. With `union`, a column of any file, in the order in which they come first; it can be null if a file
-/// lacks it, and has a type that holds the values of all files.
+/// The columns that all files have, in the order of the first file. A column that can be null in one file can be null
+/// in all. With `union`, the columns of any file, in the order in which they come first. A column can be null if a file
+/// lacks it, and its type holds the values of all files.
 ///
 /// # Errors
 /// Another column, or a column of another type, which names the file. Two columns of one name.

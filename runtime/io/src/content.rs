@@ -37,7 +37,7 @@ impl LoadedSource {
     }
 }
 
-/// What a reader makes.
+/// The result of a reader.
 pub(crate) enum DecodedFiles {
     Table(Table),
     Scan { provider: Arc<dyn TableProvider>, rows: u64 },

@@ -92,7 +92,7 @@ fn strange(what: &str) -> Diagnostic {
         .help("cast the columns in the query, or leave some out")
 }
 
-/// Where the file of a database is: `sqlite:///home/a.db` may mean a path from the folder of the notebook or from the root.
+/// The file of a database: `sqlite:///home/a.db` may mean a path from the folder of the notebook or from the root.
 pub(crate) fn existing(path: &str, folder: &str) -> PathBuf {
     let relative = paths::absolute(path, folder);
     let from_root = Path::new("/").join(path);
@@ -133,7 +133,7 @@ fn with_log(state: FileState) -> Vec<FileState> {
     std::iter::once(state).chain(logs).collect()
 }
 
-/// Of one read alone: another one may have other rows.
+/// The key of one read: another read may have other rows.
 fn key() -> u128 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let read = READS.fetch_add(1, Ordering::Relaxed);

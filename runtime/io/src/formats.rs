@@ -1,5 +1,5 @@
-//! The readers of the formats: a module for each, the table of them, and the format of a file by its first bytes and its
-//! extension. The facts of the formats are in the vocabulary ([`FORMATS`]).
+//! The readers of the formats: a module for each, and the table of them. The format of a file follows from its first
+//! bytes and its extension. The facts of the formats are in the vocabulary ([`FORMATS`]).
 
 mod avro;
 pub(crate) mod binary;

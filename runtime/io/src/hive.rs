@@ -37,8 +37,8 @@ impl Folders {
         Folders { columns: Vec::new() }
     }
 
-    /// Those of the folders named `key=value`. `hive`: whether they give columns; by default if the path is a folder or a
-    /// pattern.
+    /// The columns of the folders named `key=value`. `hive`: whether they give columns; by default if the path is a
+    /// folder or a pattern.
     ///
     /// # Errors
     /// If the files have different keys.
@@ -59,8 +59,8 @@ impl Folders {
         }
     }
 
-    /// The table of batches, each of the file at its place in `files`, with the columns of the folders. Keys that the files
-    /// hold, too, are read from there.
+    /// The table of batches, each of the file at its place in `files`, with the columns of the folders. Keys that the
+    /// files hold, too, are read from there.
     pub fn table(
         &self,
         schema: SchemaRef,

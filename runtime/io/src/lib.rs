@@ -30,12 +30,12 @@ pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
 pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, WrittenFile, write_bytes, write_graph};
 
-/// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked` it must be
-/// these files, as they were then.
+/// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked`
+/// it must be these files, as they were then.
 ///
 /// # Errors
-/// A missing, unreadable or damaged file, a text that is not what the options say; each names the file and, in text files,
-/// the line. A file that has changed. Not enough memory.
+/// A missing, unreadable or damaged file, or a text that is not what the options say. The error names the file and, in
+/// text files, the line. A file that has changed. Not enough memory.
 pub fn open(
     source: &Source,
     marked: Option<&[FileMark]>,

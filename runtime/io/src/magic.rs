@@ -1,18 +1,20 @@
 //! The kind of a file by its first bytes. A reader that gets another kind of file names the kind and its reader.
 //!
-//! The bytes and names are in the vocabulary ([`FILE_KINDS`]). Text formats have no magic bytes and are not recognised here.
+//! The bytes and names are in the vocabulary ([`FILE_KINDS`]). Text formats have no magic bytes and are not recognised
+//! here.
 
 use onrush_wire::plan::{FILE_KINDS, FileKind};
 
 /// Bytes that are enough for [`kind_of`].
 pub(crate) const HEAD: usize = 4096;
 
-/// The kind of a file by its first bytes: [`HEAD`] of them, or the whole file. `None` for text and for what is not known.
+/// The kind of a file by its first bytes: [`HEAD`] of them, or the whole file. `None` for text and for what is not
+/// known.
 pub(crate) fn kind_of(bytes: &[u8]) -> Option<FileKind> {
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         return Some(archive(&bytes[..bytes.len().min(HEAD)]));
     }
-    // A text can start with `ORC` or `BZh`. What comes after decides.
+    // A text can start with `ORC` or `BZh`. The bytes behind it decide.
     let mut starts = FILE_KINDS.iter().flat_map(|info| info.starts.iter().map(move |start| (info.kind, start)));
     if let Some((kind, start)) = starts.find(|(_, start)| bytes.starts_with(start)) {
         let sure = match kind {

@@ -1,5 +1,5 @@
-//! Whether files are those that were read before. A frame is made again from its plan when the engine that had it is gone; it would become
-//! another one, and nobody would notice, if its files were others by then.
+//! Whether files are those that were read before. A frame is made again from its plan when the engine that had it is
+//! gone. If its files were others by then, it would silently become another frame.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -20,7 +20,7 @@ const TOGETHER: u64 = 1 << 30;
 /// Bytes of a block of a larger file. At least the first and the last block are compared.
 const BLOCK: u64 = 64 << 10;
 
-/// What there is to recognise the files of a source by.
+/// The marks by which the files of a source are recognised.
 pub(crate) fn marks(files: &[FileState]) -> Result<Vec<FileMark>, Diagnostic> {
     let depth = depth(files);
     files.iter().map(|file| mark(file, depth)).collect()
@@ -99,8 +99,8 @@ pub(crate) fn unchanged(source: &Source, marked: &[FileMark], files: &[FileState
     Ok(())
 }
 
-/// Fails if files have changed since they were looked at. A file `may_grow` while it is read, as logs do: what is remembered of it is what it was
-/// before, so that it is not taken for the same later.
+/// Fails if files have changed since they were looked at. A file `may_grow` while it is read, as logs do. Its
+/// earlier state is kept, so that it is not taken for the same later.
 pub(crate) fn still(files: &[FileState], may_grow: bool) -> Result<(), Diagnostic> {
     for file in files {
         let now = std::fs::metadata(&file.path).map(|metadata| file.again(&metadata));

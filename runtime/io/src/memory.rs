@@ -1,5 +1,6 @@
-//! Memory that readers take in addition to the rows that come out: source text, and columns that are being built. It is counted before
-//! it is allocated. A small file that unpacks to a large one is refused before the machine has no memory left.
+//! Memory that readers take in addition to the rows that come out: source text, and columns that are being built. It is
+//! counted before it is allocated. A small file that unpacks to a large one is refused before the machine has no memory
+//! left.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,9 +23,9 @@ pub trait Memory: Send + Sync {
 /// There is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// What there is in all.
+    /// The bytes in all.
     pub limit: u64,
-    /// What of it nothing has taken.
+    /// The bytes that are free.
     pub free: u64,
 }
 
@@ -40,7 +41,7 @@ impl Memory for NoLimit {
     fn give_back(&self, _: u64) {}
 }
 
-/// What one reader has taken; given back when it is dropped.
+/// The bytes that one reader has taken. They are given back when it is dropped.
 pub(crate) struct Reservation<'a> {
     memory: &'a dyn Memory,
     bytes: AtomicU64,

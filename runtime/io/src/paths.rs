@@ -105,8 +105,8 @@ fn matches_parts(pattern: &[&str], parts: &[&str]) -> bool {
     }
 }
 
-/// The files of a folder and those below it, sorted by name: those with one of the extensions. Names that start with `.` or
-/// `_` are left out, as by Spark and Polars.
+/// The files of a folder and those below it, sorted by name: those with one of the extensions. Names that start with
+/// `.` or `_` are left out, as by Spark and Polars.
 fn in_folder(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, Diagnostic> {
     fn walk(folder: &Path, extensions: &[&str], depth: usize, into: &mut Vec<PathBuf>) {
         for name in entries(folder).into_iter().filter(|name| !name.starts_with('_')) {
@@ -300,8 +300,8 @@ fn walk(base: &Path, parts: &[String], depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Shell patterns within one name: `*`, `?`, `[a-z]`, `[!0-9]`. Linear in the name for each star (it backs up to the last
-/// star only).
+/// Shell patterns within one name: `*`, `?`, `[a-z]`, `[!0-9]`. Linear in the name for each star (it backs up to the
+/// last star only).
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

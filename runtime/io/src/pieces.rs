@@ -46,8 +46,8 @@ impl Division {
 
     /// Runs `work` for every job on the threads.
     ///
-    /// Returns the results in the order of the jobs, up to and with the earliest error. The error thus does not depend on
-    /// timing.
+    /// Returns the results in the order of the jobs, up to and with the earliest error. The error thus does not depend
+    /// on timing.
     pub fn run<J: Sync, T: Send, E: Send + From<Cancelled>>(
         &self,
         jobs: &[J],

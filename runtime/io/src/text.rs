@@ -22,7 +22,7 @@ const STEP: usize = 8 << 20;
 /// Bytes of a file from which on all cores read it.
 pub(crate) const SHARED: u64 = 64 << 20;
 
-/// What a reader wants of a text.
+/// The options of a reader of text.
 #[derive(Clone, Copy)]
 pub(crate) struct TextOptions<'a> {
     /// The encoding that the user named. `None`: UTF-8, or as a byte order mark says.
@@ -86,7 +86,8 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
         )
         .help("a text file is read whole: split it, or turn it into Parquet once, which is read piece by piece")
     };
-    // The text and about as much again for its columns. An allocation alone would succeed: memory is given when it is used.
+    // The text and about as much again for its columns. An allocation alone would succeed: memory is given when it is
+    // used.
     if let Some(free) = free_memory().filter(|free| size.saturating_mul(2) > *free) {
         return Err(too_large(free));
     }
@@ -107,8 +108,8 @@ fn read_all(path: &Path, size: u64, task: &TaskHandle) -> Result<Vec<u8>, Diagno
     }
 }
 
-/// Reads a large file by all cores: most of the time goes to memory that is touched for the first time. `None` if the file
-/// has another size by now, or without memory for it: the sequential reader has the error.
+/// Reads a large file by all cores: most of the time goes to memory that is touched for the first time. `None` if the
+/// file has another size by now, or without memory for it: the sequential reader has the error.
 pub(crate) fn read_shared(
     path: &Path,
     file: &File,
@@ -138,7 +139,7 @@ pub(crate) fn read_shared(
     Ok(Some(bytes))
 }
 
-/// Where a text is not UTF-8, if it is not. All cores look at a long one.
+/// The first byte that is not UTF-8, if there is one. All cores look at a long one.
 fn first_mistake(bytes: &[u8], least: u64) -> Option<usize> {
     if bytes.len() as u64 >= least {
         let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
@@ -155,7 +156,7 @@ fn first_mistake(bytes: &[u8], least: u64) -> Option<usize> {
     std::str::from_utf8(bytes).err().map(|error| error.valid_up_to())
 }
 
-/// What the machine could give now without swapping; `None` where that cannot be asked.
+/// The memory that the machine could give now without swapping; `None` where that cannot be asked.
 fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;

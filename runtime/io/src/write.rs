@@ -84,7 +84,7 @@ impl FrameWriter {
     }
 }
 
-/// What was written.
+/// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
     /// Absolute.
@@ -94,12 +94,12 @@ pub struct WrittenFile {
 }
 
 impl FileWriter {
-    /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end, and keeps its mode and owner; a
-    /// symbolic link stays, and the file that it leads to is replaced.
+    /// Starts a file for batches of `schema`. An existing file of that name is replaced at the end, and keeps its mode
+    /// and owner. A symbolic link stays, and its target is replaced.
     ///
     /// # Errors
-    /// A missing folder, a path that exists and is not a regular file, an unknown compression, a column type that the format cannot
-    /// hold.
+    /// A missing folder, a path that is not a regular file, an unknown compression, a column type that the format
+    /// cannot hold.
     pub fn create(sink: &Sink, schema: &SchemaRef) -> Result<FileWriter, Diagnostic> {
         FileWriter::start(Target::open(&sink.path, &sink.folder)?, sink, schema)
     }
@@ -227,7 +227,8 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, EncodeError>) -> Result<T, Encode
         .unwrap_or_else(|_| Err("the encoder failed on a value".to_string().into()))
 }
 
-/// Writes a whole file, with the care of [`FileWriter`]: it gets its name when it is complete, and a file that is there keeps its mode and owner.
+/// Writes a whole file as [`FileWriter`] does. It gets its name when it is complete, and keeps the mode and owner of a
+/// file that is there.
 ///
 /// # Errors
 /// A missing folder, a path that exists and is not a regular file, a full disk.

@@ -1,4 +1,5 @@
-//! Addresses as messages show them, and errors of places in plain words. A message has no password, no query and no key.
+//! Addresses as messages show them, and errors of places in plain words. A message has no password, no query and no
+//! key.
 
 use std::error::Error;
 
@@ -16,7 +17,7 @@ pub struct Address {
 impl Address {
     pub fn parse(text: &str) -> Result<Address, Diagnostic> {
         let bad = |why: &str| {
-            // What is in front of an `@` may be a password.
+            // The text in front of an `@` may be a password.
             let shown = text.rsplit('@').next().unwrap_or(text).split('?').next().unwrap_or_default();
             Diagnostic::error(Class::Plan, "bad-address", format!("`{shown}` is not an address: {why}"))
                 .help("write it as https://host/folder/file.csv or s3://bucket/folder/file.parquet")
@@ -116,7 +117,7 @@ pub(crate) fn of_connection(shown: &str, host: &str, error: &(dyn Error + 'stati
     }
 }
 
-/// The sentences of an error and its causes, each once. What follows an address or a key is left out.
+/// The sentences of an error and its causes, each once. The text behind an address or a key is left out.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = Some(error);

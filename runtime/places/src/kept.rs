@@ -41,7 +41,7 @@ impl Drop for PartialFile {
     }
 }
 
-/// What is known of the last version of an address.
+/// The facts about the last version of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Version {
     pub tag: String,
@@ -82,7 +82,8 @@ impl FileStore {
         FileStore { folder }
     }
 
-    /// Makes the folder: its files are the user's alone. Removes what processes left that ended before a file was complete.
+    /// Makes the folder: its files are the user's alone. Removes what processes left that ended before a file was
+    /// complete.
     pub fn prepare(&self) -> Result<(), Diagnostic> {
         paths::private_dir(&self.folder)
             .map_err(|e| failed("used", &self.folder, &std::io::Error::other(e.to_string())))?;
@@ -139,7 +140,7 @@ impl FileStore {
         Ok(path)
     }
 
-    /// What is known of an address.
+    /// The facts about an address.
     pub fn version(&self, address: &str) -> Option<(Version, PathBuf)> {
         let text = fs::read_to_string(self.folder.join(format!("{}.version", key(&[address])))).ok()?;
         let mut lines = text.lines().map(str::to_string);

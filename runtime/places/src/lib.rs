@@ -1,8 +1,8 @@
-//! Files in other places: `https://`, `http://`, `s3://`, `gs://`, `az://`, `abfs://`. They are fetched whole into the cache
-//! folder and read as local files.
+//! Files in other places: `https://`, `http://`, `s3://`, `gs://`, `az://`, `abfs://`. They are fetched whole into the
+//! cache folder and read as local files.
 //!
-//! A file is fetched again only if the place says that it has changed. Credentials come from the usual environment variables
-//! and files. They are in no message.
+//! A file is fetched again only if the place says that it has changed. Credentials come from the usual environment
+//! variables and files. They are in no message.
 
 mod error;
 mod http;
@@ -75,8 +75,8 @@ impl Places {
         Places { timeout, ..self }
     }
 
-    /// Fetches the files that a path stands for, sorted by name. The path may hold `*`, `?` and `[..]`, or end in `/`, in
-    /// places that can list names; `wanted` says whether a name belongs to it, from its part behind the scheme.
+    /// Fetches the files that a path stands for, sorted by name. The path may hold `*`, `?` and `[..]`, or end in `/`,
+    /// in places that can list names; `wanted` says whether a name belongs to it, from its part behind the scheme.
     ///
     /// # Errors
     /// A place that cannot be reached, that refuses access or lacks the file; a full disk.
@@ -142,7 +142,7 @@ impl Places {
     }
 }
 
-/// What the variable says; a value that is not a size counts as not set.
+/// The value of the variable. A value that is not a size counts as not set.
 fn limit(variable: Option<&str>) -> u64 {
     match variable.map(str::trim) {
         Some(none) if none.eq_ignore_ascii_case("none") => u64::MAX,

@@ -21,7 +21,7 @@ use onrush_expr::ticks;
 use onrush_expr::types;
 use onrush_wire::{Class, Diagnostic};
 
-/// What stands in for a function until types are known, as what it is of these.
+/// The function that a placeholder stands for, after types are known.
 fn of_type(function: &AggregateUDF, arg: &Expr, schema: &DFSchema) -> Option<(Arc<AggregateUDF>, Expr)> {
     let is_time = |dtype: &DataType| types::is_date_or_time(dtype) || matches!(dtype, DataType::Duration(_));
     let time = |expr: &Expr, dtype: &DataType| match dtype {
@@ -129,16 +129,16 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// A sum whose type may be too small for it, as one that is not, and what is made of that.
 enum Exact {
-    /// Of integers: in 38 digits, in place of the sum.
+    /// A sum of integers: in 38 digits, in place of the sum.
     Whole(Expr),
-    /// Of decimals of more than 28 digits: in addition to the sum, as a float, which shows where 38 digits were not enough.
+    /// A sum of decimals of more than 28 digits: a second sum as a float, which shows where 38 digits were not enough.
     Beside(Expr),
     /// The same call with other arguments.
     Instead(Expr),
 }
 
-/// Decimals that come with more digits than 64 bits have. Sums of others that are calculated with could leave 38 digits, too, for numbers and rows that nobody has;
-/// not looking saves sums of prices their second sum.
+/// Decimals that come with more digits than 64 bits have. Other sums could leave 38 digits only for numbers and rows
+/// that nobody has. Prices need no second sum that way.
 fn is_wide(arg: &Expr, schema: &DFSchema) -> bool {
     let of = |expr: &Expr| match expr.get_type(schema) {
         Ok(DataType::Decimal128(precision, _)) => precision,
@@ -173,8 +173,9 @@ fn with_arg(expr: &Expr, arg: Expr) -> Expr {
     new
 }
 
-/// Sums of integers are exact in 38 digits, and an error if the sum is not a 64-bit integer (DuckDB gives a 128-bit
-/// one, DataFusion wraps); sums of decimals are an error where they have more than 38 digits. Distinct counts of floats count the two zeros once.
+/// Sums of integers are exact in 38 digits. A sum that is not a 64-bit integer is an error: DuckDB gives a 128-bit one,
+/// DataFusion wraps. Sums of decimals of more than 38 digits are an error. Distinct counts of floats count the two
+/// zeros once.
 fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
     let expr = bare(expr);
     let (name, args, distinct, least) = match expr {

@@ -1,4 +1,5 @@
-//! `ASOF JOIN`: a join by `__onrush_asof(a.k = b.k and a.t >= b.t)`, which `desugar.rs` writes, as an as-of join of frames.
+//! `ASOF JOIN`: a join by `__onrush_asof(a.k = b.k and a.t >= b.t)`, which `desugar.rs` writes, as an as-of join of
+//! frames.
 
 use std::sync::Arc;
 

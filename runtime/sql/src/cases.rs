@@ -1,5 +1,5 @@
-//! The numeric type that the branches of CASE have in common. DataFusion finds it after the query is planned: until then a
-//! CASE says that it has the type of its first branch, and operators above would be those of that type.
+//! The numeric type that the branches of CASE have in common. DataFusion finds it after the query is planned. Until
+//! then a CASE has the type of its first branch, and operators above would be those of that type.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -32,8 +32,8 @@ fn branches(case: &Case) -> impl Iterator<Item = &Expr> {
     case.when_then_expr.iter().map(|(_, then)| then.as_ref()).chain(case.else_expr.as_deref())
 }
 
-/// The type of numbers together: a literal integer takes the type of the others if it fits, as in DuckDB. `None` unless all are
-/// numbers.
+/// The type of numbers together: a literal integer takes the type of the others if it fits, as in DuckDB. `None` unless
+/// all are numbers.
 fn of_values<'e>(values: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> Option<DataType> {
     let (mut dtypes, mut literals) = (Vec::new(), Vec::new());
     for value in values {

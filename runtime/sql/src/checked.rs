@@ -1,7 +1,7 @@
 //! Integer arithmetic that fails on overflow, as in DuckDB. A long chain of it becomes one call with all terms.
 //!
-//! DataFusion names each call by its arguments, those by theirs, and so on, each time that it asks for a type. Calls inside calls
-//! therefore take time with the cube of their depth; terms of one call do not.
+//! DataFusion names each call by its arguments, those by theirs, and so on, each time that it asks for a type. Calls
+//! inside calls therefore take time with the cube of their depth; terms of one call do not.
 
 use std::any::Any;
 

@@ -12,7 +12,7 @@ use super::ast::{call, take};
 use super::scopes::parsed;
 use super::walk::each;
 
-/// What a key is made for: a comparison of whole strings, or a search of letters, for which languages have no key.
+/// The use of a key: a comparison of whole strings, or a search of letters, for which languages have no key.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Comparison,

@@ -1,8 +1,9 @@
-//! Syntax of DuckDB that the parser does not read, rewritten before it is parsed: digit separators, list comprehensions, `USING
-//! SAMPLE`, `ASOF JOIN`, `SEMI JOIN`, `ANTI JOIN`, units of intervals, queries that begin with FROM, and `trim(from x)`.
+//! Syntax of DuckDB that the parser does not read, rewritten before it is parsed. The forms are digit separators, list
+//! comprehensions, `USING SAMPLE`, `ASOF JOIN`, `SEMI JOIN`, `ANTI JOIN`, units of intervals, queries that begin with
+//! FROM, and `trim(from x)`.
 //!
-//! Works on tokens: a form is recognised by its keywords and the brackets around it, and is replaced by one that the parser
-//! reads. What is not recognised stays as it is.
+//! Works on tokens: a form is recognised by its keywords and the brackets around it, and is replaced by one that the
+//! parser reads. Other text stays as it is.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 use onrush_expr::check::{HIDDEN, plan_error};
@@ -82,7 +83,8 @@ pub fn until(tokens: &[Token], from: usize, found: impl Fn(&Token) -> bool) -> u
 /// Words after which another query follows.
 const SETS: [&str; 3] = ["union", "except", "intersect"];
 
-/// A query that begins with FROM and has no SELECT, as `select * from ...`. The parser reads one without further clauses.
+/// A query that begins with FROM and has no SELECT, as `select * from ...`. The parser reads one without further
+/// clauses.
 fn selected(tokens: Vec<Token>) -> Vec<Token> {
     /// The tokens inside of a bracket.
     #[derive(Clone, Copy)]
@@ -453,7 +455,7 @@ fn comprehensions(mut tokens: Vec<Token>) -> Vec<Token> {
             continue;
         }
         if let Some((end, text)) = comprehension(&tokens, at) {
-            // What is inside may be one, too.
+            // The text inside may be one, too.
             tokens.splice(at..=end, read(&text));
             continue;
         }

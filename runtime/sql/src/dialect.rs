@@ -1,4 +1,4 @@
-//! What operators and aggregates mean in DuckDB, for DataFusion's SQL planner.
+//! DuckDB's meaning of operators and aggregates, for DataFusion's SQL planner.
 
 use std::sync::Arc;
 
@@ -98,7 +98,8 @@ pub fn fail<T>(diagnostic: Diagnostic) -> Result<T> {
 impl ExprPlanner for DuckDb {
     fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         if matches!(raw.op, BinaryOperator::And | BinaryOperator::Or) {
-            // Of any types: to ask each of a thousand conditions for those of all before it would take seconds.
+            // The operands may have any types: asking each of a thousand conditions for the types before it would take
+            // seconds.
             return Ok(PlannerResult::Original(raw));
         }
         let raw = RawBinaryExpr { left: settled(raw.left, schema), right: settled(raw.right, schema), ..raw };
@@ -415,8 +416,8 @@ fn orders_with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// `except all` and `intersect all`, which DataFusion makes joins of: by the rows and, here, by the number of each among its equals, so that as many are
-/// left out, or kept, as there are on the other side.
+/// `except all` and `intersect all`, which DataFusion makes joins of. The joins are by the rows and, here, by the
+/// number of each among its equals. As many are left out, or kept, as there are on the other side.
 fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Join(join) = &node else { return Ok(Transformed::no(node)) };
     let is_set = matches!(join.join_type, JoinType::LeftAnti | JoinType::LeftSemi)
@@ -447,8 +448,7 @@ fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan))
 }
 
-/// Where floats and decimals meet, the decimals become floats: DataFusion would make decimals of floats to compare them, and fail for
-/// NaN.
+/// Decimals beside floats become floats: DataFusion would make decimals of floats to compare them, and fail for NaN.
 fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let double = dtypes.contains(&DataType::Float64);
     if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(types::is_decimal) {
@@ -478,8 +478,8 @@ fn beside(exprs: &mut [&mut Expr], schema: &DFSchema, compared: bool) -> bool {
     compared && (times::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
 }
 
-/// Rounds the argument of a cast to an integer: halves of floats go to the even neighbour, halves of decimals away from zero. `None` if
-/// there is nothing to round.
+/// Rounds the argument of a cast to an integer: halves of floats go to the even neighbour, halves of decimals away from
+/// zero. `None` if there is nothing to round.
 fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
     match value.get_type(schema) {
         // A decimal literal is a float here, but a decimal in DuckDB.
@@ -499,8 +499,8 @@ fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
 }
 
-/// Gives expressions the types of DuckDB: a cast of a fraction to an integer rounds (Arrow's truncates), and a decimal with a float is a
-/// float.
+/// Gives expressions the types of DuckDB. A cast of a fraction to an integer rounds, where Arrow's truncates. A decimal
+/// with a float is a float.
 fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     // DataFusion finds the common types later: until then a union says that it has those of its first input.
     if let LogicalPlan::Union(union) = node {
@@ -516,7 +516,7 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })?;
     if plain {
-        // What is below may have other types now.
+        // The inputs may have other types now.
         return Ok(Transformed::yes(node.recompute_schema()?));
     }
     let inputs = node.inputs();
@@ -544,7 +544,8 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
             Expr::Cast(ref c) if is_long_decimal(&c.expr, c.field.data_type(), &schema) => {
                 Ok(Transformed::yes(match c.expr.as_ref() {
-                    // The cast stays: a float that is written without one stands for a decimal, which is rounded otherwise.
+                    // The cast stays: a float that is written without one stands for a decimal, which is rounded
+                    // otherwise.
                     Expr::Literal(value, _) if let Some(value) = exact_double(value) => {
                         cast(Expr::Literal(value, None), DataType::Float64)
                     }
@@ -656,8 +657,8 @@ fn is_binary(value: &Expr, schema: &DFSchema) -> bool {
     value.get_type(schema).is_ok_and(|dtype| dtype == DataType::Binary)
 }
 
-/// Whether a decimal becomes a float that Arrow's division would not round correctly: one that is written, or one with more
-/// than 15 digits behind the point. Other decimals stay with Arrow, whose cast devices have, too.
+/// Whether Arrow's division would not round a decimal to the nearest float. It is a literal, or has more than 15 digits
+/// behind the point. Other decimals stay with Arrow, whose cast devices have, too.
 fn is_long_decimal(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let scale = match value.get_type(schema) {
         Ok(DataType::Decimal128(_, scale)) => scale,

@@ -20,8 +20,8 @@ use super::library;
 use super::scopes::parsed;
 use super::walk::{Rewriter, Walk, walk};
 
-/// Calls in other words, before their arguments are looked at. Marks the lambdas that functions of lists take: other arrows are
-/// parts of JSON.
+/// Calls in other words, before their arguments are looked at. Marks the lambdas that functions of lists take: other
+/// arrows are parts of JSON.
 ///
 /// # Errors
 /// A FETCH FIRST that is not a number of rows.
@@ -139,8 +139,8 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if !text.is_empty()))
 }
 
-/// Whether a part of a string matches a regular expression. DataFusion simplifies a match of `.*` to `is not null`, which is false for
-/// null.
+/// Whether a part of a string matches a regular expression. DataFusion simplifies a match of `.*` to `is not null`,
+/// which is false for null.
 pub fn matched(x: Expr, pattern: Expr) -> Expr {
     let is_any =
         matches!(&pattern, Expr::Value(v) if matches!(&v.value, Value::SingleQuotedString(text) if text == ".*"));
@@ -471,7 +471,7 @@ fn of_function(function: &mut Function) -> Option<Expr> {
             }
             None
         }
-        // Of values that are equally frequent, the first one in the order.
+        // The first one in the order wins among equally frequent values.
         ("mode", []) if let [key] = function.within_group.as_slice() => {
             let (x, name) = (key.expr.clone(), ordered_mode(key));
             function.within_group.clear();

@@ -1,5 +1,5 @@
-//! Rewrites syntax that DataFusion's planner lacks: row values, `(a, b) in (select ...)`, `unnest` as a table, and implicit
-//! `lateral`.
+//! Rewrites syntax that DataFusion's planner lacks: row values, `(a, b) in (select ...)`, `unnest` as a table, and
+//! implicit `lateral`.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,5 @@
-//! DuckDB's functions and types under the names that DataFusion has for them, and what is written in the form that it reads.
+//! DuckDB's functions and types under the names that DataFusion has for them, and what is written in the form that it
+//! reads.
 //!
 //! A call is respelt in the parsed query; what DataFusion knows by the same name and meaning passes through.
 
@@ -73,7 +74,8 @@ fn sign_first(expr: &mut Expr) {
     *expr = all;
 }
 
-/// `l and (x or c)`, not written so, as `(l and x) or c`: what is left when the right side of `and` began with such a comparison.
+/// `l and (x or c)`, not written so, as `(l and x) or c`: what is left when the right side of `and` began with such a
+/// comparison.
 fn rotate(expr: &mut Expr) {
     let (strength, right) = match expr {
         Expr::BinaryOp { op, right, .. } => (strength(op), right),
@@ -108,7 +110,7 @@ fn looser(expr: &mut Expr, than: u8) -> Option<&mut Expr> {
     }
 }
 
-/// What stands in front of a connective, or of another `is`.
+/// The operand in front of a connective, or of another `is`.
 fn first(expr: &mut Expr) -> Option<&mut Expr> {
     match expr {
         Expr::BinaryOp { left, op, .. } if strength(op).is_some() => Some(left),
@@ -173,7 +175,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                     to_the_second(&mut typed.value.value);
                 }
             }
-            // What is written with an exponent or with too many digits is a float, and what is written with a point alone a decimal.
+            // A number with an exponent or with too many digits is a float, and one with a point alone a decimal.
             Expr::Value(value) if is_scientific(&value.value) || is_too_long(&value.value) => {
                 let text = Value::SingleQuotedString(value.value.to_string());
                 *expr = Expr::Cast {
@@ -213,8 +215,8 @@ fn text(text: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(text.to_string()).into())
 }
 
-/// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a function of `a`. What has units that
-/// the parser does not know becomes one that it knows.
+/// `interval 1 month` as `interval '1' month`, which frames of windows take, too, and `interval (a) month` as a
+/// function of `a`. Units that the parser does not know become others.
 fn spelt_interval(interval: &mut Interval) -> Option<Expr> {
     let Some(field) = &interval.leading_field else {
         if let Expr::Value(value) = interval.value.as_mut()
@@ -516,7 +518,7 @@ fn quantile_disc(x: &str, q: &str, descending: bool) -> String {
     )
 }
 
-/// What stands in the place of a call.
+/// The replacement of a call.
 fn read(name: &str, text: &str) -> Result<Option<Expr>, Diagnostic> {
     syntax::expression(text)
         .map(Some)

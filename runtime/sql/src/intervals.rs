@@ -85,7 +85,7 @@ fn of_days(args: &[ArrayRef], per: i64) -> Result<ArrayRef> {
     of_whole(args, |n| Some(IntervalMonthDayNano::new(0, i32::try_from(n.checked_mul(per)?).ok()?, 0)))
 }
 
-/// Of fractions, too.
+/// Intervals of fractions work, too.
 fn of_time(args: &[ArrayRef], micros: i64) -> Result<ArrayRef> {
     if args[0].data_type().is_integer() {
         return of_whole(args, |n| Some(IntervalMonthDayNano::new(0, 0, n.checked_mul(micros)?.checked_mul(1000)?)));
@@ -104,7 +104,8 @@ fn nanos(of: IntervalMonthDayNano) -> i128 {
     i128::from(of.months) * MONTH + i128::from(of.days) * DAY + i128::from(of.nanoseconds)
 }
 
-/// The interval that stands for all that equal it. By their parts these are in DuckDB's order, so that sorts, groups and joins need nothing else.
+/// The interval that stands for all that equal it. By their parts these are in DuckDB's order, so that sorts, groups
+/// and joins need nothing else.
 fn normal() -> Arc<ScalarUDF> {
     kernel("normal_interval", INTERVAL, |args| {
         let spans = strict(&args[0], &INTERVAL)?;
@@ -121,7 +122,7 @@ fn normal() -> Arc<ScalarUDF> {
     })
 }
 
-/// What a window's `range` counts in: microseconds.
+/// The unit of a window's `range`: microseconds.
 fn micros() -> Arc<ScalarUDF> {
     kernel("interval_us", DataType::Int64, |args| {
         let spans = strict(&args[0], &INTERVAL)?;
@@ -147,7 +148,7 @@ pub fn epoch(of: Expr) -> Expr {
     kernel("interval_epoch", DataType::Float64, body).call(vec![of])
 }
 
-/// Of a number, a span of time or an interval. What it is of a number is said where types are known.
+/// The function takes a number, a span of time or an interval. The one for numbers is chosen after types are known.
 fn negate() -> Arc<ScalarUDF> {
     let output = |types: &[DataType]| match types {
         [DataType::Null] => Ok(DataType::Int64),
@@ -350,7 +351,8 @@ pub fn ordered(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// DataFusion knows no range of spans of time or of times of day, which all functions along an order have: they are in the order of integers.
+/// DataFusion has no range of spans of time or of times of day, which all functions along an order need. They are
+/// ordered as integers.
 fn along_spans(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Window(window) = &node else { return Ok(Transformed::no(node)) };
     let schema = Arc::clone(window.input.schema());

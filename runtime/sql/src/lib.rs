@@ -1,9 +1,9 @@
 //! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
 //!
-//! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. What operators and
-//! aggregates mean is in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`, what functions and types are called in `functions.rs`, forms that
-//! the planner does not know in `forms.rs`, whose columns names are in `scopes.rs`, and what subqueries become in `subqueries.rs`.
-//! Knows no optimizer rules and no devices, and runs nothing.
+//! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. The semantics
+//! of operators and aggregates are in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`. Names of functions
+//! and types are in `functions.rs`, forms that the planner does not know in `forms.rs`. Columns of names are in
+//! `scopes.rs`, and subqueries in `subqueries.rs`. Knows no optimizer rules and no devices, and runs nothing.
 
 mod aggregates;
 mod asof;
@@ -217,8 +217,8 @@ fn respell(query: &str, tables: &[(String, Arc<Frame>)]) -> Result<String, Diagn
     Ok(out)
 }
 
-/// The places of keywords that name a table, as in `from (select 1 as a) CATALOG where catalog.a = 1`: those before a point,
-/// and those of the same name where an alias stands.
+/// The places of keywords that name a table, as in `from (select 1 as a) CATALOG where catalog.a = 1`: those before a
+/// point, and those of the same name where an alias stands.
 fn keywords_as_names(tokens: &[Token]) -> HashSet<usize> {
     let keyword = |at: usize| match &tokens[at] {
         Token::Word(Word { value, quote_style: None, keyword }) if *keyword != Keyword::NoKeyword => Some(value),
@@ -277,8 +277,8 @@ fn keywords_as_columns(tokens: &[Token], names: &[&str]) -> Vec<usize> {
     (0..tokens.len()).filter(|at| is_column(*at)).collect()
 }
 
-/// The most operators inside one another in one expression, as in a sum: the planner asks each decimal or float operator for the types of all
-/// below it, which takes 3 s for 1,000.
+/// The most operators inside one another in one expression, as in a sum. The planner asks each decimal or float
+/// operator for all types below it: 1,000 take 3 s.
 const MOST_OPERATORS: usize = 2_000;
 /// The most conditions joined by `and` and `or`: the planner does not ask for their types.
 const MOST_CONDITIONS: usize = 20_000;
@@ -288,7 +288,7 @@ fn few_operators(tokens: &[Token]) -> Result<(), Diagnostic> {
     use datafusion::sql::sqlparser::keywords::Keyword::{
         AND, CASE, ELSE, END, FROM, GROUP, HAVING, ON, OR, ORDER, SELECT, THEN, UNION, WHEN, WHERE,
     };
-    // Of the expressions that are open, one for each bracket.
+    // The counts of the open expressions, one for each bracket.
     let (mut operators, mut conditions) = (vec![0], vec![0]);
     for token in tokens {
         let (Some(operator), Some(condition)) = (operators.last_mut(), conditions.last_mut()) else { return Ok(()) };
@@ -357,7 +357,7 @@ fn nulls_behind(mut tokens: Vec<Token>) -> Vec<Token> {
             && let Some(nulls) = next(at + 1).filter(|nulls| is(&tokens[*nulls], "nulls"))
             && let Some(end) = next(nulls + 1).filter(|end| tokens[*end] == Token::RParen)
         {
-            // What stood before the bracket comes behind it.
+            // The text before the bracket comes behind it.
             let words: Vec<Token> = tokens.drain(at..end).collect();
             let blank = || Token::Whitespace(Whitespace::Space);
             let words: Vec<Token> = std::iter::once(blank()).chain(words).chain([blank()]).collect();
@@ -391,8 +391,8 @@ fn only_queries(statement: &DfStatement) -> Result<(), Diagnostic> {
     }
 }
 
-/// Names of the columns as DuckDB gives them: the text of an expression, without the table of a column. `None` where the
-/// query does not list its columns.
+/// Names of the columns as DuckDB gives them: the text of an expression, without the table of a column. `None` where
+/// the query does not list its columns.
 fn column_names(statement: &DfStatement) -> Vec<Option<String>> {
     let DfStatement::Statement(inner) = statement else { return Vec::new() };
     let Statement::Query(query) = inner.as_ref() else { return Vec::new() };

@@ -48,7 +48,7 @@ impl Rewriter for Titles {
     }
 }
 
-/// Where two expressions of a query would have one name, their casts get names. [`without`] takes them off again.
+/// Casts get names if two expressions of a query would have one name. [`without`] takes them off again.
 pub fn tell_apart(statement: &mut Statement) {
     let _ = walk(statement, &mut Apart);
 }
@@ -111,7 +111,7 @@ fn name_casts(expr: &mut Expr) {
         if matches!(e, Expr::Cast { .. } | Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. }) {
             let text = e.to_string();
             let call = format!("{APART}({text}, '{}')", text.replace('\'', "''"));
-            // What cannot be read again keeps the name that it had.
+            // A name that cannot be parsed stays as it is.
             if let Ok(call) = syntax::expression(&call) {
                 *e = call;
             }

@@ -1,5 +1,6 @@
-//! Orders that a query relies on without naming them, as in DuckDB: windows without ORDER BY, lists and first values of
-//! groups, and limits see the rows in the order of the table, or of the ORDER BY of the subquery below them.
+//! Orders that a query relies on without naming them, as in DuckDB. Windows without ORDER BY, lists and first values of
+//! groups, and limits see the rows in their order. That is the order of the table, or of the ORDER BY of the subquery
+//! below.
 //!
 //! Sorts of subqueries on whose order nothing relies are taken out.
 
@@ -102,8 +103,7 @@ fn is_whole(frame: &WindowFrame) -> bool {
     is_open(&frame.start_bound) && is_open(&frame.end_bound)
 }
 
-/// The plan in which windows without ORDER BY have the order of their rows by name, where other windows of the same query sort
-/// the rows.
+/// Names the order of the rows in windows without ORDER BY, if other windows of the query sort the rows.
 fn numbered(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Window(top) = plan else {
         let plan = plan.map_children(|input| numbered(input).map(Transformed::yes))?.data;

@@ -1,6 +1,7 @@
-//! What the columns of a query's tables are called, for what DataFusion's planner does not do with names: columns that `using` and `natural` merge are
-//! the left one's there, whatever is missing on that side; two columns of one name are refused; and a table that is called as a column of a subquery's
-//! table is not found from there. The parsed query is rewritten; where the columns of a table are not known from the text, it stays as it is.
+//! Name resolution that DataFusion's planner lacks: USING and NATURAL columns, duplicate names, table names that equal
+//! column names. The planner takes the left column of a merged pair, even if that side is missing. It refuses two
+//! columns of one name, and does not find a table that is called as a column of a subquery's table. The parsed query is
+//! rewritten. A query stays as it is if the columns of a table are not known from the text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -26,8 +27,8 @@ pub fn resolve(statement: &mut Statement, tables: Tables) {
     let _ = walk(statement, &mut Resolve { tables });
 }
 
-/// Tables that are called as a column under other names; [`hide`] takes these out of messages. `columns` are those of the tables that the query names, and
-/// whether they are structs: `s.x` may be the field of one.
+/// Tables that are called as a column under other names; [`hide`] takes these out of messages. `columns` are those of
+/// the tables that the query names, and whether they are structs: `s.x` may be the field of one.
 pub fn tables_apart(statement: &mut Statement, columns: impl Fn(&str) -> Vec<(String, bool)>) {
     let mut named = QueryNames::default();
     let _ = walk(statement, &mut named);
@@ -137,7 +138,7 @@ impl Rewriter for Apart<'_> {
     }
 }
 
-/// Which side has a value for all rows.
+/// The side that has a value for all rows.
 #[derive(Clone, Copy)]
 enum Kind {
     Left,
@@ -145,7 +146,8 @@ enum Kind {
     Full,
 }
 
-/// What a join joins by, and what kind it is, shared or to be changed. None of those whose result has not the columns of both sides.
+/// The condition and the kind of a join, shared or to be changed. None of those whose result has not the columns of
+/// both sides.
 macro_rules! constraint {
     ($join:expr) => {
         match $join {
@@ -193,7 +195,8 @@ fn as_subquery(factor: &mut TableFactor, number: usize) {
 }
 
 impl Rewriter for Resolve {
-    /// Joins in parentheses that merge columns, and are merged with others, as subqueries, unless a name reaches into them.
+    /// Joins in parentheses that merge columns, and are merged with others, as subqueries, unless a name reaches into
+    /// them.
     fn pre_visit_select(&mut self, select: &mut Select) -> Walk {
         let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
         let concerned = |from: &TableWithJoins| {
@@ -308,7 +311,8 @@ impl Resolve {
         merged
     }
 
-    /// `using` and `natural` as `on`, and what they merge by what it is. None where there are none, or not all columns are known.
+    /// `using` and `natural` as `on`, and what they merge by what it is. None where there are none, or not all columns
+    /// are known.
     fn merge(&self, select: &mut Select) -> Option<Vec<MergedColumn>> {
         let is_merging = |join: &JoinConstraint| matches!(join, JoinConstraint::Using(_) | JoinConstraint::Natural);
         let joins = || select.from.iter().flat_map(|from| &from.joins);
@@ -361,7 +365,7 @@ impl Resolve {
     ) -> Option<()> {
         let first = relations.len();
         relations.push(self.relation(&from.relation)?);
-        // Those of this table with its joins: others are merged for themselves.
+        // The columns of this table with its joins: others are merged for themselves.
         let mut merged: Vec<MergedColumn> = Vec::new();
         for join in &mut from.joins {
             let right = self.relation(&join.relation)?;

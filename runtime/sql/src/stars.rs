@@ -1,8 +1,8 @@
-//! Lists of columns that the planner does not know: `columns('regex')`, `group by all`, `order by all`, and names of the list of
-//! results used in other parts of it.
+//! Lists of columns that the planner does not know: `columns('regex')`, `group by all`, `order by all`, and names of
+//! the list of results used in other parts of it.
 //!
-//! The columns of tables are those that `scopes.rs` finds in the parsed query. Where they are not known, a form stays as it
-//! is, and the planner says that it does not know it.
+//! The columns of tables are those that `scopes.rs` finds in the parsed query. A form stays as it is if they are not
+//! known, and the planner refuses it.
 
 use std::ops::ControlFlow;
 
@@ -390,7 +390,8 @@ fn several(select: &mut Select, columns: Option<&[String]>) -> Result<(), Diagno
     Ok(())
 }
 
-/// Each condition of a filter with `columns(...)` as one for every column. Conditions joined by AND have their own columns.
+/// Each condition of a filter with `columns(...)` as one for every column. Conditions joined by AND have their own
+/// columns.
 fn of_all_columns(filter: &mut Expr, columns: Option<&[String]>) -> Result<(), Diagnostic> {
     if let Expr::BinaryOp { left, op: BinaryOperator::And, right } = filter {
         of_all_columns(left, columns)?;
@@ -516,8 +517,8 @@ fn in_lists(expr: &mut Expr, names: &[String]) -> bool {
     changed
 }
 
-/// `select a + 1 as b, b * 2 as c from t where b > 3`: a name of the list in other items, in WHERE, GROUP BY, HAVING and QUALIFY, if no
-/// column has it.
+/// `select a + 1 as b, b * 2 as c from t where b > 3`: a name of the list in other items, in WHERE, GROUP BY, HAVING
+/// and QUALIFY, if no column has it.
 fn reuse(select: &mut Select, columns: &[String]) {
     let mut known: Vec<(String, Expr)> = Vec::new();
     let is_column = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));

@@ -1,7 +1,7 @@
 //! Statements of DuckDB as queries: `PIVOT`, `UNPIVOT`, `DESCRIBE`, `SUMMARIZE`, `SHOW TABLES` and `EXPLAIN`.
 //!
-//! What depends on the data, or on the types of a query, is asked of a [`Host`]: the values that become columns of a pivot, and
-//! the columns of a query that is described.
+//! A [`Host`] answers what depends on data or types: the values that become columns of a pivot, and the columns of
+//! `describe`.
 
 use arrow::array::AsArray;
 use arrow::datatypes::SchemaRef;
@@ -14,7 +14,7 @@ use super::desugar::{closing, is_word, next, read, until, written};
 use super::library::type_name;
 use super::stars::{NAMES, is_aggregate_name};
 
-/// What runs queries over the same tables.
+/// The engine that runs queries over the same tables.
 pub trait Host {
     /// The columns of a query.
     fn schema(&self, query: &str) -> Result<SchemaRef, Diagnostic>;
@@ -272,7 +272,7 @@ fn clause<'a>(tokens: &'a [Token], start: &str, ends: &[&str]) -> Option<&'a [To
     Some(&tokens[from..end])
 }
 
-/// What is pivoted on: an expression, and its values if they are listed.
+/// The expression of a pivot, and its values if they are listed.
 struct On {
     expr: String,
     values: Option<Vec<String>>,

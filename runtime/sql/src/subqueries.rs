@@ -1,10 +1,11 @@
 //! Subqueries as joins, wherever a query has them.
 //!
-//! DataFusion makes joins of subqueries that are conditions of a filter, and of aggregates whose rows are found by equality. Those stay as they are: its
-//! plans for them are the best ones. Everything else is made a join here, before the query is analysed: `in` as a value, which may be null; subqueries
-//! among the columns of a query, in its groups, orders, windows and join conditions; those with an order or a limit, and those over rows that are found
-//! by an inequality. How: Neumann and Kemper, "Unnesting Arbitrary Queries" (BTW 2015). A subquery runs once for all the distinct values that it takes
-//! from the query around it (its *domain*, `domain.rs`), and its rows are joined to that query's rows by them.
+//! DataFusion makes joins of subqueries that are conditions of a filter, and of aggregates whose rows are found by
+//! equality. Such subqueries stay as they are: its plans for them are the best ones. Everything else is made a join
+//! here, before the query is analysed: `in` as a value, which may be null; subqueries among columns, groups, orders,
+//! windows and join conditions. Subqueries with an order or a limit, and correlated by an inequality, are joins, too.
+//! How: Neumann and Kemper, "Unnesting Arbitrary Queries" (BTW 2015). A subquery runs once for all distinct values that
+//! it takes from the query around it: its *domain* (`domain.rs`). Its rows are joined to that query's rows by them.
 
 mod domain;
 mod shapes;
@@ -34,7 +35,7 @@ use domain::Domain;
 /// The plan of a query without subqueries that DataFusion cannot run, or runs wrong.
 ///
 /// # Errors
-/// If a subquery stands where its rows cannot be found: in the condition of an outer join over both sides, in a recursive query.
+/// A subquery whose rows cannot be found: in the condition of an outer join over both sides, in a recursive query.
 pub fn unnest(plan: LogicalPlan) -> Result<LogicalPlan> {
     if !has_subqueries(&plan) && !plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))? {
         return Ok(plan);
@@ -52,7 +53,7 @@ pub fn unnest(plan: LogicalPlan) -> Result<LogicalPlan> {
 #[derive(Default)]
 struct Unnesting {
     names: usize,
-    /// What the nodes that are worked on read, before subqueries were joined to it.
+    /// The inputs of the open nodes, before subqueries were joined to them.
     bases: Vec<LogicalPlan>,
 }
 
@@ -174,7 +175,7 @@ impl Unnesting {
                 // Rules look for single values in projections and filters only.
                 (input, new) = self.values_below(new, input)?;
             }
-            // Those that read it know it by its name; keys of orders have none.
+            // Readers of the column know it by its name; keys of orders have none.
             let index = match &node {
                 LogicalPlan::Window(_) => before.fields().len() + at,
                 // Grouping sets are one expression with several columns.
@@ -420,7 +421,8 @@ impl Unnesting {
         Ok((joined(input, rows, JoinType::Left, on)?, Expr::Column(Column::new(Some(alias), "value"))))
     }
 
-    /// Of the rows before other subqueries were joined to them, where these have the columns: plans would double with each subquery.
+    /// Takes the rows before other subqueries were joined to them, if they have the columns. Plans would double with
+    /// each subquery.
     fn domain(&mut self, input: &LogicalPlan, refs: &[Column]) -> Result<Domain> {
         let mine = refs.iter().filter(|column| input.schema().has_column(column)).cloned();
         let unique: HashSet<Column> = mine.collect();
@@ -433,7 +435,7 @@ impl Unnesting {
     }
 }
 
-/// What is sorted, with the columns that subqueries of the order take and that the query does not select.
+/// The sorted input, with the columns that subqueries of the order take and that the query does not select.
 fn with_columns_of_keys(sort: &LogicalPlan, input: LogicalPlan) -> Result<LogicalPlan> {
     let mut columns = Vec::new();
     sort.apply_expressions(|expr| {
@@ -516,7 +518,7 @@ fn is_never_true(expr: &Expr) -> bool {
     }
 }
 
-/// What a join asks of its pairs, as one would write it.
+/// The condition of a join as one expression.
 fn conditions(on: Vec<(Expr, Expr)>, filter: Option<Expr>, null_equality: NullEquality) -> Vec<Expr> {
     let pairs = on.into_iter().map(|(left, right)| match null_equality {
         NullEquality::NullEqualsNothing => left.eq(right),

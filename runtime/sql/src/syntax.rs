@@ -1,5 +1,5 @@
-//! DuckDB's dialect for the parser: the parser's own, with the precedence of `^`, and with `=` as a comparison in the arguments of
-//! functions: `count(a = 2)`.
+//! DuckDB's dialect for the parser: the parser's own, with the precedence of `^`, and with `=` as a comparison in the
+//! arguments of functions: `count(a = 2)`.
 
 use std::any::TypeId;
 
@@ -25,7 +25,7 @@ macro_rules! as_the_parser_has {
 }
 
 impl Dialect for DuckDb {
-    // Where the parser asks which dialect it has.
+    // The parser compares its dialect by this.
     fn dialect(&self) -> TypeId {
         TypeId::of::<DuckDbDialect>()
     }

@@ -1,7 +1,8 @@
 //! Dates, times and zones as DuckDB has them: functions that DataFusion lacks, or has for the years 1677 to 2262 alone.
 //!
-//! The session's zone, that of `timestamptz '...'`, of `t::timestamptz` and of `now()`, is UTC. A column of a frame keeps the zone that it has: its parts,
-//! what it is truncated to and its casts to a date or to a time without a zone are in the local time of that zone.
+//! The session's zone, that of `timestamptz '...'`, of `t::timestamptz` and of `now()`, is UTC. A column of a frame
+//! keeps the zone that it has. Its parts, truncations and casts to a date or to a time without a zone are in the local
+//! time of that zone.
 
 mod clock;
 mod plans;
@@ -142,8 +143,8 @@ fn local(zone: &Tz, utc: i64) -> Option<i64> {
     utc.checked_add(ahead(zone, utc)?)
 }
 
-/// The timestamp of a local time. One that they show twice is the first if the clocks were so far ahead then, and otherwise the second;
-/// one that they leave out is told by the clocks before.
+/// The timestamp of a local time. A repeated time is the first one if the clocks were so far ahead then, and otherwise
+/// the second. A skipped time is told by the clocks before.
 fn utc(zone: &Tz, local: i64, was_ahead: Option<i64>) -> Option<i64> {
     let time = moment(local)?;
     let micros = |offset: &<Tz as TimeZone>::Offset| i64::from(offset.fix().local_minus_utc()) * SECOND;
@@ -156,7 +157,7 @@ fn utc(zone: &Tz, local: i64, was_ahead: Option<i64>) -> Option<i64> {
     local.checked_sub(ahead)
 }
 
-/// What a function makes of the wall clock.
+/// A function of the wall clock.
 fn by_the_clock(zone: Option<&Tz>, t: i64, f: impl Fn(i64) -> Option<i64>) -> Option<i64> {
     match zone {
         None => f(t),
@@ -178,7 +179,7 @@ fn part_of(args: &[ArrayRef]) -> Result<String> {
     Ok(singular(&one_text(&strict(&args[0], &types::TEXT)?, "a part")?))
 }
 
-/// A time that is written to the minute, to the second. What stands behind it, a zone, stays.
+/// A time that is written to the minute, to the second. A zone behind it stays.
 pub fn with_seconds(text: &str) -> Option<String> {
     let day = b"dddd-dd-dd";
     let fits = |byte: u8, form: u8| match form {
@@ -193,7 +194,7 @@ pub fn with_seconds(text: &str) -> Option<String> {
     (is_day && is_time && is_between && is_minute).then(|| format!("{head}:00{tail}"))
 }
 
-/// Of parts that are whole years, and more than one.
+/// The years of parts that are several whole years.
 fn years_of(part: &str) -> Option<i32> {
     match part {
         "decade" => Some(10),
@@ -203,12 +204,12 @@ fn years_of(part: &str) -> Option<i32> {
     }
 }
 
-/// Of parts by their full names: `Every` has short ones that mean something else here.
+/// Intervals by the full names of parts: `Every` has short ones that mean something else here.
 fn every_of(part: &str) -> Option<Every> {
     Every::parse(part).filter(|_| part.len() > 2)
 }
 
-/// Where the part of time begins in which one lies.
+/// The start of the part of time in which a moment lies.
 fn cut(part: &str) -> Option<impl Fn(i64) -> Option<i64>> {
     let years = years_of(part);
     let every = if years.is_none() { Some(every_of(part)?) } else { None };
@@ -269,7 +270,7 @@ pub fn moved(micros: i64, by: IntervalMonthDayNano, back: bool) -> Option<i64> {
     micros_of(time).checked_add(by.nanoseconds / 1000 * sign)
 }
 
-/// Where buckets of a width begin: whole months from 2000 on, and others from its first Monday.
+/// The origin of buckets of a width: whole months from 2000 on, and others from its first Monday.
 fn bucket(width: IntervalMonthDayNano, origin: Option<i64>, t: i64) -> Result<i64> {
     let micros = i128::from(width.days) * i128::from(DAY) + i128::from(width.nanoseconds / 1000);
     let wrong = |message: &str| {
@@ -347,7 +348,7 @@ fn bucketed(args: &[ArrayRef]) -> Result<ArrayRef> {
     as_type(starts.collect::<Result<Moments>>()?, &bucket_of(Some(args[1].data_type())))
 }
 
-/// Of a time of a zone what another one's clocks show, and of what clocks show the time.
+/// Converts a time of a zone to another zone's local time, and a local time to the time.
 fn other_clock(dtype: Option<&DataType>) -> DataType {
     match dtype {
         Some(DataType::Timestamp(_, Some(_))) => NAIVE,
@@ -544,7 +545,8 @@ struct ZoneTime {
     ahead: i64,
 }
 
-/// Two times by the clocks of one zone. One without a zone is what the other's clocks show; of two zones the one that is not the session's counts, and the first.
+/// Two times by the clocks of one zone. One without a zone is what the other's clocks show; of two zones the one that
+/// is not the session's counts, and the first.
 fn on_one_clock(a: &ArrayRef, b: &ArrayRef) -> Result<[Vec<Option<ZoneTime>>; 2]> {
     let is_session = |dtype: &DataType| matches!(dtype, DataType::Timestamp(_, Some(zone)) if &**zone == "UTC");
     let ((x, from), (y, to)) = (moments(a)?, moments(b)?);

@@ -1,5 +1,5 @@
-//! Walks over parsed queries, all by one visitor: the parser's walkers are compiled anew for each type of visitor, and each is
-//! thousands of functions.
+//! Walks over parsed queries, all by one visitor: the parser's walkers are compiled anew for each type of visitor, and
+//! each is thousands of functions.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use onrush_wire::Diagnostic;
 /// Goes on, or ends the walk with an error.
 pub type Walk = ControlFlow<Diagnostic>;
 
-/// What is done before and after the parts of a query.
+/// Callbacks before and after the parts of a query.
 pub trait Rewriter {
     fn pre_visit_query(&mut self, _: &mut Query) -> Walk {
         ControlFlow::Continue(())

@@ -1,5 +1,5 @@
-//! Named windows: `over w`, `over (w order by x)` and windows that extend others. DataFusion supports `over w` alone, and only in
-//! the list of results.
+//! Named windows: `over w`, `over (w order by x)` and windows that extend others. DataFusion supports `over w` alone,
+//! and only in the list of results.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,5 @@
-//! Quantiles and modes of many groups at once. An accumulator for each group would be called once for each group and batch.
+//! Quantiles and modes of many groups at once. An accumulator for each group would be called once for each group and
+//! batch.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -52,8 +53,8 @@ impl<T: ArrowPrimitiveType, F: Fn(&mut [T::Native]) -> Result<ScalarValue>> Grou
         GroupedValues { groups: Vec::new(), values: Vec::new(), made, dtype }
     }
 
-    /// The values of the first `count` groups, one group after another, and where each group ends. They are removed, and the others'
-    /// numbers go down.
+    /// The values of the first `count` groups, one group after another, and where each group ends. They are removed,
+    /// and the others' numbers go down.
     fn take(&mut self, count: usize) -> (Vec<T::Native>, Vec<usize>) {
         let mut ends = vec![0_usize; count + 1];
         self.groups.iter().map(|g| *g as usize).filter(|g| *g < count).for_each(|g| ends[g + 1] += 1);
@@ -71,7 +72,7 @@ impl<T: ArrowPrimitiveType, F: Fn(&mut [T::Native]) -> Result<ScalarValue>> Grou
                 kept += 1;
             }
         }
-        // What is given away is let go: the caller counts on the memory.
+        // State that is given away is dropped: the caller counts on the memory.
         self.groups.truncate(kept);
         self.groups.shrink_to(2 * kept);
         self.values.truncate(kept);
@@ -256,7 +257,8 @@ impl GroupedCounts {
         }
     }
 
-    /// What the first `count` groups counted, in the order of groups and values; the others' numbers go down.
+    /// Takes the counts of the first `count` groups, in the order of groups and values. The numbers of the other groups
+    /// go down.
     fn take(&mut self, count: usize) -> Vec<(u32, u32, i64)> {
         let all = std::mem::take(&mut self.counts);
         let mut taken = Vec::new();

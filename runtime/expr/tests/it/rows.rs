@@ -1,5 +1,5 @@
-//! The catalogue where a value comes from one row. Values are those of Polars 2.1 (`select` of the same expression on the
-//! same columns) unless a test says otherwise.
+//! The catalogue where a value comes from one row. Values are those of Polars 2.1 (`select` of the same expression on
+//! the same columns) unless a test says otherwise.
 
 use onrush_wire::BinaryOp::{Add, And, Divide, Equal, Greater, Multiply, Or, Subtract};
 use onrush_wire::{DataType, Expr, ExprKind, UnaryOp};

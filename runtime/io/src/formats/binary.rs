@@ -1,5 +1,5 @@
-//! Files of typed formats that come as Arrow batches and are read whole: Arrow IPC, Avro, ORC. Each format is a [`Binary`];
-//! the rest is the same for all.
+//! Files of typed formats that come as Arrow batches and are read whole: Arrow IPC, Avro, ORC. Each format is a
+//! [`Binary`]; the rest is the same for all.
 
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +25,7 @@ use crate::pieces::Division;
 
 /// The parts into which the columns of a file are divided, at most: each part follows all messages of the file.
 pub(crate) const PARTS: usize = 16;
-/// A batch of a file with `1 / LARGE` of the rows of a chunk stays as it is: a copy takes as much time as decoding it.
+/// A batch with `1 / LARGE` of the rows of a chunk stays as it is: a copy takes as much time as decoding it.
 const LARGE: usize = 4;
 
 /// A format.
@@ -33,8 +33,8 @@ pub(crate) struct Binary {
     /// With its article: `an ORC file`.
     pub name: &'static str,
     pub kinds: &'static [FileKind],
-    /// Opens a file, whose first bytes are those of the format. Its columns come from left to right, some of them in each
-    /// [`ColumnBatches`]. They are decoded apart and have the same batches of rows. A panic of it is caught.
+    /// Opens a file, whose first bytes are those of the format. Its columns come from left to right, some of them in
+    /// each [`ColumnBatches`]. They are decoded apart and have the same batches of rows. A panic of it is caught.
     pub open: fn(&FileState, &Reservation<'_>) -> Result<Vec<ColumnBatches>, Diagnostic>,
 }
 

@@ -1,8 +1,9 @@
 //! CSV files: form, header, types of the whole file, then columns; in pieces, on all cores.
 //!
-//! Two passes over the text: the first finds the type of every column, the second builds the columns. A value is null if it
-//! is empty and not quoted, or one of the null strings. A quoted empty field is the empty string in a string column and null
-//! in any other. A quoted `NA` is a value of a string column too, unless the user named the null strings.
+//! Two passes over the text: the first finds the type of every column, the second builds the columns. A value is null
+//! if it is empty and not quoted, or one of the null strings. A quoted empty field is the empty string in a string
+//! column and null in any other. A quoted `NA` is a value of a string column too, unless the user named the null
+//! strings.
 
 mod build;
 mod dates;
@@ -34,8 +35,8 @@ use rows::Reader;
 /// Makes a text with separators of the text of a file. Each line stays one line.
 pub(crate) type Layout<'a> = &'a dyn Fn(&FileState, Vec<u8>) -> Result<Vec<u8>, Diagnostic>;
 
-/// Reads files one below the other. `layout` is for texts whose fields are not separated, `folder` is the one that relative
-/// paths are shown for, `folders` have further columns.
+/// Reads files one below the other. `layout` is for texts whose fields are not separated, `folder` is the one that
+/// relative paths are shown for, `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     options: &CsvOptions,

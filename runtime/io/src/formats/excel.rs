@@ -30,7 +30,8 @@ const NAME: &str = "a workbook";
 /// Rows and columns that a sheet of Excel has at most.
 pub(crate) const ROWS: u32 = 1 << 20;
 pub(crate) const COLUMNS: u32 = 1 << 14;
-/// Cells, empty ones included, that a frame of a sheet has at most: a sheet with two cells in opposite corners has 2^34.
+/// Cells, empty ones included, that a frame of a sheet has at most: a sheet with two cells in opposite corners has
+/// 2^34.
 const CELLS: usize = 1 << 28;
 
 /// A part of a sheet; both ends belong to it. Positions are from 0.

@@ -1,9 +1,9 @@
-//! Text with columns of fixed width, as `read_fwf` of pandas reads it: each line is cut at the same characters, and blanks
-//! around the values are left out.
+//! Text with columns of fixed width, as `read_fwf` of pandas reads it. Each line is cut at the same characters, and
+//! blanks around values are left out.
 //!
-//! Columns that are not given are those between the blanks that the first 100 lines have in common (`infer_nrows` of pandas).
-//! The last of them ends with the line. Headers, types, nulls and dates are those of CSV, whose reader gets the values
-//! with separators.
+//! Columns that are not given are those between the blanks that the first 100 lines have in common (`infer_nrows` of
+//! pandas). The last of them ends with the line. Headers, types, nulls and dates are those of CSV, whose reader gets
+//! the values with separators.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,8 @@ pub(super) fn csv_options(options: &FixedWidthOptions) -> Result<CsvOptions, Dia
     Ok(CsvOptions { separator: SEPARATOR, quote: None, escape: None, duplicate_names, ..options.text.clone() })
 }
 
-/// The lines of a text with separators between the values. Lines without a value are empty, or left out if there is one column.
+/// The lines of a text with separators between the values. Lines without a value are empty, or left out if there is one
+/// column.
 ///
 /// # Errors
 /// A value outside of columns that were not given.
@@ -174,8 +175,8 @@ mod tests {
         FixedWidthOptions { columns: columns.to_vec(), ..FixedWidthOptions::default() }
     }
 
-    /// The file and the values are those of pandas' user guide, "Files with fixed width columns", for `colspecs`, for `widths`
-    /// and for neither.
+    /// The file and the values are those of pandas' user guide, "Files with fixed width columns", for `colspecs`, for
+    /// `widths` and for neither.
     #[test]
     fn the_file_of_the_guide_of_pandas() {
         let text = "\
@@ -206,8 +207,8 @@ mod tests {
         assert_eq!(last.values(), &[11950.7, 11788.4, 11806.2, 11916.8, 12468.3]);
     }
 
-    /// By hand, by the rules of pandas: characters are code points, tabs are blanks, an empty line is no row, and a short line
-    /// has empty values.
+    /// By hand, by the rules of pandas. Characters are code points, tabs are blanks, an empty line is no row, and a
+    /// short line has empty values.
     #[test]
     fn characters_blanks_and_short_lines() {
         let text = "שלום שלום\nום   שלל\n\n  \t\nשל   ום\r\nab\n";

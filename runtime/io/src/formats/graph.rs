@@ -57,8 +57,8 @@ pub(crate) fn read(
     Ok(Table::new(batch.schema(), vec![batch]))
 }
 
-/// The last file of a graph, kept until each of its parts was taken: the parts are separate entries of the cache of
-/// files, and one parse gives them all.
+/// The last file of a graph, kept until each of its parts was taken. The parts are separate entries of the file cache,
+/// and one parse gives them all.
 struct LastGraph {
     parsed: Mutex<Option<ParsedGraph>>,
 }

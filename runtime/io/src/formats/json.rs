@@ -1,5 +1,5 @@
-//! JSON: one object for each line, one array of objects, or objects one after another. The columns are those of all objects;
-//! what an object lacks is null.
+//! JSON: one object for each line, one array of objects, or objects one after another. The columns are those of all
+//! objects; what an object lacks is null.
 //!
 //! Two passes over pieces of whole objects, on all cores: the first finds the types, the second decodes.
 
@@ -42,8 +42,8 @@ struct Text {
     pieces: Vec<Range<usize>>,
 }
 
-/// Reads files one below the other. `at` is the path of the value in each file; `folder` the one that paths are shown for,
-/// `folders` have further columns.
+/// Reads files one below the other. `at` is the path of the value in each file; `folder` the one that paths are shown
+/// for, `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],
     at: Option<&str>,
@@ -303,7 +303,7 @@ struct Place<'a> {
     bytes: &'a [u8],
 }
 
-/// What `serde_json` says of a value, by the lines and columns of the file.
+/// The error of `serde_json` about a value, by the lines and columns of the file.
 fn no_json(place: &Place<'_>, record: Range<usize>, error: &serde_json::Error) -> Diagnostic {
     let what = error.to_string();
     let what = what.split(" at line ").next().unwrap_or_default();
@@ -330,12 +330,12 @@ fn no_json(place: &Place<'_>, record: Range<usize>, error: &serde_json::Error) -
     diagnostic
 }
 
-/// What is at a place instead of JSON.
+/// The text at a place instead of JSON.
 fn bad_json(place: &Place<'_>, at: usize, what: &str) -> Diagnostic {
     let bytes = place.bytes;
     let start = memchr::memrchr(b'\n', &bytes[..at.min(bytes.len())]).map_or(0, |i| i + 1);
     let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |i| start + i);
-    // Of a long line what is around the place.
+    // A long line is cut around the place.
     let start = bytes[start..at.min(bytes.len())].len().saturating_sub(60) + start;
     let message = format!("line {} of `{}` holds {what}", line_of(bytes, at), place.path.display());
     Diagnostic::error(Class::Data, "bad-json", message)
@@ -387,7 +387,7 @@ fn decode(
     let whole = concat_batches(schema, &batches)
         .map_err(|e| Diagnostic::error(Class::Internal, "json", format!("batches do not fit together: {e}")))?;
     drop(batches);
-    // Of the parts, and of the room for the whole.
+    // The memory of the parts and of the whole.
     let bytes = whole.get_array_memory_size() as u64;
     taken.take(&text.path, bytes)?;
     taken.give_back(2 * parts as u64);
@@ -419,7 +419,8 @@ fn bad_value(text: &Text, piece: Range<usize>, schema: &SchemaRef, error: &Arrow
     }
 }
 
-/// The schema with top-level strings as string views, as in every other reader. Columns that are null everywhere are strings.
+/// The schema with top-level strings as string views, as in every other reader. Columns that are null everywhere are
+/// strings.
 fn views(schema: &Schema) -> Schema {
     let fields: Vec<Field> = schema
         .fields()
@@ -487,8 +488,8 @@ mod tests {
         format!("{before}{}", path.split_once("a.jsonl`").unwrap().1)
     }
 
-    /// arrow-json's answer: the types from values, one reader over the whole text. `None` if it has an error. Its fields are in
-    /// alphabetical order; they get the order of `table`.
+    /// arrow-json's answer: the types from values, one reader over the whole text. `None` if it has an error. Its
+    /// fields are in alphabetical order; they get the order of `table`.
     fn arrow(text: &str, table: Option<&Table>) -> Option<RecordBatch> {
         let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty());
         let values: Vec<serde_json::Value> = lines.map(serde_json::from_str).collect::<Result<_, _>>().ok()?;

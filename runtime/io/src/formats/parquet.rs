@@ -187,8 +187,8 @@ fn open(file: &FileState) -> Result<OpenFile, Diagnostic> {
     Ok(OpenFile { path: path.clone(), bytes: file.bytes, memory_bytes, rows, metadata, constants, orders })
 }
 
-/// The orders of categories that the schema in the footer says are ordered: of Polars' Enum they are in the schema, of pandas'
-/// categoricals in the dictionary of the column.
+/// The orders of ordered categories. Polars' Enum has them in the schema of the footer, pandas' categoricals in the
+/// dictionary of the column.
 fn orders(
     schema: &Schema,
     handle: &File,
@@ -236,8 +236,8 @@ fn with_orders(schema: &SchemaRef, files: &[OpenFile]) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
-/// A footer whose number of rows is that of its row groups. The reader makes batches of at most the number in the footer:
-/// with 0 there it reads nothing.
+/// A footer whose number of rows is that of its row groups. The reader makes batches of at most the number in the
+/// footer: with 0 there it reads nothing.
 fn counted(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
     let file = footer.file_metadata();
     let rows = footer.row_groups().iter().fold(0i64, |sum, group| sum.saturating_add(group.num_rows()));
@@ -271,8 +271,8 @@ fn no_type(path: &Path, schema: &Schema) -> Diagnostic {
         .help("cast the column before it is written, in Polars: pl.col(\"x\").cast(pl.Decimal(38, 0))")
 }
 
-/// Bytes of a row's value in memory, without the data of long strings and lists. The size in the file is not used, because it is
-/// that of the encoded pages: a column that repeats a few values has next to none.
+/// Bytes of a row's value in memory, without the data of long strings and lists. The size in the file is not used. It
+/// is that of the encoded pages, and a column that repeats a few values has next to none.
 fn width(dtype: &DataType) -> u64 {
     match dtype {
         DataType::Null | DataType::Boolean => 1,
@@ -342,8 +342,8 @@ struct Unit<'a> {
     columns: Range<usize>,
 }
 
-/// Decodes each file into batches of rows `i * chunk..(i + 1) * chunk`. Columns are decoded apart, so that all cores share a
-/// file of one row group.
+/// Decodes each file into batches of rows `i * chunk..(i + 1) * chunk`. Columns are decoded apart, so that all cores
+/// share a file of one row group.
 fn decode(
     files: &[OpenFile],
     schema: &SchemaRef,

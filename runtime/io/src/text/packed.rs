@@ -14,8 +14,7 @@ use crate::memory::Reservation;
 
 /// Unpacked at a time, so that a stop is noticed.
 const STEP: usize = 8 << 20;
-/// The most an unpacked file can be larger than the packed one: tables of text are 3 to 30 times as large, and gzip ends at about
-/// 1,000 times.
+/// The highest ratio of the unpacked to the packed size. Tables of text have 3 to 30, and gzip ends at about 1,000.
 const RATIO: usize = 200;
 /// Bytes that are unpacked whatever the packed file's size.
 const MOST_UNPACKED: usize = 256 << 20;
@@ -112,7 +111,8 @@ fn read_all(
     let most = MOST_UNPACKED.max(packed.saturating_mul(RATIO));
     loop {
         task.check()?;
-        // By what a vector grows anyway, so that what is taken is what is there. While it grows, its bytes are there twice.
+        // By what a vector grows anyway, so that what is taken is what is there. While it grows, its bytes are there
+        // twice.
         let first = if plain.is_empty() && expected <= most { expected + 1 } else { 0 };
         let (room, moved) = (STEP.max(plain.len() / 2).max(first), plain.len() as u64);
         taken.take(path, room as u64 + moved)?;
@@ -253,7 +253,8 @@ pub(super) fn foreign(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     })
 }
 
-/// Whether magic bytes that are letters are the start of a word or of a line: a header can begin with `ORC` or `PARENT`.
+/// Whether magic bytes that are letters are the start of a word or of a line: a header can begin with `ORC` or
+/// `PARENT`.
 fn goes_on_as_text(start: &[u8], bytes: &[u8]) -> bool {
     let is_text = |byte: &u8| (b' '..0x7f).contains(byte) || b"\t\r\n".contains(byte);
     start.iter().all(is_text) && bytes.get(start.len()).is_some_and(is_text)

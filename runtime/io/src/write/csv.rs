@@ -1,7 +1,7 @@
 //! CSV out: rows as text by all cores, in the order of the rows.
 //!
-//! An empty string is written as `""` and a null as an empty field, so that both come back. A string that the reader would take
-//! for null is quoted.
+//! An empty string is written as `""` and a null as an empty field, so that both come back. A string that the reader
+//! would take for null is quoted.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! The trait of encoders, and those of JSON, Arrow IPC, Avro and ORC. The binary ones cast the columns to types that the
-//! format and its usual readers have.
+//! The trait of encoders, and those of JSON, Arrow IPC, Avro and ORC. The binary ones cast the columns to types that
+//! the format and its usual readers have.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -21,7 +21,7 @@ use orc_rust::{ArrowWriter as OrcWriter, ArrowWriterBuilder as OrcBuilder};
 use super::packed::PackedFile;
 use crate::pieces::Division;
 
-/// Where the bytes go.
+/// The target of the bytes.
 pub(super) type Out = BufWriter<File>;
 
 /// A file of a format under way.
@@ -55,7 +55,8 @@ impl From<Diagnostic> for EncodeError {
     }
 }
 
-/// JSON lines, or one array of objects. Nulls are written, so that the columns come back even if they are null everywhere.
+/// JSON lines, or one array of objects. Nulls are written, so that the columns come back even if they are null
+/// everywhere.
 pub(super) fn json<F: JsonFormat + 'static>(file: PackedFile) -> Box<dyn Encode> {
     Box::new(Json { writer: JsonBuilder::new().with_explicit_nulls(true).build::<_, F>(file) })
 }

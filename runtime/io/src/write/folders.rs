@@ -41,7 +41,7 @@ pub struct FolderWriter {
     names: Vec<String>,
     format: SinkFormat,
     extension: &'static str,
-    /// Of the files.
+    /// The schema of the files.
     schema: SchemaRef,
     rest: Vec<usize>,
     /// The position of a part by its key, as [`encode_key`] writes it.
@@ -52,7 +52,7 @@ pub struct FolderWriter {
     bytes: u64,
 }
 
-/// What is in one folder.
+/// The rows of one folder.
 struct Part {
     folder: PathBuf,
     collected: Vec<RecordBatch>,
@@ -65,7 +65,7 @@ impl FolderWriter {
     /// Starts a folder.
     ///
     /// # Errors
-    /// A column that the frame lacks, that cannot be part of a name, or no column that is left; a target that is a file or a
+    /// A missing column, one that cannot be part of a name, or no column that is left. A target that is a file or a
     /// folder with files.
     pub fn create(
         sink: &Sink,

@@ -1,4 +1,5 @@
-//! CSV files of every kind: options, compression, encodings, rows that do not fit. Each test names where its values come from.
+//! CSV files of every kind: options, compression, encodings, rows that do not fit. Each test names where its values
+//! come from.
 
 use std::io::Write;
 
@@ -330,7 +331,8 @@ fn written_files_come_back() {
     assert!(folder.bytes("d.csv") == text.as_bytes());
 }
 
-/// The files of csv-spectrum (github.com/maxogden/csv-spectrum) whose content is certain, with the values of its JSON files.
+/// The files of csv-spectrum (github.com/maxogden/csv-spectrum) whose content is certain, with the values of its JSON
+/// files.
 #[test]
 fn csv_spectrum() {
     let strings = |o: &mut CsvOptions| o.parse_dates = false;

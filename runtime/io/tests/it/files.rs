@@ -1,4 +1,5 @@
-//! Files as users have them: good ones with values from other systems, and every kind of bad one with what its error says.
+//! Files as users have them: good ones with values from other systems, and every kind of bad one with what its error
+//! says.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Binary formats: files of other libraries with what these libraries read (`files/make.py`), round trips of each writer, and
-//! damaged files.
+//! Binary formats: files of other libraries with what these libraries read (`files/make.py`), round trips of each
+//! writer, and damaged files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

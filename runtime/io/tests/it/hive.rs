@@ -44,7 +44,7 @@ fn formats() -> Vec<(&'static str, SinkFormat, Format)> {
     ]
 }
 
-/// What was written, by the names of the folders.
+/// The written rows, by the names of the folders.
 #[test]
 fn rows_come_back_with_their_keys() {
     for (extension, written, read) in formats() {

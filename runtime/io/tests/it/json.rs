@@ -1,4 +1,5 @@
-//! JSON files of every kind: lines, arrays, objects one after another, fields of objects. Each test names where its values come from.
+//! JSON files of every kind: lines, arrays, objects one after another, fields of objects. Each test names where its
+//! values come from.
 
 use std::io::Write;
 
@@ -123,8 +124,8 @@ fn written_files() {
     }
 }
 
-/// Values of JSONTestSuite (github.com/nst/JSONTestSuite), each as a field of the one object of a file: those of the files
-/// `y_*` are read.
+/// Values of JSONTestSuite (github.com/nst/JSONTestSuite), each as a field of the one object of a file: those of the
+/// files `y_*` are read.
 #[test]
 fn json_test_suite_of_valid_files() {
     let yes = [

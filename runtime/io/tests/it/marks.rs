@@ -1,4 +1,5 @@
-//! Files that are read again for a frame that was read before: they must be those that were read, whatever their size and time say.
+//! Files that are read again for a frame that was read before: they must be those that were read, whatever their size
+//! and time say.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -41,7 +42,8 @@ fn lines(count: usize) -> String {
     "a,b\n".to_string() + &"12345,some words\n".repeat(count)
 }
 
-/// The changes are known here: a small file is compared whole, a large one in blocks and by what no program can set back.
+/// The changes are known here: a small file is compared whole, a large one in blocks and by what no program can set
+/// back.
 #[test]
 fn a_change_in_the_middle_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,7 +66,7 @@ fn each_file_of_a_folder_and_of_any_format_counts() {
     fs::create_dir_all(dir.path().join("d/k=1")).unwrap();
     let put = |name: &str| fs::write(dir.path().join(name), "{\"a\": 12345}\n".repeat(20_000)).unwrap();
     ["d/1.jsonl", "d/k=1/2.jsonl"].iter().for_each(|name| put(name));
-    // Of keys of different folders the first file has none.
+    // The first file has no keys of folders.
     let path = "d/k=1/*.jsonl";
     let (_, marks) = open(path, dir.path(), Format::JsonLines, None).unwrap();
     change(&dir.path().join("d/k=1/2.jsonl"), 130_006, b"9");

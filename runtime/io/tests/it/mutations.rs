@@ -1,8 +1,8 @@
-//! Mutations of small valid files of every format: bytes set, bits flipped, pieces inserted, repeated, left out and cut off.
-//! Each file is read within its limit of memory and of time, and gives valid rows or an error that names it.
+//! Mutations of small valid files of every format: bytes set, bits flipped, pieces inserted, repeated, left out and cut
+//! off. Each file is read within its limit of memory and of time, and gives valid rows or an error that names it.
 //!
-//! The files are the same in every run. `ONRUSH_MUTATIONS=100000` makes so many of each, and `ONRUSH_MUTATE=orc` only those of
-//! names with that part. A process that ends leaves the file that it read in `/dev/shm/onrush-mutations`.
+//! The files are the same in every run. `ONRUSH_MUTATIONS=100000` makes so many of each, and `ONRUSH_MUTATE=orc` only
+//! those of names with that part. A process that ends leaves the file that it read in `/dev/shm/onrush-mutations`.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
@@ -21,8 +21,8 @@ use onrush_io::{Content, FileCache, FrameWriter, Full, Memory};
 use onrush_wire::plan::{CsvOptions, ExcelOptions, Format, ParquetOptions, Sink, SinkFormat, Source};
 use onrush_wire::{Class, Diagnostic};
 
-/// Mutations of each file in CI. More of them find Avro blocks that say fewer records than they have: arrow-avro 59.3 never ends
-/// on the bytes that are left.
+/// Mutations of each file in CI. More of them find Avro blocks that say fewer records than they have: arrow-avro 59.3
+/// never ends on the bytes that are left.
 const ROUNDS: usize = 120;
 /// Bytes that readers may count for one file.
 const LIMIT: u64 = 256 << 20;
@@ -45,7 +45,7 @@ impl Random {
     }
 }
 
-/// What a reader counts, as the engine's pool does.
+/// The bytes that a reader takes, counted as the engine's pool does.
 #[derive(Default)]
 struct Limited(AtomicU64);
 

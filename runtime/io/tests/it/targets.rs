@@ -1,4 +1,4 @@
-//! What is in the place of a file that is written. What is expected is what the operating system says of the files afterwards.
+//! Targets of writers: files, links and folders that are there already. The operating system gives the expected values.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
@@ -104,7 +104,7 @@ fn what_is_no_regular_file_is_refused() {
 fn files_of_processes_that_ended_are_swept() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { dir.path().join(name) };
-    // What a file is called while it is written: `.x.HOST.PROCESS.NUMBER.onrush`.
+    // The name of a file while it is written: `.x.HOST.PROCESS.NUMBER.onrush`.
     let format = SinkFormat::Csv { separator: ',', header: true, null: String::new() };
     let sink = Sink { path: path("x").display().to_string(), folder: "/".to_string(), format };
     let writer = FileWriter::create(&sink, &Arc::new(arrow::datatypes::Schema::empty())).unwrap();

@@ -1,5 +1,5 @@
-//! Stores with the keys of the environment and of the usual files. Without any, requests are not signed, as public buckets
-//! want it; on a machine of the store's provider its own service gives the keys.
+//! Stores with the keys of the environment and of the usual files. Without any, requests are not signed, as public
+//! buckets want it; on a machine of the store's provider its own service gives the keys.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use reqwest::Url;
 
 type Environment = HashMap<String, String>;
 
-/// Where no key was found.
+/// The places where no key was found.
 const NONE: &str = "no key: none is in the environment";
 
 /// Opens the store of an address, and says where its key is from.

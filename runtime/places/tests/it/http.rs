@@ -1,5 +1,5 @@
-//! Fetching from a web server in the test process: versions, broken connections, errors, a stop. And a bucket that speaks as
-//! much of S3 as listing and getting need.
+//! Fetching from a web server in the test process: versions, broken connections, errors, a stop. And a bucket that
+//! speaks as much of S3 as listing and getting need.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ struct Request {
     number: usize,
 }
 
-/// What is sent: whole answers, or bytes and the end of the connection.
+/// The answers of the server: whole ones, or bytes and the end of the connection.
 type Answer = Vec<u8>;
 
 fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -290,7 +290,8 @@ fn a_stopped_fetch_ends() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// A bucket with two objects: answers as Amazon's documentation of ListObjectsV2, HeadObject, GetObject and PutObject shows.
+/// A bucket with two objects: answers as Amazon's documentation of ListObjectsV2, HeadObject, GetObject and PutObject
+/// shows.
 fn bucket(request: &Request) -> Option<Answer> {
     let objects = [("data/k=1/a.csv", "a\n1\n"), ("data/k=2/b.csv", "a\n2\n")];
     let headers = [("ETag", "\"e\""), ("Last-Modified", "Wed, 02 Jan 2013 03:04:05 GMT")];
@@ -367,7 +368,7 @@ fn buckets() {
     assert_says(&error, "read-only", &["cannot be written"]);
 }
 
-/// Of a length that is said before, and of one that is not; the setting of the environment is named.
+/// A length that is announced, and one that is not. The error names the setting of the environment.
 #[test]
 fn a_file_has_a_limit() {
     let server = Server::new(|_| Some(answer("200 OK", &[], &[b'x'; 5000])));

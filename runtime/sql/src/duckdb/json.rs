@@ -1,7 +1,7 @@
 //! JSON in a query: which expressions are documents, and which paths have wildcards.
 //!
-//! JSON has no separate type in a plan: it is a string. So the form of the query tells which argument is a document, and
-//! which path leads to a list. Knows no values.
+//! JSON has no separate type in a plan: it is a string. So the form of the query tells which argument is a document,
+//! and which path leads to a list. Knows no values.
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LambdaSyntax,

@@ -25,8 +25,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds `whole` and a `fraction` of a unit, both with one sign. `None` for a name that is not a unit, and beyond the
-    /// range.
+    /// Adds `whole` and a `fraction` of a unit, both with one sign. `None` for a name that is not a unit, and beyond
+    /// the range.
     fn add(&mut self, whole: i64, fraction: f64, unit: &str) -> Option<()> {
         let months = |sum: &mut Sum, per: i64| {
             sum.months = sum.months.checked_add(whole.checked_mul(per)?)?;

@@ -31,8 +31,8 @@ fn moment(micros: i64) -> Option<NaiveDateTime> {
     DateTime::from_timestamp_micros(micros).map(|time| time.naive_utc())
 }
 
-/// The years, months, days and time from one timestamp to another, or from one to today, as in PostgreSQL: days are
-/// borrowed from the month of the earlier one.
+/// The years, months, days and time from one timestamp to another, or to today, as in PostgreSQL. Days are borrowed
+/// from the month of the earlier one.
 fn age(args: &[ArrayRef]) -> Result<ArrayRef> {
     takes("age", args, 1, 2)?;
     let first = moments(&args[0])?;

@@ -180,8 +180,8 @@ impl Paths {
     }
 }
 
-/// A function of the documents, or of what their paths lead to: one value for each row, or a list for each row if there
-/// are several paths or wildcards.
+/// A function of the documents, or of the values at their paths. Each row has one value, or a list if there are several
+/// paths or wildcards.
 fn at_paths(
     name: &str,
     least: usize,

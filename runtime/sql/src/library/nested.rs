@@ -139,8 +139,8 @@ fn rounded(text: &str) -> Option<String> {
     Some(format!("{:.0}", value.round()))
 }
 
-/// The strings of the fields of a struct, null for those that are missing. `None` if the text is not a struct of such fields
-/// and nothing fails.
+/// The strings of the fields of a struct, null for those that are missing. `None` if the text is not a struct of such
+/// fields and nothing fails.
 fn entries(text: &str, fields: &Fields, reading: Reading) -> Result<Option<Vec<Option<String>>>> {
     let wrong =
         |what: String| if reading.fails { invalid(format!("`{text}` is not a struct: {what}")) } else { Ok(None) };

@@ -83,7 +83,7 @@ fn of_two(name: &str, args: &[ArrayRef], f: impl Fn(f64, f64) -> f64) -> Result<
     Ok(Arc::new(a.iter().zip(b.iter()).map(|(a, b)| Some(f(a?, b?))).collect::<Float64Array>()))
 }
 
-/// What is left of a division that rounds down: it has the sign of the divisor.
+/// The remainder of a division that rounds down: it has the sign of the divisor.
 fn floor_remainder(a: f64, b: f64) -> f64 {
     let rest = a % b;
     if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
@@ -315,7 +315,7 @@ fn gamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
-/// Of two numbers in single precision one in single precision.
+/// Two numbers in single precision give one in single precision.
 fn next_type(dtypes: &[DataType]) -> Result<DataType> {
     let is_single = dtypes.iter().all(|dtype| *dtype == DataType::Float32);
     Ok(if is_single { DataType::Float32 } else { DataType::Float64 })

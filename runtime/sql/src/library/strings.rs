@@ -138,8 +138,8 @@ fn overlay(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-/// A backslash before all that is neither a letter nor a digit, as RE2 has it. What is not ASCII has no meaning in a
-/// pattern.
+/// A backslash before all that is neither a letter nor a digit, as RE2 has it. Characters beyond ASCII have no meaning
+/// in a pattern.
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {

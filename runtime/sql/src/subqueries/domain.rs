@@ -45,7 +45,7 @@ impl Domain {
         self.columns.iter().map(|(_, name)| find(plan.schema(), name)).collect()
     }
 
-    /// What joins the rows of a plan over it to those of the query around it.
+    /// The keys that join the rows of a plan over it to those of the query around it.
     pub fn pairs(&self, plan: &LogicalPlan) -> Result<Vec<Expr>> {
         self.columns
             .iter()
@@ -85,7 +85,7 @@ impl Domain {
         self.columns.iter().any(|(other, _)| other == column)
     }
 
-    /// What an expression takes from the query around it as columns of `schema`, under the name that it had.
+    /// The outer references of an expression as columns of `schema`, under the name that it had.
     fn read(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
         let done = expr.transform_up(|expr| match expr {
             Expr::OuterReferenceColumn(_, column) if self.has(&column) => {
@@ -409,7 +409,7 @@ fn find(schema: &DFSchema, name: &str) -> Result<Expr> {
     }
 }
 
-/// What an aggregate called `name` is of no rows, if it is not null.
+/// The value of an aggregate called `name` over no rows, if it is not null.
 fn of_nothing(value: &Expr, name: &str, schema: &DFSchema) -> Option<Expr> {
     if value.schema_name().to_string() != name {
         return None;

@@ -1,4 +1,5 @@
-//! Which subqueries DataFusion's rules make joins of, rightly and well, and what subqueries take from the query around them.
+//! Classifies subqueries: those of which DataFusion's rules make correct and fast joins. Also finds the columns that
+//! subqueries take from the query around them.
 
 use std::sync::Arc;
 
@@ -26,8 +27,8 @@ pub fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<TableReference
     }
 }
 
-/// Whether the right side of a join is computed for each row of the left side. The planner marks it where its own nodes take columns, and not where only
-/// subqueries in it do.
+/// Whether the right side of a join is computed for each row of the left side. The planner marks it where its own nodes
+/// take columns, and not where only subqueries in it do.
 pub fn is_lateral(join: &Join) -> Result<bool> {
     if lateral(&join.right).is_some() {
         return Ok(true);
@@ -54,7 +55,7 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
 }
 
-/// What a plan takes from queries around it. What a subquery in it takes of its rows is not from around it.
+/// The outer references of a plan. References of its own subqueries to its rows are not among them.
 pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
     let mut found: Vec<Column> = Vec::new();
     let mut add = |column: Column| {
@@ -86,8 +87,8 @@ pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
     Ok(found)
 }
 
-/// An error if an aggregate of a subquery reads columns of the query around it alone. In SQL it is an aggregate of that query,
-/// over its rows; the planner takes it for one of the subquery.
+/// An error if an aggregate of a subquery reads columns of the query around it alone. In SQL it is an aggregate of that
+/// query, over its rows; the planner takes it for one of the subquery.
 pub fn refuse_outer_aggregates(plan: &LogicalPlan) -> Result<()> {
     let is_outer = |expr: &Expr| -> Result<bool> {
         let Expr::AggregateFunction(function) = expr else { return Ok(false) };
@@ -132,8 +133,8 @@ pub fn columns(expr: &Expr, found: &mut Vec<Column>) -> Result<()> {
     Ok(())
 }
 
-/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means. Subqueries with others in an `or` are
-/// marks for it, whose columns may have one name.
+/// Whether DataFusion makes a join of each subquery of a filter's condition that gives what the condition means.
+/// Subqueries with others in an `or` are marks for it, whose columns may have one name.
 pub fn is_left_to_rules(condition: &Expr, schema: &DFSchema) -> bool {
     match condition {
         Expr::Not(inner) => match inner.as_ref() {
@@ -168,7 +169,8 @@ fn has_only_single_values(expr: &Expr, schema: &DFSchema) -> bool {
     !expr.exists(other).unwrap_or(true)
 }
 
-/// Whether all that a subquery takes from around it stands in filters that can come up, and comes from the query right around it.
+/// Whether all that a subquery takes from around it stands in filters that can come up, and comes from the query right
+/// around it.
 fn is_plain(plan: &LogicalPlan, schema: &DFSchema) -> bool {
     is_from(plan, schema)
         && comes_up(plan, &|condition| !has_subquery(condition))
@@ -176,8 +178,8 @@ fn is_plain(plan: &LogicalPlan, schema: &DFSchema) -> bool {
         && have_names(plan, false)
 }
 
-/// Whether the columns that come up have different names, also from those that the subquery gives: the rules put them all below one table's name, and take
-/// the first of two.
+/// Whether the pulled-up columns have different names, also from those of the subquery. The rules put them all below
+/// one table's name, and take the first of two.
 fn have_names(plan: &LogicalPlan, gives: bool) -> bool {
     let mut columns: Vec<Column> = if gives { plan.schema().columns() } else { Vec::new() };
     let done = plan.apply(|node| {
@@ -195,7 +197,8 @@ fn is_from(plan: &LogicalPlan, schema: &DFSchema) -> bool {
     outer_columns(plan).is_ok_and(|refs| refs.iter().all(|column| schema.has_column(column)))
 }
 
-/// Whether what comes up passes a projection, and above it a name: DataFusion does not give the name the columns that it adds below.
+/// Whether what comes up passes a projection, and above it a name: DataFusion does not give the name the columns that
+/// it adds below.
 fn is_renamed(plan: &LogicalPlan) -> bool {
     let named = plan.exists(|node| {
         let LogicalPlan::SubqueryAlias(alias) = node else { return Ok(false) };
@@ -224,7 +227,8 @@ fn comes_up(plan: &LogicalPlan, may: &dyn Fn(&Expr) -> bool) -> bool {
     }
 }
 
-/// Whether an expression, or a subquery in it, takes something from around its plan. A subquery's own rows are not looked at: it counts.
+/// Whether an expression, or a subquery in it, takes something from around its plan. A subquery's own rows are not
+/// looked at: it counts.
 fn takes(expr: &Expr) -> bool {
     let other = |expr: &Expr| match subquery_of(expr) {
         Some(plan) => Ok(!outer_columns(plan)?.is_empty()),
@@ -233,7 +237,8 @@ fn takes(expr: &Expr) -> bool {
     expr.contains_outer() || expr.exists(other).unwrap_or(true)
 }
 
-/// One aggregate of rows that are found by equality, or a subquery that takes nothing and is null where its column may be.
+/// One aggregate of rows that are found by equality, or a subquery that takes nothing and is null where its column may
+/// be.
 pub fn is_single_of_rules(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
     let refs = outer_columns(plan)?;
     if refs.is_empty() {
@@ -319,7 +324,7 @@ pub fn pulled_up(plan: &LogicalPlan, schema: &DFSchema) -> Result<Option<(Logica
     if !is_from(plan, schema) || !comes_up(plan, &|condition| !has_subquery(condition)) {
         return Ok(None);
     }
-    // What it gives does not matter, whether it gives something does.
+    // Its rows do not matter, only whether there are any.
     let plan = match plan {
         LogicalPlan::Projection(projection) => projection.input.as_ref(),
         plan => plan,

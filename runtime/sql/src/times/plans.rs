@@ -10,7 +10,7 @@ use onrush_expr::types;
 use super::super::intervals;
 use super::{MICRO, NAIVE, clock, series, with_seconds, zoned};
 
-/// What functions and casts of times are, where their types are known.
+/// Functions and casts of times, after their types are known.
 pub fn lowered(expr: Expr, schema: &DFSchema) -> std::result::Result<Expr, Expr> {
     match &expr {
         Expr::Cast(c)
@@ -56,7 +56,7 @@ fn call(f: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
             DataType::Timestamp(..) => Some(cast(f.args[0].clone(), zoned())),
             _ => None,
         },
-        // Of a date it is a time.
+        // A date gives a time.
         ("date_trunc", 2) if type_of(1)? == DataType::Date32 => {
             let mut f = f.clone();
             f.args[1] = cast(f.args[1].clone(), NAIVE);
@@ -106,7 +106,8 @@ fn difference(args: &[Expr], schema: &DFSchema) -> Option<Expr> {
     })
 }
 
-/// Times and what is compared with them in one type: DataFusion would count in nanoseconds. What has no zone is what the clocks of the other's zone show.
+/// Times and what is compared with them in one type: DataFusion would count in nanoseconds. A time without a zone is a
+/// local time of the other's zone.
 pub fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let Some(time) = dtypes
         .iter()

@@ -1,5 +1,5 @@
-//! `range` and `generate_series` of timestamps of all years. DataFusion's functions count in nanoseconds, so that lists of
-//! years before 1677 or after 2262 are empty.
+//! `range` and `generate_series` of timestamps of all years. DataFusion's functions count in nanoseconds, so that lists
+//! of years before 1677 or after 2262 are empty.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use super::{MICRO, Moments, as_type, moments, moved, out_of_range};
 /// Elements of one list, at most.
 const LONGEST: usize = 100_000_000;
 
-/// The call of a function over timestamps without a zone or in UTC, with an interval as the step. `None` for other calls.
+/// The call of a function over timestamps without a zone or in UTC, with an interval as the step. `None` for other
+/// calls.
 pub fn planned(name: &str, args: &[Expr], schema: &DFSchema) -> Option<Expr> {
     let [from, to, by] = args else { return None };
     let is_utc = |expr: &Expr| match expr.get_type(schema) {

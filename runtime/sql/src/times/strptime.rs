@@ -1,4 +1,5 @@
-//! `strptime` with the specifiers of DuckDB, which reads each number with or without leading zeros and takes dates from weeks, too.
+//! `strptime` with the specifiers of DuckDB, which reads each number with or without leading zeros and takes dates from
+//! weeks, too.
 //!
 //! A format with other specifiers is not read here: `times.rs` leaves it to chrono.
 
@@ -95,7 +96,8 @@ impl Format {
         (!pieces.is_empty()).then_some(Format(pieces))
     }
 
-    /// Microseconds since 1970, in UTC if the string has an offset or a zone. `None` if the string is not in the format.
+    /// Microseconds since 1970, in UTC if the string has an offset or a zone. `None` if the string is not in the
+    /// format.
     pub fn read(&self, text: &str) -> Option<i64> {
         let mut fields = Fields::default();
         let mut rest = text.trim_ascii_start().as_bytes();

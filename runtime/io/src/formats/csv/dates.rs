@@ -98,8 +98,8 @@ fn days(year: i64, month: i64, day: i64) -> Option<i32> {
     i32::try_from(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468).ok()
 }
 
-/// Microseconds since 1970 of a date, `T` or a blank, and `HH:MM[:SS[.fraction]][Z|±HH[:MM]]`, and whether there was a zone (then
-/// they are in UTC). Digits after the sixth of the fraction are dropped.
+/// Microseconds since 1970 of a date, `T` or a blank, and `HH:MM[:SS[.fraction]][Z|±HH[:MM]]`, and whether there was a
+/// zone (then they are in UTC). Digits after the sixth of the fraction are dropped.
 #[inline]
 #[cfg(test)]
 pub(super) fn timestamp(value: &[u8], order: Order) -> Option<(i64, bool)> {
@@ -112,7 +112,7 @@ pub(super) fn time_of_day(day: i32, rest: &[u8]) -> Option<(i64, bool)> {
     let [b'T' | b't' | b' ', rest @ ..] = rest else { return None };
     let (hour, rest) = match rest {
         [h1, h0, b':', rest @ ..] => (number(&[*h1, *h0])?, rest),
-        // Of ISO 8601 hours have two digits; spreadsheets write one.
+        // Hours have two digits in ISO 8601; spreadsheets write one.
         [h0, b':', rest @ ..] => (number(&[*h0])?, rest),
         _ => return None,
     };
@@ -156,7 +156,7 @@ pub(super) fn time_of_day(day: i32, rest: &[u8]) -> Option<(i64, bool)> {
     Some((seconds * 1_000_000 + micros, offset.is_some()))
 }
 
-/// What the values of a format are.
+/// The type of the values of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Date,

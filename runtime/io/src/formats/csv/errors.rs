@@ -1,4 +1,4 @@
-//! What is wrong with a CSV file, in words: the line, what is there, and the option that reads it.
+//! Errors of CSV files: the line, what is there, and the option that reads it.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Infers the type of a column of strings: every value narrows the set of types. Whole files are read, so the type holds for every row.
+//! Infers the type of a column of strings: every value narrows the set of types. Whole files are read, so the type
+//! holds for every row.
 
 use std::borrow::Cow;
 
@@ -123,7 +124,7 @@ impl Kinds {
         if self == Kinds::ANY {
             return plain(DataType::Utf8View);
         }
-        // What the user said comes before what is recognised: `20130704` is an integer, too.
+        // Formats of the user come before those that are recognised: `20130704` is an integer, too.
         if let Some(i) = (0..notation.formats.len()).find(|i| self.has(Kinds::format(*i))) {
             return (notation.formats[i].shape.data_type(), DateForm::Format(i));
         }
@@ -160,8 +161,8 @@ impl Kinds {
     }
 }
 
-/// The types that one value could have. Digits behind a leading zero (zip codes) or a plus sign (phone numbers) and integers
-/// beyond 64 bits (which a float would round) are text.
+/// The types that one value could have. Digits behind a leading zero (zip codes) or a plus sign (phone numbers) and
+/// integers beyond 64 bits (which a float would round) are text.
 #[inline]
 pub(super) fn kinds(value: &[u8], notation: &Notation) -> Kinds {
     if notation.is_plain { plain_kinds(value) } else { noted_kinds(value, notation) }

@@ -23,17 +23,17 @@ use crate::text::{Charset, TextOptions, line_of, load};
 
 /// One file, looked at as far as its header.
 pub(super) struct Text {
-    /// Of the files.
+    /// The position among the files.
     pub index: usize,
     pub path: PathBuf,
     /// The path as the user would write it.
     pub shown: String,
     pub bytes: Vec<u8>,
-    /// Of its columns.
+    /// The names of its columns.
     pub names: Vec<String>,
     /// The position in the file of each column of the frame; `None` if the file lacks it.
     pub positions: Vec<Option<usize>>,
-    /// Where its records lie: each range has whole records.
+    /// The ranges of its records: each range has whole records.
     pub pieces: Vec<Range<usize>>,
     /// In one column a blank line is a null; in several it is nothing.
     pub skip_blank: bool,

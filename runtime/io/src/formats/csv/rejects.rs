@@ -48,7 +48,7 @@ pub(super) struct Reject {
     pub reason: Reason,
 }
 
-/// Those of a piece, then of all.
+/// The rejected rows of a piece, then of all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rejects {
     /// The first [`MOST`], with the index of their file.

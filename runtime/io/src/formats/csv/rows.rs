@@ -1,4 +1,5 @@
-//! The two passes over the records of a piece: types, then columns. Rows that do not fit are treated as `on_error` says.
+//! The two passes over the records of a piece: types, then columns. Rows that do not fit are treated as `on_error`
+//! says.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use super::open::{Columns, Text};
 use super::rejects::{Reason, Reject, Rejects};
 use super::tokens::{self, Field, Form, MalformedRecord};
 
-/// What both passes know.
+/// The state that both passes share.
 pub(super) struct Reader<'a> {
     pub options: &'a CsvOptions,
     pub form: Form,
@@ -29,8 +30,8 @@ pub(super) struct Reader<'a> {
 pub(super) type BuiltPiece = (Vec<ArrayRef>, usize, Rejects);
 
 impl Reader<'_> {
-    /// Calls `row` with the start, the end and the fields of every record of a piece. A record has as many fields as the file has
-    /// columns.
+    /// Calls `row` with the start, the end and the fields of every record of a piece. A record has as many fields as
+    /// the file has columns.
     fn records(
         &self,
         text: &Text,

@@ -1,4 +1,4 @@
-//! Where a CSV file's records and fields are. Knows quotes, separators and line ends; no types.
+//! Tokens of CSV: the records and fields of a text. Knows quotes, separators and line ends; no types.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ pub(super) struct Field {
     pub missing: bool,
 }
 
-/// What is wrong with a record's form.
+/// The error of a record's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MalformedRecord {
     /// A quote that starts here is never closed.
@@ -176,7 +176,7 @@ fn quoted(text: &[u8], open: usize, form: &Form, fields: &mut Vec<Field>) -> Res
     }
 }
 
-/// Where the record at `at` ends, without its fields. A quote counts where a field starts only, as in [`record`].
+/// The end of the record at `at`, without its fields. A quote counts where a field starts only, as in [`record`].
 fn record_end(text: &[u8], at: usize, form: &Form, fields: &mut Vec<Field>) -> Result<usize, MalformedRecord> {
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i + 1);
     let line = &text[at..end];
@@ -196,7 +196,7 @@ pub(super) fn is_comment(text: &[u8], at: usize, form: &Form) -> bool {
     form.comment.is_some() && text.get(at).copied() == form.comment
 }
 
-/// Where the line at `at` ends.
+/// The end of the line at `at`.
 pub(super) fn line_end(text: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i + 1)
 }
@@ -238,7 +238,7 @@ pub(super) fn pieces(
     Ok(pieces)
 }
 
-/// Where `text` ends if only `rows` records of it, from `from`, are wanted.
+/// The end of `text` if only `rows` records of it, from `from`, are wanted.
 pub(super) fn limit(
     text: &[u8],
     from: usize,
@@ -260,7 +260,8 @@ pub(super) fn limit(
     Ok(at)
 }
 
-/// Makes line feeds of the carriage returns that end lines, if the first line ends so: the line ends of old Macs, and `\r\r\n`.
+/// Makes line feeds of the carriage returns that end lines, if the first line ends so: the line ends of old Macs, and
+/// `\r\r\n`.
 pub(super) fn line_feeds(text: &mut Vec<u8>, form: &Form) {
     let first = memchr::memchr2(b'\r', b'\n', text);
     match first {
@@ -323,7 +324,8 @@ mod tests {
         assert_eq!(all("\"a\"b,1\n", &FORM), Err(MalformedRecord::AfterQuote { at: 2 }));
     }
 
-    /// Expected values: Python's `csv.reader` with `escapechar` and `skipinitialspace`, and by hand for blanks after fields.
+    /// Expected values: Python's `csv.reader` with `escapechar` and `skipinitialspace`, and by hand for blanks after
+    /// fields.
     #[test]
     fn escapes_and_blanks() {
         let escape = Form { escape: Some(b'\\'), ..FORM };

@@ -14,7 +14,7 @@ use super::cells::{CellValue, DAY};
 /// The largest integer up to which each one is a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What a column has.
+/// The kinds of values that a column has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ColumnKinds {
     bools: bool,

@@ -1,5 +1,5 @@
-//! The cells of a sheet that have a value, by calamine. The cells of xlsx and xlsb come one by one; nothing is allocated for
-//! empty ones.
+//! The cells of a sheet that have a value, by calamine. The cells of xlsx and xlsb come one by one; nothing is
+//! allocated for empty ones.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,5 +1,5 @@
-//! The sector chains of a compound file, the container of xls ([MS-CFB]). calamine follows a chain without a limit: a damaged
-//! file whose chain is a cycle would take all memory.
+//! The sector chains of a compound file, the container of xls ([MS-CFB]). calamine follows a chain without a
+//! limit, and a chain of a damaged file may be a cycle.
 //!
 //! [MS-CFB]: https://learn.microsoft.com/openspecs/windows_protocols/ms-cfb
 
@@ -17,7 +17,8 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.chunks_exact(4).map(|four| word(four, 0))
 }
 
-/// Whether a chain of sectors is a cycle. A file that is cut off or has no such table has none: its reader says what is wrong.
+/// Whether a chain of sectors is a cycle. A file that is cut off or has no such table has none: its reader says what is
+/// wrong.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -40,7 +41,8 @@ pub fn has_cycle(file: &mut (impl Read + Seek)) -> io::Result<bool> {
         file.by_ref().take(size as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    // The sectors of the table: 109 in the header, the others in a chain whose last word in each sector is the next one.
+    // The sectors of the table: 109 in the header, the others in a chain whose last word in each sector is the next
+    // one.
     let mut table: Vec<u32> = words(&header[76..]).collect();
     let (mut next, mut seen) = (word(&header, 68), 0);
     while next < MARKS && seen <= sectors {

@@ -1,10 +1,12 @@
-//! JSON that is not one object for each line: an array of objects, objects one after another, a value inside of an object.
+//! JSON that is not one object for each line: an array of objects, objects one after another, a value inside of an
+//! object.
 //!
-//! A pass over brackets and strings finds where values end. It checks no more than that; the readers of types and values do.
+//! A pass over brackets and strings finds where values end. It checks no more than that; the readers of types and
+//! values do.
 
 use std::ops::Range;
 
-/// Where a text is not as it should be, and what is there.
+/// The place and the reason of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnexpectedJson {
     pub at: usize,
@@ -22,7 +24,7 @@ pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count()
 }
 
-/// Where the string whose quote is at `at` ends.
+/// The end of the string whose quote is at `at`.
 fn string_end(text: &[u8], at: usize) -> Result<usize, UnexpectedJson> {
     let mut next = at + 1;
     loop {
@@ -35,7 +37,7 @@ fn string_end(text: &[u8], at: usize) -> Result<usize, UnexpectedJson> {
     }
 }
 
-/// Where the value at `at` ends.
+/// The end of the value at `at`.
 pub(super) fn value_end(text: &[u8], at: usize) -> Result<usize, UnexpectedJson> {
     match text.get(at) {
         None => Err(UnexpectedJson::new(at, "the end of the file instead of a value")),
@@ -172,7 +174,7 @@ pub(super) fn members(text: &[u8], at: usize) -> Result<Vec<(Range<usize>, Range
     }
 }
 
-/// What [`find`] does not find.
+/// The error of a path that [`find`] does not find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotThere {
     UnexpectedJson(UnexpectedJson),

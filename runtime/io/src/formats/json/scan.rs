@@ -1,7 +1,7 @@
 //! Types of JSON objects without values: one pass over the bytes of a piece.
 //!
-//! The scan is sure or it gives up. It gives up at whatever is an error, at a field that an object has twice, at deep
-//! nesting and at numbers beyond the range of a float. `serde_json` reads such a piece again and has the message.
+//! The scan is sure or it gives up. It gives up at errors, at a field that an object has twice, at deep nesting and at
+//! numbers beyond the range of a float. `serde_json` reads such a piece again and has the message.
 
 use super::types::{Fields, Kind, Scalars};
 
@@ -11,7 +11,8 @@ const DEEP: usize = 100;
 const INTEGER: usize = 18;
 const FINITE: usize = 200;
 
-/// The fields of all objects of a text; `None` if the scan gave up. With `LINES` there is one object in each line, and none is longer.
+/// The fields of all objects of a text; `None` if the scan gave up. With `LINES` there is one object in each line, and
+/// none is longer.
 pub(super) fn scan<const LINES: bool>(text: &[u8]) -> Option<Fields> {
     let mut fields = Fields::default();
     let mut scan = Scan::<LINES> { text, at: 0 };

@@ -1,5 +1,6 @@
-//! Escapes of characters beyond U+FFFF, such as `\ud83d\ude00`, written as the characters. The decoder of arrow 59 gets every
-//! second 65,536 of them wrong: it combines the halves with `|` where a sum is needed (`char_from_surrogate_pair`).
+//! Escapes of characters beyond U+FFFF, such as `\ud83d\ude00`, written as the characters. The decoder of arrow 59 gets
+//! every second 65,536 of them wrong: it combines the halves with `|` where a sum is needed
+//! (`char_from_surrogate_pair`).
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Types of JSON values: a join semilattice, so that types of pieces merge to the types of the file.
 //!
-//! The rules are those of `arrow_json::reader::infer_json_schema`: integers and floats are floats, other mixed scalars are
-//! strings, a scalar with a list is a list. Integers that no integer type holds are strings, and not rounded, unless there are
-//! floats. Fields come in the order of the file.
+//! The rules are those of `arrow_json::reader::infer_json_schema`: integers and floats are floats, other mixed scalars
+//! are strings, a scalar with a list is a list. Integers that no integer type holds are strings, and not rounded,
+//! unless there are floats. Fields come in the order of the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Kind {
                 return fields?.add(members);
             }
             Value::Array(elements) => {
-                // Of the elements alone, so that the order of lines makes no difference.
+                // The type follows from the elements alone, so that the order of lines makes no difference.
                 let mut inner = Kind::Unknown;
                 if let Some(first) = elements.first() {
                     let shape = Shape::of(first);

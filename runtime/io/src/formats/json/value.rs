@@ -1,4 +1,5 @@
-//! Types of the values of a JSON text, with the fields of objects in the order of the text. A field that comes twice has its last value.
+//! Types of the values of a JSON text, with the fields of objects in the order of the text. A field that comes twice
+//! has its last value.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Parquet files that are too large to be held: DataFusion reads what each query needs of them.
 //!
-//! The statistics of float columns are not used. Writers leave NaN out of them, while NaN is the largest float here: a row
-//! group whose maximum is 3 can have rows with `x > 50`.
+//! The statistics of float columns are not used. Writers leave NaN out of them, while NaN is the largest float here: a
+//! row group whose maximum is 3 can have rows with `x > 50`.
 
 use std::sync::Arc;
 
@@ -41,11 +41,11 @@ use crate::pieces::Division;
 /// The columns of a scan.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// Those of the files.
+    /// The columns of the files.
     pub own: SchemaRef,
-    /// Those of the folders.
+    /// The columns of the folders.
     pub folders: Vec<Field>,
-    /// Those that the table has, in its order.
+    /// The columns that the table has, in its order.
     pub schema: SchemaRef,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Parts {
 pub struct ParquetScan {
     schema: SchemaRef,
     table: TableSchema,
-    /// Of the columns of the schema, their places in the table.
+    /// The places in the table of the columns of the schema.
     places: Vec<usize>,
     url: ListingTableUrl,
     locations: Vec<PartitionedFile>,

@@ -1,7 +1,8 @@
 //! JSON documents with the order of their keys, and paths into them.
 //!
-//! `serde_json::Value` sorts keys and rounds integers beyond 64 bits; DuckDB's functions keep both. As in DuckDB, a float
-//! is written in its shortest form, a comma may stand behind the last element, and infinities and NaN are numbers.
+//! `serde_json::Value` sorts keys and rounds integers beyond 64 bits; DuckDB's functions keep both. As in DuckDB, a
+//! float is written in its shortest form, a comma may stand behind the last element, and infinities and NaN are
+//! numbers.
 
 use std::fmt::Write;
 
@@ -99,8 +100,8 @@ impl Json {
         Json::Object(kept)
     }
 
-    /// Whether all of `other` is in this document, or in one of its values at any depth. Objects may have more fields than
-    /// `other`, and arrays more elements.
+    /// Whether all of `other` is in this document, or in one of its values at any depth. Objects may have more fields
+    /// than `other`, and arrays more elements.
     pub fn contains(&self, other: &Json) -> bool {
         self.covers(other)
             || match self {
@@ -263,7 +264,7 @@ impl Parser<'_> {
         Some(Json::Number(rest[..length].to_string()))
     }
 
-    /// What stands between brackets, separated by commas. One comma may stand behind the last.
+    /// The items between brackets, separated by commas. One comma may stand behind the last.
     fn items(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         self.at += 1;
         self.blanks();

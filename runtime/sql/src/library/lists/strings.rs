@@ -1,4 +1,5 @@
-//! `concat` and `concat_ws` of lists, which DataFusion's functions take for strings, and `list_concat` of null lists alone.
+//! `concat` and `concat_ws` of lists, which DataFusion's functions take for strings, and `list_concat` of null lists
+//! alone.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use onrush_expr::types;
 
 use super::joined;
 
-/// A call of `concat` or `concat_ws` with lists: one list of all elements, or each list as the string of its elements. `None` for other calls.
+/// A call of `concat` or `concat_ws` with lists: one list of all elements, or each list as the string of its elements.
+/// `None` for other calls.
 pub fn concatenated(name: &str, args: &[Expr], schema: &DFSchema) -> Option<Expr> {
     let dtypes = args.iter().map(|arg| arg.get_type(schema).ok()).collect::<Option<Vec<DataType>>>()?;
     if !dtypes.iter().any(types::is_list) {
