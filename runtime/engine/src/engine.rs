@@ -29,7 +29,6 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use onrush_device::phases::Phases;
 use onrush_expr::error::{diagnose, internal};
-use onrush_expr::native::UdfHost;
 use onrush_expr::{chains, check};
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::udf::DeviceUdfRunner;

@@ -11,7 +11,7 @@ use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, TypedExpr, lit, null, operators};
 use crate::check::{self, type_name};
 use crate::error::diagnose;
-use crate::types::{self, float_of, is_decimal, is_number};
+use crate::type_coercion::{self, float_of, is_decimal, is_number};
 
 const A: Kind = Kind::Aggregate;
 
@@ -102,9 +102,11 @@ pub const FUNCTIONS: &[Function] = &[
         let args = vec![value.text(), lit(c.text(1).unwrap_or("").to_string())];
         let how = Aggregation { ordered: true, ..Default::default() };
         let expr = l.aggregate(df::string_agg::string_agg_udaf(), args, how)?;
-        let joined =
-            datafusion::functions::expr_fn::coalesce(vec![cast(expr, types::TEXT), cast(lit(""), types::TEXT)]);
-        Ok(value.with(joined, types::TEXT))
+        let joined = datafusion::functions::expr_fn::coalesce(vec![
+            cast(expr, type_coercion::TEXT),
+            cast(lit(""), type_coercion::TEXT),
+        ]);
+        Ok(value.with(joined, type_coercion::TEXT))
     }),
     function("mode", &[], A, "self:any", |l, c| {
         let value = c.this();
@@ -161,7 +163,7 @@ fn unsupported(lower: &Lower, call: &Call, value: &TypedExpr) -> Diagnostic {
         "type-mismatch",
         format!("`{}` needs numbers, but this is `{}`", call.function.name, type_name(&value.dtype)),
     );
-    if types::is_text(&value.dtype) {
+    if type_coercion::is_text(&value.dtype) {
         diagnostic = diagnostic.help("make the text a number first: `.cast(\"f64\")`");
     }
     lower.fail(diagnostic, value.span.as_ref().or(call.span), &format!("this is `{}`", type_name(&value.dtype)))
@@ -179,7 +181,7 @@ fn sum(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
         DataType::Duration(_) => (DataType::Int64, value.dtype.clone()),
         d if d.is_floating() => (DataType::Float64, float_of(d)),
         d if is_decimal(d) => {
-            (DataType::Decimal128(38, types::scale_of(d)), DataType::Decimal128(38, types::scale_of(d)))
+            (DataType::Decimal128(38, type_coercion::scale_of(d)), DataType::Decimal128(38, type_coercion::scale_of(d)))
         }
         _ => return Err(unsupported(lower, call, &value)),
     };
@@ -197,7 +199,7 @@ fn mean(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let output = match &value.dtype {
         d if is_number(d) => float_of(d),
         DataType::Boolean | DataType::Null => DataType::Float64,
-        d if types::is_temporal(d) => return temporal_mean(lower, value),
+        d if type_coercion::is_temporal(d) => return temporal_mean(lower, value),
         _ => return Err(unsupported(lower, call, &value)),
     };
     let numbers = match value.dtype {
@@ -241,7 +243,7 @@ fn quantile_by(
         d if is_number(d) => (value.f64(), float_of(d)),
         DataType::Boolean => (value.to(&DataType::Int64).f64(), DataType::Float64),
         DataType::Null => (value.f64(), DataType::Float64),
-        d if types::is_temporal(d) => {
+        d if type_coercion::is_temporal(d) => {
             let whole =
                 if matches!(d, DataType::Date32 | DataType::Time32(_)) { DataType::Int32 } else { DataType::Int64 };
             (value.to(&whole).f64(), d.clone())
@@ -249,7 +251,7 @@ fn quantile_by(
         _ => return Err(unsupported(lower, call, &value)),
     };
     let expr = aggregate(lower, numbers)?;
-    let expr = match types::is_temporal(&back) {
+    let expr = match type_coercion::is_temporal(&back) {
         true if matches!(back, DataType::Date32 | DataType::Time32(_)) => {
             cast(cast(expr, DataType::Int32), back.clone())
         }
@@ -262,12 +264,12 @@ fn quantile_by(
 fn extreme(lower: &mut Lower, call: &Call, max: bool) -> Result<TypedExpr, Diagnostic> {
     let mut value = call.this();
     if matches!(value.dtype, DataType::Dictionary(..)) && value.is_text() {
-        value = value.to(&types::TEXT);
+        value = value.to(&type_coercion::TEXT);
     }
-    if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_)) {
+    if type_coercion::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_)) {
         return Err(unsupported(lower, call, &value));
     }
-    let function = || super::extremes::extreme(max);
+    let function = || super::min_max::extreme(max);
     let plain = lower.aggregate(function(), vec![value.expr.clone()], Aggregation::default())?;
     if !value.dtype.is_floating() {
         return Ok(value.with(plain, value.dtype.clone()));
@@ -307,8 +309,11 @@ fn n_unique(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
         return Ok(counted(&value, count));
     }
     let how = Aggregation { distinct: true, ..Default::default() };
-    let distinct =
-        lower.aggregate(df::count::count_udaf(), vec![types::one_zero(value.expr.clone(), &value.dtype)], how)?;
+    let distinct = lower.aggregate(
+        df::count::count_udaf(),
+        vec![type_coercion::one_zero(value.expr.clone(), &value.dtype)],
+        how,
+    )?;
     let missing = when(Expr::IsNull(Box::new(value.expr.clone())), lit(1i64)).otherwise(lit(0i64)).map_err(diagnose)?;
     let missing = lower.aggregate(df::min_max::max_udaf(), vec![missing], Aggregation::default())?;
     let missing = datafusion::functions::expr_fn::coalesce(vec![missing, lit(0i64)]);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::check::{self, quoted_column, type_name};
 use crate::function::{Call, Function, Kind, Param, fold};
-use crate::types;
+use crate::type_coercion;
 
 static CATALOGUE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     let mut all = HashMap::new();
@@ -313,14 +313,14 @@ fn check_argument(
     let dtype = &value.dtype;
     let null = dtype == &DataType::Null;
     let (fits, wanted) = match param.dtype {
-        "num" => (types::is_number(dtype) || dtype == &DataType::Boolean, "a number"),
+        "num" => (type_coercion::is_number(dtype) || dtype == &DataType::Boolean, "a number"),
         "int" => (dtype.is_integer() || (param.literal && integral(value)), "an integer"),
-        "str" => (types::is_text(dtype), "text"),
+        "str" => (type_coercion::is_text(dtype), "text"),
         "bool" => (dtype == &DataType::Boolean, "a boolean"),
-        "date" => (types::is_date_or_time(dtype), "a date or a time"),
-        "time" => (types::is_temporal(dtype), "a date, a time or a duration"),
+        "date" => (type_coercion::is_date_or_time(dtype), "a date or a time"),
+        "time" => (type_coercion::is_temporal(dtype), "a date, a time or a duration"),
         "dur" => (matches!(dtype, DataType::Duration(_)), "a duration"),
-        "list" => (types::is_list(dtype), "a list"),
+        "list" => (type_coercion::is_list(dtype), "a list"),
         _ => (true, ""),
     };
     let receiver = param.name == "self";
@@ -346,7 +346,7 @@ fn check_argument(
         "type-mismatch",
         format!("`{}` needs {wanted}{what}, but this is `{}`", function.name, type_name(dtype)),
     );
-    diagnostic = match (param.dtype, types::is_text(dtype)) {
+    diagnostic = match (param.dtype, type_coercion::is_text(dtype)) {
         ("num", true) => diagnostic.help("make the text a number first: `.cast(\"f64\")`"),
         ("date" | "time", true) => {
             diagnostic.help("read the text as a date first: `.str.to_date()` or `.str.to_datetime()`")

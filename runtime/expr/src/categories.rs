@@ -10,8 +10,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, lit};
 use onrush_frame::categories;
 
-use super::kernels::{error, kernel};
-use super::types;
+use super::scalar_udf::{error, kernel};
+use super::type_coercion;
 
 /// The value that a column of categories sorts by: the place of each in their order. `None` if they have none.
 pub fn place(expr: &Expr, field: &Field) -> Option<Expr> {
@@ -20,7 +20,7 @@ pub fn place(expr: &Expr, field: &Field) -> Option<Expr> {
 }
 
 fn places(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let order = cast(&args[1], &types::TEXT)?;
+    let order = cast(&args[1], &type_coercion::TEXT)?;
     if order.is_empty() {
         return Ok(Arc::new(Int32Array::new_null(args[0].len())));
     }
@@ -32,8 +32,8 @@ fn places(args: &[ArrayRef]) -> Result<ArrayRef> {
     }
     let of = |value: Option<&str>| value.map(|value| places.get(value).copied().unwrap_or(i32::MAX));
     let (values, keys) = match args[0].as_any_dictionary_opt() {
-        Some(dictionary) => (cast(dictionary.values(), &types::TEXT)?, Some(dictionary.normalized_keys())),
-        None => (cast(&args[0], &types::TEXT)?, None),
+        Some(dictionary) => (cast(dictionary.values(), &type_coercion::TEXT)?, Some(dictionary.normalized_keys())),
+        None => (cast(&args[0], &type_coercion::TEXT)?, None),
     };
     let found: Int32Array = values.as_string_view().iter().map(of).collect();
     let Some(keys) = keys else { return Ok(Arc::new(found)) };

@@ -9,7 +9,7 @@ use super::function::{Call, Function, Kind, function};
 use super::operators::common;
 use super::{Lower, TypedExpr, lit, null, operators};
 use crate::check::{self, type_name};
-use crate::types;
+use crate::type_coercion;
 
 const R: Kind = Kind::Row;
 
@@ -248,7 +248,7 @@ pub fn case(
             Some(guide) => operators::beside(lower, value, guide)?,
             None => value,
         };
-        dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
+        dtype = type_coercion::supertype(&dtype, &value.dtype).ok_or_else(|| {
             let message = format!("the branches give `{}` and `{}`", type_name(&dtype), type_name(&value.dtype));
             let diagnostic = check::plan_error("type-mismatch", message).help("cast one of them to the other's type");
             lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(&value.dtype)))
@@ -345,23 +345,23 @@ fn cut(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let x = value.f64();
     let text =
         |s: &String| TypedExpr { expr: lit(s.clone()), dtype: DataType::Utf8, literal: None, ..value.clone() }.text();
-    let mut branches = vec![(Box::new(Expr::IsNull(Box::new(x.clone()))), Box::new(null(&types::TEXT)))];
+    let mut branches = vec![(Box::new(Expr::IsNull(Box::new(x.clone()))), Box::new(null(&type_coercion::TEXT)))];
     // NaN lies in no interval.
     if value.dtype.is_floating() {
-        branches.push((Box::new(df::isnan(x.clone())), Box::new(null(&types::TEXT))));
+        branches.push((Box::new(df::isnan(x.clone())), Box::new(null(&type_coercion::TEXT))));
     }
     for (limit, label) in breaks.iter().zip(&labels) {
         let below = if left { x.clone().lt(lit(*limit)) } else { x.clone().lt_eq(lit(*limit)) };
         branches.push((Box::new(below), Box::new(text(label))));
     }
     let last = labels.last().map(text).map(Box::new);
-    Ok(value.with(Expr::Case(Case::new(None, branches, last)), types::TEXT))
+    Ok(value.with(Expr::Case(Case::new(None, branches, last)), type_coercion::TEXT))
 }
 
 /// A type by its short name, with the nearest one if there is none of that name.
 fn parse_type(lower: &Lower, call: &Call) -> Result<onrush_wire::DataType, Diagnostic> {
     let text = call.text(1).unwrap_or_default();
-    types::parse_dtype(text).ok_or_else(|| call.wrong(lower, 1, format!("there is no type `{text}`")))
+    type_coercion::parse_dtype(text).ok_or_else(|| call.wrong(lower, 1, format!("there is no type `{text}`")))
 }
 
 /// A comparison in which null equals null and nothing else.

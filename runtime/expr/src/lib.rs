@@ -7,36 +7,36 @@
 //! Knows no steps, no frames' plans and no devices. SQL does not come through here.
 
 pub mod aggregate;
+pub mod calendar_interval;
 pub mod catalogue;
 pub mod categories;
 pub mod chains;
 pub mod check;
 pub mod conditional;
 pub mod correlation;
-pub mod distinct;
+pub mod device_udf;
 pub mod error;
-pub mod every;
-pub mod extremes;
+pub mod first_last;
 pub mod function;
 pub mod json;
-pub mod kernels;
 pub mod lists;
 pub mod mapping;
 pub mod math;
 pub mod metrics;
+pub mod min_max;
 pub mod model;
 pub mod nan;
-pub mod native;
 pub mod operators;
 pub mod quantile;
 pub mod rolling;
+pub mod scalar_udf;
 pub mod selectors;
 pub mod series;
 pub mod statistics;
 pub mod string;
 pub mod temporal;
-pub mod ticks;
-pub mod types;
+pub mod temporal_aggregates;
+pub mod type_coercion;
 pub mod window;
 pub mod zones;
 
@@ -70,7 +70,7 @@ pub struct TypedExpr {
 
 impl TypedExpr {
     pub fn is_text(&self) -> bool {
-        types::is_text(&self.dtype)
+        type_coercion::is_text(&self.dtype)
     }
 
     /// As [`TypedExpr::to`], of a value that is not needed any more: a long expression is not copied.
@@ -115,13 +115,13 @@ impl TypedExpr {
 
     /// A cast that the user wrote. One that can fail on a value fails at `place`.
     pub fn strictly(&self, dtype: &DataType, place: Option<&Span>) -> TypedExpr {
-        let narrower = (dtype.is_integer() || types::is_decimal(dtype))
-            && types::supertype(&self.dtype, dtype).as_ref() != Some(dtype);
-        let can_fail =
-            types::is_text(&self.dtype) && !types::is_text(dtype) || types::is_number(&self.dtype) && narrower;
+        let narrower = (dtype.is_integer() || type_coercion::is_decimal(dtype))
+            && type_coercion::supertype(&self.dtype, dtype).as_ref() != Some(dtype);
+        let can_fail = type_coercion::is_text(&self.dtype) && !type_coercion::is_text(dtype)
+            || type_coercion::is_number(&self.dtype) && narrower;
         match (place, &self.expr) {
             (Some(place), expr) if can_fail && &self.dtype != dtype && !matches!(expr, Expr::Literal(..)) => {
-                self.with(kernels::cast_at(dtype, place).call(vec![expr.clone()]), dtype.clone())
+                self.with(scalar_udf::cast_at(dtype, place).call(vec![expr.clone()]), dtype.clone())
             }
             _ => self.to(dtype),
         }
@@ -137,7 +137,7 @@ impl TypedExpr {
 
     /// As text in the layout that text functions use.
     pub fn text(&self) -> Expr {
-        self.to(&types::TEXT).expr
+        self.to(&type_coercion::TEXT).expr
     }
 
     pub fn f64(&self) -> Expr {
@@ -272,7 +272,7 @@ impl<'a> Lower<'a> {
                 self.cast(&value, to, *strict, span)
             }
             ExprKind::Call { function, args } => catalogue::call(self, function, args, span),
-            ExprKind::Native { function, args } => native::call(self, function, args, span),
+            ExprKind::Native { function, args } => device_udf::call(self, function, args, span),
             ExprKind::Model(output) => model::output(self, output, span),
             ExprKind::Over { value, partition, order } => window::over(self, value, partition, order),
             ExprKind::All { .. } => Err(self.fail(
@@ -315,7 +315,7 @@ impl<'a> Lower<'a> {
     }
 
     fn literal(&mut self, value: &Value, span: Option<&Span>) -> Result<TypedExpr, Diagnostic> {
-        let scalar = types::scalar(value).map_err(|e| self.fail(e, span, ""))?;
+        let scalar = type_coercion::scalar(value).map_err(|e| self.fail(e, span, ""))?;
         Ok(TypedExpr {
             dtype: scalar.data_type(),
             expr: Expr::Literal(scalar, None),
@@ -333,7 +333,10 @@ impl<'a> Lower<'a> {
         span: Option<&Span>,
     ) -> Result<TypedExpr, Diagnostic> {
         let target = onrush_frame::dtype_from_wire(to).map_err(|e| self.fail(e, span, ""))?;
-        if types::is_text(&value.dtype) && types::is_text(&target) && !matches!(target, DataType::Dictionary(..)) {
+        if type_coercion::is_text(&value.dtype)
+            && type_coercion::is_text(&target)
+            && !matches!(target, DataType::Dictionary(..))
+        {
             return Ok(value.clone());
         }
         if !arrow::compute::can_cast_types(&value.dtype, &target) {
@@ -508,7 +511,7 @@ impl<'a> Lower<'a> {
                 if order.is_empty() && !how.distinct && how.null_treatment.is_none() && !partition.is_empty() =>
             {
                 let types = args.iter().map(|a| self.type_of(a)).collect::<Result<Vec<_>, _>>()?;
-                match distinct::spread(&function, &types, self.filter.is_some()) {
+                match first_last::spread(&function, &types, self.filter.is_some()) {
                     Some(spread) => {
                         let mut all = args;
                         all.extend(self.filter.clone());

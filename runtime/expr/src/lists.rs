@@ -18,10 +18,10 @@ use datafusion::logical_expr::{Expr, cast, when};
 use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, error, kernel, kernel_by_types, literal_text, text_literal};
+use super::scalar_udf::{Body, error, kernel, kernel_by_types, literal_text, text_literal};
 use super::{Lower, TypedExpr, lit, operators};
 use crate::check::{self, type_name};
-use crate::types::{self, TEXT};
+use crate::type_coercion::{self, TEXT};
 
 const R: Kind = Kind::Row;
 
@@ -164,7 +164,7 @@ fn plain(call: &Call) -> Expr {
 /// Fails if the elements are no numbers.
 fn numbers(lower: &Lower, call: &Call) -> Result<DataType, Diagnostic> {
     let item = element(&call.this().dtype);
-    match types::is_number(&item) || matches!(item, DataType::Boolean | DataType::Null) {
+    match type_coercion::is_number(&item) || matches!(item, DataType::Boolean | DataType::Null) {
         true => Ok(item),
         false => {
             let message = format!(
@@ -291,7 +291,7 @@ fn slice(args: &[ArrayRef]) -> Outcome<ArrayRef> {
 /// Integers in their own 64 bits, everything else as floats; 0 for an empty list.
 fn sum(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let item = numbers(lower, call)?;
-    if item.is_floating() || types::is_decimal(&item) {
+    if item.is_floating() || type_coercion::is_decimal(&item) {
         let body: Body = |args| {
             let list = args[0].as_list::<i32>();
             let values = cast_array(list.values(), &DataType::Float64)?;

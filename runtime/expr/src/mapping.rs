@@ -7,11 +7,11 @@ use datafusion::logical_expr::{Expr, when};
 use onrush_wire::{Class, Diagnostic, Value};
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, kernel_at, literal_text};
+use super::scalar_udf::{Body, kernel_at, literal_text};
 use super::{Lower, TypedExpr, null, operators};
 use crate::check::{self, type_name};
 use crate::error::{diagnose, external};
-use crate::types::{self, TEXT};
+use crate::type_coercion::{self, TEXT};
 
 pub const FUNCTIONS: &[Function] = &[
     function("replace", &["map_values", "recode"], Kind::Row, "self:any old:any new:any? default:any?", |l, c| {
@@ -82,9 +82,13 @@ fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<TypedExpr
     let mut values = Vec::new();
     for (_, new) in all.iter() {
         let new = if is_kept { operators::beside(lower, new.clone(), &this)? } else { new.clone() };
-        let common = types::supertype(&dtype, &new.dtype);
+        let common = type_coercion::supertype(&dtype, &new.dtype);
         dtype = common
-            .filter(|_| !is_kept || types::is_text(&dtype) == types::is_text(&new.dtype) || new.dtype == DataType::Null)
+            .filter(|_| {
+                !is_kept
+                    || type_coercion::is_text(&dtype) == type_coercion::is_text(&new.dtype)
+                    || new.dtype == DataType::Null
+            })
             .ok_or_else(|| {
                 let message = format!("`{}` values cannot become `{}`", type_name(&dtype), type_name(&new.dtype));
                 let help =
@@ -95,7 +99,7 @@ fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<TypedExpr
     }
     let rest = match &default {
         Some(default) => {
-            let common = types::supertype(&dtype, &default.dtype);
+            let common = type_coercion::supertype(&dtype, &default.dtype);
             dtype = common.ok_or_else(|| {
                 let message = format!(
                     "the default is `{}`, the other values are `{}`",

@@ -9,9 +9,9 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::{BinaryOp, Diagnostic, Value};
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, kernel};
+use super::scalar_udf::{Body, kernel};
 use super::{Lower, TypedExpr, lit, operators};
-use crate::types::{self, float_of, is_decimal};
+use crate::type_coercion::{self, float_of, is_decimal};
 
 const R: Kind = Kind::Row;
 
@@ -84,7 +84,7 @@ pub const FUNCTIONS: &[Function] = &[
                 let expr = datafusion::logical_expr::when(negative, turned).otherwise(value.expr.clone());
                 Ok(value.with(expr.map_err(crate::error::diagnose)?, value.dtype.clone()))
             }
-            d if types::is_number(d) => Ok(value.with(df::abs(value.expr.clone()), value.dtype.clone())),
+            d if type_coercion::is_number(d) => Ok(value.with(df::abs(value.expr.clone()), value.dtype.clone())),
             d => Err(c.wrong(l, 0, format!("`abs` needs a number, but this is `{}`", crate::check::type_name(d)))),
         }
     }),
@@ -131,7 +131,7 @@ pub const FUNCTIONS: &[Function] = &[
     function("floor_div", &["floordiv"], R, "self:num other:num", |l, c| {
         let (a, b) = operators::unify(l, c.this(), c.arg(1), "`floor_div`:", c.span)?;
         let (a, b) = if is_decimal(&a.dtype) { (a.to(&DataType::Float64), b.to(&DataType::Float64)) } else { (a, b) };
-        Ok(a.with(super::kernels::floor_div(&a.dtype).call(vec![a.expr.clone(), b.expr]), a.dtype.clone()))
+        Ok(a.with(super::scalar_udf::floor_div(&a.dtype).call(vec![a.expr.clone(), b.expr]), a.dtype.clone()))
     }),
     function("rem_euclid", &["mod"], R, "self:num other:num", |l, c| {
         operators::binary(l, BinaryOp::Remainder, c.this(), c.arg(1), c.span)

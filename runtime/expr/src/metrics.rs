@@ -24,7 +24,7 @@ use onrush_wire::Diagnostic;
 use super::function::{Call, Function, Kind, function};
 use super::{Aggregation, Lower, TypedExpr};
 use crate::check::{self, type_name};
-use crate::types;
+use crate::type_coercion;
 
 /// The operands of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,7 +82,7 @@ metrics! {
 
 fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::result::Result<TypedExpr, Diagnostic> {
     let (truth, predicted) = (call.this(), call.arg(1));
-    let is_number = |value: &TypedExpr| types::is_feature(&value.dtype);
+    let is_number = |value: &TypedExpr| type_coercion::is_feature(&value.dtype);
     let needs_numbers: &[&TypedExpr] = match of {
         Of::Numbers => &[&truth, &predicted],
         Of::Scores => &[&predicted],

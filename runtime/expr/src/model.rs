@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use super::{Lower, TypedExpr};
 use crate::check::{self, type_name};
-use crate::types;
+use crate::type_coercion;
 
 /// A column that a model is given.
 #[derive(Clone, Debug)]
@@ -143,9 +143,9 @@ fn value(
         let error = check::plan_error("unknown-column", message);
         lower.fail(error.note(format!("the model was trained on {}", list.join(", "))), span, "")
     })?;
-    let is_string = types::is_string(&found.dtype);
-    let fits =
-        is_string == input.is_string && (is_string || types::is_feature(&found.dtype)) || found.dtype == DataType::Null;
+    let is_string = type_coercion::is_string(&found.dtype);
+    let fits = is_string == input.is_string && (is_string || type_coercion::is_feature(&found.dtype))
+        || found.dtype == DataType::Null;
     if !fits {
         let wanted = if input.is_string { "strings" } else { "numbers" };
         let message =

@@ -9,7 +9,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 use super::function::Call;
 use super::{Lower, TypedExpr, lit, null};
 use crate::check::{self, type_name};
-use crate::types::{self, is_decimal, is_number, is_temporal, is_text};
+use crate::type_coercion::{self, is_decimal, is_number, is_temporal, is_text};
 
 pub fn not(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
     match &value.dtype {
@@ -51,7 +51,7 @@ pub fn negate(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> 
             _ => None,
         };
         if let Some(negated) = negated {
-            let scalar = types::scalar(&negated)?;
+            let scalar = type_coercion::scalar(&negated)?;
             let dtype = scalar.data_type();
             return Ok(TypedExpr { literal: Some(negated), ..value.with(Expr::Literal(scalar, None), dtype) });
         }
@@ -88,7 +88,7 @@ pub fn unify(
 ) -> Result<(TypedExpr, TypedExpr), Diagnostic> {
     let (left, right) = (beside(lower, left, &right)?, right);
     let right = beside(lower, right, &left)?;
-    match types::supertype(&left.dtype, &right.dtype) {
+    match type_coercion::supertype(&left.dtype, &right.dtype) {
         Some(dtype) => Ok((left.into(&dtype), right.into(&dtype))),
         None => Err(mismatch(lower, &left, &right, what, span)),
     }
@@ -132,7 +132,7 @@ pub fn beside(lower: &Lower, value: TypedExpr, other: &TypedExpr) -> Result<Type
             )),
         };
     }
-    match types::literal_beside(&literal, &other.dtype) {
+    match type_coercion::literal_beside(&literal, &other.dtype) {
         Some(dtype) => Ok(TypedExpr { literal: Some(literal), ..value.to(&dtype) }),
         None => Ok(value),
     }
@@ -308,7 +308,11 @@ fn arithmetic(
 ) -> Result<TypedExpr, Diagnostic> {
     use BinaryOp::*;
     if is_text(&left.dtype) && is_text(&right.dtype) && op == Add {
-        return Ok(left.into(&types::TEXT).beside(Operator::StringConcat, right.into(&types::TEXT), types::TEXT));
+        return Ok(left.into(&type_coercion::TEXT).beside(
+            Operator::StringConcat,
+            right.into(&type_coercion::TEXT),
+            type_coercion::TEXT,
+        ));
     }
     if is_temporal(&left.dtype) || is_temporal(&right.dtype) {
         return temporal(lower, op, left, right, span);
@@ -336,7 +340,7 @@ fn arithmetic(
     // Two literals: calculated by the optimiser, in the types they have.
     let left = beside(lower, left, &right)?;
     let right = beside(lower, right, &left)?;
-    let Some(mut dtype) = types::supertype(&left.dtype, &right.dtype) else {
+    let Some(mut dtype) = type_coercion::supertype(&left.dtype, &right.dtype) else {
         return Err(mismatch(lower, &left, &right, "arithmetic:", span));
     };
     match dtype {
@@ -346,7 +350,7 @@ fn arithmetic(
         _ => {}
     }
     if op == Divide && !is_decimal(&dtype) {
-        dtype = types::float_of(&dtype);
+        dtype = type_coercion::float_of(&dtype);
     }
     let wide = is_decimal(&left.dtype) || is_decimal(&right.dtype);
     if wide && is_decimal(&dtype) {
@@ -365,12 +369,12 @@ fn arithmetic(
 
 /// The remainder with the sign of the divisor; null if an integer is divided by zero (Polars).
 pub fn remainder(a: &TypedExpr, b: &TypedExpr) -> TypedExpr {
-    a.with(super::kernels::floor_mod(&a.dtype).call(vec![a.expr.clone(), b.expr.clone()]), a.dtype.clone())
+    a.with(super::scalar_udf::floor_mod(&a.dtype).call(vec![a.expr.clone(), b.expr.clone()]), a.dtype.clone())
 }
 
 /// Decimals: results keep the larger scale and 38 digits, as in Polars.
 fn decimal(op: BinaryOp, left: TypedExpr, right: TypedExpr, dtype: DataType) -> Result<TypedExpr, Diagnostic> {
-    let scale = types::scale_of(&dtype);
+    let scale = type_coercion::scale_of(&dtype);
     // Arrow's own result types grow; half of the digits for each side leave room, and the cast back checks the range.
     let side = |t: TypedExpr| match &t.dtype {
         d if is_decimal(d) => t,
@@ -430,12 +434,12 @@ fn temporal(
             let expr = plain(left.to(&t).expr, Operator::Minus, right.to(&t).expr);
             Ok(left.with(expr, Duration(micro)))
         }
-        (Subtract, a, b) if types::is_date_or_time(a) && types::is_date_or_time(b) => {
-            let Some(common) = types::supertype(a, b) else { return Err(fail(lower)) };
+        (Subtract, a, b) if type_coercion::is_date_or_time(a) && type_coercion::is_date_or_time(b) => {
+            let Some(common) = type_coercion::supertype(a, b) else { return Err(fail(lower)) };
             let expr = plain(left.to(&common).expr, Operator::Minus, right.to(&common).expr);
             Ok(left.with(expr, Duration(unit(&common))))
         }
-        (Add | Subtract, a, Duration(u)) if types::is_date_or_time(a) => {
+        (Add | Subtract, a, Duration(u)) if type_coercion::is_date_or_time(a) => {
             let operator = if op == Add { Operator::Plus } else { Operator::Minus };
             if is_date(&left) {
                 // Whole days stay a date, as in Polars; the time of day is cut off.
@@ -446,14 +450,14 @@ fn temporal(
             let duration = right.to(&Duration(unit(a)));
             Ok(left.with(plain(left.expr.clone(), operator, duration.expr), a.clone()))
         }
-        (Add, Duration(_), b) if types::is_date_or_time(b) => temporal(lower, op, right, left, span),
+        (Add, Duration(_), b) if type_coercion::is_date_or_time(b) => temporal(lower, op, right, left, span),
         (Add | Subtract, Duration(_), Duration(_)) => {
-            let common = types::supertype(&left.dtype, &right.dtype).unwrap_or(Duration(micro));
+            let common = type_coercion::supertype(&left.dtype, &right.dtype).unwrap_or(Duration(micro));
             let operator = if op == Add { Operator::Plus } else { Operator::Minus };
             Ok(left.with(plain(left.to(&common).expr, operator, right.to(&common).expr), common))
         }
         (Divide, Duration(_), Duration(_)) => {
-            let common = types::supertype(&left.dtype, &right.dtype).unwrap_or(Duration(micro));
+            let common = type_coercion::supertype(&left.dtype, &right.dtype).unwrap_or(Duration(micro));
             let number = |t: &TypedExpr| t.to(&common).to(&DataType::Int64).to(&DataType::Float64).expr;
             Ok(left.with(plain(number(&left), Operator::Divide, number(&right)), DataType::Float64))
         }
@@ -492,7 +496,7 @@ pub fn common(lower: &Lower, call: &Call, values: Vec<TypedExpr>) -> Result<(Vec
             Some(guide) => beside(lower, value, guide)?,
             None => value,
         };
-        dtype = types::supertype(&dtype, &value.dtype).ok_or_else(|| {
+        dtype = type_coercion::supertype(&dtype, &value.dtype).ok_or_else(|| {
             let message = format!(
                 "`{}`: `{}` and `{}` do not go together",
                 call.function.name,

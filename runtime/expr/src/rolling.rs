@@ -9,15 +9,15 @@ use datafusion::logical_expr::{Expr, cast};
 use onrush_wire::{Diagnostic, Value};
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, kernel, kernel_at, text_literal};
 use super::quantile::{Interpolation, quantile};
+use super::scalar_udf::{Body, kernel, kernel_at, text_literal};
 use super::series::{Bits, ClosedEnds, Reach, Statistic, Work, series};
 use super::window::{self, Output};
 use super::{Aggregation, Lower, TypedExpr, lit, operators};
+use crate::calendar_interval::{self, CalendarInterval, TimeSpan};
 use crate::check;
 use crate::error::external;
-use crate::every::{self, Every, TimeSpan};
-use crate::types::{self, TEXT, float_of};
+use crate::type_coercion::{self, TEXT, float_of};
 
 const W: Kind = Kind::Window;
 
@@ -28,11 +28,11 @@ pub const FUNCTIONS: &[Function] = &[
         let value = c.this();
         let order = l.order()?;
         let back = match &value.dtype {
-            d if types::is_number(d) => float_of(d),
-            d if types::is_temporal(d) => d.clone(),
+            d if type_coercion::is_number(d) => float_of(d),
+            d if type_coercion::is_temporal(d) => d.clone(),
             _ => return Err(not_a_number(l, c, &value)),
         };
-        let is_time = types::is_temporal(&back);
+        let is_time = type_coercion::is_temporal(&back);
         let numbers = if is_time { ticks(&value).f64() } else { value.f64() };
         let expr = window::window(l, series(Work::Interpolate), vec![numbers], Vec::new(), order)?;
         let expr = if is_time { from_ticks(expr, &back) } else { cast(expr, back.clone()) };
@@ -200,9 +200,9 @@ fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed
         (DataType::Timestamp(TimeUnit::Nanosecond, _), Some(text), _) if nanos_of(text).is_some() => {
             (by.i64(), Reach::Number(nanos_of(text).unwrap_or(1)))
         }
-        (d, Some(text), _) if types::is_date_or_time(d) => {
-            let Some(every) = Every::parse(text) else {
-                return Err(call.wrong(lower, 2, format!("`{text}` is not a time span")).help(every::HELP));
+        (d, Some(text), _) if type_coercion::is_date_or_time(d) => {
+            let Some(every) = CalendarInterval::parse(text) else {
+                return Err(call.wrong(lower, 2, format!("`{text}` is not a time span")).help(calendar_interval::HELP));
             };
             // The days are those of moments, not of a wall clock.
             let zone = match d {

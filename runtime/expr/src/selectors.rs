@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::catalogue;
 use crate::check::{self, HIDDEN};
-use crate::types;
+use crate::type_coercion;
 
 const NAMES: [&str; 6] = ["numeric", "strings", "temporal", "booleans", "matching", "by_dtype"];
 
@@ -237,9 +237,9 @@ fn columns(
     }
     let fits = |name: &str, dtype: &DataType| match function {
         "all" => true,
-        "numeric" => types::is_number(dtype),
-        "strings" => types::is_string(dtype),
-        "temporal" => types::is_temporal(dtype),
+        "numeric" => type_coercion::is_number(dtype),
+        "strings" => type_coercion::is_string(dtype),
+        "temporal" => type_coercion::is_temporal(dtype),
         "booleans" => dtype == &DataType::Boolean,
         "by_dtype" => patterns.contains(&check::type_name(dtype).as_str()),
         _ => pattern.as_ref().is_some_and(|pattern| pattern.is_match(name)),

@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl};
 
-use crate::every::Every;
+use crate::calendar_interval::CalendarInterval;
 use crate::quantile::{Interpolation, of_sorted};
 
 /// A number that is compared and hashed by its bits.
@@ -55,11 +55,11 @@ pub enum Reach {
 }
 
 impl Reach {
-    pub fn of(every: Every) -> Self {
+    pub fn of(every: CalendarInterval) -> Self {
         match every {
-            Every::Micros(n) => Reach::Number(n),
-            Every::Weeks(n) => Reach::Number(n * 7 * 86_400_000_000),
-            Every::Months(n) => Reach::Months(n),
+            CalendarInterval::Micros(n) => Reach::Number(n),
+            CalendarInterval::Weeks(n) => Reach::Number(n * 7 * 86_400_000_000),
+            CalendarInterval::Months(n) => Reach::Months(n),
         }
     }
 

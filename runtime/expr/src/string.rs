@@ -12,9 +12,9 @@ use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, error, kernel, kernel_at, literal_text, map_text};
+use super::scalar_udf::{Body, error, kernel, kernel_at, literal_text, map_text};
 use super::{Lower, TypedExpr, json, lit};
-use crate::types::TEXT;
+use crate::type_coercion::TEXT;
 
 const R: Kind = Kind::Row;
 

@@ -11,10 +11,10 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr, cast};
 use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
-use super::kernels::{Body, error, kernel, literal_text};
+use super::scalar_udf::{Body, error, kernel, literal_text};
 use super::{Lower, TypedExpr, lit, zones};
-use crate::every::{self, Every, TimeSpan};
-use crate::types::TEXT;
+use crate::calendar_interval::{self, CalendarInterval, TimeSpan};
+use crate::type_coercion::TEXT;
 
 const R: Kind = Kind::Row;
 const MICRO: TimeUnit = TimeUnit::Microsecond;
@@ -243,7 +243,7 @@ fn fraction(call: &Call, per: i64) -> TypedExpr {
         DataType::Timestamp(_, zone) => call.this().to(&DataType::Timestamp(TimeUnit::Nanosecond, zone.clone())).i64(),
         _ => call.this().to(&DataType::Timestamp(TimeUnit::Nanosecond, None)).i64(),
     };
-    let whole = super::kernels::floor_mod(&DataType::Int64).call(vec![nanos, lit(1_000_000_000i64)]);
+    let whole = super::scalar_udf::floor_mod(&DataType::Int64).call(vec![nanos, lit(1_000_000_000i64)]);
     call.this().with(cast(binary_expr(whole, Operator::Divide, lit(per)), DataType::Int32), DataType::Int32)
 }
 
@@ -254,15 +254,16 @@ fn truncate(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     if let (DataType::Timestamp(TimeUnit::Nanosecond, _), Some(TimeSpan { nanos, .. })) = (&value.dtype, span)
         && nanos % 1_000 != 0
     {
-        let rest = super::kernels::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(nanos)]);
+        let rest = super::scalar_udf::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(nanos)]);
         let ticks = binary_expr(value.i64(), Operator::Minus, rest);
         return Ok(value.with(cast(ticks, value.dtype.clone()), value.dtype.clone()));
     }
-    if Every::parse(text).is_none() {
-        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
+    if CalendarInterval::parse(text).is_none() {
+        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(calendar_interval::HELP));
     }
-    let body: Body =
-        |args| shifted(args, |t, text| moment(Every::parse(text)?.truncate(t.and_utc().timestamp_micros())?));
+    let body: Body = |args| {
+        shifted(args, |t, text| moment(CalendarInterval::parse(text)?.truncate(t.and_utc().timestamp_micros())?))
+    };
     let args = vec![wall(&value), call.arg(1).text()];
     Ok(back(&value, kernel("truncate", DataType::Timestamp(MICRO, None), body).call(args)))
 }
@@ -271,10 +272,10 @@ fn truncate(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
 fn offset_by(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let (value, text) = (call.this(), call.text(1).unwrap_or_default());
     let Some(span) = TimeSpan::parse(text) else {
-        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(every::HELP));
+        return Err(call.wrong(lower, 1, format!("`{text}` is not a time span")).help(calendar_interval::HELP));
     };
     let function = kernel("offset_by", DataType::Timestamp(MICRO, None), |args| shifted(args, offset));
-    let text_of = |text: &str| super::kernels::text_literal(text);
+    let text_of = |text: &str| super::scalar_udf::text_literal(text);
     let is_calendar = span.months != 0 || span.days != 0;
     let moved = match &value.dtype {
         DataType::Timestamp(unit, Some(zone)) => {
@@ -298,7 +299,7 @@ fn offset_by(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     };
     // The nanoseconds behind the microseconds.
     let DataType::Timestamp(TimeUnit::Nanosecond, _) = &value.dtype else { return Ok(moved) };
-    let rest = super::kernels::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(1_000i64)]);
+    let rest = super::scalar_udf::floor_mod(&DataType::Int64).call(vec![value.i64(), lit(1_000i64)]);
     let more = binary_expr(rest, Operator::Plus, lit(span.nanos.rem_euclid(1_000)));
     let ticks = binary_expr(moved.i64(), Operator::Plus, more);
     Ok(value.with(cast(ticks, value.dtype.clone()), value.dtype.clone()))
@@ -318,7 +319,7 @@ fn written(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     use chrono::format::{Fixed, Item, Numeric, StrftimeItems};
     let value = call.this();
     let is_time = matches!(value.dtype, DataType::Time32(_) | DataType::Time64(_));
-    if !is_time && !crate::types::is_date_or_time(&value.dtype) && value.dtype != DataType::Null {
+    if !is_time && !crate::type_coercion::is_date_or_time(&value.dtype) && value.dtype != DataType::Null {
         let found = crate::check::type_name(&value.dtype);
         let message = format!("`dt.to_string` needs a date or a time, but this is `{found}`");
         return Err(call.wrong(lower, 0, message).help("a duration as a number: `.dt.total_seconds()`"));
@@ -335,7 +336,7 @@ fn written(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     if StrftimeItems::new(&format).any(|item| matches!(item, Item::Error)) {
         return wrong("time");
     }
-    let text = super::kernels::text_literal(&format);
+    let text = super::scalar_udf::text_literal(&format);
     if is_time {
         use std::fmt::Write;
         // Without a date there is neither a day nor a zone to write.
@@ -359,7 +360,7 @@ fn written(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
         && StrftimeItems::new(&format).any(of_zone)
     {
         let moments = value.to(&DataType::Timestamp(MICRO, Some(Arc::clone(zone)))).expr;
-        let args = vec![moments, text, super::kernels::text_literal(zone)];
+        let args = vec![moments, text, super::scalar_udf::text_literal(zone)];
         return Ok(value.with(kernel("zoned_to_string", TEXT, zones::text).call(args), TEXT));
     }
     Ok(value.with(kernel("to_string", TEXT, wall_text).call(vec![wall(&value), text]), TEXT))

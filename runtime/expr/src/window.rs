@@ -21,7 +21,7 @@ use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, Scope, TypedExpr, categories, lit, operators};
 use crate::check;
-use crate::types::{self, float_of};
+use crate::type_coercion::{self, float_of};
 
 const W: Kind = Kind::Window;
 
@@ -66,7 +66,7 @@ pub const FUNCTIONS: &[Function] = &[
             DataType::Boolean => DataType::UInt32,
             d if d.is_floating() => DataType::Float64,
             DataType::UInt32 | DataType::UInt64 => DataType::UInt64,
-            d if types::is_decimal(d) => DataType::Decimal128(38, types::scale_of(d)),
+            d if type_coercion::is_decimal(d) => DataType::Decimal128(38, type_coercion::scale_of(d)),
             _ => DataType::Int64,
         };
         let wide = if dtype == DataType::UInt32 { DataType::UInt64 } else { dtype.clone() };
@@ -143,7 +143,7 @@ pub fn over(
     let mut keys = Vec::new();
     for key in partition {
         let key = lower.expr(key)?;
-        keys.push(types::one_zero(key.expr, &key.dtype));
+        keys.push(type_coercion::one_zero(key.expr, &key.dtype));
     }
     let mut sorts = Vec::new();
     for key in order {
@@ -158,12 +158,12 @@ pub fn over(
 /// A sort key with Polars' default: nulls first, in either direction. Categories with an order sort by it.
 pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
     let value = lower.expr(&key.expr)?;
-    if types::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_) | DataType::Map(..)) {
+    if type_coercion::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_) | DataType::Map(..)) {
         let message = format!("rows cannot be sorted by `{}`", check::type_name(&value.dtype));
         return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
     }
     let place = value.expr.to_field(&lower.types).ok().and_then(|(_, field)| categories::place(&value.expr, &field));
-    let by = place.unwrap_or_else(|| types::one_zero(value.expr, &value.dtype));
+    let by = place.unwrap_or_else(|| type_coercion::one_zero(value.expr, &value.dtype));
     Ok(Sort::new(by, !key.descending, !key.nulls_last.unwrap_or(false)))
 }
 
@@ -383,7 +383,7 @@ fn rank(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
 
 /// Nulls get no rank.
 pub fn rank_of(lower: &mut Lower, value: &TypedExpr, method: &str, descending: bool) -> Result<TypedExpr, Diagnostic> {
-    let mut order = vec![types::one_zero(value.expr.clone(), &value.dtype).sort(!descending, false)];
+    let mut order = vec![type_coercion::one_zero(value.expr.clone(), &value.dtype).sort(!descending, false)];
     let mut dtype = DataType::UInt32;
     let expr = match method {
         "dense" => window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)?,
@@ -421,7 +421,7 @@ fn up_to_peers(lower: &mut Lower, order: Vec<Sort>) -> Result<Expr, Diagnostic> 
 /// How many different values there are in the partition, with null as one: their number in one order and in the other,
 /// less one.
 pub fn distinct_in_partition(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
-    let key = types::one_zero(value.expr.clone(), &value.dtype);
+    let key = type_coercion::one_zero(value.expr.clone(), &value.dtype);
     let mut rank = |ascending| {
         let order = vec![key.clone().sort(ascending, ascending)];
         window(lower, dfw::rank::dense_rank_udwf(), Vec::new(), Vec::new(), order)
@@ -433,7 +433,7 @@ pub fn distinct_in_partition(lower: &mut Lower, value: &TypedExpr) -> Result<Exp
 /// How many rows have the same value.
 fn doubles(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
     let mut partition = lower.partition();
-    partition.push(types::one_zero(value.expr.clone(), &value.dtype));
+    partition.push(type_coercion::one_zero(value.expr.clone(), &value.dtype));
     let outer = std::mem::replace(&mut lower.scope, Scope::Rows { partition, order: Vec::new() });
     let count = lower.aggregate(df::count::count_udaf(), vec![lit(1i64)], Aggregation::default());
     lower.scope = outer;
@@ -443,7 +443,7 @@ fn doubles(lower: &mut Lower, value: &TypedExpr) -> Result<Expr, Diagnostic> {
 fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let mut keys = lower.partition();
-    keys.push(types::one_zero(value.expr.clone(), &value.dtype));
+    keys.push(type_coercion::one_zero(value.expr.clone(), &value.dtype));
     Ok(value.with(distinct_rows(lower, keys, if first { Keep::First } else { Keep::Last })?, DataType::Boolean))
 }
 
@@ -451,7 +451,7 @@ fn nth_distinct(lower: &mut Lower, call: &Call, first: bool) -> Result<TypedExpr
 pub fn distinct_rows(lower: &mut Lower, keys: Vec<Expr>, keep: Keep) -> Result<Expr, Diagnostic> {
     let mut args = keys;
     args.push(lower.row()?);
-    over_all(lower, super::distinct::distinct(keep), args)
+    over_all(lower, super::first_last::distinct(keep), args)
 }
 
 /// A window function that sees all rows at once, in any order.

@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, cast};
 use onrush_wire::{Class, Diagnostic, Span};
 
-use super::kernels::{error, kernel_at, literal_text, text_literal};
+use super::scalar_udf::{error, kernel_at, literal_text, text_literal};
 use crate::error::external;
 
 const MICRO: TimeUnit = TimeUnit::Microsecond;

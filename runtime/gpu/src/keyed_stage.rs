@@ -8,7 +8,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
-use onrush_expr::distinct::{self, KeyedUdf};
+use onrush_expr::first_last::{self, KeyedUdf};
 use onrush_ops::NodeId;
 use onrush_wire::plan::Keep;
 
@@ -36,7 +36,7 @@ impl KeyedCall {
         let function = function.downcast_ref::<WindowUDFExpr>()?;
         let inner: &dyn Any = function.fun().inner().as_ref();
         let args = function.args();
-        Some(match distinct::keyed(inner)? {
+        Some(match first_last::keyed(inner)? {
             KeyedUdf::Distinct(keep) => {
                 let (row, keys) = args.split_last()?;
                 let then = FilteredValue { of: Arc::clone(row), filter: None };

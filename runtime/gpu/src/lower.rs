@@ -28,7 +28,7 @@ use datafusion::physical_expr::expressions::{
     NotExpr, TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::{kernels, model, nan::is_one_nan, native::is_in};
+use onrush_expr::{device_udf::is_in, model, nan::is_one_nan, scalar_udf};
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::Dictionary;
 use onrush_ops::{
@@ -468,7 +468,7 @@ impl Lowering {
             if let Some(formula) = model::formula(function) {
                 return self.expr(&formula);
             }
-            if let (Some(to), [arg]) = (kernels::cast_target(function.fun()), function.args())
+            if let (Some(to), [arg]) = (scalar_udf::cast_target(function.fun()), function.args())
                 && !is_text(&self.dtype(arg)?)
                 && !is_text(to)
             {

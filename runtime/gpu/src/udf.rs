@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, new_empty_array};
 use arrow::datatypes::{DataType, Field, Schema};
 use onrush_device::{Device, Emulation, Options};
 use onrush_expr::error::internal;
-use onrush_expr::native::{Native, UdfRunner};
+use onrush_expr::device_udf::{Native, UdfRunner};
 use onrush_ops::Output;
 use onrush_ops::{DeviceColumn, DeviceTable, Executor, ExprGraph, Op, Sink, Stage, kind_of};
 use onrush_wire::{Class, Diagnostic, NativeFunction, Span};

@@ -15,8 +15,8 @@ use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
-use onrush_expr::native;
-use onrush_expr::types;
+use onrush_expr::device_udf;
+use onrush_expr::type_coercion;
 
 /// A node with what stands in its `and` and `or` in order, where something in one of them is not for all rows.
 pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -42,7 +42,7 @@ pub fn ordered(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execution
 
 /// Whether an expression over these columns has something in it that is not for all rows.
 pub fn may_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
-    native::is_in(expr) || has(expr, |node| fails(node, schema))
+    device_udf::is_in(expr) || has(expr, |node| fails(node, schema))
 }
 
 fn has(expr: &Arc<dyn PhysicalExpr>, is: impl Fn(&Arc<dyn PhysicalExpr>) -> bool) -> bool {
@@ -64,7 +64,9 @@ fn fails(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     }
     let Some(cast) = node.downcast_ref::<CastExpr>() else { return false };
     let is_literal = cast.expr().downcast_ref::<Literal>().is_some();
-    !is_literal && !types::is_text(cast.cast_type()) && cast.expr().data_type(schema).is_ok_and(|t| types::is_text(&t))
+    !is_literal
+        && !type_coercion::is_text(cast.cast_type())
+        && cast.expr().data_type(schema).is_ok_and(|t| type_coercion::is_text(&t))
 }
 
 /// A literal other than 0 and -1.

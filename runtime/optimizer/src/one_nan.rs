@@ -16,9 +16,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
-use onrush_expr::kernels::{cast_target, is_ours};
 use onrush_expr::nan::{is_one_nan, one_nan};
-use onrush_expr::types::is_text;
+use onrush_expr::scalar_udf::{cast_target, is_ours};
+use onrush_expr::type_coercion::is_text;
 use onrush_logical::predicates::is_column;
 use onrush_logical::rows::HeldTable;
 

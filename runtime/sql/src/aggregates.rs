@@ -15,30 +15,30 @@ use datafusion::logical_expr::{
 };
 use onrush_expr::check::HIDDEN;
 use onrush_expr::error::external;
-use onrush_expr::kernels::kernel_by_types;
 use onrush_expr::quantile::{Interpolation, quantile};
-use onrush_expr::ticks;
-use onrush_expr::types;
+use onrush_expr::scalar_udf::kernel_by_types;
+use onrush_expr::temporal_aggregates;
+use onrush_expr::type_coercion;
 use onrush_wire::{Class, Diagnostic};
 
 /// The function that a placeholder stands for, after types are known.
 fn of_type(function: &AggregateUDF, arg: &Expr, schema: &DFSchema) -> Option<(Arc<AggregateUDF>, Expr)> {
-    let is_time = |dtype: &DataType| types::is_date_or_time(dtype) || matches!(dtype, DataType::Duration(_));
+    let is_time = |dtype: &DataType| type_coercion::is_date_or_time(dtype) || matches!(dtype, DataType::Duration(_));
     let time = |expr: &Expr, dtype: &DataType| match dtype {
         DataType::Date32 => cast(expr.clone(), DataType::Timestamp(TimeUnit::Microsecond, None)),
         _ => expr.clone(),
     };
-    if let Some(q) = ticks::quantile_of(function) {
+    if let Some(q) = temporal_aggregates::quantile_of(function) {
         let dtype = arg.get_type(schema).ok()?;
         return Some(match is_time(&dtype) {
-            true => (ticks::quantile(q), time(arg, &dtype)),
+            true => (temporal_aggregates::quantile(q), time(arg, &dtype)),
             false => (quantile(q, Interpolation::Linear), cast(arg.clone(), DataType::Float64)),
         });
     }
     match arg {
         Expr::Cast(c) if function.name() == "avg" => {
             let dtype = c.expr.get_type(schema).ok().filter(|dtype| is_time(dtype))?;
-            Some((ticks::mean(), time(&c.expr, &dtype)))
+            Some((temporal_aggregates::mean(), time(&c.expr, &dtype)))
         }
         _ => None,
     }
@@ -49,8 +49,11 @@ fn joined(args: &mut [Expr], order_by: &mut [Sort], schema: &DFSchema) -> bool {
     let Some(arg) = args.first_mut().filter(|arg| arg.get_type(schema).is_ok_and(|dtype| is_category(&dtype))) else {
         return false;
     };
-    order_by.iter_mut().filter(|key| key.expr == *arg).for_each(|key| key.expr = cast(arg.clone(), types::TEXT));
-    *arg = cast(arg.clone(), types::TEXT);
+    order_by
+        .iter_mut()
+        .filter(|key| key.expr == *arg)
+        .for_each(|key| key.expr = cast(arg.clone(), type_coercion::TEXT));
+    *arg = cast(arg.clone(), type_coercion::TEXT);
     true
 }
 
@@ -80,7 +83,7 @@ pub fn of_types(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new_for_projection();
     // Names are long strings, and few aggregates need them here.
     let concerns = |function: &AggregateUDF| {
-        matches!(function.name(), "avg" | "string_agg") || ticks::quantile_of(function).is_some()
+        matches!(function.name(), "avg" | "string_agg") || temporal_aggregates::quantile_of(function).is_some()
     };
     let node = node.map_expressions(|expr| {
         let concerned = match bare(&expr) {
@@ -251,7 +254,7 @@ fn checked_sum() -> ScalarUDF {
         let DataType::Decimal128(_, scale) = args[0].data_type() else { return Ok(Arc::clone(&args[0])) };
         let unit = 10_f64.powi(i32::from(*scale));
         let floats = args[1].as_primitive::<Float64Type>();
-        if floats.iter().flatten().any(|float| float.abs() * unit > types::MOST_OF_SUMS) {
+        if floats.iter().flatten().any(|float| float.abs() * unit > type_coercion::MAX_EXACT_SUM) {
             let diagnostic = Diagnostic::error(Class::Data, "overflow", "a sum of decimals has more than 38 digits");
             let help = "sum them as floats, `sum(cast(x as double))`, or cast them to fewer digits";
             return Err(external(diagnostic.help(help)));
@@ -262,11 +265,11 @@ fn checked_sum() -> ScalarUDF {
 
 /// Whether a type is that of a column of categories.
 pub fn is_category(dtype: &DataType) -> bool {
-    matches!(dtype, DataType::Dictionary(..)) && types::is_text(dtype)
+    matches!(dtype, DataType::Dictionary(..)) && type_coercion::is_text(dtype)
 }
 
 /// Sorts, windows and distinct counts of floats take the two zeros for one value.
 pub fn one_zero(expr: Expr, schema: &DFSchema) -> Option<Expr> {
     let dtype = expr.get_type(schema).ok()?;
-    dtype.is_floating().then(|| types::one_zero(expr, &dtype))
+    dtype.is_floating().then(|| type_coercion::one_zero(expr, &dtype))
 }

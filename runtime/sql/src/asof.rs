@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use onrush_expr::check::plan_error;
 use onrush_expr::error::{diagnose, external};
-use onrush_expr::kernels::{error, kernel_by_types};
+use onrush_expr::scalar_udf::{error, kernel_by_types};
 use onrush_logical::ops::{asof, project_exprs};
 use onrush_wire::plan::{Asof, AsofStrategy};
 use onrush_wire::{Diagnostic, Expr as WireExpr};

@@ -6,7 +6,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::type_coercion::other::get_coerce_type_for_case_expression;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast};
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 
 /// An operand, under a cast to the type that it will have if it says another one now.
 pub fn settled(operand: Expr, schema: &DFSchema) -> Expr {
@@ -40,14 +40,14 @@ fn of_values<'e>(values: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> O
         let dtype = common(value, schema).or_else(|| value.get_type(schema).ok())?;
         match value {
             _ if dtype == DataType::Null => {}
-            _ if !types::is_number(&dtype) => return None,
+            _ if !type_coercion::is_number(&dtype) => return None,
             Expr::Literal(value, _) if dtype.is_integer() => literals.push((value, dtype)),
             _ => dtypes.push(dtype),
         }
     }
     let of = |dtypes: &[DataType]| {
         let has = |is: fn(&DataType) -> bool| dtypes.iter().any(is);
-        match has(DataType::is_floating) && has(types::is_decimal) {
+        match has(DataType::is_floating) && has(type_coercion::is_decimal) {
             true => Some(DataType::Float64),
             false => get_coerce_type_for_case_expression(dtypes, None),
         }

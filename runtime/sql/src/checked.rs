@@ -15,8 +15,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use onrush_expr::kernels::{Body, fixed_output, kernel};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, fixed_output, kernel};
+use onrush_expr::type_coercion;
 
 /// Calls inside calls, at most. Plans of fewer run on a device as they did: it does not know the long form.
 const DEEPEST: usize = 64;
@@ -157,7 +157,7 @@ pub fn in_one_type(a: Expr, b: Expr, left: &DataType, right: &DataType) -> (Expr
         (false, true) if let Some(b) = fits(&b, left) => (a, b, left.clone()),
         (true, false) if let Some(a) = fits(&a, right) => (a, b, right.clone()),
         _ => {
-            let common = types::supertype(left, right).unwrap_or(DataType::Int64);
+            let common = type_coercion::supertype(left, right).unwrap_or(DataType::Int64);
             let common = if common.is_integer() { common } else { DataType::Int64 };
             let cast_to = |e: Expr, from: &DataType| if *from == common { e } else { cast(e, common.clone()) };
             (cast_to(a, left), cast_to(b, right), common)

@@ -24,12 +24,12 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_expr::categories;
 use onrush_expr::check::{HIDDEN, plan_error, type_name};
 use onrush_expr::error::external;
-use onrush_expr::extremes::extremes;
-use onrush_expr::kernels::{Body, error, kernel, strict};
 use onrush_expr::math::by_number;
+use onrush_expr::min_max::extremes;
 use onrush_expr::quantile::{mode, mode_desc, product};
-use onrush_expr::ticks;
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, error, kernel, strict};
+use onrush_expr::temporal_aggregates;
+use onrush_expr::type_coercion;
 use onrush_logical::predicates::{has_subqueries, is_column};
 use onrush_wire::Diagnostic;
 
@@ -68,10 +68,10 @@ pub fn register(context: &SessionContext) -> Result<()> {
 
 /// Elements of a list, characters of a text.
 fn length(values: &ArrayRef) -> Result<ArrayRef> {
-    if types::is_list(values.data_type()) {
+    if type_coercion::is_list(values.data_type()) {
         return Ok(compute::cast(&compute::kernels::length::length(values)?, &DataType::Int64)?);
     }
-    let texts = compute::cast(values, &types::TEXT)?;
+    let texts = compute::cast(values, &type_coercion::TEXT)?;
     let lengths = texts.as_string_view().iter().map(|t| t.map(|t| t.chars().count() as i64));
     Ok(Arc::new(lengths.collect::<Int64Array>()))
 }
@@ -110,7 +110,7 @@ impl ExprPlanner for DuckDb {
         if let Some(new) = of_spans(&raw, &left, &right) {
             return Ok(PlannerResult::Planned(new));
         }
-        let numbers = types::is_number(&left) && types::is_number(&right);
+        let numbers = type_coercion::is_number(&left) && type_coercion::is_number(&right);
         let float = |e: &Expr| cast(e.clone(), DataType::Float64);
         match raw.op {
             // In single precision if one side is, as in DuckDB, and the other is no more.
@@ -126,7 +126,7 @@ impl ExprPlanner for DuckDb {
                 Ok(PlannerResult::Planned(binary_expr(float(&raw.left), Operator::Divide, float(&raw.right))))
             }
             BinaryOperator::DuckIntegerDivide if numbers => {
-                let common = types::supertype(&left, &right).unwrap_or(DataType::Int64);
+                let common = type_coercion::supertype(&left, &right).unwrap_or(DataType::Int64);
                 let common = if common.is_integer() { common } else { DataType::Int64 };
                 let both = (cast(raw.left, common.clone()), cast(raw.right, common));
                 Ok(PlannerResult::Planned(binary_expr(both.0, Operator::Divide, both.1)))
@@ -170,7 +170,7 @@ impl ExprPlanner for DuckDb {
                 Ok(PlannerResult::Planned(varchar::concatenated(raw.left, raw.right)))
             }
             BinaryOperator::StringConcat
-                if (types::is_string(&left) || types::is_string(&right))
+                if (type_coercion::is_string(&left) || type_coercion::is_string(&right))
                     && [&left, &right].into_iter().any(varchar::differs) =>
             {
                 let text =
@@ -180,22 +180,23 @@ impl ExprPlanner for DuckDb {
             }
             // A null is no element here.
             BinaryOperator::StringConcat
-                if (types::is_list(&left) && right == DataType::Null)
-                    || (left == DataType::Null && types::is_list(&right)) =>
+                if (type_coercion::is_list(&left) && right == DataType::Null)
+                    || (left == DataType::Null && type_coercion::is_list(&right)) =>
             {
                 let list = if left == DataType::Null { &right } else { &left };
                 Ok(PlannerResult::Planned(Expr::Literal(ScalarValue::try_from(list)?, None)))
             }
             // DataFusion's own takes a null list for an empty one, as `list_concat` does in DuckDB, too.
-            BinaryOperator::StringConcat if types::is_list(&left) && types::is_list(&right) => {
+            BinaryOperator::StringConcat if type_coercion::is_list(&left) && type_coercion::is_list(&right) => {
                 let missing = raw.left.clone().is_null().or(raw.right.clone().is_null());
                 let lists = datafusion::functions_nested::expr_fn::array_concat(vec![raw.left, raw.right]);
                 Ok(PlannerResult::Planned(when(missing, lit(ScalarValue::Null)).otherwise(lists)?))
             }
             // Categories are strings.
             BinaryOperator::StringConcat if [&left, &right].into_iter().any(is_category) => {
-                let text =
-                    |expr: Expr, dtype: &DataType| if is_category(dtype) { cast(expr, types::TEXT) } else { expr };
+                let text = |expr: Expr, dtype: &DataType| {
+                    if is_category(dtype) { cast(expr, type_coercion::TEXT) } else { expr }
+                };
                 let (left, right) = (text(raw.left, &left), text(raw.right, &right));
                 Ok(PlannerResult::Original(RawBinaryExpr { op: raw.op, left, right }))
             }
@@ -250,11 +251,13 @@ impl ExprPlanner for DuckDb {
             // DataFusion's own is accurate to six digits.
             ("percentile_cont", [x, Expr::Literal(q, _)]) if !distinct => match q.cast_to(&DataType::Float64) {
                 Ok(ScalarValue::Float64(Some(q))) if (0.0..=1.0).contains(&q) => {
-                    PlannerResult::Planned(call(ticks::any_quantile(q), vec![x.clone()]))
+                    PlannerResult::Planned(call(temporal_aggregates::any_quantile(q), vec![x.clone()]))
                 }
                 _ => return fail(plan_error("argument", "a quantile lies between 0 and 1")),
             },
-            ("median", [x]) if !distinct => PlannerResult::Planned(call(ticks::any_quantile(0.5), vec![x.clone()])),
+            ("median", [x]) if !distinct => {
+                PlannerResult::Planned(call(temporal_aggregates::any_quantile(0.5), vec![x.clone()]))
+            }
             _ => PlannerResult::Original(raw),
         })
     }
@@ -265,7 +268,11 @@ impl ExprPlanner for DuckDb {
         if !(average || median) || raw.args.len() != 1 {
             return Ok(PlannerResult::Original(raw));
         }
-        let fun = if median { WindowFunctionDefinition::AggregateUDF(ticks::any_quantile(0.5)) } else { raw.func_def };
+        let fun = if median {
+            WindowFunctionDefinition::AggregateUDF(temporal_aggregates::any_quantile(0.5))
+        } else {
+            raw.func_def
+        };
         let float = |x: Expr| if average { cast(x, DataType::Float64) } else { x };
         let params = WindowFunctionParams {
             args: raw.args.into_iter().map(float).collect(),
@@ -325,7 +332,7 @@ fn shifted_wide_right(args: &[ArrayRef]) -> Result<ArrayRef> {
 fn shifted_left(args: &[ArrayRef]) -> Result<ArrayRef> {
     let wide = strict(&args[0], &DataType::Decimal128(38, 0))?;
     let (values, by) = (wide.as_primitive::<Decimal128Type>(), args[1].as_primitive::<Int64Type>());
-    let bits = if types::is_decimal(args[0].data_type()) { 127 } else { 64 };
+    let bits = if type_coercion::is_decimal(args[0].data_type()) { 127 } else { 64 };
     let shifted = values.iter().zip(by.iter()).map(|(value, by)| {
         let Some((value, by)) = value.zip(by) else { return Ok(None) };
         if value < 0 || by < 0 {
@@ -451,12 +458,12 @@ fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 /// Decimals beside floats become floats: DataFusion would make decimals of floats to compare them, and fail for NaN.
 fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let double = dtypes.contains(&DataType::Float64);
-    if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(types::is_decimal) {
+    if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(type_coercion::is_decimal) {
         return false;
     }
     let float = if double { DataType::Float64 } else { DataType::Float32 };
     for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
-        if types::is_decimal(dtype) {
+        if type_coercion::is_decimal(dtype) {
             let literal = match &**expr {
                 Expr::Literal(value, _) if double => exact_double(value).or_else(|| value.cast_to(&float).ok()),
                 Expr::Literal(value, _) => value.cast_to(&float).ok(),
@@ -494,7 +501,7 @@ fn rounded(value: &Expr, schema: &DFSchema) -> Option<Expr> {
             let value = cast(value.clone(), DataType::Float64);
             Some(kernel("round_half_even", DataType::Float64, body).call(vec![value]))
         }
-        Ok(t) if types::is_decimal(&t) => Some(datafusion::functions::expr_fn::round(vec![value.clone()])),
+        Ok(t) if type_coercion::is_decimal(&t) => Some(datafusion::functions::expr_fn::round(vec![value.clone()])),
         _ => None,
     }
 }
@@ -560,7 +567,7 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
             Expr::Cast(mut c)
                 if *c.field.data_type() == DataType::Boolean
-                    && c.expr.get_type(&schema).is_ok_and(|dtype| types::is_decimal(&dtype)) =>
+                    && c.expr.get_type(&schema).is_ok_and(|dtype| type_coercion::is_decimal(&dtype)) =>
             {
                 c.expr = Box::new(cast(c.expr.as_ref().clone(), DataType::Float64));
                 Ok(Transformed::yes(Expr::Cast(c)))
@@ -650,7 +657,7 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Whether a value becomes a string, of a type whose strings have another form in Arrow.
 fn is_varchar_of(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    types::is_string(to) && value.get_type(schema).is_ok_and(|dtype| varchar::differs(&dtype))
+    type_coercion::is_string(to) && value.get_type(schema).is_ok_and(|dtype| varchar::differs(&dtype))
 }
 
 fn is_binary(value: &Expr, schema: &DFSchema) -> bool {
@@ -671,7 +678,7 @@ fn is_long_decimal(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
 fn is_nested_of_text(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     to.is_nested()
         && !matches!(to, DataType::Dictionary(..))
-        && value.get_type(schema).is_ok_and(|dtype| types::is_string(&dtype))
+        && value.get_type(schema).is_ok_and(|dtype| type_coercion::is_string(&dtype))
 }
 
 /// Whether integers, or lists of them, are cast to dates or times: DuckDB has no such cast.
@@ -680,13 +687,13 @@ fn is_time_of_integer(value: &Expr, to: &DataType, schema: &DFSchema) -> bool {
         DataType::List(field) | DataType::FixedSizeList(field, _) => field.data_type().clone(),
         other => other.clone(),
     };
-    types::is_date_or_time(&inner(to)) && value.get_type(schema).is_ok_and(|dtype| inner(&dtype).is_integer())
+    type_coercion::is_date_or_time(&inner(to)) && value.get_type(schema).is_ok_and(|dtype| inner(&dtype).is_integer())
 }
 
 /// Null, or a list of nulls for each list.
 fn nothing(value: &Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let null = ScalarValue::try_from(to)?;
-    if !types::is_list(&value.get_type(schema)?) {
+    if !type_coercion::is_list(&value.get_type(schema)?) {
         return Ok(Expr::Literal(null, None));
     }
     // Elements as strings that are no times.
@@ -715,7 +722,7 @@ fn in_common(union: &Union) -> Result<DFSchema> {
     let schema = coerce_union_schema(&union.inputs)?;
     let has_float = |index: usize| union.inputs.iter().any(|i| i.schema().field(index).data_type().is_floating());
     let fields = schema.iter().enumerate().map(|(index, (qualifier, field))| {
-        let field = match types::is_decimal(field.data_type()) && has_float(index) {
+        let field = match type_coercion::is_decimal(field.data_type()) && has_float(index) {
             true => Arc::new(field.as_ref().clone().with_data_type(DataType::Float64)),
             false => Arc::clone(field),
         };
@@ -735,8 +742,8 @@ fn compare(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Result<Plan
         let raw = RawBinaryExpr { op: raw.op, left: raw.left, right: cast(raw.right, left.clone()) };
         return Ok(PlannerResult::Original(raw));
     }
-    let (text_left, text_right) = (types::is_text(left), types::is_text(right));
-    if text_left == text_right || !(types::is_number(left) || types::is_number(right)) {
+    let (text_left, text_right) = (type_coercion::is_text(left), type_coercion::is_text(right));
+    if text_left == text_right || !(type_coercion::is_number(left) || type_coercion::is_number(right)) {
         return Ok(PlannerResult::Original(raw));
     }
     let (text, number) = if text_left { (&raw.left, right) } else { (&raw.right, left) };

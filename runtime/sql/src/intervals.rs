@@ -19,8 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use onrush_expr::check::plan_error;
 use onrush_expr::error::external;
-use onrush_expr::kernels::{Body, error, kernel, kernel_by_types, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, error, kernel, kernel_by_types, strict};
+use onrush_expr::type_coercion;
 
 use super::aggregates::{bare, unnamed};
 
@@ -152,7 +152,7 @@ pub fn epoch(of: Expr) -> Expr {
 fn negate() -> Arc<ScalarUDF> {
     let output = |types: &[DataType]| match types {
         [DataType::Null] => Ok(DataType::Int64),
-        [dtype] if types::is_number(dtype) || is_span(dtype) => Ok(dtype.clone()),
+        [dtype] if type_coercion::is_number(dtype) || is_span(dtype) => Ok(dtype.clone()),
         [dtype, ..] => {
             let message = format!("there is no `-` of a `{}`", onrush_expr::check::type_name(dtype));
             let diagnostic = plan_error("type-mismatch", message).help("it takes numbers and intervals");
@@ -184,7 +184,7 @@ pub fn negated(of: &Expr, dtype: &DataType) -> Option<Expr> {
         let body: Body = |args| Ok(arrow::compute::kernels::numeric::sub(&args[0], &args[1])?);
         return Some(kernel("subtract", dtype.clone(), body).call(vec![Expr::Literal(zero, None), of.clone()]));
     }
-    types::is_number(dtype).then(|| Expr::Negative(Box::new(of.clone())))
+    type_coercion::is_number(dtype).then(|| Expr::Negative(Box::new(of.clone())))
 }
 
 /// Each part times a fraction, whose rest goes to the next smaller part.
@@ -232,7 +232,7 @@ pub fn scaled(op: Operator, left: (&Expr, &DataType), right: (&Expr, &DataType))
         let part = |row: usize| ((by.value(row) * 1e6).round() as i64, 1_000_000);
         times(&strict(&args[0], &INTERVAL)?, |row| by.is_valid(row).then(|| part(row)))
     };
-    let is_part = |dtype: &DataType| dtype.is_floating() || types::is_decimal(dtype);
+    let is_part = |dtype: &DataType| dtype.is_floating() || type_coercion::is_decimal(dtype);
     let float = |e: &Expr| cast(e.clone(), DataType::Float64);
     match op {
         Operator::Multiply if is_span(left.1) && is_part(right.1) => Some(span(

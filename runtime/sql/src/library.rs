@@ -23,8 +23,8 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 use onrush_expr::check::plan_error;
 use onrush_expr::error::external;
-use onrush_expr::kernels::{error, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{error, strict};
+use onrush_expr::type_coercion;
 
 pub use lists::{aggregated as aggregate_of_a_list, concatenated, sliced as string_slice, stepped as list_slice};
 pub use numbers::{as_double, bytes, exact_double, type_name};
@@ -52,7 +52,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
 
 /// An argument as strings.
 fn strings_of(values: &ArrayRef) -> Result<StringViewArray> {
-    Ok(strict(values, &types::TEXT)?.as_string_view().clone())
+    Ok(strict(values, &type_coercion::TEXT)?.as_string_view().clone())
 }
 
 fn integers_of(values: &ArrayRef) -> Result<Int64Array> {
@@ -60,7 +60,7 @@ fn integers_of(values: &ArrayRef) -> Result<Int64Array> {
 }
 
 fn floats_of(values: &ArrayRef) -> Result<arrow::array::Float64Array> {
-    if types::is_decimal(values.data_type()) {
+    if type_coercion::is_decimal(values.data_type()) {
         return numbers::floats_of_decimals(values);
     }
     Ok(strict(values, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
@@ -100,7 +100,7 @@ fn invalid<T>(message: impl Into<String>) -> Result<T> {
 }
 
 fn text(_: &[DataType]) -> Result<DataType> {
-    Ok(types::TEXT)
+    Ok(type_coercion::TEXT)
 }
 
 fn integer(_: &[DataType]) -> Result<DataType> {
@@ -117,5 +117,5 @@ fn boolean(_: &[DataType]) -> Result<DataType> {
 
 /// A list of strings.
 fn text_list(_: &[DataType]) -> Result<DataType> {
-    Ok(DataType::List(Arc::new(arrow::datatypes::Field::new_list_field(types::TEXT, true))))
+    Ok(DataType::List(Arc::new(arrow::datatypes::Field::new_list_field(type_coercion::TEXT, true))))
 }

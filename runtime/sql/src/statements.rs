@@ -101,8 +101,8 @@ fn summarize(query: &str, host: &dyn Host) -> Result<String, Diagnostic> {
     let schema = host.schema(query)?;
     let parts = schema.fields().iter().enumerate().map(|(index, field)| {
         let (column, dtype) = (name(field.name()), field.data_type());
-        let is_number = onrush_expr::types::is_number(dtype);
-        let is_ordered = is_number || onrush_expr::types::is_temporal(dtype);
+        let is_number = onrush_expr::type_coercion::is_number(dtype);
+        let is_ordered = is_number || onrush_expr::type_coercion::is_temporal(dtype);
         let sortable = !dtype.is_nested();
         let as_text = |what: String, is: bool| {
             if is { format!("cast({what} as varchar)") } else { "cast(null as varchar)".to_string() }
@@ -480,7 +480,7 @@ fn values_of(on: &On, source: &str, with: &str, host: &dyn Host) -> Result<Vec<(
     let table = host.rows(&query)?;
     let mut out = Vec::with_capacity(table.rows());
     for batch in table.batches() {
-        let texts = arrow::compute::cast(batch.column(0), &onrush_expr::types::TEXT)
+        let texts = arrow::compute::cast(batch.column(0), &onrush_expr::type_coercion::TEXT)
             .map_err(|e| plan_error("internal", e.to_string()))?;
         for value in texts.as_string_view().iter().flatten() {
             out.push((format!("cast({} as varchar) = {}", on.expr, text(value)), value.to_string()));

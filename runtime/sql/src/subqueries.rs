@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
     SubqueryAlias, binary_expr, lit, not, when,
 };
 use onrush_expr::check::{HIDDEN, plan_error};
-use onrush_expr::kernels::kernel;
+use onrush_expr::scalar_udf::kernel;
 use onrush_logical::predicates::has_subqueries;
 
 use super::dialect::fail;

@@ -7,8 +7,8 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::planner::{PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, cast};
-use onrush_expr::kernels::{error, kernel_by_types};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{error, kernel_by_types};
+use onrush_expr::type_coercion;
 
 use super::library::{list_slice, string_slice};
 
@@ -17,13 +17,15 @@ pub fn planned(raw: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResu
     let Ok(dtype) = raw.expr.get_type(schema) else { return Ok(PlannerResult::Original(raw)) };
     let bound = |bound: Expr| cast(bound, DataType::Int64);
     match (&dtype, raw.field_access.clone()) {
-        (text, GetFieldAccess::ListIndex { key }) if types::is_string(text) => {
+        (text, GetFieldAccess::ListIndex { key }) if type_coercion::is_string(text) => {
             Ok(PlannerResult::Planned(string_slice(raw.expr, bound(*key.clone()), bound(*key))))
         }
-        (text, GetFieldAccess::ListRange { start, stop, .. }) if types::is_string(text) => {
+        (text, GetFieldAccess::ListRange { start, stop, .. }) if type_coercion::is_string(text) => {
             Ok(PlannerResult::Planned(string_slice(raw.expr, bound(*start), bound(*stop))))
         }
-        (list, GetFieldAccess::ListRange { start, stop, stride }) if types::is_list(list) && !is_one(&stride) => {
+        (list, GetFieldAccess::ListRange { start, stop, stride })
+            if type_coercion::is_list(list) && !is_one(&stride) =>
+        {
             Ok(PlannerResult::Planned(list_slice(raw.expr, bound(*start), bound(*stop), bound(*stride))))
         }
         (DataType::Map(..), GetFieldAccess::ListIndex { key })

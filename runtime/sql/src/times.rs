@@ -26,11 +26,11 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
+use onrush_expr::calendar_interval::CalendarInterval;
 use onrush_expr::check::plan_error;
 use onrush_expr::error::external;
-use onrush_expr::every::Every;
-use onrush_expr::kernels::{error, kernel_by_types, one_text, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{error, kernel_by_types, one_text, strict};
+use onrush_expr::type_coercion;
 
 use super::intervals::singular;
 pub use plans::{lowered, meet};
@@ -176,7 +176,7 @@ fn time_of(dtype: Option<&DataType>) -> DataType {
 }
 
 fn part_of(args: &[ArrayRef]) -> Result<String> {
-    Ok(singular(&one_text(&strict(&args[0], &types::TEXT)?, "a part")?))
+    Ok(singular(&one_text(&strict(&args[0], &type_coercion::TEXT)?, "a part")?))
 }
 
 /// A time that is written to the minute, to the second. A zone behind it stays.
@@ -204,9 +204,9 @@ fn years_of(part: &str) -> Option<i32> {
     }
 }
 
-/// Intervals by the full names of parts: `Every` has short ones that mean something else here.
-fn every_of(part: &str) -> Option<Every> {
-    Every::parse(part).filter(|_| part.len() > 2)
+/// Intervals by the full names of parts: `CalendarInterval` has short ones that mean something else here.
+fn every_of(part: &str) -> Option<CalendarInterval> {
+    CalendarInterval::parse(part).filter(|_| part.len() > 2)
 }
 
 /// The start of the part of time in which a moment lies.
@@ -313,8 +313,8 @@ fn bucketed(args: &[ArrayRef]) -> Result<ArrayRef> {
     }
     let third = match args.get(2) {
         None => Third::None,
-        Some(text) if types::is_text(text.data_type()) => {
-            Third::Zone(known(&one_text(&strict(text, &types::TEXT)?, "a zone")?)?)
+        Some(text) if type_coercion::is_text(text.data_type()) => {
+            Third::Zone(known(&one_text(&strict(text, &type_coercion::TEXT)?, "a zone")?)?)
         }
         Some(by) if matches!(by.data_type(), DataType::Interval(_) | DataType::Duration(_)) => {
             let by = strict(by, &DataType::Interval(IntervalUnit::MonthDayNano))?;
@@ -359,7 +359,7 @@ fn other_clock(dtype: Option<&DataType>) -> DataType {
 fn in_other_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     let to = other_clock(Some(args[1].data_type()));
     let (values, from) = moments(&args[1])?;
-    let names = strict(&args[0], &types::TEXT)?;
+    let names = strict(&args[0], &type_coercion::TEXT)?;
     let names = names.as_string_view();
     let mut zones: HashMap<&str, Tz> = HashMap::new();
     let mut out = Vec::with_capacity(values.len());
@@ -381,10 +381,10 @@ fn in_other_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 /// Times of the session's zone, of strings and of times of other zones.
 fn with_zone(values: &ArrayRef, fail: bool) -> Result<ArrayRef> {
-    if !types::is_text(values.data_type()) {
+    if !type_coercion::is_text(values.data_type()) {
         return as_type(moments(values)?.0, &zoned());
     }
-    let texts = strict(values, &types::TEXT)?;
+    let texts = strict(values, &type_coercion::TEXT)?;
     let times = texts.as_string_view().iter().map(|text| {
         let Some(text) = text else { return Ok(None) };
         let whole = with_seconds(text.trim());
@@ -408,7 +408,7 @@ fn cast_failed(text: &str) -> DataFusionError {
 }
 
 fn from_seconds(args: &[ArrayRef]) -> Result<ArrayRef> {
-    if types::is_text(args[0].data_type()) || types::is_date_or_time(args[0].data_type()) {
+    if type_coercion::is_text(args[0].data_type()) || type_coercion::is_date_or_time(args[0].data_type()) {
         return with_zone(&args[0], true);
     }
     let seconds = strict(&args[0], &DataType::Float64)?;
@@ -426,8 +426,8 @@ fn made(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 fn made_in_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (parts, zone) = match args.last() {
-        Some(name) if types::is_text(name.data_type()) => {
-            let zone = one_text(&strict(name, &types::TEXT)?, "a zone")?;
+        Some(name) if type_coercion::is_text(name.data_type()) => {
+            let zone = one_text(&strict(name, &type_coercion::TEXT)?, "a zone")?;
             (&args[..args.len() - 1], Some(known(&zone)?))
         }
         _ => (args, None),
@@ -513,16 +513,16 @@ impl Format {
 /// The format, or the list of formats, of which the first that fits a string is taken.
 fn formats(of: &ArrayRef) -> Result<Vec<String>> {
     if !matches!(of.data_type(), DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)) {
-        return Ok(vec![one_text(&strict(of, &types::TEXT)?, "a format")?]);
+        return Ok(vec![one_text(&strict(of, &type_coercion::TEXT)?, "a format")?]);
     }
-    let lists = strict(of, &DataType::List(Arc::new(Field::new_list_field(types::TEXT, true))))?;
+    let lists = strict(of, &DataType::List(Arc::new(Field::new_list_field(type_coercion::TEXT, true))))?;
     let list = lists.as_list::<i32>().value(0);
     Ok(list.as_string_view().iter().flatten().map(str::to_string).collect())
 }
 
 /// Parses strings in a format of C's `strptime`, or in one of a list.
 fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
-    let texts = strict(&args[0], &types::TEXT)?;
+    let texts = strict(&args[0], &type_coercion::TEXT)?;
     if args[1].is_null(0) {
         return Ok(arrow::array::new_null_array(&NAIVE, texts.len()));
     }
@@ -592,7 +592,7 @@ fn between(
 fn borders(part: &str, from: ZoneTime, to: ZoneTime) -> Option<Option<i64>> {
     let every = every_of(part);
     // Hours and less pass while clocks are put forward and back.
-    if let Some(Every::Micros(n)) = every
+    if let Some(CalendarInterval::Micros(n)) = every
         && n < DAY
     {
         let start = |t: ZoneTime| t.local.checked_sub(t.local.rem_euclid(n))?.checked_sub(t.ahead);
@@ -624,7 +624,7 @@ fn elapsed(part: &str, from: ZoneTime, to: ZoneTime) -> Option<Option<i64>> {
     };
     if months == 0 {
         let micros = match every_of(part)? {
-            Every::Micros(n) => n,
+            CalendarInterval::Micros(n) => n,
             _ => 7 * DAY,
         };
         let (from, to) = match micros < DAY {
@@ -638,7 +638,7 @@ fn elapsed(part: &str, from: ZoneTime, to: ZoneTime) -> Option<Option<i64>> {
         return elapsed(part, to, from).map(|count| count.map(|n| -n));
     }
     let whole = || {
-        let index = |t: i64| Every::Months(1).index(t);
+        let index = |t: i64| CalendarInterval::Months(1).index(t);
         let mut count = index(end)? - index(begin)?;
         let after = |count: i64| moved(begin, IntervalMonthDayNano::new(i32::try_from(count).ok()?, 0, 0), false);
         if after(count)? > end {

@@ -19,9 +19,9 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
 use onrush_expr::check::{HIDDEN, type_name};
-use onrush_expr::kernels::CAST;
 use onrush_expr::nan::is_one_nan;
-use onrush_expr::types;
+use onrush_expr::scalar_udf::CAST;
+use onrush_expr::type_coercion;
 
 /// What columns with hidden names stand for.
 pub type Names = HashMap<String, String>;
@@ -138,7 +138,8 @@ fn is_zero(this: &Arc<dyn PhysicalExpr>) -> bool {
 fn cast(inner: &Arc<dyn PhysicalExpr>, to: &arrow::datatypes::DataType, names: &Names) -> String {
     let any: &dyn Any = inner.as_ref();
     // Layouts of text, and literals, are no conversions of the user's.
-    if types::is_text(to) && any.downcast_ref::<CastExpr>().is_none() || any.downcast_ref::<Literal>().is_some() {
+    if type_coercion::is_text(to) && any.downcast_ref::<CastExpr>().is_none() || any.downcast_ref::<Literal>().is_some()
+    {
         return text(inner, names, 9);
     }
     format!("{} as {}", text(inner, names, 9), type_name(to))
@@ -247,7 +248,7 @@ pub fn window(this: &Arc<dyn WindowExpr>, names: &Names) -> String {
         match function.downcast_ref::<WindowUDFExpr>() {
             Some(udf) => {
                 let inner: &dyn Any = udf.fun().inner().as_ref();
-                if let Some(values) = onrush_expr::distinct::own_args(inner) {
+                if let Some(values) = onrush_expr::first_last::own_args(inner) {
                     partition = args.split_off(values.min(args.len()));
                 }
                 udf.fun().name().to_string()

@@ -8,9 +8,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, Int64Type, TimeUnit};
 use onrush_engine::Engine;
+use onrush_expr::calendar_interval::{self, CalendarInterval};
 use onrush_expr::check::{place, plan_error, type_name};
 use onrush_expr::error::internal;
-use onrush_expr::every::{self, Every};
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;
 use onrush_stats as statistics;
@@ -396,10 +396,11 @@ impl UnslicedColumn {
     }
 
     fn times(self, range: Option<(f64, f64)>, bins: u32, request: &ViewRequest) -> Result<SlicedColumn, Diagnostic> {
-        let wrong = |text: &str| plan_error("plot-every", format!("`{text}` is not a time span")).help(every::HELP);
+        let wrong =
+            |text: &str| plan_error("plot-every", format!("`{text}` is not a time span")).help(calendar_interval::HELP);
         let (low, high) = range.unwrap_or((0.0, 0.0));
         let every = match request.layer.every.as_deref() {
-            Some(text) => Every::parse(text).ok_or_else(|| wrong(text))?,
+            Some(text) => CalendarInterval::parse(text).ok_or_else(|| wrong(text))?,
             None => fitting((high - low) / 1e6, f64::from(bins)),
         };
         // With a length of the user's all values are binned.

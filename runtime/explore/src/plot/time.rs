@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use onrush_expr::calendar_interval::{self, CalendarInterval};
 use onrush_expr::check::{place, plan_error};
-use onrush_expr::every::{self, Every};
 use onrush_frame::TaskHandle;
 use onrush_stats::{Cell, Combine, thin};
 use onrush_wire::number::thousands;
@@ -30,7 +30,7 @@ pub enum Grid {
     /// Those of each moment.
     Moments,
     /// Rows of each time bucket.
-    Stretches(Every),
+    Stretches(CalendarInterval),
 }
 
 /// What suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the timestamps cannot.
@@ -44,7 +44,7 @@ pub fn grid(
     at: &Expr,
     task: &TaskHandle,
 ) -> Result<Grid, Diagnostic> {
-    let wanted = wanted.map(|text| Every::parse(text).ok_or_else(|| unknown(text, at))).transpose()?;
+    let wanted = wanted.map(|text| CalendarInterval::parse(text).ok_or_else(|| unknown(text, at))).transpose()?;
     let few = if is_bars { BAR_MOMENTS } else { MOMENTS };
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut moments = HashSet::new();
@@ -74,13 +74,13 @@ pub fn grid(
 }
 
 /// The shortest round interval of which at most `most` fill a span, in seconds.
-pub fn fitting(span: f64, most: f64) -> Every {
+pub fn fitting(span: f64, most: f64) -> CalendarInterval {
     let round = [
         "1us", "10us", "100us", "1ms", "5ms", "10ms", "50ms", "100ms", "500ms", "1s", "5s", "15s", "30s", "1m", "5m",
         "15m", "30m", "1h", "3h", "6h", "12h", "1d", "1w", "1mo", "1q", "6mo", "1y", "2y", "5y", "10y", "50y", "100y",
     ];
-    let mut round = round.into_iter().filter_map(Every::parse);
-    round.find(|every| every.seconds() >= span / most).unwrap_or(Every::Months(12_000))
+    let mut round = round.into_iter().filter_map(CalendarInterval::parse);
+    round.find(|every| every.seconds() >= span / most).unwrap_or(CalendarInterval::Months(12_000))
 }
 
 /// What is asked of [`combine`].
@@ -173,7 +173,7 @@ pub fn combine(
 
 fn unknown(text: &str, at: &Expr) -> Diagnostic {
     let diagnostic = plan_error("plot-every", format!("`{text}` is not a time span"));
-    place(diagnostic, at.span.as_ref(), None, "").help(every::HELP)
+    place(diagnostic, at.span.as_ref(), None, "").help(calendar_interval::HELP)
 }
 
 #[cfg(test)]

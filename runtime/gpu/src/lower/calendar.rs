@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, TimeUnit};
 use chrono::format::{Fixed, Item, Numeric, Pad, StrftimeItems};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::every::Every;
-use onrush_expr::kernels::is_ours;
+use onrush_expr::calendar_interval::CalendarInterval;
+use onrush_expr::scalar_udf::is_ours;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_ops::{Comparison, DeviceType, ExprGraph, NodeId, Op, OverflowPolicy, StringOp};
@@ -160,7 +160,7 @@ pub fn call(
         ("offset_by", [_, by]) => {
             let text = text_of(by)?;
             let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
-            Some((sign, Every::parse(text)?))
+            Some((sign, CalendarInterval::parse(text)?))
         }
         _ => None,
     };
@@ -204,9 +204,9 @@ pub fn call(
             moment.moved(days)
         }
         _ => match span? {
-            (sign, Every::Months(n)) => moment.months_later(sign * i128::from(n)),
-            (sign, Every::Weeks(n)) => moment.by(Op::AddChecked, ticks, sign * i128::from(n) * 7 * DAY),
-            (sign, Every::Micros(n)) => moment.by(Op::AddChecked, ticks, sign * i128::from(n)),
+            (sign, CalendarInterval::Months(n)) => moment.months_later(sign * i128::from(n)),
+            (sign, CalendarInterval::Weeks(n)) => moment.by(Op::AddChecked, ticks, sign * i128::from(n) * 7 * DAY),
+            (sign, CalendarInterval::Micros(n)) => moment.by(Op::AddChecked, ticks, sign * i128::from(n)),
         },
     }))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::CaseExpr;
-use onrush_expr::native::is_in;
+use onrush_expr::device_udf::is_in;
 use onrush_kernels::Scalar;
 use onrush_ops::dictionary::{self, Dictionary};
 use onrush_ops::{Comparison, DeviceType, NodeId, Op, kind_of};

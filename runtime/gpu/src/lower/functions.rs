@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::every::Every;
-use onrush_expr::kernels::is_ours;
-use onrush_expr::types::MOST_OF_SUMS;
+use onrush_expr::calendar_interval::CalendarInterval;
+use onrush_expr::scalar_udf::is_ours;
+use onrush_expr::type_coercion::MAX_EXACT_SUM;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
 use onrush_logical::key;
@@ -171,7 +171,7 @@ pub fn call(lowering: &mut Lowering, function: &ScalarFunctionExpr) -> Result<No
             let DataType::Decimal128(_, scale) = types[0] else { return Err(refused()) };
             let (sum, float) = (lowering.expr(sum)?, lowering.expr(float)?);
             let graph = &mut lowering.graph;
-            let smaller = 2_f64.powi(63) / MOST_OF_SUMS * 10_f64.powi(i32::from(scale));
+            let smaller = 2_f64.powi(63) / MAX_EXACT_SUM * 10_f64.powi(i32::from(scale));
             let smaller = graph.literal(FLOAT, LiteralValue::F64(smaller.to_bits()));
             let float = graph.add(Op::Multiply, &[float, smaller], FLOAT);
             let whole = graph.add(Op::Convert(OverflowPolicy::Error), &[float], TICKS);
@@ -297,21 +297,21 @@ fn call_of_times(
         }
         // Ours: of the wall clock, by a literal.
         ("truncate", [of, every]) if is_ours(function.fun()) && types[0] == result => {
-            let every = literal_of(every).and_then(|v| v.try_as_str().flatten()).and_then(Every::parse);
+            let every = literal_of(every).and_then(|v| v.try_as_str().flatten()).and_then(CalendarInterval::parse);
             let (every, tick) = every.zip(tick_of(&result)).ok_or_else(refused)?;
             let unit = match every {
-                Every::Months(12) => Some(Unit::Year),
-                Every::Months(3) => Some(Unit::Quarter),
-                Every::Months(1) => Some(Unit::Month),
-                Every::Weeks(1) => Some(Unit::Week),
-                Every::Micros(_) => None,
-                Every::Weeks(_) | Every::Months(_) => return Err(refused()),
+                CalendarInterval::Months(12) => Some(Unit::Year),
+                CalendarInterval::Months(3) => Some(Unit::Quarter),
+                CalendarInterval::Months(1) => Some(Unit::Month),
+                CalendarInterval::Weeks(1) => Some(Unit::Week),
+                CalendarInterval::Micros(_) => None,
+                CalendarInterval::Weeks(_) | CalendarInterval::Months(_) => return Err(refused()),
             };
             let of = lowering.expr(of)?;
             let graph = &mut lowering.graph;
             match (unit, every) {
                 (Some(unit), _) => Ok(graph.add(Op::Truncate(unit, tick), &[of], kind)),
-                (None, Every::Micros(n)) if tick == Tick::Microsecond => {
+                (None, CalendarInterval::Micros(n)) if tick == Tick::Microsecond => {
                     let n = graph.number(Scalar::I64, n.into());
                     let rest = graph.add(Op::Remainder, &[of, n], TICKS);
                     let zero = graph.number(Scalar::I64, 0);

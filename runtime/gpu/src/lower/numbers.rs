@@ -4,7 +4,7 @@
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::ScalarFunctionExpr;
-use onrush_expr::kernels::is_ours;
+use onrush_expr::scalar_udf::is_ours;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, LiteralValue, NodeId, Op, OverflowPolicy};
 

@@ -9,7 +9,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, CaseExpr, CastExpr, Column, LikeExpr, Literal, TryCastExpr};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::kernels::is_ours;
+use onrush_expr::scalar_udf::is_ours;
 use onrush_kernels::Scalar;
 use onrush_ops::{Comparison, DeviceType, Lookup, NodeId, Op, OverflowPolicy, StringOp, kind_of};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use onrush_expr::native::{Native, is_in};
+use onrush_expr::device_udf::{Native, is_in};
 use onrush_ops::{DeviceType, ExprGraph, NodeId, Op, kind_of};
 
 use super::Lowering;

@@ -13,10 +13,10 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
+use onrush_expr::calendar_interval::TimeSpan;
 use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
-use onrush_expr::every::TimeSpan;
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{Lower, TypedExpr, column};
 use onrush_wire::plan::{Asof, AsofStrategy};
 use onrush_wire::{Diagnostic, Span, Value};
@@ -40,7 +40,7 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     let (mut lower_left, mut lower_right) = (Lower::new(left, at)?, Lower::new(right, at)?);
     let (left_keys, right_keys) = keys(&mut lower_left, &mut lower_right, &left_on, &right_on, at)?;
     let dtype = left_keys[0].dtype.clone();
-    if !types::is_number(&dtype) && !types::is_temporal(&dtype) {
+    if !type_coercion::is_number(&dtype) && !type_coercion::is_temporal(&dtype) {
         let message = format!("the key `{}` is {}, which has no distances", left_keys[0].name, type_name(&dtype));
         let diagnostic = check::plan_error("type-mismatch", message)
             .help("an as-of join goes by numbers or times; columns that must be equal are named with `.by(..)`");
@@ -52,7 +52,9 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     })?;
     // Minus zero is zero, as in `==`.
     let zeros = |keys: Vec<TypedExpr>| -> Vec<TypedExpr> {
-        keys.into_iter().map(|key| key.with(types::one_zero(key.expr.clone(), &key.dtype), key.dtype.clone())).collect()
+        keys.into_iter()
+            .map(|key| key.with(type_coercion::one_zero(key.expr.clone(), &key.dtype), key.dtype.clone()))
+            .collect()
     };
     let left = sided(&mut lower_left, &left_names, &zeros(left_keys), "l")?;
     let right = sided(&mut lower_right, &right_names, &zeros(right_keys), "r")?;
@@ -186,7 +188,7 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
 fn distance_type(dtype: &DataType) -> DataType {
     match dtype {
         dtype if dtype.is_floating() => DataType::Float64,
-        dtype if types::is_decimal(dtype) => dtype.clone(),
+        dtype if type_coercion::is_decimal(dtype) => dtype.clone(),
         DataType::Int8 | DataType::Int16 | DataType::Int32 => DataType::Int64,
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::Date32 | DataType::Time32(_) => {
             DataType::Int64
@@ -202,7 +204,7 @@ fn apart(a: Expr, b: Expr, dtype: &DataType) -> Result<Expr, Diagnostic> {
     let number = |expr: Expr| {
         let expr = match dtype {
             DataType::Date32 | DataType::Time32(_) => cast(expr, DataType::Int32),
-            dtype if types::is_temporal(dtype) => cast(expr, DataType::Int64),
+            dtype if type_coercion::is_temporal(dtype) => cast(expr, DataType::Int64),
             _ => expr,
         };
         if *dtype == to { expr } else { cast(expr, to.clone()) }
@@ -220,7 +222,7 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
     let refused = |what: &str, help: &str| Err(check::plan_error("argument", what.to_string()).help(help));
     const SPAN: &str = "the tolerance of times is a fixed span: `\"30s\"`, `\"5m\"`, `\"2h\"`, `\"1d\"`";
     let to = distance_type(dtype);
-    let scalar = if types::is_temporal(dtype) {
+    let scalar = if type_coercion::is_temporal(dtype) {
         let nanos = match value {
             Value::Duration { value, unit } => i128::from(*value) * i128::from(nanos_of(unit_of(*unit))),
             Value::Text(text) => match TimeSpan::parse(text) {
@@ -249,10 +251,11 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
     } else {
         const NUMBER: &str = "keys that are numbers take a number: `.tolerance(5)`";
         match value {
-            Value::Int(_) | Value::UInt(_) => types::scalar(value)?,
+            Value::Int(_) | Value::UInt(_) => type_coercion::scalar(value)?,
             // Distances are multiples of the keys' last digit: what is between two of them is the lower one.
             Value::Decimal { value, scale, .. } if !dtype.is_floating() => {
-                let (wanted, digits) = (types::scale_of(&to), i32::from(*scale) - i32::from(types::scale_of(&to)));
+                let (wanted, digits) =
+                    (type_coercion::scale_of(&to), i32::from(*scale) - i32::from(type_coercion::scale_of(&to)));
                 let power = 10_i128.checked_pow(digits.unsigned_abs());
                 let scaled = power.and_then(|power| match digits {
                     0.. => Some(value.div_euclid(power)),
@@ -260,9 +263,9 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
                 });
                 ScalarValue::Decimal128(Some(scaled.unwrap_or(i128::MAX)), 38, wanted)
             }
-            Value::Decimal { .. } => types::scalar(value)?,
+            Value::Decimal { .. } => type_coercion::scalar(value)?,
             Value::Float(_) | Value::Float32(_) => {
-                let number = types::scalar(value)?.cast_to(&DataType::Float64).map_err(diagnose)?;
+                let number = type_coercion::scalar(value)?.cast_to(&DataType::Float64).map_err(diagnose)?;
                 let ScalarValue::Float64(Some(number)) = number else { return refused("no tolerance", NUMBER) };
                 if number.is_nan() {
                     return refused("a tolerance of NaN has nothing within it", NUMBER);
@@ -270,8 +273,8 @@ fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
                 // Distances of integers are integers, so a fraction of the tolerance is dropped.
                 match dtype {
                     dtype if dtype.is_floating() => ScalarValue::Float64(Some(number)),
-                    dtype if types::is_decimal(dtype) => {
-                        let scale = types::scale_of(dtype);
+                    dtype if type_coercion::is_decimal(dtype) => {
+                        let scale = type_coercion::scale_of(dtype);
                         let power = 10_f64.powi(scale.into());
                         // 0.29 is 29 hundredths, though a hundred times as much is below 29 by a bit.
                         let nearest = (number * power).round();

@@ -4,7 +4,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::aggregate::implode;
 use onrush_expr::catalogue::{FILTERS, is_aggregated};
 use onrush_expr::{Lower, Scope, TypedExpr, column};
-use onrush_expr::{check, types};
+use onrush_expr::{check, type_coercion};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::project::expanded;
@@ -39,7 +39,7 @@ pub fn grouped(
             .help("for one row over the whole frame use `select` with aggregates"));
     }
     // As partitions of windows: 0.0 and -0.0 are one group.
-    lower.keys = typed_keys.iter().map(|k| types::one_zero(k.expr.clone(), &k.dtype)).collect();
+    lower.keys = typed_keys.iter().map(|k| type_coercion::one_zero(k.expr.clone(), &k.dtype)).collect();
     let key_names: Vec<String> = typed_keys.iter().map(|k| k.name.clone()).collect();
     lower.scope = Scope::Groups;
     let mut results: Vec<TypedExpr> = Vec::new();

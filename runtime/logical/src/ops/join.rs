@@ -7,7 +7,7 @@
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use onrush_expr::check::{self, HIDDEN, type_name};
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{Lower, TypedExpr, column};
 use onrush_wire::plan::JoinKind;
 use onrush_wire::{Diagnostic, ExprKind, Span};
@@ -93,8 +93,10 @@ pub fn keys(
     for (l, r) in left_on.iter().zip(right_on) {
         let l_typed = left.expr(l)?;
         let r_typed = right.expr(r).map_err(|d| side_note(d, "right"))?;
-        let dtype = types::supertype(&l_typed.dtype, &r_typed.dtype);
-        let Some(dtype) = dtype.filter(|_| types::is_number(&l_typed.dtype) == types::is_number(&r_typed.dtype)) else {
+        let dtype = type_coercion::supertype(&l_typed.dtype, &r_typed.dtype);
+        let Some(dtype) =
+            dtype.filter(|_| type_coercion::is_number(&l_typed.dtype) == type_coercion::is_number(&r_typed.dtype))
+        else {
             let (a, b) = (type_name(&l_typed.dtype), type_name(&r_typed.dtype));
             let message = format!(
                 "the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal",

@@ -6,7 +6,7 @@ use arrow::datatypes::{Field, Schema};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_expr};
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::check::{self, HIDDEN};
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{Lower, Scope, TypedExpr, column, lit, number_rows, operators, selectors};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
 
@@ -110,9 +110,9 @@ pub fn fill_null(plan: LogicalPlan, value: &Value, at: Option<&Span>) -> Result<
         let this = lower.column(name, None)?;
         let value = lower.expr(&literal)?;
         let kin = match (&value.dtype, &this.dtype) {
-            (a, b) if types::is_number(a) => types::is_number(b),
-            (a, b) if types::is_text(a) => types::is_text(b),
-            (a, b) => a == b || types::is_date_or_time(a) && types::is_date_or_time(b),
+            (a, b) if type_coercion::is_number(a) => type_coercion::is_number(b),
+            (a, b) if type_coercion::is_text(a) => type_coercion::is_text(b),
+            (a, b) => a == b || type_coercion::is_date_or_time(a) && type_coercion::is_date_or_time(b),
         };
         if !kin {
             continue;

@@ -7,7 +7,7 @@ use datafusion::common::{ScalarValue, UnnestOptions};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Union, cast};
 use onrush_expr::check::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{column, lit, null, number_rows};
 use onrush_wire::plan::ConcatHow;
 use onrush_wire::{Diagnostic, Span};
@@ -46,7 +46,7 @@ pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Res
         let mut common = DataType::Null;
         for plan in &plans {
             let Some(this) = dtype(plan, name) else { continue };
-            common = types::supertype(&common, &this).ok_or_else(|| {
+            common = type_coercion::supertype(&common, &this).ok_or_else(|| {
                 let message =
                     format!("`{name}` is `{}` in one frame and `{}` in another", type_name(&common), type_name(&this));
                 check::plan_error("type-mismatch", message).help("cast it in one of them first")
@@ -97,7 +97,7 @@ fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool)
 
 /// The first argument; an error where either is null, which is a row that only one of the frames has.
 fn same_height() -> Arc<datafusion::logical_expr::ScalarUDF> {
-    onrush_expr::kernels::kernel("same_height", DataType::UInt64, |args| {
+    onrush_expr::scalar_udf::kernel("same_height", DataType::UInt64, |args| {
         if args.iter().any(|a| arrow::array::Array::null_count(a) > 0) {
             let diagnostic = Diagnostic::error(
                 onrush_wire::Class::Data,
@@ -171,7 +171,7 @@ pub fn unpivot(
     let mut common = DataType::Null;
     for name in &on {
         let Some(this) = dtype(&plan, name) else { continue };
-        common = types::supertype(&common, &this).ok_or_else(|| {
+        common = type_coercion::supertype(&common, &this).ok_or_else(|| {
             let message =
                 format!("`{name}` is `{}`, the columns before it are `{}`", type_name(&this), type_name(&common));
             check::plan_error("type-mismatch", message).help("cast them to one type first")
@@ -182,7 +182,7 @@ pub fn unpivot(
     }
     let parts = on.iter().map(|name| {
         let mut exprs: Vec<Expr> = index.iter().map(|n| column(n)).collect();
-        exprs.push(cast(lit(name.clone()), types::TEXT).alias(variable_name));
+        exprs.push(cast(lit(name.clone()), type_coercion::TEXT).alias(variable_name));
         exprs.push(cast(column(name), common.clone()).alias(value_name));
         (exprs, plan.clone())
     });
@@ -208,7 +208,7 @@ fn unnested(
     };
     let values = on.iter().map(|name| cast(column(name), common.clone())).collect();
     let mut exprs: Vec<Expr> = index.iter().map(|n| column(n)).collect();
-    exprs.push(list(on.iter().map(text).collect(), &types::TEXT).alias(variable_name));
+    exprs.push(list(on.iter().map(text).collect(), &type_coercion::TEXT).alias(variable_name));
     exprs.push(datafusion::functions_nested::expr_fn::make_array(values).alias(value_name));
     let places = (0..on.len() as i64).map(|place| ScalarValue::Int64(Some(place))).collect();
     exprs.push(list(places, &DataType::Int64).alias(&source));
@@ -232,7 +232,7 @@ pub fn explode(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Resu
     for name in columns {
         match dtype(&plan, name) {
             None => return Err(check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "")),
-            Some(this) if !types::is_list(&this) => {
+            Some(this) if !type_coercion::is_list(&this) => {
                 let message = format!("`explode` needs a list, but `{name}` is `{}`", type_name(&this));
                 return Err(check::place(check::plan_error("type-mismatch", message), None, at, ""));
             }

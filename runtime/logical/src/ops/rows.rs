@@ -4,7 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use onrush_expr::check::{self, type_name};
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{Aggregation, Lower, column, lit, window};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Keep;
@@ -91,12 +91,12 @@ pub fn unique(
     let mut keys: Vec<Expr> = Vec::new();
     for expr in &expanded(subset, &available, &lower)? {
         let key = lower.expr(expr)?;
-        keys.push(types::one_zero(key.expr, &key.dtype));
+        keys.push(type_coercion::one_zero(key.expr, &key.dtype));
     }
     if keys.is_empty() {
         for name in &available {
             let key = lower.column(name, None)?;
-            keys.push(types::one_zero(key.expr, &key.dtype));
+            keys.push(type_coercion::one_zero(key.expr, &key.dtype));
         }
     }
     if keys.is_empty() {

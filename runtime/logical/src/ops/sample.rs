@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     WindowFunctionDefinition, WindowUDF, WindowUDFImpl, cast,
 };
 use onrush_expr::check::{self, HIDDEN};
-use onrush_expr::kernels::kernel;
+use onrush_expr::scalar_udf::kernel;
 use onrush_expr::{Aggregation, Lower, Scope, column, lit};
 use onrush_wire::plan::SampleSize;
 use onrush_wire::{Diagnostic, Span};

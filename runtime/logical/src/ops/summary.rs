@@ -7,7 +7,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::check;
 use onrush_expr::error::diagnose;
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_expr::{Lower, Scope, column};
 use onrush_wire::{Diagnostic, Expr as Wire, Span};
 
@@ -27,10 +27,10 @@ pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
     let mut columns: Vec<(String, DataType, Vec<Option<Expr>>)> = Vec::new();
     for name in &available {
         let dtype = lower.column(name, None)?.dtype;
-        let number = types::is_number(&dtype) || dtype == DataType::Boolean;
-        let temporal = types::is_temporal(&dtype);
-        let ordered = number || temporal || types::is_text(&dtype);
-        let out = if number { DataType::Float64 } else { types::TEXT };
+        let number = type_coercion::is_number(&dtype) || dtype == DataType::Boolean;
+        let temporal = type_coercion::is_temporal(&dtype);
+        let ordered = number || temporal || type_coercion::is_text(&dtype);
+        let out = if number { DataType::Float64 } else { type_coercion::TEXT };
         let mut values = Vec::new();
         for statistic in STATISTICS {
             let this = || Wire::column(name.clone());
@@ -59,7 +59,7 @@ pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
     }
     let aggregates = std::mem::take(&mut lower.aggregates);
     let row = build(LogicalPlanBuilder::new(lower.plan).aggregate(Vec::<Expr>::new(), aggregates))?;
-    let mut fields = vec![Field::new("statistic", types::TEXT, false)];
+    let mut fields = vec![Field::new("statistic", type_coercion::TEXT, false)];
     let (mut exprs, mut places) = (Vec::new(), Vec::new());
     for (column, (name, dtype, values)) in columns.into_iter().enumerate() {
         fields.push(Field::new(name, dtype, true));

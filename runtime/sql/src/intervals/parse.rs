@@ -7,8 +7,8 @@ use arrow::compute::kernels::cast_utils::{IntervalParseConfig, IntervalUnit, par
 use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use onrush_expr::error::external;
-use onrush_expr::kernels::strict;
-use onrush_expr::types;
+use onrush_expr::scalar_udf::strict;
+use onrush_expr::type_coercion;
 use onrush_wire::{Class, Diagnostic};
 
 use super::{INTERVAL, is_span, singular};
@@ -151,13 +151,13 @@ pub fn spelt(text: &str) -> Option<String> {
 
 /// A cast to an interval. A string that is not one is an error, or null.
 pub fn cast_to_interval(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
-    if !types::is_text(args[0].data_type()) {
+    if !type_coercion::is_text(args[0].data_type()) {
         return match is_span(args[0].data_type()) || fail || args[0].data_type() == &DataType::Null {
             true => strict(&args[0], &INTERVAL),
             false => Ok(arrow::compute::cast(&args[0], &INTERVAL)?),
         };
     }
-    let texts = strict(&args[0], &types::TEXT)?;
+    let texts = strict(&args[0], &type_coercion::TEXT)?;
     let spans = texts.as_string_view().iter().map(|text| {
         let Some(text) = text else { return Ok(None) };
         match parsed(text) {

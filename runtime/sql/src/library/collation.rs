@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::kernel_by_types;
+use onrush_expr::scalar_udf::kernel_by_types;
 
 use super::strings::without_accents;
 use super::{at, strings_of, takes, text, to_strings};

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, IntervalUnit, TimeUnit, TimestampMicrosecondTyp
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike, Utc};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::{kernel_by_types, stable_kernel, strict};
+use onrush_expr::scalar_udf::{kernel_by_types, stable_kernel, strict};
 
 use super::{float, floats_of, integers_of, invalid, number_at, takes};
 

@@ -6,8 +6,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use arrow::datatypes::{DataType, Decimal128Type};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::{kernel_by_types, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{kernel_by_types, strict};
+use onrush_expr::type_coercion;
 
 use super::{at, floats_of, invalid, strings_of, takes, text, to_strings, varchar};
 
@@ -41,7 +41,7 @@ impl Column {
             t if t.is_integer() || t.is_null() || *t == HUGE => {
                 Column::Integers(strict(values, &HUGE)?.as_primitive::<Decimal128Type>().clone())
             }
-            t if t.is_floating() || types::is_decimal(t) => Column::Floats(floats_of(values)?),
+            t if t.is_floating() || type_coercion::is_decimal(t) => Column::Floats(floats_of(values)?),
             _ => Column::Others(std::sync::Arc::clone(values)),
         })
     }

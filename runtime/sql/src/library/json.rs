@@ -15,15 +15,15 @@ use arrow::datatypes::{DataType, Field, Fields};
 use arrow::util::display::array_value_to_string;
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::kernels::{kernel_by_types, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{kernel_by_types, strict};
+use onrush_expr::type_coercion;
 
 use super::{at, boolean, integers_of, invalid, lists, number_at, strings_of, takes, text, text_list, to_strings};
 use document::{Json, Path, number_text};
 use structure::structure;
 
 pub fn functions() -> Vec<ScalarUDF> {
-    let by_path: fn(&[DataType]) -> Result<DataType> = |dtypes| Ok(of_paths(dtypes, types::TEXT));
+    let by_path: fn(&[DataType]) -> Result<DataType> = |dtypes| Ok(of_paths(dtypes, type_coercion::TEXT));
     let of_parts = vec![
         kernel_by_types("json_extract", by_path, |args| {
             at_paths("json_extract", 2, args, |found| strings(found, |value| Some(value.to_string())))
@@ -74,7 +74,7 @@ fn of_documents() -> Vec<ScalarUDF> {
         kernel_by_types("json_structure", text, |args| of_whole("json_structure", args, |v| structure(v).to_string())),
         // A value that is no string is written as JSON.
         kernel_by_types("json", text, |args| match args {
-            [value] if !types::is_text(value.data_type()) => to_json(args),
+            [value] if !type_coercion::is_text(value.data_type()) => to_json(args),
             _ => of_whole("json", args, Json::to_string),
         }),
         kernel_by_types("try_json", text, |args| {
@@ -114,12 +114,12 @@ const WILDCARD: &str = "\u{1}wildcard";
 
 /// A struct around strings that says what they are.
 fn marked(name: &str) -> DataType {
-    DataType::Struct(Fields::from(vec![Field::new(name, types::TEXT, true)]))
+    DataType::Struct(Fields::from(vec![Field::new(name, type_coercion::TEXT, true)]))
 }
 
 fn mark(name: &str, args: &[ArrayRef]) -> Result<ArrayRef> {
     takes(name, args, 1, 1)?;
-    let fields = Fields::from(vec![Field::new(name, types::TEXT, true)]);
+    let fields = Fields::from(vec![Field::new(name, type_coercion::TEXT, true)]);
     Ok(Arc::new(StructArray::try_new(fields, vec![Arc::new(strings_of(&args[0])?)], None)?))
 }
 
@@ -131,7 +131,7 @@ pub fn is_wildcard(path: &str) -> bool {
 /// The type of a function of what paths lead to: lists of paths and wildcards give lists.
 fn of_paths(dtypes: &[DataType], one: DataType) -> DataType {
     match dtypes.get(1) {
-        Some(paths) if types::is_list(paths) || *paths == marked(WILDCARD) => {
+        Some(paths) if type_coercion::is_list(paths) || *paths == marked(WILDCARD) => {
             DataType::List(Arc::new(Field::new_list_field(one, true)))
         }
         _ => one,
@@ -191,7 +191,7 @@ fn at_paths(
     takes(name, args, least, 2)?;
     let documents = strings_of(&args[0])?;
     match args.get(1) {
-        Some(paths) if types::is_list(paths.data_type()) => {
+        Some(paths) if type_coercion::is_list(paths.data_type()) => {
             let lists = strict(paths, &text_list(&[])?)?;
             let lists = lists.as_list::<i32>();
             listed(&documents, f, |row, document| {
@@ -352,12 +352,12 @@ fn json_of(values: &ArrayRef, row: usize) -> Result<Json> {
             let text = array_value_to_string(values, row)?;
             Json::Number(text.parse().map_or(text, number_text))
         }
-        t if types::is_decimal(t) => Json::Number(array_value_to_string(values, row)?),
+        t if type_coercion::is_decimal(t) => Json::Number(array_value_to_string(values, row)?),
         t if t.is_floating() => {
             let value = strict(values, &DataType::Float64)?.as_primitive::<arrow::datatypes::Float64Type>().value(row);
             if value.is_finite() { Json::Number(number_text(value)) } else { Json::Null }
         }
-        t if types::is_list(t) => {
+        t if type_coercion::is_list(t) => {
             let list = lists::list_at(values, row)?;
             Json::Array((0..list.len()).map(|at| json_of(&list, at)).collect::<Result<_>>()?)
         }
@@ -368,7 +368,7 @@ fn json_of(values: &ArrayRef, row: usize) -> Result<Json> {
         }
         DataType::Map(..) => {
             let entries = values.as_map().value(row);
-            let (names, inner) = (strict(entries.column(0), &types::TEXT)?, entries.column(1));
+            let (names, inner) = (strict(entries.column(0), &type_coercion::TEXT)?, entries.column(1));
             let names = names.as_string_view();
             let values = (0..names.len()).map(|at| Ok((names.value(at).to_string(), json_of(inner, at)?)));
             Json::Object(values.collect::<Result<_>>()?)

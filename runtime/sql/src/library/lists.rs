@@ -21,8 +21,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ScalarUDF};
 use onrush_expr::check::{plan_error, type_name};
 use onrush_expr::error::external;
-use onrush_expr::kernels::{kernel, kernel_by_types, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{kernel, kernel_by_types, strict};
+use onrush_expr::type_coercion;
 
 use deviations::{absolute_deviations, deviation, deviation_type, kurtosis, kurtosis_pop, skewness};
 
@@ -306,7 +306,7 @@ fn common_element(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         (a, b) if a == b => Some(a.clone()),
         (DataType::Null, other) | (other, DataType::Null) => Some(other.clone()),
-        (a, b) => types::supertype(a, b),
+        (a, b) => type_coercion::supertype(a, b),
     }
 }
 
@@ -436,7 +436,7 @@ pub fn stepped(list: Expr, from: Expr, to: Expr, step: Expr) -> Expr {
 
 /// The characters of a string between two bounds.
 pub fn sliced(value: Expr, from: Expr, to: Expr) -> Expr {
-    kernel("string_slice", types::TEXT, string_slice).call(vec![value, from, to])
+    kernel("string_slice", type_coercion::TEXT, string_slice).call(vec![value, from, to])
 }
 
 fn string_slice(args: &[ArrayRef]) -> Result<ArrayRef> {

@@ -9,8 +9,8 @@ use arrow::datatypes::{DataType, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
-use onrush_expr::kernels::{Body, kernel, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, kernel, strict};
+use onrush_expr::type_coercion;
 
 use super::{at, invalid, strings_of};
 
@@ -123,7 +123,7 @@ fn column(texts: &[Option<&str>], to: &DataType, reading: Reading) -> Result<Arr
                 }
             }
             let strings: ArrayRef = Arc::new(builder.finish());
-            match (types::is_string(leaf), reading.fails) {
+            match (type_coercion::is_string(leaf), reading.fails) {
                 (false, false) => {
                     Ok(cast_with_options(&strings, leaf, &CastOptions { safe: true, ..Default::default() })?)
                 }

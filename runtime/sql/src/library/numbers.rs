@@ -10,7 +10,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ScalarUDF};
-use onrush_expr::kernels::{Body, kernel, kernel_by_types, strict};
+use onrush_expr::scalar_udf::{Body, kernel, kernel_by_types, strict};
 
 use super::{at, float, floats_of, integer, integers_of, invalid, number_at, strings_of, takes, text, to_strings};
 

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
 use onrush_expr::check::plan_error;
 use onrush_expr::error::external;
-use onrush_expr::kernels::kernel_by_types;
+use onrush_expr::scalar_udf::kernel_by_types;
 use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 

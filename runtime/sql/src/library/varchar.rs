@@ -14,8 +14,8 @@ use arrow::util::display::array_value_to_string;
 use chrono::DateTime;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Operator, ScalarUDF};
-use onrush_expr::kernels::{Body, kernel, kernel_by_types, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, kernel, kernel_by_types, strict};
+use onrush_expr::type_coercion;
 
 use super::{format, lists, text, to_strings};
 
@@ -42,7 +42,7 @@ pub fn differs(dtype: &DataType) -> bool {
 
 /// A value as a string.
 pub fn call(value: Expr) -> Expr {
-    kernel("as_varchar", types::TEXT, as_varchar).call(vec![value])
+    kernel("as_varchar", type_coercion::TEXT, as_varchar).call(vec![value])
 }
 
 pub fn concatenated(left: Expr, right: Expr) -> Expr {
@@ -123,7 +123,7 @@ pub(super) fn shown(values: &ArrayRef, row: usize) -> Result<String> {
             });
             shown.collect()
         }
-        t if types::is_list(t) => {
+        t if type_coercion::is_list(t) => {
             let list = lists::list_at(values, row)?;
             let items = (0..list.len()).map(|at| inner(&list, at)).collect::<Result<Vec<_>>>()?;
             format!("[{}]", items.join(", "))
@@ -149,7 +149,7 @@ pub(super) fn shown(values: &ArrayRef, row: usize) -> Result<String> {
 /// A value inside of another: strings with special characters have quotes.
 fn inner(values: &ArrayRef, row: usize) -> Result<String> {
     let text = shown(values, row)?;
-    if values.is_null(row) || !types::is_text(values.data_type()) {
+    if values.is_null(row) || !type_coercion::is_text(values.data_type()) {
         return Ok(text);
     }
     let special = |c: char| matches!(c, '[' | ']' | '{' | '}' | '(' | ')' | ',' | ':' | '=' | '\'' | '"' | '\\');

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, Time64NanosecondType, TimeUnit};
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use onrush_expr::error::external;
-use onrush_expr::kernels::{Body, kernel, strict};
-use onrush_expr::types;
+use onrush_expr::scalar_udf::{Body, kernel, strict};
+use onrush_expr::type_coercion;
 use onrush_wire::{Class, Diagnostic};
 
 const TIME: DataType = DataType::Time64(TimeUnit::Nanosecond);
@@ -23,7 +23,7 @@ pub fn of_string(value: Expr, fail: bool) -> Expr {
 }
 
 fn read(args: &[ArrayRef], fail: bool) -> Result<ArrayRef> {
-    let texts = strict(&args[0], &types::TEXT)?;
+    let texts = strict(&args[0], &type_coercion::TEXT)?;
     // Forms with AM and PM, which Arrow reads.
     let others = cast(&texts, &TIME)?;
     let others = others.as_primitive::<Time64NanosecondType>();

@@ -5,7 +5,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::functions::expr_fn as df;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit};
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 
 use super::super::intervals;
 use super::{MICRO, NAIVE, clock, series, with_seconds, zoned};
@@ -78,7 +78,7 @@ fn zone_named(args: &[Expr], schema: &DFSchema) -> Option<(Expr, Expr)> {
 }
 
 fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.get_type(schema).is_ok_and(|dtype| types::is_text(&dtype))
+    expr.get_type(schema).is_ok_and(|dtype| type_coercion::is_text(&dtype))
 }
 
 fn is_zoned(expr: &Expr, schema: &DFSchema) -> bool {
@@ -119,7 +119,7 @@ pub fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let mut changed = false;
     for (expr, dtype) in exprs.iter_mut().zip(dtypes) {
         let new = match (&**expr, dtype) {
-            (Expr::Literal(value, _), dtype) if types::is_text(dtype) => {
+            (Expr::Literal(value, _), dtype) if type_coercion::is_text(dtype) => {
                 let text =
                     value.try_as_str().flatten().map(|text| with_seconds(text).unwrap_or_else(|| text.to_string()));
                 text.and_then(|text| read_as(&text, time)).map(|value| Expr::Literal(value, None))

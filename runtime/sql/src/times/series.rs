@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, IntervalUnit};
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ExprSchemable};
-use onrush_expr::kernels::{error, kernel_by_types, strict};
+use onrush_expr::scalar_udf::{error, kernel_by_types, strict};
 
 use super::{MICRO, Moments, as_type, moments, moved, out_of_range};
 

@@ -7,7 +7,7 @@ use arrow::compute::{CastOptions, cast_with_options, take_record_batch};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Schema};
 use onrush_expr::check::{self, type_name};
 use onrush_expr::error::internal;
-use onrush_expr::types;
+use onrush_expr::type_coercion;
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::data::values;
 use onrush_learn::{Column, Data, Kind};
@@ -343,7 +343,7 @@ fn expanded(exprs: &[Expr], schema: &Schema, own: &[String]) -> Vec<Expr> {
                 out.extend(names.filter(|n| !except.contains(n) && !own.contains(n)).map(|n| Expr::column(n.as_str())));
             }
             ExprKind::Call { function, args } if function == "numeric" => {
-                let is_number = |dtype: &DataType| types::is_number(dtype) || types::is_decimal(dtype);
+                let is_number = |dtype: &DataType| type_coercion::is_number(dtype) || type_coercion::is_decimal(dtype);
                 let except: Vec<String> = args.iter().map(|arg| name_of(&arg.value)).collect();
                 let fields = schema
                     .fields()
@@ -392,7 +392,7 @@ fn feature(table: &Table, position: usize, name: &str) -> Result<Column, Diagnos
 /// A feature.
 pub fn column(name: &str, array: &ArrayRef) -> Result<Column, Diagnostic> {
     match array.data_type() {
-        dtype if types::is_string(dtype) => {
+        dtype if type_coercion::is_string(dtype) => {
             let (codes, names) = distinct(array)?;
             Ok(Column { name: name.to_string(), kind: Kind::Category(names), values: codes })
         }
@@ -403,7 +403,7 @@ pub fn column(name: &str, array: &ArrayRef) -> Result<Column, Diagnostic> {
 /// Numbers as f64; a null is NaN.
 fn numbers(what: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
     let dtype = array.data_type();
-    if !types::is_feature(dtype) && dtype != &DataType::Null {
+    if !type_coercion::is_feature(dtype) && dtype != &DataType::Null {
         let message = format!("{what} is `{}`, and estimators take numbers, booleans and strings", type_name(dtype));
         return Err(check::plan_error("type-mismatch", message)
             .help("leave it out with `.features(..)`, or compute a number from it: `x!(hour = time.dt.hour())`"));
@@ -447,7 +447,7 @@ fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagno
     let positions: Vec<f64>;
     let names: Vec<String>;
     let mut representatives: Vec<u64>;
-    if types::is_string(array.data_type()) {
+    if type_coercion::is_string(array.data_type()) {
         (positions, names) = distinct(array)?;
         representatives = vec![0; names.len()];
         for (row, position) in positions.iter().enumerate().rev() {
@@ -474,11 +474,11 @@ pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) ->
     let dtype = array.data_type();
     let is_class = match what {
         Task::Classification => true,
-        Task::Either => types::is_string(dtype) || dtype == &DataType::Boolean || dtype.is_integer(),
+        Task::Either => type_coercion::is_string(dtype) || dtype == &DataType::Boolean || dtype.is_integer(),
         _ => false,
     };
     if !is_class {
-        if types::is_string(dtype) {
+        if type_coercion::is_string(dtype) {
             let message = format!("the target `{name}` holds strings, and a regressor predicts numbers");
             return Err(check::plan_error("target", message).help("take a classifier, such as `LogisticRegression`"));
         }
@@ -583,7 +583,7 @@ pub fn numeric_columns(table: &Table, but: &str) -> Result<Vec<Column>, Diagnost
     let mut columns = Vec::new();
     for (position, field) in table.schema().fields().iter().enumerate() {
         let dtype = field.data_type();
-        if field.name() != but && (types::is_number(dtype) || types::is_decimal(dtype)) {
+        if field.name() != but && (type_coercion::is_number(dtype) || type_coercion::is_decimal(dtype)) {
             columns.push(column(field.name(), &whole(table, position)?)?);
         }
     }

@@ -6,8 +6,8 @@ use arrow::array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, PrimitiveArray};
 use arrow::datatypes::{DataType, Decimal128Type, IntervalUnit, TimeUnit};
 use datafusion::error::Result;
-use onrush_expr::kernels::strict;
-use onrush_expr::types;
+use onrush_expr::scalar_udf::strict;
+use onrush_expr::type_coercion;
 
 use super::super::{integers_of, takes};
 use super::{element, list_of, median, of_numbers, present, rows};
@@ -34,7 +34,9 @@ fn absolute_deviation(values: &mut [f64]) -> Option<f64> {
 pub fn deviation_type(dtypes: &[DataType]) -> Result<DataType> {
     Ok(match element(dtypes.first())? {
         dtype @ DataType::Decimal128(..) => dtype,
-        dtype if types::is_date_or_time(&dtype) || matches!(dtype, DataType::Time64(_) | DataType::Time32(_)) => {
+        dtype
+            if type_coercion::is_date_or_time(&dtype) || matches!(dtype, DataType::Time64(_) | DataType::Time32(_)) =>
+        {
             DataType::Interval(IntervalUnit::MonthDayNano)
         }
         _ => DataType::Float64,
@@ -53,7 +55,7 @@ pub fn absolute_deviations(args: &[ArrayRef]) -> Result<ArrayRef> {
             return Ok(Arc::new(deviations.with_precision_and_scale(precision, scale)?));
         }
         DataType::Time32(_) | DataType::Time64(_) => strict(list.values(), &DataType::Time64(TimeUnit::Microsecond))?,
-        dtype if types::is_date_or_time(&dtype) => {
+        dtype if type_coercion::is_date_or_time(&dtype) => {
             strict(list.values(), &DataType::Timestamp(TimeUnit::Microsecond, None))?
         }
         _ => return of_numbers("list_mad", args, absolute_deviation),

@@ -22,7 +22,7 @@ pub fn is_string(dtype: &DataType) -> bool {
 }
 
 /// 128 bits hold 1.7e38, and sums are looked at as floats, which are not exact.
-pub const MOST_OF_SUMS: f64 = 1.5e38;
+pub const MAX_EXACT_SUM: f64 = 1.5e38;
 
 pub fn is_text(dtype: &DataType) -> bool {
     match dtype {

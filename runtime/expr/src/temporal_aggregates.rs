@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Grou
 
 use super::quantile::{GroupCounter, GroupedValues, Values, state_of};
 use crate::error::external;
-use crate::{check, types};
+use crate::{check, type_coercion};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ticks {
@@ -121,7 +121,7 @@ impl AggregateUDFImpl for AnyQuantile {
             DataType::Date32 => Ok(DataType::Timestamp(TimeUnit::Microsecond, None)),
             DataType::Timestamp(..) | DataType::Duration(_) => Ok(args[0].clone()),
             DataType::Null => Ok(DataType::Float64),
-            dtype if types::is_number(dtype) => Ok(DataType::Float64),
+            dtype if type_coercion::is_number(dtype) => Ok(DataType::Float64),
             dtype => {
                 let message = format!("there is nothing between two values of type `{}`", check::type_name(dtype));
                 let diagnostic = check::plan_error("type-mismatch", message);

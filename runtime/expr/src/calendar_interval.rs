@@ -15,7 +15,7 @@ pub const HELP: &str =
     "a time span is a number and a unit: `15m`, `1h`, `1d`, `1w`, `1mo`, `1q`, `1y`, or several of them: `1d12h`";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Every {
+pub enum CalendarInterval {
     /// Counted from 1970-01-01.
     Micros(i64),
     /// From Mondays, counted from 1970-01-05.
@@ -24,14 +24,16 @@ pub enum Every {
     Months(i64),
 }
 
-impl Every {
+impl CalendarInterval {
     /// `15m`, `1d`, `1mo`; also a word, as in SQL: `day`. Several of one kind are added: `1d12h`, `1y6mo`.
     pub fn parse(text: &str) -> Option<Self> {
-        Every::one(text).or_else(|| {
+        CalendarInterval::one(text).or_else(|| {
             let span = TimeSpan::parse(text)?;
             match (span.months, span.fixed_nanos()) {
-                (0, nanos) if nanos % 1_000 == 0 => Every::possible(Every::Micros(i64::try_from(nanos / 1_000).ok()?)),
-                (months, 0) => Every::possible(Every::Months(months)),
+                (0, nanos) if nanos % 1_000 == 0 => {
+                    CalendarInterval::possible(CalendarInterval::Micros(i64::try_from(nanos / 1_000).ok()?))
+                }
+                (months, 0) => CalendarInterval::possible(CalendarInterval::Months(months)),
                 _ => None,
             }
         })
@@ -39,8 +41,8 @@ impl Every {
 
     fn possible(self) -> Option<Self> {
         let is_possible = match self {
-            Every::Micros(n) => n > 0,
-            Every::Weeks(n) | Every::Months(n) => (1..1_000_000).contains(&n),
+            CalendarInterval::Micros(n) => n > 0,
+            CalendarInterval::Weeks(n) | CalendarInterval::Months(n) => (1..1_000_000).contains(&n),
         };
         is_possible.then_some(self)
     }
@@ -48,19 +50,19 @@ impl Every {
     fn one(text: &str) -> Option<Self> {
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let n: i64 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-        let micros = |per: i64| n.checked_mul(per).map(Every::Micros);
+        let micros = |per: i64| n.checked_mul(per).map(CalendarInterval::Micros);
         let every = match &text[digits..] {
-            "ns" if n % 1000 == 0 => Every::Micros(n / 1000),
-            "us" | "microsecond" => Every::Micros(n),
+            "ns" if n % 1000 == 0 => CalendarInterval::Micros(n / 1000),
+            "us" | "microsecond" => CalendarInterval::Micros(n),
             "ms" | "millisecond" => micros(1_000)?,
             "s" | "second" => micros(SECOND)?,
             "m" | "min" | "minute" => micros(MINUTE)?,
             "h" | "hour" => micros(HOUR)?,
             "d" | "day" => micros(DAY)?,
-            "w" | "week" => Every::Weeks(n),
-            "mo" | "month" => Every::Months(n),
-            "q" | "quarter" => Every::Months(n.checked_mul(3)?),
-            "y" | "year" => Every::Months(n.checked_mul(12)?),
+            "w" | "week" => CalendarInterval::Weeks(n),
+            "mo" | "month" => CalendarInterval::Months(n),
+            "q" | "quarter" => CalendarInterval::Months(n.checked_mul(3)?),
+            "y" | "year" => CalendarInterval::Months(n.checked_mul(12)?),
             _ => return None,
         };
         every.possible()
@@ -69,10 +71,10 @@ impl Every {
     /// The number of the interval that a moment lies in; `None` beyond the calendar.
     pub fn index(self, micros: i64) -> Option<i64> {
         Some(match self {
-            Every::Micros(n) => micros.div_euclid(n),
+            CalendarInterval::Micros(n) => micros.div_euclid(n),
             // 1970-01-01 was a Thursday.
-            Every::Weeks(n) => (micros.div_euclid(DAY) - 4).div_euclid(7 * n),
-            Every::Months(n) => {
+            CalendarInterval::Weeks(n) => (micros.div_euclid(DAY) - 4).div_euclid(7 * n),
+            CalendarInterval::Months(n) => {
                 let time = DateTime::from_timestamp_micros(micros)?;
                 ((i64::from(time.year()) - 1970) * 12 + i64::from(time.month0())).div_euclid(n)
             }
@@ -82,9 +84,9 @@ impl Every {
     /// The start of an interval by its number, in microseconds since 1970.
     pub fn start(self, index: i64) -> Option<i64> {
         match self {
-            Every::Micros(n) => index.checked_mul(n),
-            Every::Weeks(n) => index.checked_mul(7 * n)?.checked_add(4)?.checked_mul(DAY),
-            Every::Months(n) => {
+            CalendarInterval::Micros(n) => index.checked_mul(n),
+            CalendarInterval::Weeks(n) => index.checked_mul(7 * n)?.checked_add(4)?.checked_mul(DAY),
+            CalendarInterval::Months(n) => {
                 let month = index.checked_mul(n)?.checked_add(1970 * 12)?;
                 let year = i32::try_from(month.div_euclid(12)).ok()?;
                 let date = NaiveDate::from_ymd_opt(year, month.rem_euclid(12) as u32 + 1, 1)?;
@@ -101,20 +103,20 @@ impl Every {
     /// About how many seconds one is long.
     pub fn seconds(self) -> f64 {
         match self {
-            Every::Micros(n) => n as f64 / 1e6,
-            Every::Weeks(n) => n as f64 * 7.0 * 86_400.0,
-            Every::Months(n) => n as f64 * 2_629_746.0,
+            CalendarInterval::Micros(n) => n as f64 / 1e6,
+            CalendarInterval::Weeks(n) => n as f64 * 7.0 * 86_400.0,
+            CalendarInterval::Months(n) => n as f64 * 2_629_746.0,
         }
     }
 
     /// `15 minutes`, `hour`.
     pub fn words(self) -> String {
         let (count, unit) = match self {
-            Every::Months(n) if n % 12 == 0 => (n / 12, "year"),
-            Every::Months(3) => (1, "quarter"),
-            Every::Months(n) => (n, "month"),
-            Every::Weeks(n) => (n, "week"),
-            Every::Micros(n) => {
+            CalendarInterval::Months(n) if n % 12 == 0 => (n / 12, "year"),
+            CalendarInterval::Months(3) => (1, "quarter"),
+            CalendarInterval::Months(n) => (n, "month"),
+            CalendarInterval::Weeks(n) => (n, "week"),
+            CalendarInterval::Micros(n) => {
                 let units =
                     [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1_000, "millisecond")];
                 let unit = units.into_iter().find(|(one, _)| n % one == 0);
@@ -188,10 +190,13 @@ mod tests {
     /// By hand; Polars 2.1 adds the parts in the same way.
     #[test]
     fn spans_of_several_units_are_added() {
-        assert_eq!(Every::parse("1d12h"), Some(Every::Micros(36 * HOUR)));
-        assert_eq!(Every::parse("1y6mo"), Some(Every::Months(18)));
-        assert_eq!(Every::parse("1w12h"), Some(Every::Micros(7 * DAY + 12 * HOUR)));
-        assert_eq!((Every::parse("1mo2d"), Every::parse("500ns"), Every::parse("1d12")), (None, None, None));
+        assert_eq!(CalendarInterval::parse("1d12h"), Some(CalendarInterval::Micros(36 * HOUR)));
+        assert_eq!(CalendarInterval::parse("1y6mo"), Some(CalendarInterval::Months(18)));
+        assert_eq!(CalendarInterval::parse("1w12h"), Some(CalendarInterval::Micros(7 * DAY + 12 * HOUR)));
+        assert_eq!(
+            (CalendarInterval::parse("1mo2d"), CalendarInterval::parse("500ns"), CalendarInterval::parse("1d12")),
+            (None, None, None)
+        );
         let span = |months, days, nanos| Some(TimeSpan { months, days, nanos });
         assert_eq!(TimeSpan::parse("-1mo2d3h"), span(-1, -2, -3_000 * HOUR));
         assert_eq!((TimeSpan::parse("500ns"), TimeSpan::parse("1w1d")), (span(0, 0, 500), span(0, 8, 0)));
@@ -203,14 +208,20 @@ mod tests {
 
     #[test]
     fn what_is_written() {
-        assert_eq!(Every::parse("15m"), Some(Every::Micros(15 * MINUTE)));
-        assert_eq!((Every::parse("min"), Every::parse("day")), (Some(Every::Micros(MINUTE)), Some(Every::Micros(DAY))));
-        assert_eq!((Every::parse("month"), Every::parse("2q")), (Some(Every::Months(1)), Some(Every::Months(6))));
+        assert_eq!(CalendarInterval::parse("15m"), Some(CalendarInterval::Micros(15 * MINUTE)));
+        assert_eq!(
+            (CalendarInterval::parse("min"), CalendarInterval::parse("day")),
+            (Some(CalendarInterval::Micros(MINUTE)), Some(CalendarInterval::Micros(DAY)))
+        );
+        assert_eq!(
+            (CalendarInterval::parse("month"), CalendarInterval::parse("2q")),
+            (Some(CalendarInterval::Months(1)), Some(CalendarInterval::Months(6)))
+        );
         for wrong in ["0d", "h1", "fortnight", "", "-1d", "1ns", "9999999y", "999999999999999d"] {
-            assert_eq!(Every::parse(wrong), None, "{wrong}");
+            assert_eq!(CalendarInterval::parse(wrong), None, "{wrong}");
         }
-        let words =
-            ["7d", "90m", "1500ms", "2w", "3mo", "18mo", "24mo"].map(|text| Every::parse(text).unwrap().words());
+        let words = ["7d", "90m", "1500ms", "2w", "3mo", "18mo", "24mo"]
+            .map(|text| CalendarInterval::parse(text).unwrap().words());
         let expected = ["7 days", "90 minutes", "1500 milliseconds", "2 weeks", "quarter", "18 months", "2 years"];
         assert_eq!(words, expected);
     }
@@ -236,9 +247,9 @@ mod tests {
             ("3y", ["2012-01-01T00:00:00Z", "1967-01-01T00:00:00Z", "1970-01-01T00:00:00Z"]),
             ("250ms", ["2013-09-18T14:47:31Z", "1969-12-31T23:59:59.5Z", "1970-01-01T00:00:00Z"]),
         ] {
-            let every = Every::parse(every).unwrap();
+            let every = CalendarInterval::parse(every).unwrap();
             assert_eq!(moments.map(|m| every.truncate(m).unwrap()), starts.map(at), "{every:?}");
         }
-        assert_eq!(Every::Months(1).truncate(i64::MAX), None);
+        assert_eq!(CalendarInterval::Months(1).truncate(i64::MAX), None);
     }
 }

@@ -22,7 +22,7 @@ use onrush_wire::{Diagnostic, NativeFunction, Span, Value};
 use super::{Lower, TypedExpr};
 use crate::check::{self, type_name};
 use crate::error::internal;
-use crate::types;
+use crate::type_coercion;
 
 /// A call: arguments go into the parameters' types, and a null among them gives null.
 pub fn call(
@@ -68,9 +68,9 @@ fn usage(function: &NativeFunction) -> String {
 /// value; floats take all numbers, rounded as C rounds them. Nothing else goes without a cast that is written.
 fn into(value: &TypedExpr, dtype: &DataType, place: Option<&Span>) -> Option<TypedExpr> {
     let from = &value.dtype;
-    let bool_as_number = from == &DataType::Boolean && types::is_number(dtype);
+    let bool_as_number = from == &DataType::Boolean && type_coercion::is_number(dtype);
     let whole = dtype.is_integer() && from.is_integer();
-    let float = dtype.is_floating() && types::is_number(from);
+    let float = dtype.is_floating() && type_coercion::is_number(from);
     if from == dtype || from == &DataType::Null || bool_as_number || float {
         return Some(value.to(dtype));
     }
@@ -82,7 +82,7 @@ fn into(value: &TypedExpr, dtype: &DataType, place: Option<&Span>) -> Option<Typ
         Some(Value::UInt(v)) => Some(i128::from(v)),
         _ => None,
     };
-    match (integer, types::integer_range(dtype)) {
+    match (integer, type_coercion::integer_range(dtype)) {
         (Some(integer), Some((low, high))) if !(low..=high).contains(&integer) => None,
         _ => Some(value.strictly(dtype, place)),
     }
@@ -91,8 +91,8 @@ fn into(value: &TypedExpr, dtype: &DataType, place: Option<&Span>) -> Option<Typ
 fn advice(from: &DataType, to: &DataType) -> String {
     let to = type_name(to);
     match from {
-        from if types::is_text(from) => format!("make the text a number first: `.cast(\"{to}\")`"),
-        from if from.is_floating() || types::is_decimal(from) => {
+        from if type_coercion::is_text(from) => format!("make the text a number first: `.cast(\"{to}\")`"),
+        from if from.is_floating() || type_coercion::is_decimal(from) => {
             format!("say what becomes of the rest: `.round().cast(\"{to}\")`, or let the function take a `double`")
         }
         from if from.is_integer() && to == "bool" => "write what is to be true: `x != 0`".to_string(),

@@ -97,7 +97,7 @@ fn kept(keys: &[ArrayRef], order: &[u64], keep: Keep) -> Result<Vec<bool>> {
 /// For each row the number of its group, and how many groups there are. Groups are numbered as they come.
 fn group(keys: &[ArrayRef], rows: usize) -> Result<(Vec<usize>, usize)> {
     if u32::try_from(rows).is_err() {
-        return Err(super::kernels::error("more than 4 294 967 295 rows cannot be grouped here"));
+        return Err(super::scalar_udf::error("more than 4 294 967 295 rows cannot be grouped here"));
     }
     let mut hashes = vec![0u64; rows];
     create_hashes(keys, &RandomState::with_seed(0), &mut hashes)?;
