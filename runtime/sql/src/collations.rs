@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::ast::{call, take};
-use super::scopes::parsed;
+use super::name_resolution::parsed;
 use super::walk::each;
 
 /// The use of a key: a comparison of whole strings, or a search of letters, for which languages have no key.

@@ -17,7 +17,7 @@ use super::collations;
 mod json;
 
 use super::library;
-use super::scopes::parsed;
+use super::name_resolution::parsed;
 use super::walk::{Rewriter, Walk, walk};
 
 /// Calls in other words, before their arguments are looked at. Marks the lambdas that functions of lists take: other

@@ -14,9 +14,9 @@ use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::ast::call;
-use super::times::with_seconds;
+use super::datetime::with_seconds;
 use super::walk::each;
-use super::{duckdb, intervals, names, syntax, times, windows};
+use super::{aliases, datetime, duckdb, intervals, named_windows, syntax};
 
 /// Binds `a is distinct from b and c` as it should: the parser takes all that follows for a part of `b`.
 pub fn bound(statement: &mut Statement) {
@@ -122,15 +122,15 @@ fn first(expr: &mut Expr) -> Option<&mut Expr> {
 
 pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     // Before anything else: the names are those of the text as it was written.
-    names::title(statement);
-    windows::extend(statement)?;
+    aliases::title(statement);
+    named_windows::extend(statement)?;
     duckdb::calls(statement)?;
     let result = each(statement, &mut |expr| {
         if let Some(new) = duckdb::rewritten(expr) {
             *expr = new;
         }
         match expr {
-            Expr::Function(function) => match respelt(function) {
+            Expr::Function(function) => match rewrite_function(function) {
                 Ok(Some(new)) => *expr = new,
                 Ok(None) => {}
                 Err(diagnostic) => return ControlFlow::Break(diagnostic),
@@ -150,7 +150,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
                 *expr = call("timezone", vec![take(time_zone), take(timestamp)]);
             }
             Expr::Extract { field, expr: of, .. } => {
-                if let Some(part) = times::own_part(&field.to_string()) {
+                if let Some(part) = datetime::own_part(&field.to_string()) {
                     *expr = call("calendar_part", vec![text(&part), std::mem::replace(of.as_mut(), null())]);
                 }
             }
@@ -201,7 +201,7 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), Diagnostic> {
     match result {
         ControlFlow::Break(diagnostic) => Err(diagnostic),
         ControlFlow::Continue(()) => {
-            names::tell_apart(statement);
+            aliases::tell_apart(statement);
             Ok(())
         }
     }
@@ -342,7 +342,7 @@ fn renamed(name: &str) -> Option<&'static str> {
     }
 }
 
-fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
+fn rewrite_function(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
     // A word that comes twice is quoted as it came first. Names of functions have no case, quoted or not.
     if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
         name.quote_style = None;
@@ -463,7 +463,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
         ("datesub", [part, from, to]) => format!("date_sub({part}, {from}, {to})"),
         ("datetrunc", [part, x]) => format!("date_trunc({part}, {x})"),
         ("date_part" | "datepart", [part, x]) => {
-            match (times::own_part(part), part.to_lowercase().trim_matches('\'')) {
+            match (datetime::own_part(part), part.to_lowercase().trim_matches('\'')) {
                 (Some(part), _) => format!("calendar_part('{part}', {x})"),
                 (None, "weekday" | "dayofweek") => format!("date_part('dow', {x})"),
                 (None, "dayofyear") => format!("date_part('doy', {x})"),
@@ -472,7 +472,7 @@ fn respelt(function: &mut Function) -> Result<Option<Expr>, Diagnostic> {
                 _ => return Ok(None),
             }
         }
-        (part, [x]) if times::PARTS.contains(&part) => format!("calendar_part('{part}', {x})"),
+        (part, [x]) if datetime::PARTS.contains(&part) => format!("calendar_part('{part}', {x})"),
         ("date_add", [x, by]) => format!("({x} + {by})"),
         ("last_day", [x]) => format!("cast(date_trunc('month', {x}) + interval '1 month' - interval '1 day' as date)"),
         ("monthname", [x]) => format!("to_char({x}, '%B')"),

@@ -1,34 +1,35 @@
 //! SQL over frames: one query, tables by the frames' names, DuckDB's meaning where DataFusion's differs.
 //!
 //! Names are found whatever their case, as in DuckDB: the query's words are respelt before it is parsed. The semantics
-//! of operators and aggregates are in `dialect.rs`, `times.rs`, `intervals.rs` and `aggregates.rs`. Names of functions
-//! and types are in `functions.rs`, forms that the planner does not know in `forms.rs`. Columns of names are in
-//! `scopes.rs`, and subqueries in `subqueries.rs`. Knows no optimizer rules and no devices, and runs nothing.
+//! of operators and aggregates are in `duckdb_semantics.rs`, `datetime.rs`, `intervals.rs` and `aggregates.rs`. Names
+//! of functions and types are in `functions.rs`, forms that the planner does not know in `planner_forms.rs`. Columns of
+//! names are in `name_resolution.rs`, and subqueries in `decorrelate.rs`. Knows no optimizer rules and no devices, and
+//! runs nothing.
 
 mod aggregates;
+mod aliases;
 mod asof;
 mod ast;
 mod cases;
 mod checked;
 mod collations;
+mod datetime;
+mod decorrelate;
 mod desugar;
-mod dialect;
 mod duckdb;
-mod forms;
+mod duckdb_semantics;
 mod functions;
 mod intervals;
 mod library;
-mod names;
+mod name_resolution;
+mod named_windows;
 mod orders;
-mod scopes;
+mod planner_forms;
 mod stars;
 mod statements;
-mod subqueries;
 mod subscripts;
 mod syntax;
-mod times;
 mod walk;
-mod windows;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -57,7 +58,7 @@ use onrush_wire::Diagnostic;
 
 use ast::is_alike;
 
-pub use dialect::planner;
+pub use duckdb_semantics::planner;
 pub use statements::{Host, prepared};
 
 /// For the tests of plans alone.
@@ -70,7 +71,7 @@ pub mod inside {
 
 /// DuckDB's functions and operators, for every query of the engine.
 pub fn register(context: &SessionContext) -> Result<(), Diagnostic> {
-    dialect::register(context).and_then(|()| library::register(context)).map_err(diagnose)
+    duckdb_semantics::register(context).and_then(|()| library::register(context)).map_err(diagnose)
 }
 
 /// The plan of a query.
@@ -91,16 +92,17 @@ pub async fn plan(
         functions::bound(inner);
     }
     let columns = |frame: &Frame| frame.schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
-    let known: scopes::Tables = tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect();
+    let known: name_resolution::Tables =
+        tables.iter().map(|(name, frame)| (name.clone(), Some(columns(frame)))).collect();
     if let DfStatement::Statement(inner) = &mut statement {
         stars::expand(inner, known.clone())?;
     }
     let names = column_names(&statement);
     if let DfStatement::Statement(inner) = &mut statement {
         functions::rewrite(inner)?;
-        forms::known(inner);
-        scopes::resolve(inner, known);
-        scopes::tables_apart(inner, |table| {
+        planner_forms::known(inner);
+        name_resolution::resolve(inner, known);
+        name_resolution::tables_apart(inner, |table| {
             let fields = tables.iter().filter(|(name, _)| name == table).flat_map(|(_, frame)| frame.schema.fields());
             fields.map(|field| (field.name().clone(), field.data_type().is_nested())).collect()
         });
@@ -123,7 +125,7 @@ pub async fn plan(
     options.verify_plan(&plan).map_err(|_| not_a_query("this statement"))?;
     let plan = asof::joined(plan)?;
     let plan = orders::kept(plan).map_err(shown)?;
-    named(dialect::as_duckdb_means(plan).and_then(subqueries::unnest).map_err(shown)?, names)
+    named(duckdb_semantics::apply_duckdb_semantics(plan).and_then(decorrelate::decorrelate).map_err(shown)?, names)
 }
 
 /// Whether a query makes rows of lists.
@@ -147,7 +149,7 @@ fn unnests(statement: &mut DfStatement) -> bool {
     }
 
     fn is_unnest(name: &ObjectName) -> bool {
-        scopes::last(name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"))
+        name_resolution::last(name).is_some_and(|name| name.value.eq_ignore_ascii_case("unnest"))
     }
 
     let DfStatement::Statement(inner) = statement else { return false };
@@ -159,7 +161,7 @@ fn unnests(statement: &mut DfStatement) -> bool {
 /// With the names that the query has.
 fn shown(error: datafusion::error::DataFusionError) -> Diagnostic {
     let mut diagnostic = diagnose(error);
-    diagnostic.message = scopes::hide(&diagnostic.message);
+    diagnostic.message = name_resolution::hide(&diagnostic.message);
     diagnostic
 }
 
@@ -428,7 +430,7 @@ fn named(plan: LogicalPlan, names: Vec<Option<String>>) -> Result<LogicalPlan, D
         .enumerate()
         .map(|(index, (qualifier, field))| {
             let given = names.get(index).filter(|_| listed).cloned().flatten();
-            let base = given.unwrap_or_else(|| scopes::shown(field.name()).to_string());
+            let base = given.unwrap_or_else(|| name_resolution::shown(field.name()).to_string());
             let mut name = base.clone();
             let mut number = 0;
             while taken.contains(&name) {

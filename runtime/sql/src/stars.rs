@@ -1,8 +1,8 @@
 //! Lists of columns that the planner does not know: `columns('regex')`, `group by all`, `order by all`, and names of
 //! the list of results used in other parts of it.
 //!
-//! The columns of tables are those that `scopes.rs` finds in the parsed query. A form stays as it is if they are not
-//! known, and the planner refuses it.
+//! The columns of tables are those that `name_resolution.rs` finds in the parsed query. A form stays as it is if they
+//! are not known, and the planner refuses it.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;
 use regex::Regex;
 
-use super::scopes::{Scope, Tables, quoted};
+use super::name_resolution::{Scope, Tables, quoted};
 use super::walk::{Rewriter, Walk, each, replace_names, walk};
 
 /// # Errors
@@ -216,7 +216,9 @@ fn group_by_all(select: &mut Select, columns: Option<&[String]>) {
 
 fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
     use datafusion::sql::sqlparser::ast::ExcludeSelectItem::{Multiple, Single};
-    let name = |name: &datafusion::sql::sqlparser::ast::ObjectName| super::scopes::last(name).map(|i| i.value.clone());
+    let name = |name: &datafusion::sql::sqlparser::ast::ObjectName| {
+        super::name_resolution::last(name).map(|i| i.value.clone())
+    };
     match &options.opt_exclude {
         Some(Single(one)) => name(one).into_iter().collect(),
         Some(Multiple(names)) => names.iter().filter_map(name).collect(),
@@ -494,7 +496,9 @@ fn in_lists(expr: &mut Expr, names: &[String]) -> bool {
         match e {
             Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case(NAMES) => {
                 let texts = names.iter().map(|name| format!("'{}'", name.replace('\'', "''")));
-                if let Some(list) = super::scopes::parsed(&format!("[{}]", texts.collect::<Vec<_>>().join(", "))) {
+                if let Some(list) =
+                    super::name_resolution::parsed(&format!("[{}]", texts.collect::<Vec<_>>().join(", ")))
+                {
                     *e = list;
                     changed = true;
                 }

@@ -1,4 +1,4 @@
-//! Dates and times that neither DataFusion nor `times.rs` has: ages, times of day, Julian days.
+//! Dates and times that neither DataFusion nor `datetime.rs` has: ages, times of day, Julian days.
 
 use std::sync::Arc;
 

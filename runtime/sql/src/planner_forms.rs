@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use onrush_expr::check::HIDDEN;
 
-use super::scopes::{last, parsed, quoted};
+use super::name_resolution::{last, parsed, quoted};
 use super::walk::{Rewriter, Walk, walk};
 
 /// Puts known forms in the place of others.

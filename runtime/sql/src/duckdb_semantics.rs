@@ -37,7 +37,7 @@ use super::aggregates::{bare, is_category, one_zero, unnamed};
 use super::cases::{self, settled};
 use super::checked::{checked, fixed_type, in_one_type};
 use super::library::{as_double, exact_double, nested, varchar};
-use super::{aggregates, intervals, library, names, subscripts, times};
+use super::{aggregates, aliases, datetime, intervals, library, subscripts};
 
 pub fn register(context: &SessionContext) -> Result<()> {
     let state = context.state_ref();
@@ -51,7 +51,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     for extreme in extremes() {
         state.register_udaf(Arc::new(extreme))?;
     }
-    state.register_udf(names::function())?;
+    state.register_udf(aliases::function())?;
     state.register_udf(Arc::new(super::asof::function()))?;
     for (name, body) in [
         ("sqrt", (|args| by_number(args, f64::sqrt)) as Body),
@@ -62,7 +62,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
         state.register_udf(kernel(name, DataType::Float64, body))?;
     }
     drop(state);
-    times::register(context)?;
+    datetime::register(context)?;
     intervals::register(context)
 }
 
@@ -371,7 +371,7 @@ fn of_spans(raw: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Ex
 }
 
 /// A plan in which types, sums and zeros are what DuckDB makes of them.
-pub fn as_duckdb_means(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub fn apply_duckdb_semantics(plan: LogicalPlan) -> Result<LogicalPlan> {
     let node = |node| {
         let node = typed(node)?.transform_data(aggregates::of_types)?.transform_data(orders_with_one_zero)?;
         // Sums come last: they put a projection above the aggregates and windows whose keys the others change.
@@ -478,11 +478,12 @@ fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     true
 }
 
-/// Casts operands of one operator to types that go together: see [`meet`], [`times::meet`] and [`intervals::compared`].
+/// Casts operands of one operator to types that go together: see [`meet`], [`datetime::meet`] and
+/// [`intervals::compared`].
 fn beside(exprs: &mut [&mut Expr], schema: &DFSchema, compared: bool) -> bool {
     let dtypes: Vec<DataType> = exprs.iter().map(|e| e.get_type(schema).unwrap_or(DataType::Null)).collect();
     let changed = meet(exprs, &dtypes);
-    compared && (times::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
+    compared && (datetime::meet(exprs, &dtypes) | intervals::compared(exprs, &dtypes)) || changed
 }
 
 /// Rounds the argument of a cast to an integer: halves of floats go to the even neighbour, halves of decimals away from
@@ -540,8 +541,8 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     node.map_expressions(|expr| {
         let saved = names.save(&expr);
         let new = expr.transform_up(|e| match e {
-            named if names::without(&named).is_some() => {
-                Ok(Transformed::yes(names::without(&named).unwrap_or(&named).clone()))
+            named if aliases::without(&named).is_some() => {
+                Ok(Transformed::yes(aliases::without(&named).unwrap_or(&named).clone()))
             }
             Expr::Cast(ref c) if is_varchar_of(&c.expr, c.field.data_type(), &schema) => {
                 Ok(Transformed::yes(varchar::call(c.expr.as_ref().clone())))
@@ -646,7 +647,7 @@ fn typed(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 Ok(new.map_or_else(|| Transformed::no(Expr::ScalarFunction(f)), Transformed::yes))
             }
             other @ (Expr::Cast(_) | Expr::TryCast(_) | Expr::ScalarFunction(_)) => {
-                Ok(times::lowered(other, &schema).map_or_else(Transformed::no, Transformed::yes))
+                Ok(datetime::lowered(other, &schema).map_or_else(Transformed::no, Transformed::yes))
             }
             other => Ok(Transformed::no(other)),
         })?;

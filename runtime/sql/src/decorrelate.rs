@@ -7,8 +7,8 @@
 //! How: Neumann and Kemper, "Unnesting Arbitrary Queries" (BTW 2015). A subquery runs once for all distinct values that
 //! it takes from the query around it: its *domain* (`domain.rs`). Its rows are joined to that query's rows by them.
 
+mod classify;
 mod domain;
-mod shapes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use onrush_expr::check::{HIDDEN, plan_error};
 use onrush_expr::scalar_udf::kernel;
 use onrush_logical::predicates::has_subqueries;
 
-use super::dialect::fail;
+use super::duckdb_semantics::fail;
 use domain::Domain;
 
 /// The plan of a query without subqueries that DataFusion cannot run, or runs wrong.
 ///
 /// # Errors
 /// A subquery whose rows cannot be found: in the condition of an outer join over both sides, in a recursive query.
-pub fn unnest(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub fn decorrelate(plan: LogicalPlan) -> Result<LogicalPlan> {
     if !has_subqueries(&plan) && !plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_))))? {
         return Ok(plan);
     }
     let plan = Unnesting::default().plan(plan)?;
-    match shapes::outer_columns(&plan)?.first() {
+    match classify::outer_columns(&plan)?.first() {
         None => Ok(plan),
         Some(column) => fail(
             plan_error("not-supported", format!("a subquery cannot use `{column}` of the query around it here"))
@@ -70,7 +70,7 @@ impl Unnesting {
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = plan.map_children(|input| Ok(Transformed::yes(self.plan(input)?)))?.data;
         let plan = match plan {
-            LogicalPlan::Join(join) if shapes::is_lateral(&join)? => return self.lateral(join),
+            LogicalPlan::Join(join) if classify::is_lateral(&join)? => return self.lateral(join),
             plan => plan,
         };
         let mut has = false;
@@ -103,7 +103,7 @@ impl Unnesting {
         expr.transform_up(|expr| {
             let mut within = |subquery: Subquery| -> Result<Subquery> {
                 *has = true;
-                shapes::refuse_outer_aggregates(&subquery.subquery)?;
+                classify::refuse_outer_aggregates(&subquery.subquery)?;
                 let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
                 Ok(Subquery { subquery: Arc::new(plan), ..subquery })
             };
@@ -122,7 +122,7 @@ impl Unnesting {
     fn filter(&mut self, conditions: Vec<Expr>, input: LogicalPlan) -> Result<LogicalPlan> {
         let schema = Arc::clone(input.schema());
         let (simple, other): (Vec<Expr>, Vec<Expr>) =
-            conditions.into_iter().partition(|expr| shapes::is_left_to_rules(expr, &schema));
+            conditions.into_iter().partition(|expr| classify::is_left_to_rules(expr, &schema));
         let mut plan = match conjunction(simple) {
             Some(condition) => LogicalPlanBuilder::from(input).filter(condition)?.build()?,
             None => input,
@@ -137,8 +137,8 @@ impl Unnesting {
             plan = attached;
             for condition in split_conjunction_owned(only_true(condition)) {
                 match condition {
-                    condition if shapes::is_left_to_rules(&condition, plan.schema()) => simple.push(condition),
-                    Expr::Exists(it) if !shapes::outer_columns(&it.subquery.subquery)?.is_empty() => {
+                    condition if classify::is_left_to_rules(&condition, plan.schema()) => simple.push(condition),
+                    Expr::Exists(it) if !classify::outer_columns(&it.subquery.subquery)?.is_empty() => {
                         let kind = if it.negated { JoinType::LeftAnti } else { JoinType::LeftSemi };
                         plan = self.partners(it.subquery, plan, kind)?.0;
                     }
@@ -212,14 +212,14 @@ impl Unnesting {
     fn join(&mut self, join: Join) -> Result<LogicalPlan> {
         let schema = Arc::clone(&join.schema);
         let conditions = conditions(join.on, join.filter, join.null_equality);
-        let (with, mut on): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(shapes::has_subquery);
+        let (with, mut on): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(classify::has_subquery);
         let (mut left, mut right) = (Arc::unwrap_or_clone(join.left), Arc::unwrap_or_clone(join.right));
         if join.join_type == JoinType::Inner {
             return self.filter(with, joined(left, right, JoinType::Inner, on)?);
         }
         for condition in with {
             let mut columns = Vec::new();
-            shapes::columns(&condition, &mut columns)?;
+            classify::columns(&condition, &mut columns)?;
             let all_in = |plan: &LogicalPlan| columns.iter().all(|column| plan.schema().has_column(column));
             let side = match (all_in(&left), all_in(&right)) {
                 (true, _) => &mut left,
@@ -247,10 +247,10 @@ impl Unnesting {
 
     /// A table that is computed for each row of the tables before it.
     fn lateral(&mut self, join: Join) -> Result<LogicalPlan> {
-        let (subquery, alias) = shapes::lateral(&join.right).unwrap_or_else(|| (join.right.as_ref().clone(), None));
-        let refs = shapes::outer_columns(&subquery)?;
+        let (subquery, alias) = classify::lateral(&join.right).unwrap_or_else(|| (join.right.as_ref().clone(), None));
+        let refs = classify::outer_columns(&subquery)?;
         let mine = refs.iter().all(|column| join.left.schema().has_column(column));
-        if refs.is_empty() || !shapes::may_be_lateral(&join) {
+        if refs.is_empty() || !classify::may_be_lateral(&join) {
             if !mine {
                 return fail(
                     plan_error("not-supported", "this join cannot be lateral").help("use an inner or a left join"),
@@ -258,7 +258,7 @@ impl Unnesting {
             }
             return Ok(LogicalPlan::Join(join));
         }
-        if mine && shapes::is_lateral_of_rules(&subquery) {
+        if mine && classify::is_lateral_of_rules(&subquery) {
             return Ok(LogicalPlan::Join(join));
         }
         let schema = Arc::clone(&join.schema);
@@ -286,7 +286,7 @@ impl Unnesting {
                 },
                 other => return Ok(Transformed::no(other)),
             };
-            let x = if shapes::has_subquery(&x) {
+            let x = if classify::has_subquery(&x) {
                 let (attached, x) = self.value(x, input.clone())?;
                 let (attached, x) = self.values_below(x, attached)?;
                 input = attached;
@@ -307,7 +307,7 @@ impl Unnesting {
         let rows = LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(subquery.subquery, name.as_str())?);
         let (table, field) = rows.schema().qualified_field(0);
         let y = Expr::Column(Column::new(table.cloned(), field.name()));
-        let outer = shapes::as_outer(x.clone(), schema)?;
+        let outer = classify::as_outer(x.clone(), schema)?;
         let with = |condition: Option<Expr>| -> Result<Expr> {
             let plan = LogicalPlanBuilder::from(rows.clone());
             let plan = condition.into_iter().try_fold(plan, LogicalPlanBuilder::filter)?.build()?;
@@ -328,7 +328,7 @@ impl Unnesting {
     fn value(&mut self, expr: Expr, mut input: LogicalPlan) -> Result<PlanWithColumn> {
         let done = expr.transform_up(|expr| {
             let (attached, value) = match expr {
-                Expr::ScalarSubquery(it) if !shapes::is_single_of_rules(&it.subquery, input.schema())? => {
+                Expr::ScalarSubquery(it) if !classify::is_single_of_rules(&it.subquery, input.schema())? => {
                     self.single(it, input.clone())?
                 }
                 Expr::Exists(it) => {
@@ -344,7 +344,7 @@ impl Unnesting {
     }
 
     fn exists(&mut self, subquery: Subquery, input: LogicalPlan) -> Result<PlanWithColumn> {
-        let refs = shapes::outer_columns(&subquery.subquery)?;
+        let refs = classify::outer_columns(&subquery.subquery)?;
         if refs.is_empty() {
             let n = count(lit(1)).alias(self.name("rows"));
             let rows = LogicalPlanBuilder::new_from_arc(subquery.subquery).limit(0, Some(1))?;
@@ -358,15 +358,15 @@ impl Unnesting {
     /// The rows with whether a subquery has some for them, or those for which it has some, or none.
     fn partners(&mut self, subquery: Subquery, input: LogicalPlan, kind: JoinType) -> Result<PlanWithColumn> {
         let mark = self.name("mark");
-        let (rows, on) = match shapes::pulled_up(&subquery.subquery, input.schema())? {
+        let (rows, on) = match classify::pulled_up(&subquery.subquery, input.schema())? {
             Some((rows, conditions)) => {
-                let inner = shapes::inner_columns(&conditions, rows.schema());
+                let inner = classify::inner_columns(&conditions, rows.schema());
                 let columns =
                     inner.iter().enumerate().map(|(i, column)| Expr::Column(column.clone()).alias(format!("c{i}")));
                 let columns: Vec<Expr> = columns.chain(inner.is_empty().then(|| lit(true).alias("c0"))).collect();
                 let rows = LogicalPlanBuilder::from(rows).project(columns)?.alias(mark.as_str())?.build()?;
                 let on = conditions.into_iter().map(|condition| {
-                    shapes::as_joined(condition, |column| {
+                    classify::as_joined(condition, |column| {
                         let at = inner.iter().position(|other| other == column)?;
                         Some(Column::new(Some(mark.as_str()), format!("c{at}")))
                     })
@@ -374,7 +374,7 @@ impl Unnesting {
                 (rows, on.collect::<Result<Vec<Expr>>>()?)
             }
             None => {
-                let refs = shapes::outer_columns(&subquery.subquery)?;
+                let refs = classify::outer_columns(&subquery.subquery)?;
                 let domain = self.domain(&input, &refs)?;
                 let rows = domain.over(self, Arc::unwrap_or_clone(subquery.subquery))?;
                 let columns = domain.columns(&rows)?;
@@ -397,8 +397,8 @@ impl Unnesting {
                 format!("a subquery as a value has {found} columns, expected one"),
             ));
         }
-        let refs = shapes::outer_columns(&subquery.subquery)?;
-        let is_one = shapes::has_one_row_at_most(&subquery.subquery)?;
+        let refs = classify::outer_columns(&subquery.subquery)?;
+        let is_one = classify::has_one_row_at_most(&subquery.subquery)?;
         let domain = self.domain(&input, &refs)?;
         let mut rows = domain.over(self, Arc::unwrap_or_clone(subquery.subquery))?;
         let (alias, dtype) = (self.name("single"), rows.schema().field(0).data_type().clone());
@@ -439,7 +439,7 @@ impl Unnesting {
 fn with_columns_of_keys(sort: &LogicalPlan, input: LogicalPlan) -> Result<LogicalPlan> {
     let mut columns = Vec::new();
     sort.apply_expressions(|expr| {
-        shapes::columns(expr, &mut columns)?;
+        classify::columns(expr, &mut columns)?;
         Ok(TreeNodeRecursion::Continue)
     })?;
     columns.retain(|column| !input.schema().has_column(column));

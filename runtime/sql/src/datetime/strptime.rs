@@ -1,7 +1,7 @@
 //! `strptime` with the specifiers of DuckDB, which reads each number with or without leading zeros and takes dates from
 //! weeks, too.
 //!
-//! A format with other specifiers is not read here: `times.rs` leaves it to chrono.
+//! A format with other specifiers is not read here: `datetime.rs` leaves it to chrono.
 
 use arrow::array::timezone::Tz;
 use chrono::{Datelike, Days, NaiveDate};

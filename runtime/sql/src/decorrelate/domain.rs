@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SubqueryAlias, Volatility, lit,
 };
 
-use super::{Unnesting, conditions, fail, joined, plan_error, same, shapes};
+use super::{Unnesting, classify, conditions, fail, joined, plan_error, same};
 
 /// The distinct values of some columns of a query, under names that nothing else has.
 pub struct Domain {
@@ -78,7 +78,7 @@ impl Domain {
     }
 
     fn takes(&self, plan: &LogicalPlan) -> Result<bool> {
-        Ok(shapes::outer_columns(plan)?.iter().any(|column| self.has(column)))
+        Ok(classify::outer_columns(plan)?.iter().any(|column| self.has(column)))
     }
 
     fn has(&self, column: &Column) -> bool {
