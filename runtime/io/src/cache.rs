@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::content::{Content, DecodedFiles, LoadedSource};
 use crate::file::{FileState, SourceFiles};
 use crate::memory::{Memory, NoLimit};
-use crate::{formats, marks, paths};
+use crate::{file_marks, formats, paths};
 
 /// Bytes that the shared cache holds until [`FileCache::set_limit`] says otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
@@ -124,7 +124,7 @@ impl FileCache {
         let resolved = paths::resolve(&source.path, &source.folder, source.format.extensions().as_deref(), task)?;
         let files = &resolved.files;
         if let Some(marked) = marked {
-            marks::unchanged(source, marked, files)?;
+            file_marks::unchanged(source, marked, files)?;
         }
         let loaded = match &source.format {
             Format::Any => {
@@ -133,10 +133,10 @@ impl FileCache {
             format => self.load(&resolved, (source, format), memory, task),
         };
         let loaded = loaded.map_err(|error| resolved.named(error))?;
-        let depth = marks::depth(files);
+        let depth = file_marks::depth(files);
         let marks = files.iter().map(|file| self.mark(file, depth, task)).collect::<Result<_, _>>()?;
         // The file that was read and the one that is marked are the same.
-        marks::still(files, marked.is_none())?;
+        file_marks::still(files, marked.is_none())?;
         Ok((loaded, marks))
     }
 
@@ -146,9 +146,9 @@ impl FileCache {
         let is_known = |(state, known, _): &&(FileState, u64, u64)| state == file && *known == depth;
         let known = self.state.lock().hashes.get(&file.path).filter(is_known).map(|(_, _, hash)| *hash);
         if let Some(hash) = known {
-            return Ok(marks::with_hash(file, hash));
+            return Ok(file_marks::with_hash(file, hash));
         }
-        let mark = marks::mark(file, depth)?;
+        let mark = file_marks::mark(file, depth)?;
         self.state.lock().hashes.insert(file.path.clone(), (file.clone(), depth, mark.hash));
         Ok(mark)
     }

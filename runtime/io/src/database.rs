@@ -19,7 +19,7 @@ use crate::formats::binary::assembled;
 use crate::magic::{HEAD, kind_of};
 use crate::memory::{Memory, Reservation};
 use crate::pieces::CHUNK;
-use crate::{marks, paths};
+use crate::{file_marks, paths};
 
 /// Numbers the reads of this process: no two reads are taken for the same.
 static READS: AtomicU64 = AtomicU64::new(0);
@@ -49,9 +49,9 @@ pub(crate) fn open(
         }
     };
     if let Some(marked) = marked {
-        marks::unchanged(source, marked, &files)?;
+        file_marks::unchanged(source, marked, &files)?;
     }
-    let marked_now = marks::marks(&files)?;
+    let marked_now = file_marks::marks(&files)?;
     let rows = onrush_databases::query(&Target { address, file: file.clone() }, query, task)?;
     let taken = Reservation::new(memory);
     let path = PathBuf::from(file.as_deref().unwrap_or(&name));

@@ -34,7 +34,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::{OpenFile, decode};
 use crate::file::FileState;
-use crate::marks;
+use crate::file_marks;
 use crate::memory::{Memory, Reservation};
 use crate::pieces::Division;
 
@@ -107,7 +107,7 @@ impl ParquetScan {
     /// # Errors
     /// A file that has changed since it was opened, or that is damaged; not enough `memory`.
     pub fn decode(&self, columns: &[usize], memory: &dyn Memory, task: &TaskHandle) -> Result<Table, Diagnostic> {
-        marks::still(&self.files, false)?;
+        file_marks::still(&self.files, false)?;
         let schema =
             Arc::new(self.schema.project(columns).map_err(|e| {
                 Diagnostic::error(Class::Internal, "parquet-scan", format!("columns are missing: {e}"))
@@ -152,7 +152,7 @@ impl TableProvider for ParquetScan {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        marks::still(&self.files, false).map_err(|e| DataFusionError::External(Box::new(e)))?;
+        file_marks::still(&self.files, false).map_err(|e| DataFusionError::External(Box::new(e)))?;
         let runtime = session.runtime_env();
         let store = runtime.object_store(&self.url)?;
         let cache = runtime.cache_manager.get_file_metadata_cache();
