@@ -18,9 +18,12 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Option<FileKind> {
     let mut starts = FILE_KINDS.iter().flat_map(|info| info.starts.iter().map(move |start| (info.kind, start)));
     if let Some((kind, start)) = starts.find(|(_, start)| bytes.starts_with(start)) {
         let sure = match kind {
-            FileKind::Orc => bytes.iter().take(HEAD).any(|byte| *byte < b' ' && !b"\r\n\t".contains(byte)),
+            FileKind::Orc => !is_text(&bytes[..bytes.len().min(HEAD)]),
             FileKind::Bzip2 => matches!(bytes.get(3..5), None | Some([b'1'..=b'9', b'1' | 0x17])),
-            _ => bytes.len() >= start.len(),
+            kind if kind.info().format.is_some() && start.is_ascii() && is_text(start) => {
+                bytes.len() == start.len() || !is_text(&bytes[..bytes.len().min(HEAD)])
+            }
+            _ => true,
         };
         return sure.then_some(kind);
     }
@@ -29,6 +32,11 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Option<FileKind> {
     }
     let head = bytes[..bytes.len().min(256)].trim_ascii_start().to_ascii_lowercase();
     (head.starts_with(b"<!doctype html") || head.starts_with(b"<html")).then_some(FileKind::Html)
+}
+
+/// Whether bytes may be text: they have no control characters but line ends and tabs.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|byte| *byte < b' ' && !b"\r\n\t".contains(byte))
 }
 
 /// A zip archive by the names of its first members.
@@ -52,8 +60,19 @@ mod tests {
 
     #[test]
     fn text_is_of_no_kind() {
-        for text in ["", "a,b\n1,2\n", "ORC,b\n", "Object,x\n", "BZhx,y", "PAR,a\n", "{\"a\": 1}", "PK,a\n", "ORC\nx\n"]
-        {
+        for text in [
+            "",
+            "a,b\n1,2\n",
+            "ORC,b\n",
+            "Object,x\n",
+            "BZhx,y",
+            "PAR,a\n",
+            "{\"a\": 1}",
+            "PK,a\n",
+            "ORC\nx\n",
+            "PARENT,CHILD\n",
+            "ARROW1,b\n",
+        ] {
             assert_eq!(kind_of(text.as_bytes()), None, "{text}");
         }
     }
