@@ -9,7 +9,8 @@ use super::world::Known;
 use super::{Offers, Place, files, frames, sql};
 use crate::probe::PROBE;
 
-/// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in [`FORMATS`].
+/// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in
+/// [`FORMATS`].
 const FILES: &[(&str, &[&str])] = &[
     ("sheets", &[".xlsx", ".xls", ".xlsb", ".ods"]),
     ("read_database", &[".db", ".sqlite", ".sqlite3", ".duckdb"]),

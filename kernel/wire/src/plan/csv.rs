@@ -59,7 +59,8 @@ pub struct CsvOptions {
     pub on_error: OnError,
     /// Rows with an error after which the file is refused.
     pub max_errors: Option<u64>,
-    /// The rows with an error are the frame, instead of the others: `file`, `line`, `column`, `text` and `reason` of the first 100,000.
+    /// The rows with an error are the frame, instead of the others: `file`, `line`, `column`, `text` and `reason` of
+    /// the first 100,000.
     pub rejects: bool,
 }
 

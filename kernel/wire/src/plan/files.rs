@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CsvOptions, IfExists};
 
-/// Files to read. `path` may hold `*`, `?`, `[...]` and `**`; relative paths are relative to `folder`, the cell process's
-/// working folder.
+/// Files to read. `path` may hold `*`, `?`, `[...]` and `**`; relative paths are relative to `folder`, the cell
+/// process's working folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// With its password, if it is the address of a database: [`database_name`] is for messages.
@@ -22,8 +22,9 @@ pub struct FileMark {
     pub bytes: u64,
     /// Nanoseconds since 1970.
     pub modified: u128,
-    /// The file system's number of the file, and nanoseconds from 1970 to the last change of its content, name or rights: no
-    /// program can set them. 0 for copies of files in other places, whose name stands for the content.
+    /// The file system's number of the file, and nanoseconds from 1970 to the last change of its content, name or
+    /// rights. No program can set them. Both are 0 for copies of files in other places, whose name stands for the
+    /// content.
     pub inode: u64,
     pub changed: u128,
     /// A hash of all bytes of a file of at most 8 MiB, else of blocks that are spread over it.
@@ -61,7 +62,7 @@ pub enum Format {
     FixedWidth(FixedWidthOptions),
 }
 
-/// What a frame has of a file of a graph.
+/// The part of a file of a graph that a frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GraphPart {
     /// One row: whether the graph is `directed`, and whether its edges are `weighted`.
@@ -72,7 +73,7 @@ pub enum GraphPart {
     Edges,
 }
 
-/// Where a frame is written. The file appears under its name when it is complete.
+/// The target of a written frame. The file appears under its name when it is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sink {
     pub path: String,
@@ -139,8 +140,8 @@ pub struct ParquetOptions {
 /// Options for text with columns of fixed width.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FixedWidthOptions {
-    /// The columns from the left: the first character from 0, and the one behind the last. Empty: the first 100 lines say
-    /// them.
+    /// The columns from the left: the first character from 0, and the one behind the last. Empty: the first 100 lines
+    /// say them.
     pub columns: Vec<(u64, u64)>,
     /// The options of the text within the columns. Separators and quotes are not used.
     pub text: CsvOptions,
@@ -248,7 +249,8 @@ pub struct FormatInfo {
     pub written: &'static [&'static str],
     /// The number of extensions of `written` that a message suggests.
     pub suggested: usize,
-    /// The format with its default options for a file to write with an extension of `written`. `None`: it is not written.
+    /// The format with its default options for a file to write with an extension of `written`. `None`: it is not
+    /// written.
     pub sink: Option<fn(extension: &str) -> SinkFormat>,
 }
 

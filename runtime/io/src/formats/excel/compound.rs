@@ -1,5 +1,5 @@
-//! The sector chains of a compound file, the container of xls ([MS-CFB]). calamine follows a chain without a
-//! limit, and a chain of a damaged file may be a cycle.
+//! The sector chains of a compound file, the container of xls ([MS-CFB]). A damaged file may have a cycle, which
+//! calamine follows without end.
 //!
 //! [MS-CFB]: https://learn.microsoft.com/openspecs/windows_protocols/ms-cfb
 
