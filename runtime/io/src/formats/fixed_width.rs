@@ -175,8 +175,8 @@ mod tests {
         FixedWidthOptions { columns: columns.to_vec(), ..FixedWidthOptions::default() }
     }
 
-    /// The file and the values are those of pandas' user guide, "Files with fixed width columns", for `colspecs`, for
-    /// `widths` and for neither.
+    /// The file is that of pandas' user guide, "Files with fixed width columns". pandas 3.1.1 gives these values for
+    /// `colspecs`, for `widths` and for neither.
     #[test]
     fn the_file_of_the_guide_of_pandas() {
         let text = "\
@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(last.values(), &[11950.7, 11788.4, 11806.2, 11916.8, 12468.3]);
     }
 
-    /// By hand, by the rules of pandas. Characters are code points, tabs are blanks, an empty line is no row, and a
-    /// short line has empty values.
+    /// Values of pandas 3.1.1. Characters are code points, tabs are blanks, an empty line is no row, and a short line
+    /// has empty values.
     #[test]
     fn characters_blanks_and_short_lines() {
         let text = "שלום שלום\nום   שלל\n\n  \t\nשל   ום\r\nab\n";
