@@ -377,12 +377,22 @@ impl EstimatorInfo {
     }
 }
 
+/// The default of a parameter as the table writes it: `None`, or a value.
+macro_rules! default_of {
+    (None) => {
+        $crate::learn::Param::None
+    };
+    ($value:tt) => {
+        $crate::learn::Param::from($value)
+    };
+}
+
 /// Turns the entries of a family's macro into `Vec<EstimatorInfo>`.
 macro_rules! rows_of_table {
     ($(
         $(#[doc = $doc:literal])*
         $name:ident: $kind:ident [$($flag:ident)*] {
-            $( $(#[doc = $param_doc:literal])* $param:ident: $dtype:ident = $default:expr, $check:expr; )*
+            $( $(#[doc = $param_doc:literal])* $param:ident: $dtype:ident = $default:tt, $check:expr; )*
         } -> { $( $attribute:ident: $attribute_type:ident ),* $(,)? }
     )*) => {{
         #[allow(unused_imports, reason = "a family may use none of them")]
@@ -394,7 +404,7 @@ macro_rules! rows_of_table {
             params: vec![$(ParamInfo {
                 name: stringify!($param),
                 dtype: ParamType::$dtype,
-                default: Param::from($default),
+                default: default_of!($default),
                 check: $check,
                 doc: concat!($($param_doc, "\n"),*),
             }),*],
@@ -576,6 +586,3 @@ impl<T: Into<Param>> From<Option<T>> for Param {
         value.map_or(Param::None, Into::into)
     }
 }
-
-/// The default of a parameter that has none. `Option<f64>` because a bare `None` has no type.
-pub const NONE: Option<f64> = None;

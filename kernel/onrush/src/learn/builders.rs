@@ -13,7 +13,7 @@ macro_rules! builders {
     ($(
         $(#[doc = $doc:literal])*
         $name:ident: $kind:ident [$($flag:ident)*] {
-            $( $(#[doc = $param_doc:literal])* $param:ident: $dtype:ident = $default:expr, $check:expr; )*
+            $( $(#[doc = $param_doc:literal])* $param:ident: $dtype:ident = $default:tt, $check:expr; )*
         } -> { $( $attribute:ident: $attribute_type:ident ),* $(,)? }
     )*) => {$(
         builder! {

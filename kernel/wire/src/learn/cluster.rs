@@ -21,7 +21,7 @@ macro_rules! cluster_estimators {
                 /// features.
                 tol: Float = 1e-4, AtLeast(0.0);
                 /// Seed of the first centres.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Kept for scikit-learn's signature. Both algorithms have the same result.
                 algorithm: Str = "lloyd", OneOf(&["lloyd", "elkan"]);
             } -> { cluster_centers: Frame, labels: Frame, inertia: Float, n_iter: Int }
@@ -37,7 +37,7 @@ macro_rules! cluster_estimators {
                     "euclidean", "l2", "minkowski", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
                 ]);
                 /// Power of the distance `minkowski`. None is 2.
-                p: Float = $crate::learn::NONE, AtLeast(1.0);
+                p: Float = None, AtLeast(1.0);
                 /// Kept for scikit-learn's signature. All algorithms have the same result.
                 algorithm: Str = "auto", OneOf(&["auto", "ball_tree", "kd_tree", "brute"]);
                 /// Kept for scikit-learn's signature. The tree chooses its leaves.

@@ -24,7 +24,7 @@ macro_rules! compose_estimators {
             TransformedTargetRegressor: Regressor [missing categories] {
                 /// The function: the natural logarithm, the logarithm of 1 + y, or the square root. None: the target as
                 /// it is.
-                func: Str = $crate::learn::NONE, OneOf(&["log", "log1p", "sqrt"]);
+                func: Str = None, OneOf(&["log", "log1p", "sqrt"]);
             } -> {}
         }
     };

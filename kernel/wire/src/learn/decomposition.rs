@@ -9,7 +9,7 @@ macro_rules! decomposition_estimators {
             PCA: Transformer [device] {
                 /// Number of components, the share of the variance that they explain (between 0 and 1), or `mle`
                 /// (Minka's estimate). None is the smaller of the numbers of rows and features.
-                n_components: Any = $crate::learn::NONE, Any;
+                n_components: Any = None, Any;
                 /// Whether components are scaled to variance 1.
                 whiten: Bool = false, Any;
                 /// Kept for scikit-learn's signature. The result is the exact one unless there are more than 4096 rows
@@ -24,7 +24,7 @@ macro_rules! decomposition_estimators {
                 /// Kept for scikit-learn's signature. Power iterations are normalised by QR.
                 power_iteration_normalizer: Str = "auto", OneOf(&["auto", "QR", "LU", "none"]);
                 /// Seed of the random directions.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
             } -> {
                 components: Frame, explained_variance: Frame, explained_variance_ratio: Frame, singular_values: Frame,
                 mean: Frame, noise_variance: Float, n_components: Int
@@ -44,7 +44,7 @@ macro_rules! decomposition_estimators {
                 /// Kept for scikit-learn's signature. Power iterations are normalised by QR.
                 power_iteration_normalizer: Str = "auto", OneOf(&["auto", "QR", "LU", "none"]);
                 /// Seed of the random directions.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Tolerance of the solver `arpack`. The exact result needs none.
                 tol: Float = 0.0, AtLeast(0.0);
             } -> {

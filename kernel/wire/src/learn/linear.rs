@@ -20,7 +20,7 @@ macro_rules! linear_estimators {
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
                 /// Kept for scikit-learn's signature. The solver is exact.
-                max_iter: Int = $crate::learn::NONE, AtLeast(1.0);
+                max_iter: Int = None, AtLeast(1.0);
                 /// Kept for scikit-learn's signature. The solver is exact.
                 tol: Float = 1e-4, AtLeast(0.0);
                 /// Kept for scikit-learn's signature. The solver is exact.
@@ -28,7 +28,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Kept for scikit-learn's signature. The solver takes no random numbers.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
             } -> { coef: Frame, intercept: Float }
 
             /// Ridge regression that chooses its penalty by cross-validation.
@@ -39,11 +39,11 @@ macro_rules! linear_estimators {
                 fit_intercept: Bool = true, Any;
                 /// Score that is maximised. Without one, leave-one-out takes the negative mean squared error, folds
                 /// take r2.
-                scoring: Str = $crate::learn::NONE, OneOf(&[
+                scoring: Str = None, OneOf(&[
                     "r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error",
                 ]);
                 /// Number of folds. Without one: leave-one-out, by its closed form.
-                cv: Int = $crate::learn::NONE, AtLeast(2.0);
+                cv: Int = None, AtLeast(2.0);
             } -> { coef: Frame, intercept: Float, alpha: Float, best_score: Float }
 
             /// Least squares with an l1 penalty: some coefficients are exactly 0.
@@ -59,7 +59,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
@@ -79,7 +79,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> { coef: Frame, intercept: Float, n_iter: Int, dual_gap: Float }
@@ -101,7 +101,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
@@ -128,7 +128,7 @@ macro_rules! linear_estimators {
                 /// Whether coefficients must not be negative.
                 positive: Bool = false, Any;
                 /// Seed of the order of coefficients for `selection` random. Without one: 0.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Whether coefficients are taken in turn or at random.
                 selection: Str = "cyclic", OneOf(&["cyclic", "random"]);
             } -> {
@@ -140,7 +140,7 @@ macro_rules! linear_estimators {
             LogisticRegression: Classifier [device] {
                 /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to
                 /// infinity.
-                penalty: Str = $crate::learn::NONE, OneOf(&["l1", "l2", "elasticnet", "none"]);
+                penalty: Str = None, OneOf(&["l1", "l2", "elasticnet", "none"]);
                 /// Inverse of the strength of the penalty. Infinity: no penalty.
                 c: Float = 1.0, Above(0.0);
                 /// Share of the l1 penalty.
@@ -150,9 +150,9 @@ macro_rules! linear_estimators {
                 /// Whether an intercept is fitted. It is not penalised.
                 fit_intercept: Bool = true, Any;
                 /// `balanced`, or a list with one weight for each class.
-                class_weight: Any = $crate::learn::NONE, Any;
+                class_weight: Any = None, Any;
                 /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
                 /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
                 solver: Str = "lbfgs", OneOf(&["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"]);
                 /// Most iterations.
@@ -170,7 +170,7 @@ macro_rules! linear_estimators {
                 /// Number of stratified folds.
                 cv: Int = 5, AtLeast(2.0);
                 /// Score that is maximised. Without one: accuracy.
-                scoring: Str = $crate::learn::NONE, OneOf(&["accuracy", "neg_log_loss"]);
+                scoring: Str = None, OneOf(&["accuracy", "neg_log_loss"]);
                 /// Kept for scikit-learn's signature. All of them have one optimum; the solver is chosen by the data.
                 solver: Str = "lbfgs", OneOf(&["lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"]);
                 /// The largest component of the gradient at which the iteration stops.
@@ -178,9 +178,9 @@ macro_rules! linear_estimators {
                 /// Most iterations.
                 max_iter: Int = 100, AtLeast(0.0);
                 /// `balanced`, or a list with one weight for each class.
-                class_weight: Any = $crate::learn::NONE, Any;
+                class_weight: Any = None, Any;
                 /// Kept for scikit-learn's signature. The solver takes no random numbers.
-                random_state: Int = $crate::learn::NONE, Within(0.0, 4294967295.0);
+                random_state: Int = None, Within(0.0, 4294967295.0);
             } -> { classes: Strs, coef: Frame, intercept: Frame, n_iter: Int, c: Float, l1_ratio: Float, scores: Frame }
         }
     };

@@ -62,7 +62,7 @@ macro_rules! neighbors_estimators {
             /// Naive Bayes with normally distributed features.
             GaussianNB: Classifier [] {
                 /// Probability of each class, in the order of the classes. None takes the shares of the rows.
-                priors: Floats = $crate::learn::NONE, Within(0.0, 1.0);
+                priors: Floats = None, Within(0.0, 1.0);
                 /// Share of the largest variance of a feature that is added to all variances.
                 var_smoothing: Float = 1e-9, AtLeast(0.0);
             } -> { theta: Frame, var: Frame, class_prior: Frame, class_count: Frame }

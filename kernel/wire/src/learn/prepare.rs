@@ -55,7 +55,7 @@ macro_rules! prepare_estimators {
                 /// Strings take `most_frequent` and `constant`. The smallest of several most frequent values counts.
                 strategy: Str = "mean", OneOf(&["mean", "median", "most_frequent", "constant"]);
                 /// The constant. None: 0 for numbers, `missing_value` for strings.
-                fill_value: Any = $crate::learn::NONE, Any;
+                fill_value: Any = None, Any;
                 /// Whether a column `missingindicator_<name>` of 0 and 1 is added for each feature with missing values
                 /// in training.
                 add_indicator: Bool = false, Any;
@@ -72,14 +72,14 @@ macro_rules! prepare_estimators {
                 categories: Any = "auto", Any;
                 /// The category without a column: the first of each feature, or the first of features with two
                 /// categories. None: all have columns.
-                drop: Str = $crate::learn::NONE, OneOf(&["first", "if_binary"]);
+                drop: Str = None, OneOf(&["first", "if_binary"]);
                 /// What happens to a category that the training did not see: an error, zeros in all columns, or the
                 /// column of infrequent categories.
                 handle_unknown: Str = "error", OneOf(&["error", "ignore", "infrequent_if_exist"]);
                 /// Rarer categories share the column `infrequent_sklearn`: a number of rows, or a share of them.
-                min_frequency: Float = $crate::learn::NONE, Above(0.0);
+                min_frequency: Float = None, Above(0.0);
                 /// The largest number of columns of a feature; the rarest categories share one.
-                max_categories: Int = $crate::learn::NONE, AtLeast(1.0);
+                max_categories: Int = None, AtLeast(1.0);
             } -> { categories: Frame, infrequent_categories: Frame }
 
             /// Replaces categories by their positions in sorted order: 0, 1, 2.
@@ -90,9 +90,9 @@ macro_rules! prepare_estimators {
                 /// What happens to a category that the training did not see: an error, or `unknown_value`.
                 handle_unknown: Str = "error", OneOf(&["error", "use_encoded_value"]);
                 /// The value of unknown categories. It must not be the position of a category.
-                unknown_value: Any = $crate::learn::NONE, Any;
+                unknown_value: Any = None, Any;
                 /// The value of missing values.
-                encoded_missing_value: Any = f64::NAN, Any;
+                encoded_missing_value: Any = (f64::NAN), Any;
             } -> { categories: Frame }
 
             /// `OrdinalEncoder` for one column. A missing value is the last category.
