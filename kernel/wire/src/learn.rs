@@ -479,44 +479,6 @@ impl Spec {
         }
         info(&self.estimator).and_then(|e| e.param(name)).map_or(Param::None, |p| p.default.clone())
     }
-
-    /// A number. `None` for a parameter that is not set or no number.
-    pub fn float(&self, name: &str) -> Option<f64> {
-        self.param(name).as_f64()
-    }
-
-    /// A count. `None` for a parameter that is not set, no integer or negative.
-    pub fn count(&self, name: &str) -> Option<usize> {
-        match self.param(name) {
-            Param::Int(value) => usize::try_from(value).ok(),
-            Param::Float(value) if value >= 0.0 && value.fract() == 0.0 => Some(value as usize),
-            _ => None,
-        }
-    }
-
-    pub fn flag(&self, name: &str) -> bool {
-        self.param(name) == Param::Bool(true)
-    }
-
-    pub fn string(&self, name: &str) -> Option<String> {
-        match self.param(name) {
-            Param::Str(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// A list of numbers; a single number is a list of one.
-    pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
-        match self.param(name) {
-            Param::List(values) => values.iter().map(Param::as_f64).collect(),
-            value => value.as_f64().map(|v| vec![v]),
-        }
-    }
-
-    /// The seed. scikit-learn's `None` is 0 here, so that everything repeats.
-    pub fn seed(&self) -> u32 {
-        self.count("random_state").map_or(0, |seed| seed as u32)
-    }
 }
 
 impl Param {

@@ -1,9 +1,9 @@
 //! Estimators made of estimators: pipelines, transformers by column, and regressors of a transformed target.
 
-mod columns;
+pub mod columns;
 pub mod path;
-mod pipeline;
-mod target;
+pub mod pipeline;
+pub mod target;
 
 pub use columns::ColumnModels;
 pub use pipeline::Pipeline;
@@ -16,21 +16,9 @@ use crate::data::{Column, Data};
 use crate::error::Error;
 use crate::estimators::{Any, fit as fit_one};
 use crate::model::{Field, FittedModel, Model, Role};
+use crate::params;
 use crate::prepare;
 use crate::run::Run;
-
-/// Trains an estimator of this family. `None` if it belongs to another one.
-///
-/// # Errors
-/// Those of the estimators inside.
-pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
-    Some(match spec.estimator.as_str() {
-        "Pipeline" => pipeline::fit(spec, data, run).map(Any::from),
-        "ColumnTransformer" | "FeatureUnion" => columns::fit(spec, data, run).map(Any::from),
-        "TransformedTargetRegressor" => target::fit(spec, data, run).map(Any::from),
-        _ => return None,
-    })
-}
 
 /// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`].
 ///
@@ -44,7 +32,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedM
     check::data(spec, data)?;
     let (model, values) = match spec.estimator.as_str() {
         "TargetEncoder" => {
-            let (model, values) = prepare::fit_transform_target(spec, data, run)?;
+            let (model, values) = prepare::target::fit_transform(&params::TargetEncoder::of(spec), data, run)?;
             (Any::from(model), values)
         }
         "Pipeline" => {

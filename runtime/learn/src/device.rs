@@ -12,6 +12,7 @@ use onrush_wire::learn::Spec;
 
 use crate::data::{Data, Kind};
 use crate::error::Error;
+use crate::params;
 
 /// Statistics of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,10 +133,13 @@ pub fn takes(spec: &Spec, data: &Data) -> bool {
     let fits = (1..=MOST_FEATURES).contains(&data.width()) && data.rows > 2 * data.width();
     let numbers = data.features.iter().all(|column| column.kind == Kind::Number);
     let own = match spec.estimator.as_str() {
-        "LinearRegression" | "Ridge" => !spec.flag("positive"),
+        "LinearRegression" => !params::LinearRegression::of(spec).positive,
+        "Ridge" => !params::Ridge::of(spec).positive,
         "Lasso" | "ElasticNet" | "PCA" => true,
-        "LogisticRegression" => data.classes.len() == 2 && spec.string("class_weight").is_none(),
-        "KMeans" => spec.count("n_clusters").unwrap_or(8).saturating_mul(data.width()) <= MOST_CENTERS,
+        "LogisticRegression" => {
+            data.classes.len() == 2 && params::word(&params::LogisticRegression::of(spec).class_weight).is_none()
+        }
+        "KMeans" => params::KMeans::of(spec).n_clusters.saturating_mul(data.width()) <= MOST_CENTERS,
         _ => false,
     };
     plain && fits && numbers && own

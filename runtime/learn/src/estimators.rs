@@ -10,9 +10,10 @@ use crate::data::Data;
 use crate::decomposition;
 use crate::error::Error;
 use crate::foreign;
-use crate::linear;
+use crate::linear::{self, finite_model};
 use crate::model::{FittedModel, Model};
 use crate::neighbors;
+use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
 use crate::select::search;
@@ -80,34 +81,106 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
     Ok(FittedModel::new(spec, data, model))
 }
 
+/// The training of an estimator by its parameters. An estimator of the table without one does not compile.
+trait Train {
+    fn train(&self, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error>;
+}
+
+/// Says for each estimator of the table which code trains it. `$params` are its parameters.
+macro_rules! trainings {
+    (|$params:ident, $spec:ident, $data:ident, $run:ident| $($estimator:ident => $trained:expr,)*) => {$(
+        impl Train for params::$estimator {
+            #[allow(unused_variables, reason = "some trainings need no parameters, and cannot be stopped")]
+            fn train(&self, $spec: &Spec, $data: &Data, $run: &Run<'_>) -> Result<Any, Error> {
+                let $params = self;
+                $trained.map(Any::from)
+            }
+        }
+    )*};
+}
+
+trainings! {
+    |p, spec, data, run|
+    LinearRegression => linear::squares::fit(p, data, run).and_then(finite_model),
+    Ridge => linear::ridge::fit(p, data, run).and_then(finite_model),
+    RidgeCV => linear::ridge_cv::fit(p, data, run).and_then(finite_model),
+    Lasso => linear::lasso::lasso(p, data, run).and_then(finite_model),
+    ElasticNet => linear::lasso::elastic_net(p, data, run).and_then(finite_model),
+    LassoCV => linear::lasso::lasso_cv(p, data, run).and_then(finite_model),
+    ElasticNetCV => linear::lasso::elastic_net_cv(p, data, run).and_then(finite_model),
+    LogisticRegression => linear::logistic::fit(p, data, run),
+    LogisticRegressionCV => linear::logistic_cv::fit(p, data, run),
+    KMeans => cluster::kmeans::fit(p, data, run),
+    DBSCAN => cluster::dbscan::fit(p, data, run),
+    PCA => decomposition::pca::fit(p, data, run),
+    TruncatedSVD => decomposition::pca::truncated(p, data, run),
+    NearestNeighbors => neighbors::vote::index(p, data),
+    KNeighborsClassifier => neighbors::vote::fit(&p.into(), &spec.estimator, data),
+    KNeighborsRegressor => neighbors::vote::fit(&p.into(), &spec.estimator, data),
+    GaussianNB => neighbors::bayes::fit(p, data, run),
+    DecisionTreeClassifier => trees::forest::fit(&p.into(), data, run),
+    DecisionTreeRegressor => trees::forest::fit(&p.into(), data, run),
+    RandomForestClassifier => trees::forest::fit(&p.into(), data, run),
+    RandomForestRegressor => trees::forest::fit(&p.into(), data, run),
+    ExtraTreesClassifier => trees::forest::fit(&p.into(), data, run),
+    ExtraTreesRegressor => trees::forest::fit(&p.into(), data, run),
+    HistGradientBoostingClassifier => trees::boost::classifier(p, spec, data, run),
+    HistGradientBoostingRegressor => trees::boost::regressor(p, spec, data, run),
+    XGBClassifier => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
+    XGBRegressor => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
+    XGBRanker => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
+    StandardScaler => prepare::scale::standard(p, data, run),
+    MinMaxScaler => prepare::scale::min_max(p, data, run),
+    MaxAbsScaler => prepare::scale::max_abs(p, data, run),
+    RobustScaler => prepare::scale::robust(p, data, run),
+    Normalizer => Ok(prepare::rows::fit(p)),
+    SimpleImputer => prepare::impute::fit(p, data, run),
+    OneHotEncoder => prepare::one_hot::fit(p, data, run),
+    OrdinalEncoder => prepare::ordinal::fit(p, data, run),
+    LabelEncoder => prepare::ordinal::label(data, run),
+    TargetEncoder => prepare::target::fit(p, data, run),
+    KBinsDiscretizer => prepare::bins::fit(p, data, run),
+    PolynomialFeatures => prepare::polynomial::fit(p, data),
+    PowerTransformer => prepare::power::fit(p, data, run),
+    QuantileTransformer => prepare::ranks::fit(p, data, run),
+    VarianceThreshold => prepare::variance::fit(p, data, run),
+    Pipeline => compose::pipeline::fit(spec, data, run),
+    ColumnTransformer => compose::columns::fit(spec, data, run),
+    FeatureUnion => compose::columns::fit(spec, data, run),
+    TransformedTargetRegressor => compose::target::fit(spec, data, run),
+    GridSearchCV => search::fit(spec, data, run),
+    RandomizedSearchCV => search::fit(spec, data, run),
+}
+
+/// Makes a function that trains the estimators of a family. `None`: it belongs to another one.
+macro_rules! train_family {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident: $kind:ident [$($flag:ident)*] { $($params:tt)* } -> { $($attributes:tt)* }
+    )*) => {
+        |spec: &Spec, data: &Data, run: &Run<'_>| match spec.estimator.as_str() {
+            $( stringify!($name) => Some(params::$name::of(spec).train(spec, data, run)), )*
+            _ => None,
+        }
+    };
+}
+
+type TrainFamily = fn(&Spec, &Data, &Run<'_>) -> Option<Result<Any, Error>>;
+
 fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
-    if let Some(model) = prepare::fit(spec, data, run).or_else(|| compose::fit(spec, data, run)) {
-        return model;
-    }
-    match spec.estimator.as_str() {
-        "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run).map(Any::from),
-        "KMeans" => cluster::kmeans::fit(spec, data, run).map(Any::from),
-        "PCA" => decomposition::pca::fit(spec, data, run).map(Any::from),
-        "TruncatedSVD" => decomposition::pca::truncated(spec, data, run).map(Any::from),
-        "DBSCAN" => cluster::dbscan::fit(spec, data, run).map(Any::from),
-        "NearestNeighbors" => neighbors::vote::index(spec, data).map(Any::from),
-        "KNeighborsClassifier" | "KNeighborsRegressor" => neighbors::vote::fit(spec, data).map(Any::from),
-        "GaussianNB" => neighbors::bayes::fit(spec, data, run).map(Any::from),
-        "XGBClassifier" | "XGBRegressor" | "XGBRanker" => foreign::fit(spec, data, run).map(Any::from),
-        "LinearRegression" | "Ridge" | "RidgeCV" | "Lasso" | "ElasticNet" | "LassoCV" | "ElasticNetCV" => {
-            linear::fit(spec, data, run).map(Any::from)
-        }
-        "LogisticRegression" => linear::fit_logistic(spec, data, run).map(Any::from),
-        "LogisticRegressionCV" => linear::fit_logistic_cv(spec, data, run).map(Any::from),
-        "DecisionTreeClassifier"
-        | "DecisionTreeRegressor"
-        | "RandomForestClassifier"
-        | "RandomForestRegressor"
-        | "ExtraTreesClassifier"
-        | "ExtraTreesRegressor" => trees::fit_forest(spec, data, run).map(Any::from),
-        "HistGradientBoostingClassifier" | "HistGradientBoostingRegressor" => {
-            trees::fit_boosted(spec, data, run).map(Any::from)
-        }
-        other => Err(Error::new("estimator", format!("`{other}` cannot be trained yet"))),
-    }
+    const FAMILIES: [TrainFamily; 9] = [
+        onrush_wire::linear_estimators!(train_family),
+        onrush_wire::cluster_estimators!(train_family),
+        onrush_wire::decomposition_estimators!(train_family),
+        onrush_wire::neighbors_estimators!(train_family),
+        onrush_wire::tree_estimators!(train_family),
+        onrush_wire::foreign_estimators!(train_family),
+        onrush_wire::prepare_estimators!(train_family),
+        onrush_wire::compose_estimators!(train_family),
+        onrush_wire::select_estimators!(train_family),
+    ];
+    FAMILIES
+        .iter()
+        .find_map(|train| train(spec, data, run))
+        .unwrap_or_else(|| Err(Error::new("estimator", format!("there is no estimator `{}`", spec.estimator))))
 }

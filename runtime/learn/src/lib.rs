@@ -21,6 +21,7 @@ mod linear;
 pub mod metrics;
 pub mod model;
 mod neighbors;
+pub mod params;
 mod prepare;
 mod quantile;
 pub mod random;

@@ -3,28 +3,25 @@
 mod descent;
 mod design;
 mod folds;
-mod lasso;
-mod logistic;
-mod logistic_cv;
+pub mod lasso;
+pub mod logistic;
+pub mod logistic_cv;
 mod newton;
 mod nonnegative;
 mod quasi;
-mod ridge;
-mod ridge_cv;
-mod squares;
+pub mod ridge;
+pub mod ridge_cv;
+pub mod squares;
 pub mod student;
 
 pub use logistic::Logistic;
-pub(crate) use logistic::fit as fit_logistic;
-pub(crate) use logistic_cv::fit as fit_logistic_cv;
 
-use onrush_wire::learn::Spec;
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
-use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// A linear regressor: `x coef + intercept`.
@@ -60,18 +57,11 @@ pub struct Linear {
     pub notes: Vec<String>,
 }
 
-/// Trains a linear regressor.
+/// The model, if its coefficients are finite numbers.
 ///
 /// # Errors
-/// If a parameter does not fit the data, and if the user stops the training.
-pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let model = match spec.estimator.as_str() {
-        "LinearRegression" => squares::fit(spec, data, run)?,
-        "Ridge" => ridge::fit(spec, data, run)?,
-        "RidgeCV" => ridge_cv::fit(spec, data, run)?,
-        "Lasso" | "ElasticNet" => lasso::fit(spec, data, run)?,
-        _ => lasso::fit_cv(spec, data, run)?,
-    };
+/// If they are not.
+pub(crate) fn finite_model(model: Linear) -> Result<Linear, Error> {
     let sound = model.intercept.is_finite() && model.coef.data.iter().all(|w| w.is_finite());
     match sound {
         true => Ok(model),
@@ -83,10 +73,13 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Err
 }
 
 /// A parameter that must be a finite number.
-pub(crate) fn finite(spec: &Spec, name: &str) -> Result<f64, Error> {
-    match spec.float(name) {
-        Some(value) if value.is_finite() => Ok(value),
-        _ => Err(Error::new("parameter", format!("`{name}` is {}: expected a finite number", spec.param(name)))),
+pub(crate) fn finite(name: &str, value: f64) -> Result<f64, Error> {
+    match value.is_finite() {
+        true => Ok(value),
+        false => {
+            let message = format!("`{name}` is {}: expected a finite number", Param::Float(value));
+            Err(Error::new("parameter", message))
+        }
     }
 }
 

@@ -1,17 +1,17 @@
 //! Preprocessing: scalers, imputation, encoders, bins and products of features.
 
-mod bins;
-mod impute;
+pub mod bins;
+pub mod impute;
 mod levels;
-mod one_hot;
-mod ordinal;
-mod polynomial;
-mod power;
-mod ranks;
-mod rows;
-mod scale;
-mod target;
-mod variance;
+pub mod one_hot;
+pub mod ordinal;
+pub mod polynomial;
+pub mod power;
+pub mod ranks;
+pub mod rows;
+pub mod scale;
+pub mod target;
+pub mod variance;
 
 pub use bins::Discretizer;
 pub use impute::Imputer;
@@ -27,39 +27,12 @@ pub use variance::Variance;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 
 use crate::data::{Column, Data};
 use crate::error::Error;
-use crate::estimators::Any;
 use crate::model::{Attribute, Field, Values};
 use crate::run::Run;
-
-/// Trains an estimator of this family. `None` if it belongs to another one.
-///
-/// # Errors
-/// If a parameter or the data are not what the estimator takes, and if the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
-    Some(match spec.estimator.as_str() {
-        "StandardScaler" | "MinMaxScaler" | "MaxAbsScaler" | "RobustScaler" => {
-            scale::fit(spec, data, run).map(Any::from)
-        }
-        "Normalizer" => Ok(Any::from(rows::fit(spec, data))),
-        "SimpleImputer" => impute::fit(spec, data, run).map(Any::from),
-        "OneHotEncoder" => one_hot::fit(spec, data, run).map(Any::from),
-        "OrdinalEncoder" | "LabelEncoder" => ordinal::fit(spec, data, run).map(Any::from),
-        "TargetEncoder" => target::fit(spec, data, run).map(Any::from),
-        "KBinsDiscretizer" => bins::fit(spec, data, run).map(Any::from),
-        "PolynomialFeatures" => polynomial::fit(spec, data).map(Any::from),
-        "PowerTransformer" => power::fit(spec, data, run).map(Any::from),
-        "QuantileTransformer" => ranks::fit(spec, data, run).map(Any::from),
-        "VarianceThreshold" => variance::fit(spec, data, run).map(Any::from),
-        _ => return None,
-    })
-}
-
-pub(crate) use target::fit_transform as fit_transform_target;
 
 /// Calls `work` for each feature on all threads.
 fn each<T: Send>(

@@ -5,18 +5,14 @@
 //! are stored and walked in one form (`tree`).
 
 mod bins;
-mod boost;
-
+pub mod boost;
 mod criterion;
-mod forest;
+pub mod forest;
 mod grow;
 mod leafwise;
 mod loss;
-
 mod split;
 mod tree;
 
 pub use boost::BoostedTrees;
-pub use boost::fit as fit_boosted;
 pub use forest::Forest;
-pub use forest::fit as fit_forest;

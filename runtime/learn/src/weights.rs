@@ -1,6 +1,6 @@
 //! Weights of rows: those of the user, times those of classes.
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 
 use crate::data::Data;
 use crate::error::Error;
@@ -10,8 +10,8 @@ use crate::error::Error;
 ///
 /// # Errors
 /// If `class_weight` is neither, or a weight is not a finite number of at least 0.
-pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    let by_class = match spec.param("class_weight") {
+pub fn of_rows(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    let by_class = match class_weight {
         Param::None => return Ok(data.weight.clone()),
         Param::Str(word) if word == "balanced" => {
             let mut counts = vec![0.0; data.classes.len()];
@@ -21,8 +21,8 @@ pub fn of_rows(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
         Param::List(list) if list.len() == data.classes.len() => {
             let weights = list.iter().map(|w| w.as_f64().filter(|w| w.is_finite() && *w >= 0.0));
             weights.collect::<Option<Vec<f64>>>().ok_or_else(|| {
-                let given = Param::List(list.clone());
-                Error::new("parameter", format!("`class_weight` is {given}: expected finite numbers of at least 0"))
+                let message = format!("`class_weight` is {class_weight}: expected finite numbers of at least 0");
+                Error::new("parameter", message)
             })?
         }
         other => {

@@ -3,7 +3,7 @@
 use onrush::prelude::*;
 use onrush_wire::Expr as Tree;
 use onrush_wire::expr::ExprKind;
-use onrush_wire::learn::{Fit, Spec, Splitter};
+use onrush_wire::learn::{Fit, Param, Spec, Splitter};
 use onrush_wire::plan::{Op, Split};
 
 use crate::fake::{FITS, STEPS, last, session};
@@ -174,5 +174,6 @@ fn a_frame_is_split_by_groups() {
 #[test]
 fn searches_can_leave_out_the_last_training() {
     let spec = GridSearchCV::new(Ridge::new()).refit(false).spec();
-    assert!(!spec.flag("refit") && GridSearchCV::new(Ridge::new()).spec().flag("refit"));
+    assert_eq!(spec.param("refit"), Param::Bool(false));
+    assert_eq!(GridSearchCV::new(Ridge::new()).spec().param("refit"), Param::Bool(true));
 }

@@ -2,7 +2,6 @@
 //! in scikit-learn: clusters by their lowest core sample, and a border row belongs to the first cluster that reaches
 //! it.
 
-use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +10,7 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::neighbors::search::{Index, Metric};
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -42,14 +42,14 @@ pub struct Dbscan {
 ///
 /// # Errors
 /// If there are too many rows.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Dbscan, Error> {
+pub fn fit(params: &params::DBSCAN, data: &Data, run: &Run<'_>) -> Result<Dbscan, Error> {
     if data.rows >= u32::MAX as usize {
         return Err(Error::new("size", format!("{} rows: DBSCAN takes at most {}", data.rows, u32::MAX - 1)));
     }
-    let metric = Metric::of(spec);
+    let metric = Metric::of(&params.metric, params.p.unwrap_or(2.0));
     let points = data.row_major();
     let index = Index::new(metric, &points, data.width());
-    let limit = metric.limit(spec.float("eps").unwrap_or(0.5));
+    let limit = metric.limit(params.eps);
     let mut pairs = Pairs { index, rows: data.rows, limit, kept: Some(Vec::new()), count: 0 };
 
     run.stage("neighbours");
@@ -58,7 +58,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Dbscan, Error> {
         weights[a] += data.weight_of(b);
         weights[b] += data.weight_of(a);
     })?;
-    let min_samples = spec.count("min_samples").unwrap_or(5) as f64;
+    let min_samples = params.min_samples as f64;
     let core: Vec<bool> = weights.iter().map(|w| *w >= min_samples).collect();
 
     run.stage("clusters");

@@ -2,7 +2,7 @@
 //! the triangle inequality leaves its cluster open. The iterations, the first centres and the relocation of empty
 //! clusters are scikit-learn's (`sklearn/cluster/_kmeans.py`).
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use crate::device;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
 use crate::neighbors::tile::{self, BLOCK, LANES, Panels};
+use crate::params;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::sums;
@@ -73,9 +74,8 @@ impl Rows {
 ///
 /// # Errors
 /// If there are fewer rows than clusters, or the first centres do not fit.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
-    let clusters = spec.count("n_clusters").unwrap_or(8);
-    let max_iter = spec.count("max_iter").unwrap_or(300) as u64;
+pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
+    let (clusters, max_iter) = (params.n_clusters, params.max_iter as u64);
     if data.rows < clusters {
         let message =
             format!("`n_clusters` is {clusters}, and there are {} rows: at least as many rows as clusters", data.rows);
@@ -84,11 +84,10 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     if data.weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
         return Err(Error::new("weight", "all sample weights are 0: at least one must be above 0"));
     }
-    let init = Init::of(spec, clusters, data.width())?;
-    let trainings = init.trainings(spec)?;
+    let init = Init::of(&params.init, clusters, data.width())?;
+    let trainings = init.trainings(&params.n_init)?;
     run.stage("first centres");
-    let mut random = Mt19937::new(spec.seed());
-    let tol = spec.float("tol").unwrap_or(1e-4);
+    let mut random = Mt19937::new(params::seed(params.random_state));
     let mean = match &data.device {
         Some(device) => device::statistics(device)?.iter().map(|column| device::mean(column, data.rows)).collect(),
         None => tile::means(data),
@@ -96,7 +95,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
     let mut train: Box<dyn FnMut() -> Result<Training, Error>> = match &data.device {
         Some(device) => {
             let rows = kmeans_device::ClusterRows::new(device, data.rows, &mean)?;
-            let tol = tol * rows.mean_square()?;
+            let tol = params.tol * rows.mean_square()?;
             let (init, mut random) = (&init, random);
             Box::new(move || {
                 let first = rows.centers(init, clusters, &mut random, run)?;
@@ -105,7 +104,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
         }
         None => {
             let rows = Rows::new(data, &mean, data.weight.clone());
-            let tol = tol * mean_square(&rows);
+            let tol = params.tol * mean_square(&rows);
             let (init, mean) = (&init, &mean);
             Box::new(move || {
                 let first = init.centers(&rows, clusters, mean, &mut random, run)?;
@@ -180,12 +179,12 @@ pub enum Init {
 }
 
 impl Init {
-    fn of(spec: &Spec, clusters: usize, width: usize) -> Result<Self, Error> {
-        match spec.param("init") {
+    fn of(init: &Param, clusters: usize, width: usize) -> Result<Self, Error> {
+        match init {
             Param::Str(word) if word == "k-means++" => Ok(Init::PlusPlus),
             Param::Str(word) if word == "random" => Ok(Init::Random),
             Param::List(_) => {
-                let values = spec.floats("init").unwrap_or_default();
+                let values = params::floats(init).unwrap_or_default();
                 let wanted = clusters * width;
                 if values.len() != wanted || values.iter().any(|v| !v.is_finite()) {
                     let finite = values.iter().filter(|v| v.is_finite()).count();
@@ -202,16 +201,16 @@ impl Init {
         }
     }
 
-    fn trainings(&self, spec: &Spec) -> Result<usize, Error> {
-        match (spec.param("n_init"), self) {
+    fn trainings(&self, n_init: &Param) -> Result<usize, Error> {
+        match (n_init, self) {
             (Param::Str(word), _) if word != "auto" => {
                 Err(Error::new("parameter", format!("`n_init` is {word:?}: \"auto\" or an integer")))
             }
-            (Param::Int(count), _) if count < 1 => {
+            (Param::Int(count), _) if *count < 1 => {
                 Err(Error::new("parameter", format!("`n_init` is {count}: at least 1")))
             }
             (_, Init::Centers(_)) => Ok(1),
-            (Param::Int(count), _) => Ok(count as usize),
+            (Param::Int(count), _) => Ok(*count as usize),
             (Param::Str(_), Init::Random) => Ok(10),
             (Param::Str(_), Init::PlusPlus) => Ok(1),
             (other, _) => Err(Error::new("parameter", format!("`n_init` is {other}: \"auto\" or an integer"))),

@@ -10,6 +10,7 @@ use crate::check;
 use crate::data::{Column, Data};
 use crate::error::Error;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::params;
 use crate::run::Run;
 
 /// Trained transformers of columns. Their outputs are in a row.
@@ -63,7 +64,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(ColumnM
         blocks.push(Block { name: part.name.clone(), columns, model });
         outputs.extend(of_block.features);
     }
-    if spec.string("remainder").as_deref() == Some("passthrough") {
+    if by_column && params::ColumnTransformer::of(spec).remainder == "passthrough" {
         let columns: Vec<usize> = (0..data.width()).filter(|j| !taken[*j]).collect();
         outputs.extend(subset(data, &columns).features);
         blocks.push(Block { name: "remainder".to_string(), columns, model: None });

@@ -9,6 +9,7 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::fit as fit_one;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::params;
 use crate::run::Run;
 
 /// A trained regressor and the function of its target.
@@ -54,7 +55,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TransformedTarget,
         let message = format!("TransformedTargetRegressor has {}: expected a regressor", part.spec.estimator);
         return Err(Error::new("parameter", message));
     }
-    let func = match spec.string("func").as_deref() {
+    let name = params::TransformedTargetRegressor::of(spec).func;
+    let func = match name.as_deref() {
         Some("log") => Some(Func::Log),
         Some("log1p") => Some(Func::Log1p),
         Some("sqrt") => Some(Func::Sqrt),
@@ -65,7 +67,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TransformedTarget,
     if let Some(func) = func {
         std::iter::once(&mut changed.y).chain(changed.eval.iter_mut().map(|e| &mut e.y)).try_for_each(|y| {
             y.iter_mut().for_each(|y| *y = func.value(*y));
-            possible(spec, data, y)
+            possible(name.as_deref().unwrap_or_default(), data, y)
         })?;
     }
     let model = Box::new(fit_one(&part.spec, &changed, run).map_err(|e| inside(&part.name, e))?);
@@ -73,13 +75,12 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TransformedTarget,
 }
 
 /// Checks that the function has a value for each target.
-fn possible(spec: &Spec, data: &Data, y: &[f64]) -> Result<(), Error> {
+fn possible(func: &str, data: &Data, y: &[f64]) -> Result<(), Error> {
     let bad = y.iter().filter(|y| !y.is_finite()).count();
     if bad == 0 {
         return Ok(());
     }
-    let func = spec.string("func").unwrap_or_default();
-    let wanted = match func.as_str() {
+    let wanted = match func {
         "log" => "above 0",
         "log1p" => "above -1",
         _ => "not below 0",

@@ -16,6 +16,7 @@ use crate::device;
 use crate::error::Error;
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::neighbors::tile;
+use crate::params;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::sums;
@@ -70,12 +71,12 @@ impl Spectrum {
 ///
 /// # Errors
 /// If there is one row only, or `n_components` does not fit the data.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
+pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
     let (n, d) = (data.rows, data.width());
     if n < 2 {
         return Err(Error::new("no-rows", "PCA got 1 row: at least 2 rows have a variance"));
     }
-    let wanted = Wanted::of(spec, n, d)?;
+    let wanted = Wanted::of(&params.n_components, n, d)?;
     let mean = match &data.device {
         Some(device) => {
             let found = device::statistics(device)?;
@@ -85,7 +86,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
     };
     let truncation = match (&wanted, n.min(d) > EXACT) {
         (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
-            let iterations = match spec.param("iterated_power") {
+            let iterations = match params.iterated_power {
                 Param::Int(iterations) if iterations >= 0 => iterations as usize,
                 _ => {
                     if *count * 10 < n.min(d) {
@@ -95,7 +96,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
                     }
                 }
             };
-            Some(Truncation::of(spec, *count, iterations))
+            let (oversamples, seed) = (params.n_oversamples, params::seed(params.random_state));
+            Some(Truncation { count: *count, oversamples, iterations, seed })
         }
         _ => None,
     };
@@ -124,7 +126,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
     };
     // scikit-learn's `_transform` keeps tiny variances from blowing up the components.
     let whitened = |v: &f64| 1.0 / v.sqrt().max(f64::EPSILON);
-    let scale = if spec.flag("whiten") { variance[..k].iter().map(whitened).collect() } else { vec![1.0; k] };
+    let scale = if params.whiten { variance[..k].iter().map(whitened).collect() } else { vec![1.0; k] };
     Ok(Projection {
         name: "pca".to_string(),
         components: components(&spectrum.vectors, k),
@@ -141,12 +143,17 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error>
 ///
 /// # Errors
 /// If there are fewer rows or features than components.
-pub fn truncated(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
+pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
     let (n, d) = (data.rows, data.width());
-    let k = spec.count("n_components").unwrap_or(2);
+    let k = params.n_components;
     check_count(k, n, d)?;
     let mean = tile::means(data);
-    let truncation = (n.min(d) > EXACT).then(|| Truncation::of(spec, k, spec.count("n_iter").unwrap_or(5)));
+    let truncation = (n.min(d) > EXACT).then(|| Truncation {
+        count: k,
+        oversamples: params.n_oversamples,
+        iterations: params.n_iter,
+        seed: params::seed(params.random_state),
+    });
     let zero = vec![0.0; d];
     let spectrum = spectrum(data, &zero, Some(&mean), truncation.as_ref(), run)?;
     let components = components(&spectrum.vectors, k);
@@ -182,12 +189,12 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(spec: &Spec, n: usize, d: usize) -> Result<Self, Error> {
+    fn of(n_components: &Param, n: usize, d: usize) -> Result<Self, Error> {
         let wrong = |found: &str| {
             let message = format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
             Err(Error::new("parameter", message))
         };
-        match spec.param("n_components") {
+        match n_components {
             Param::None => Ok(Wanted::Count(n.min(d))),
             Param::Str(word) if word == "mle" && n < d => {
                 let message =
@@ -195,8 +202,8 @@ impl Wanted {
                 Err(Error::new("parameter", message))
             }
             Param::Str(word) if word == "mle" => Ok(Wanted::Mle),
-            Param::Float(share) if share > 0.0 && share < 1.0 => Ok(Wanted::Share(share)),
-            other => match spec.count("n_components") {
+            Param::Float(share) if *share > 0.0 && *share < 1.0 => Ok(Wanted::Share(*share)),
+            other => match params::count(other) {
                 Some(count) if count > 0 => check_count(count, n, d).map(|()| Wanted::Count(count)),
                 _ => wrong(&other.to_string()),
             },
@@ -218,12 +225,6 @@ struct Truncation {
     oversamples: usize,
     iterations: usize,
     seed: u32,
-}
-
-impl Truncation {
-    fn of(spec: &Spec, count: usize, iterations: usize) -> Self {
-        Truncation { count, oversamples: spec.count("n_oversamples").unwrap_or(10), iterations, seed: spec.seed() }
-    }
 }
 
 /// The sum of squares of the centred features.

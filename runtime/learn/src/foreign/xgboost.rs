@@ -19,6 +19,7 @@ use super::forest::{XgbForest, sigmoid, softmax};
 use crate::data::{Column, Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params::XgbParams;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -69,16 +70,16 @@ pub struct XgbModel {
 ///
 /// # Errors
 /// If the library is missing, if a parameter or the data are not what it takes, and if the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<XgbModel, Error> {
-    categories(spec, data)?;
+pub fn fit(spec: &Spec, objective: &str, params: &XgbParams, data: &Data, run: &Run<'_>) -> Result<XgbModel, Error> {
+    categories(&spec.estimator, params, data)?;
     train::in_single_precision(data)?;
-    let trained = train::train(spec, data, run)?;
+    let trained = train::train(spec, objective, params, data, run)?;
     let task = match data.classes.len() {
         0 => Task::Value,
         1 | 2 => Task::Binary,
         _ => Task::Classes,
     };
-    let linear = spec.string("booster").as_deref() == Some("gblinear");
+    let linear = params.booster.as_deref() == Some("gblinear");
     Ok(XgbModel {
         file: packed(&trained.ubj),
         file_len: trained.ubj.len(),
@@ -102,15 +103,15 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<XgbModel, Error> {
 }
 
 /// Checks that the parameters allow the columns of categories.
-fn categories(spec: &Spec, data: &Data) -> Result<(), Error> {
+fn categories(estimator: &str, params: &XgbParams, data: &Data) -> Result<(), Error> {
     let Some(column) = data.features.iter().find(|c| c.categories().is_some()) else { return Ok(()) };
-    let (name, estimator) = (&column.name, &spec.estimator);
-    let error = if !spec.flag("enable_categorical") {
+    let name = &column.name;
+    let error = if !params.enable_categorical {
         Error::new("strings", format!("`{name}` holds strings, and `enable_categorical` of {estimator} is false"))
-    } else if spec.string("tree_method").as_deref() == Some("exact") {
+    } else if params.tree_method.as_deref() == Some("exact") {
         Error::new("strings", format!("`{name}` holds strings, and `tree_method` \"exact\" takes numbers"))
             .help("`.tree_method(\"hist\")` splits by categories")
-    } else if spec.string("booster").as_deref() == Some("gblinear") {
+    } else if params.booster.as_deref() == Some("gblinear") {
         Error::new("strings", format!("`{name}` holds strings, and `booster` \"gblinear\" takes numbers"))
     } else {
         return Ok(());

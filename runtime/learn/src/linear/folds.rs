@@ -1,7 +1,7 @@
 //! Folds of cross-validation inside an estimator. Splitters are those of [`crate::select`]: stratified folds for a
 //! classifier, consecutive rows for a regressor.
 
-use onrush_wire::learn::{Spec, Splitter};
+use onrush_wire::learn::Splitter;
 
 use crate::data::Data;
 use crate::error::Error;
@@ -33,13 +33,12 @@ impl Folds {
     }
 }
 
-/// The folds that `cv` asks for. `None` if it is not set.
+/// Folds of a number, which is that of `cv`.
 ///
 /// # Errors
 /// If there are fewer rows than folds, or classes of fewer rows, if a fold has no weight, or if folds times rows are
 /// too many.
-pub fn of(spec: &Spec, data: &Data) -> Result<Option<Folds>, Error> {
-    let Some(count) = spec.count("cv") else { return Ok(None) };
+pub fn of(count: usize, data: &Data) -> Result<Folds, Error> {
     let classifier = !data.classes.is_empty();
     if count < 2 {
         return Err(Error::new("cv", format!("`cv` is {count}: at least 2 folds")));
@@ -66,5 +65,5 @@ pub fn of(spec: &Spec, data: &Data) -> Result<Option<Folds>, Error> {
         return Err(Error::new("weight", format!("fold {fold} of {count} has all of the sample weight or none of it"))
             .help("shuffle the folds, or leave rows of weight 0 out"));
     }
-    Ok(Some(Folds { of_row, count }))
+    Ok(Folds { of_row, count })
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use onrush_dense::Matrix;
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use rayon::prelude::*;
 
 use super::descent::{DescentColumns, DescentEnd, DescentOrder, Goal, Products, Residuals, descend};
@@ -13,6 +13,7 @@ use super::squares::WIDE;
 use super::{Linear, finite, folds, ridge, scores};
 use crate::data::Data;
 use crate::error::Error;
+use crate::params;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::sums::dot;
@@ -31,14 +32,26 @@ struct Settings {
     random: Option<u32>,
 }
 
+params::shared! {
+    /// Parameters of the descent.
+    struct DescentParams of [Lasso ElasticNet LassoCV ElasticNetCV] {
+        fit_intercept: bool,
+        positive: bool,
+        max_iter: usize,
+        tol: f64,
+        random_state: Option<usize>,
+        selection: String,
+    }
+}
+
 impl Settings {
-    fn of(spec: &Spec) -> Result<Self, Error> {
+    fn of(params: DescentParams) -> Result<Self, Error> {
         Ok(Settings {
-            centre: spec.flag("fit_intercept"),
-            positive: spec.flag("positive"),
-            max_iter: spec.count("max_iter").unwrap_or(1000),
-            tol: finite(spec, "tol")?,
-            random: (spec.string("selection").as_deref() == Some("random")).then(|| spec.seed()),
+            centre: params.fit_intercept,
+            positive: params.positive,
+            max_iter: params.max_iter,
+            tol: finite("tol", params.tol)?,
+            random: (params.selection == "random").then(|| params::seed(params.random_state)),
         })
     }
 
@@ -123,11 +136,19 @@ fn follow<C: DescentColumns>(
     Ok(path)
 }
 
-/// Trains `Lasso` or `ElasticNet`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let settings = Settings::of(spec)?;
-    let alpha = finite(spec, "alpha")?;
-    let ratio = if spec.estimator == "Lasso" { 1.0 } else { finite(spec, "l1_ratio")? };
+/// Trains `Lasso`.
+pub fn lasso(params: &params::Lasso, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    fit(params.into(), params.alpha, 1.0, data, run)
+}
+
+/// Trains `ElasticNet`.
+pub fn elastic_net(params: &params::ElasticNet, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    fit(params.into(), params.alpha, params.l1_ratio, data, run)
+}
+
+fn fit(params: DescentParams, alpha: f64, ratio: f64, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let settings = Settings::of(params)?;
+    let (alpha, ratio) = (finite("alpha", alpha)?, finite("l1_ratio", ratio)?);
     let design = Design::of(data, settings.centre)?;
     run.stage("products of columns");
     let prepared = match is_wide(data.width(), design.rows) {
@@ -176,20 +197,18 @@ fn finish(prepared: LassoProblem, alpha: f64, ratio: f64, settings: &Settings, r
 
 /// The penalties that cross-validation tries, in descending order:
 /// `sklearn.linear_model._coordinate_descent._alpha_grid`.
-fn grid(spec: &Spec, prepared: &LassoProblem, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
-    if let Param::List(_) = spec.param("alphas") {
-        let mut alphas = spec.floats("alphas").unwrap_or_default();
+fn grid(given: &Param, eps: f64, prepared: &LassoProblem, ratio: f64, positive: bool) -> Result<Vec<f64>, Error> {
+    if let Param::List(_) = given {
+        let mut alphas = params::floats(given).unwrap_or_default();
         if alphas.is_empty() || alphas.iter().any(|a| !(a.is_finite() && *a >= 0.0)) {
-            let message =
-                format!("`alphas` is {}: expected a count, or finite numbers of at least 0", spec.param("alphas"));
+            let message = format!("`alphas` is {given}: expected a count, or finite numbers of at least 0");
             return Err(Error::new("parameter", message));
         }
         alphas.sort_by(|a, b| b.total_cmp(a));
         return Ok(alphas);
     }
-    let count = spec.count("alphas").filter(|n| (1..=100_000).contains(n)).ok_or_else(|| {
-        let message =
-            format!("`alphas` is {}: expected a count of 1 to 100000, or a list of numbers", spec.param("alphas"));
+    let count = params::count(given).filter(|n| (1..=100_000).contains(n)).ok_or_else(|| {
+        let message = format!("`alphas` is {given}: expected a count of 1 to 100000, or a list of numbers");
         Error::new("parameter", message)
     })?;
     if ratio == 0.0 {
@@ -208,7 +227,7 @@ fn grid(spec: &Spec, prepared: &LassoProblem, ratio: f64, positive: bool) -> Res
     if top <= 1e-15 {
         return Ok(vec![1e-15; count]);
     }
-    let eps = finite(spec, "eps")?;
+    let eps = finite("eps", eps)?;
     let (high, low) = (top.log10(), (top * eps).log10());
     let at = |i: usize| 10f64.powf(high + (low - high) * i as f64 / (count - 1) as f64);
     let mut alphas: Vec<f64> = (0..count).map(|i| if i == 0 { top } else { at(i) }).collect();
@@ -255,18 +274,39 @@ fn errors(
     path.coefs.iter().map(one).collect()
 }
 
-/// Trains `LassoCV` or `ElasticNetCV`.
-pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let settings = Settings::of(spec)?;
-    let ratios = match spec.estimator.as_str() {
-        "LassoCV" => vec![1.0],
-        _ => spec.floats("l1_ratio").unwrap_or_default(),
-    };
+params::shared! {
+    /// The penalties that cross-validation tries, and its folds.
+    struct PathParams of [LassoCV ElasticNetCV] {
+        eps: f64,
+        alphas: Param,
+        cv: usize,
+    }
+}
+
+/// Trains `LassoCV`.
+pub fn lasso_cv(params: &params::LassoCV, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    fit_cv(params.into(), &params.into(), &[1.0], data, run)
+}
+
+/// Trains `ElasticNetCV`.
+pub fn elastic_net_cv(params: &params::ElasticNetCV, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let ratios = params::floats(&params.l1_ratio).unwrap_or_default();
     if ratios.is_empty() || ratios.iter().any(|r| !(0.0..=1.0).contains(r)) {
-        let message = format!("`l1_ratio` is {}: expected numbers between 0 and 1", spec.param("l1_ratio"));
+        let message = format!("`l1_ratio` is {}: expected numbers between 0 and 1", params.l1_ratio);
         return Err(Error::new("parameter", message));
     }
-    let folds = folds::of(spec, data)?.ok_or_else(|| Error::new("cv", "`cv` is None: expected a number of folds"))?;
+    fit_cv(params.into(), &params.into(), &ratios, data, run)
+}
+
+fn fit_cv(
+    descent: DescentParams,
+    params: &PathParams,
+    ratios: &[f64],
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<Linear, Error> {
+    let settings = Settings::of(descent)?;
+    let folds = folds::of(params.cv, data)?;
     let design = Design::of(data, settings.centre)?;
     let numbers = folds.count.saturating_mul((data.width() + 2) * (data.width() + 2));
     let wide = is_wide(data.width(), folds.fewest()) || numbers > PRODUCTS;
@@ -292,8 +332,8 @@ pub fn fit_cv(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> 
         Ok(LassoProblem::from_rows(&train))
     };
     let whole = prepared(None)?;
-    let grids: Vec<Vec<f64>> =
-        ratios.iter().map(|r| grid(spec, &whole, *r, settings.positive)).collect::<Result<_, _>>()?;
+    let grid = |ratio: &f64| grid(&params.alphas, params.eps, &whole, *ratio, settings.positive);
+    let grids: Vec<Vec<f64>> = ratios.iter().map(grid).collect::<Result<_, _>>()?;
     run.stage(format!("{} penalties on {} folds", grids.iter().map(Vec::len).sum::<usize>(), folds.count));
     let jobs: Vec<(usize, usize)> = (0..ratios.len()).flat_map(|r| (0..folds.count).map(move |f| (r, f))).collect();
     let done = AtomicU64::new(0);

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
-use onrush_wire::learn::{Detail, Param, Spec};
+use onrush_wire::learn::{Detail, Param};
 use serde::{Deserialize, Serialize};
 
 use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
@@ -16,6 +16,7 @@ use crate::data::Data;
 use crate::device::DeviceRows;
 use crate::error::Error;
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
+use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
@@ -41,16 +42,16 @@ pub struct Logistic {
 }
 
 /// Trains `LogisticRegression`.
-pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, Error> {
-    let settings = Settings::of(spec)?;
-    let (mut c, mut ratio) = (spec.float("c").unwrap_or(1.0), finite(spec, "l1_ratio")?);
-    match spec.string("penalty").as_deref() {
+pub fn fit(params: &params::LogisticRegression, data: &Data, run: &Run<'_>) -> Result<Logistic, Error> {
+    let settings = Settings::new(params.fit_intercept, params.max_iter, params.tol)?;
+    let (mut c, mut ratio) = (params.c, finite("l1_ratio", params.l1_ratio)?);
+    match params.penalty.as_deref() {
         Some("l1") => ratio = 1.0,
         Some("l2") => ratio = 0.0,
         Some("none") => c = f64::INFINITY,
         _ => {}
     }
-    let weight = row_weights(spec, data)?;
+    let weight = row_weights(&params.class_weight, data)?;
     let mut problem = Problem::new(data, weight.as_deref(), None, settings.centre)?;
     problem.penalise(c, ratio);
     let start = vec![0.0; problem.outputs * (data.width() + 1)];
@@ -98,18 +99,14 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub fn of(spec: &Spec) -> Result<Self, Error> {
-        Ok(Settings {
-            centre: spec.flag("fit_intercept"),
-            max_iter: spec.count("max_iter").unwrap_or(100),
-            tol: finite(spec, "tol")?,
-        })
+    pub fn new(centre: bool, max_iter: usize, tol: f64) -> Result<Self, Error> {
+        Ok(Settings { centre, max_iter, tol: finite("tol", tol)? })
     }
 }
 
 /// The weights of rows times those of classes. Balanced classes have equal sums of weights, as in scikit-learn 1.9.
-pub(crate) fn row_weights(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    match (&data.weight, spec.param("class_weight")) {
+pub(crate) fn row_weights(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    match (&data.weight, class_weight) {
         (Some(weight), Param::Str(word)) if word == "balanced" => {
             let mut sums = vec![0.0; data.classes.len()];
             data.y.iter().zip(weight).for_each(|(class, w)| sums[*class as usize] += w);
@@ -120,7 +117,7 @@ pub(crate) fn row_weights(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, 
             };
             Ok(Some(data.y.iter().zip(weight).map(|(class, w)| w * share(*class as usize)).collect()))
         }
-        _ => weights::of_rows(spec, data),
+        _ => weights::of_rows(class_weight, data),
     }
 }
 

@@ -2,29 +2,30 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use rayon::prelude::*;
 
 use super::folds;
 use super::logistic::{Logistic, Problem, Settings, decisions, model, predicted, probabilities, row_weights, solve};
 use crate::data::Data;
 use crate::error::Error;
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// Trains `LogisticRegressionCV`.
-pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, Error> {
-    let settings = Settings::of(spec)?;
-    let cs = penalties(spec)?;
-    let ratios = spec.floats("l1_ratios").unwrap_or_default();
+pub fn fit(params: &params::LogisticRegressionCV, data: &Data, run: &Run<'_>) -> Result<Logistic, Error> {
+    let settings = Settings::new(params.fit_intercept, params.max_iter, params.tol)?;
+    let cs = penalties(&params.cs)?;
+    let ratios = &params.l1_ratios;
     if ratios.is_empty() || ratios.iter().any(|r| !(0.0..=1.0).contains(r)) {
-        let message = format!("`l1_ratios` is {}: expected numbers between 0 and 1", spec.param("l1_ratios"));
+        let message = format!("`l1_ratios` is {ratios}: expected numbers between 0 and 1");
         return Err(Error::new("parameter", message));
     }
-    let folds = folds::of(spec, data)?.ok_or_else(|| Error::new("cv", "`cv` is None: expected a number of folds"))?;
-    let scorer = spec.string("scoring").unwrap_or_else(|| "accuracy".to_string());
+    let folds = folds::of(params.cv, data)?;
+    let scorer = params.scoring.as_deref().unwrap_or("accuracy");
     // Weights of classes are those of all rows, also in the folds.
-    let weight = row_weights(spec, data)?;
+    let weight = row_weights(&params.class_weight, data)?;
     let jobs: Vec<(usize, usize)> = (0..folds.count).flat_map(|f| (0..ratios.len()).map(move |r| (f, r))).collect();
     let quiet = Run { is_stopped: run.is_stopped, stage: &|_| {}, steps: &|_, _| {}, detail: &|_| {} };
     run.stage(format!("{} penalties on {} folds", cs.len() * ratios.len(), folds.count));
@@ -36,7 +37,7 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
             let train = folds.train(*fold);
             let mut problem = Problem::new(data, weight.as_deref(), Some(&train), settings.centre)?;
             let test = data.take(&folds.test(*fold));
-            let path = path(&mut problem, &test, &cs, ratios[*ratio], &scorer, &settings, &quiet)?;
+            let path = path(&mut problem, &test, &cs, ratios[*ratio], scorer, &settings, &quiet)?;
             (run.steps)(done.fetch_add(1, Relaxed) + 1, jobs.len() as u64);
             Ok(path)
         })
@@ -83,16 +84,15 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Logistic, E
 }
 
 /// The penalties in ascending order of `c`: a list, or a count of powers between 1e-4 and 1e4.
-fn penalties(spec: &Spec) -> Result<Vec<f64>, Error> {
+fn penalties(cs: &Param) -> Result<Vec<f64>, Error> {
     let wrong = || {
-        let message =
-            format!("`cs` is {}: expected a count of 1 to 100000, or a list of numbers above 0", spec.param("cs"));
+        let message = format!("`cs` is {cs}: expected a count of 1 to 100000, or a list of numbers above 0");
         Error::new("parameter", message)
     };
-    let list = match spec.param("cs") {
-        Param::List(_) => spec.floats("cs").ok_or_else(wrong)?,
+    let list = match cs {
+        Param::List(_) => params::floats(cs).ok_or_else(wrong)?,
         _ => {
-            let count = spec.count("cs").filter(|n| (1..=100_000).contains(n)).ok_or_else(wrong)?;
+            let count = params::count(cs).filter(|n| (1..=100_000).contains(n)).ok_or_else(wrong)?;
             (0..count).map(|i| 10f64.powf(-4.0 + 8.0 * i as f64 / (count.max(2) - 1) as f64)).collect()
         }
     };

@@ -2,23 +2,23 @@
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
-use onrush_wire::learn::Spec;
 
 use super::design::{Design, Gram, add, divide_by_norms, intercept, substitute};
 use super::squares::{self, WIDE, decomposed, residuals, spread, stacked, triangle};
 use super::{Linear, finite, nonnegative};
 use crate::data::Data;
 use crate::error::Error;
+use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
 
 /// Trains `Ridge`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let (alpha, centre) = (finite(spec, "alpha")?, spec.flag("fit_intercept"));
-    let positive = spec.flag("positive");
+pub fn fit(params: &params::Ridge, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let (alpha, centre) = (finite("alpha", params.alpha)?, params.fit_intercept);
+    let positive = params.positive;
     if alpha == 0.0 && !positive {
-        let least = squares::fit(spec, data, run)?;
+        let least = squares::fit(&params::LinearRegression { fit_intercept: centre, positive }, data, run)?;
         return Ok(Linear { rank: None, singular: None, summary: None, ..least });
     }
     let design = Design::of(data, centre)?;

@@ -5,12 +5,12 @@
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
-use onrush_wire::learn::Spec;
 
 use super::design::{Design, Gram, add, blocks, sum_chunks};
 use super::{Linear, folds, ridge, scores};
 use crate::data::Data;
 use crate::error::Error;
+use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
 
@@ -67,10 +67,9 @@ impl Errors {
 }
 
 /// Trains `RidgeCV`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let centre = spec.flag("fit_intercept");
-    let alphas = spec.floats("alphas").unwrap_or_default();
-    let folds = folds::of(spec, data)?;
+pub fn fit(params: &params::RidgeCV, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let (centre, alphas) = (params.fit_intercept, &params.alphas);
+    let folds = params.cv.map(|count| folds::of(count, data)).transpose()?;
     let low = if folds.is_none() { "above 0" } else { "at least 0" };
     let bad = alphas.iter().find(|a| !(a.is_finite() && (**a > 0.0 || (folds.is_some() && **a == 0.0))));
     if let Some(bad) = bad {
@@ -79,14 +78,13 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     if alphas.is_empty() {
         return Err(Error::new("parameter", "`alphas` is empty: expected at least one number"));
     }
-    let scoring = spec.string("scoring");
+    let scoring = params.scoring.as_deref();
     let scores = match &folds {
-        Some(folds) => by_folds(data, folds, &alphas, scoring.as_deref().unwrap_or("r2"), centre, run)?,
-        None => leave_one_out(data, &alphas, scoring.as_deref().unwrap_or(""), centre, run)?,
+        Some(folds) => by_folds(data, folds, alphas, scoring.unwrap_or("r2"), centre, run)?,
+        None => leave_one_out(data, alphas, scoring.unwrap_or(""), centre, run)?,
     };
     let best = first_of_best(&scores);
-    let mut inner = Spec::new("Ridge").with("alpha", alphas[best]);
-    inner.set("fit_intercept", centre);
+    let inner = params::Ridge { alpha: alphas[best], fit_intercept: centre, ..params::Ridge::default() };
     let model = ridge::fit(&inner, data, run)?;
     Ok(Linear { alpha: Some(alphas[best]), best_score: Some(scores[best]), ..model })
 }

@@ -7,13 +7,13 @@
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;
-use onrush_wire::learn::Spec;
 
 use super::design::{Design, Gram, add, blocks, divide_by_norms, intercept, power_of_two, sum_chunks};
 use super::{Linear, listed, nonnegative, student};
 use crate::data::Data;
 use crate::device::{DeviceRows, spread as spread_columns};
 use crate::error::Error;
+use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
@@ -43,14 +43,14 @@ pub struct Solution {
 }
 
 /// Trains `LinearRegression`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
-    let centre = spec.flag("fit_intercept");
+pub fn fit(params: &params::LinearRegression, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
+    let centre = params.fit_intercept;
     let design = Design::of(data, centre)?;
     let width = data.width();
     let active: Vec<usize> = (0..width).filter(|j| !design.constant[*j]).collect();
     let names: Vec<&str> = data.features.iter().map(|c| c.name.as_str()).collect();
     let inner = design.with(&[active.as_slice(), &[width]].concat());
-    if spec.flag("positive") {
+    if params.positive {
         return nonnegative::fit(&inner, &active, width, centre, 0.0, run);
     }
     if active.is_empty() {

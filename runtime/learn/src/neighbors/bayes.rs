@@ -1,12 +1,12 @@
 //! Naive Bayes with normally distributed features, as in scikit-learn's `sklearn/naive_bayes.py`.
 
-use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params::{self, Floats};
 use crate::run::Run;
 use crate::sums;
 use crate::tensor::Tensor;
@@ -26,9 +26,9 @@ pub struct GaussianNb {
 ///
 /// # Errors
 /// If the priors do not fit the classes, or all weights are 0.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error> {
+pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error> {
     let (classes, width) = (data.classes.len(), data.width());
-    let priors = priors(spec, data)?;
+    let priors = params.priors.as_ref().map(|given| priors(given, data)).transpose()?;
     let codes: Vec<u32> = data.y.iter().map(|class| *class as u32).collect();
     let weight = data.weight.as_deref();
     let counts = by_class(classes, &codes, weight, |_, _| 1.0);
@@ -53,7 +53,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error>
         })
         .collect();
     run.check(|| "means and variances".to_string())?;
-    let smoothing = spec.float("var_smoothing").unwrap_or(1e-9) * columns.iter().map(|c| c.2).fold(0.0, f64::max);
+    let smoothing = params.var_smoothing * columns.iter().map(|c| c.2).fold(0.0, f64::max);
     let matrix = |value: &dyn Fn(usize, usize) -> f64| {
         let values = (0..classes).flat_map(|c| (0..width).map(move |j| (c, j))).map(|(c, j)| value(c, j));
         Tensor::new(vec![classes, width], values.collect())
@@ -110,8 +110,7 @@ fn variance(values: &[f64], weight: Option<&[f64]>, counts: &[f64], theta: &[f64
     sums::over_rows(values.len(), chunk, |a, b| a + b).unwrap_or(0.0) / rows
 }
 
-fn priors(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    let Some(priors) = spec.floats("priors") else { return Ok(None) };
+fn priors(priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
     let sum: f64 = priors.iter().sum();
     if priors.len() != data.classes.len() {
         let message = format!("`priors` has {} numbers: one for each of {}", priors.len(), data.classes.join(", "));
@@ -120,7 +119,7 @@ fn priors(spec: &Spec, data: &Data) -> Result<Option<Vec<f64>>, Error> {
     if (sum - 1.0).abs() > 1e-5 {
         return Err(Error::new("parameter", format!("`priors` sum to {sum}: expected 1")));
     }
-    Ok(Some(priors))
+    Ok(priors.to_vec())
 }
 
 impl GaussianNb {

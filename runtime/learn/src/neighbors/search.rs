@@ -6,7 +6,6 @@
 
 use std::sync::OnceLock;
 
-use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 
 use super::tile::{self, BLOCK, LANES, Panels};
@@ -36,15 +35,14 @@ pub enum Metric {
 
 impl Metric {
     /// The distance that the parameters `metric` and `p` ask for.
-    pub fn of(spec: &Spec) -> Self {
-        let p = spec.float("p").unwrap_or(2.0);
-        match spec.string("metric").as_deref() {
-            Some("manhattan" | "l1" | "cityblock") => Metric::Manhattan,
-            Some("chebyshev") => Metric::Chebyshev,
-            Some("cosine") => Metric::Cosine,
-            Some("minkowski") if p == 1.0 => Metric::Manhattan,
-            Some("minkowski") if p == f64::INFINITY => Metric::Chebyshev,
-            Some("minkowski") if p != 2.0 => Metric::Minkowski(p),
+    pub fn of(metric: &str, p: f64) -> Self {
+        match metric {
+            "manhattan" | "l1" | "cityblock" => Metric::Manhattan,
+            "chebyshev" => Metric::Chebyshev,
+            "cosine" => Metric::Cosine,
+            "minkowski" if p == 1.0 => Metric::Manhattan,
+            "minkowski" if p == f64::INFINITY => Metric::Chebyshev,
+            "minkowski" if p != 2.0 => Metric::Minkowski(p),
             _ => Metric::Euclidean,
         }
     }
@@ -432,13 +430,13 @@ impl Points {
     ///
     /// # Errors
     /// If there are more rows than their numbers can count.
-    pub fn new(spec: &Spec, data: &Data) -> Result<Self, Error> {
+    pub fn new(metric: Metric, estimator: &str, data: &Data) -> Result<Self, Error> {
         if data.rows >= u32::MAX as usize {
-            let message = format!("{} rows: {} takes at most {}", data.rows, spec.estimator, u32::MAX - 1);
+            let message = format!("{} rows: {} takes at most {}", data.rows, estimator, u32::MAX - 1);
             return Err(Error::new("size", message));
         }
         let points = Tensor::new(vec![data.rows, data.width()], data.row_major());
-        Ok(Points { points, metric: Metric::of(spec), index: OnceLock::new() })
+        Ok(Points { points, metric, index: OnceLock::new() })
     }
 
     pub fn rows(&self) -> usize {

@@ -3,14 +3,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use super::search::{NeighborSearch, Neighbors, Points};
+use super::search::{Metric, NeighborSearch, Neighbors, Points};
 use crate::data::Data;
 use crate::error::Error;
 use crate::estimators::Any;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -43,22 +43,32 @@ pub struct Vote {
 ///
 /// # Errors
 /// If there are too many rows.
-pub fn index(spec: &Spec, data: &Data) -> Result<Nearest, Error> {
-    let n_neighbors = spec.count("n_neighbors").unwrap_or(5);
-    Ok(Nearest { points: Points::new(spec, data)?, n_neighbors, radius: spec.float("radius").unwrap_or(1.0) })
+pub fn index(params: &params::NearestNeighbors, data: &Data) -> Result<Nearest, Error> {
+    let metric = Metric::of(&params.metric, params.p);
+    let points = Points::new(metric, "NearestNeighbors", data)?;
+    Ok(Nearest { points, n_neighbors: params.n_neighbors, radius: params.radius })
 }
 
-/// Trains `KNeighborsClassifier` or `KNeighborsRegressor`.
+params::shared! {
+    /// Parameters of the votes.
+    pub struct VoteParams of [KNeighborsClassifier KNeighborsRegressor] {
+        n_neighbors: usize,
+        weights: String,
+        metric: String,
+        p: f64,
+    }
+}
+
+/// Trains `KNeighborsClassifier` or `KNeighborsRegressor`, which `estimator` names.
 ///
 /// # Errors
 /// If there are fewer rows than neighbours, or too many rows.
-pub fn fit(spec: &Spec, data: &Data) -> Result<Vote, Error> {
-    let n_neighbors = spec.count("n_neighbors").unwrap_or(5);
-    enough(n_neighbors, data.rows)?;
+pub fn fit(params: &VoteParams, estimator: &str, data: &Data) -> Result<Vote, Error> {
+    enough(params.n_neighbors, data.rows)?;
     Ok(Vote {
-        points: Points::new(spec, data)?,
-        n_neighbors,
-        by_distance: spec.string("weights").as_deref() == Some("distance"),
+        points: Points::new(Metric::of(&params.metric, params.p), estimator, data)?,
+        n_neighbors: params.n_neighbors,
+        by_distance: params.weights == "distance",
         y: Tensor::vector(data.y.clone()),
         classes: data.classes.len(),
     })

@@ -1,13 +1,14 @@
 //! Bins features into intervals (scikit-learn's `KBinsDiscretizer`). All rows are used; scikit-learn subsamples
 //! 200,000.
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::{each, long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::quantile::{self, Method};
 use crate::run::Run;
 use crate::sums;
@@ -32,10 +33,9 @@ const ITERATIONS: usize = 300;
 const TOLERANCE: f64 = 1e-4;
 
 /// Finds the edges of the bins.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Discretizer, Error> {
-    let wanted = counts(spec, data)?;
-    let strategy = spec.string("strategy").unwrap_or_default();
-    let method = spec.string("quantile_method").unwrap_or_default();
+pub fn fit(params: &params::KBinsDiscretizer, data: &Data, run: &Run<'_>) -> Result<Discretizer, Error> {
+    let wanted = counts(&params.n_bins, data)?;
+    let (strategy, method) = (params.strategy.as_str(), params.quantile_method.as_str());
     if strategy == "quantile" && method == "linear" && data.weight.is_some() {
         let message = "`quantile_method` is \"linear\", which takes no sample weights";
         return Err(Error::new("parameter", message).help("take \"averaged_inverted_cdf\" or \"inverted_cdf\""));
@@ -54,10 +54,10 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Discretizer, Error
         if low >= high {
             return Ok(vec![f64::NEG_INFINITY, f64::INFINITY]);
         }
-        let edges = match strategy.as_str() {
+        let edges = match strategy {
             "uniform" => return Ok(evenly(low, high, wanted[j])),
             "kmeans" => centres(values, weights, wanted[j], low, high, run)?,
-            _ => quantiles(values, weights, &evenly(0.0, 100.0, wanted[j]), &method),
+            _ => quantiles(values, weights, &evenly(0.0, 100.0, wanted[j]), method),
         };
         let mut before = f64::NEG_INFINITY;
         // Each edge is compared with the one before it, whether that one stays or not, as in scikit-learn.
@@ -75,13 +75,12 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Discretizer, Error
             notes.push(joined);
         }
     }
-    let one_hot = spec.string("encode").as_deref() != Some("ordinal");
+    let one_hot = params.encode != "ordinal";
     Ok(Discretizer { edges: edges.into_iter().map(Tensor::vector).collect(), one_hot, notes })
 }
 
 /// The number of bins of each feature.
-fn counts(spec: &Spec, data: &Data) -> Result<Vec<usize>, Error> {
-    let param = spec.param("n_bins");
+fn counts(n_bins: &Param, data: &Data) -> Result<Vec<usize>, Error> {
     let count = |value: &Param| match value {
         Param::Int(n) if *n >= 2 && *n <= MOST_BINS as i64 => Ok(*n as usize),
         other => {
@@ -89,7 +88,7 @@ fn counts(spec: &Spec, data: &Data) -> Result<Vec<usize>, Error> {
             Err(Error::new("parameter", message))
         }
     };
-    match &param {
+    match n_bins {
         Param::List(list) if list.len() == data.width() => list.iter().map(count).collect(),
         Param::List(list) => {
             let message = format!("`n_bins` has {} numbers for {} features", list.len(), data.width());

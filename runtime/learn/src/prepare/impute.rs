@@ -1,6 +1,6 @@
 //! Missing values replaced by a statistic of their feature (scikit-learn's `impute/_base.py`).
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::levels::distinct;
@@ -8,6 +8,7 @@ use super::{each, lying, outputs};
 use crate::data::{Column, Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::quantile;
 use crate::run::Run;
 use crate::sums;
@@ -29,10 +30,10 @@ pub struct Imputer {
 }
 
 /// Finds the value that fills each feature.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Imputer, Error> {
+pub fn fit(params: &params::SimpleImputer, data: &Data, run: &Run<'_>) -> Result<Imputer, Error> {
     let fills = each(data, run, |_, column| match &column.kind {
-        Kind::Number => number(spec, column).map(|fill| (fill, Kind::Number)),
-        Kind::Category(names) => category(spec, column, names),
+        Kind::Number => number(params, column).map(|fill| (fill, Kind::Number)),
+        Kind::Category(names) => category(params, column, names),
     })?;
     let left_out: Vec<&str> =
         data.features.iter().zip(&fills).filter(|(_, (fill, _))| fill.is_nan()).map(|(c, _)| c.name.as_str()).collect();
@@ -43,21 +44,21 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Imputer, Error> {
     let with_missing = (0..data.width()).filter(|j| data.features[*j].values.iter().any(|v| v.is_nan()));
     Ok(Imputer {
         fill: Tensor::vector(fills.iter().map(|(fill, _)| *fill).collect()),
-        indicators: if spec.flag("add_indicator") { with_missing.collect() } else { Vec::new() },
+        indicators: if params.add_indicator { with_missing.collect() } else { Vec::new() },
         seen: data.features.iter().map(|c| c.categories().map_or(0, <[String]>::len)).collect(),
         kinds: fills.into_iter().map(|(_, kind)| kind).collect(),
         notes,
     })
 }
 
-fn number(spec: &Spec, column: &Column) -> Result<f64, Error> {
+fn number(params: &params::SimpleImputer, column: &Column) -> Result<f64, Error> {
     let mut values: Vec<f64> = column.values.iter().copied().filter(|v| !v.is_nan()).collect();
-    if values.is_empty() && !spec.flag("keep_empty_features") {
+    if values.is_empty() && !params.keep_empty_features {
         return Ok(f64::NAN);
     }
-    let strategy = spec.string("strategy");
-    if strategy.as_deref() == Some("constant") {
-        return match spec.param("fill_value") {
+    let strategy = params.strategy.as_str();
+    if strategy == "constant" {
+        return match &params.fill_value {
             Param::None => Ok(0.0),
             value => value.as_f64().filter(|v| v.is_finite()).ok_or_else(|| {
                 let message =
@@ -69,9 +70,9 @@ fn number(spec: &Spec, column: &Column) -> Result<f64, Error> {
     if values.is_empty() {
         return Ok(0.0);
     }
-    Ok(match strategy.as_deref() {
-        Some("median") => quantile::median(&mut values),
-        Some("most_frequent") => most_frequent(&distinct(&values)).unwrap_or(f64::NAN),
+    Ok(match strategy {
+        "median" => quantile::median(&mut values),
+        "most_frequent" => most_frequent(&distinct(&values)).unwrap_or(f64::NAN),
         _ => sums::mean(&values, None),
     })
 }
@@ -82,15 +83,15 @@ fn most_frequent<T: Copy>(counts: &[(T, u64)]) -> Option<T> {
     counts.iter().rev().max_by_key(|(_, n)| *n).map(|(value, _)| *value)
 }
 
-fn category(spec: &Spec, column: &Column, names: &[String]) -> Result<(f64, Kind), Error> {
+fn category(params: &params::SimpleImputer, column: &Column, names: &[String]) -> Result<(f64, Kind), Error> {
     let same = || Kind::Category(names.to_vec());
     let mut counts = distinct(&column.values);
     counts.retain(|(code, _)| (*code as usize) < names.len());
-    if counts.is_empty() && !spec.flag("keep_empty_features") {
+    if counts.is_empty() && !params.keep_empty_features {
         return Ok((f64::NAN, same()));
     }
-    let strategy = spec.string("strategy").unwrap_or_default();
-    match strategy.as_str() {
+    let strategy = params.strategy.as_str();
+    match strategy {
         "constant" => {}
         "most_frequent" => {
             counts.sort_by(|a, b| names[a.0 as usize].cmp(&names[b.0 as usize]));
@@ -105,8 +106,8 @@ fn category(spec: &Spec, column: &Column, names: &[String]) -> Result<(f64, Kind
                 .help("a `ColumnTransformer` gives numbers and strings separate imputers"));
         }
     }
-    let constant = match spec.param("fill_value") {
-        Param::Str(word) if strategy == "constant" => word,
+    let constant = match &params.fill_value {
+        Param::Str(word) if strategy == "constant" => word.clone(),
         Param::None => "missing_value".to_string(),
         _ if strategy != "constant" => "missing_value".to_string(),
         value => {

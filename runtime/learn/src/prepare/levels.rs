@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying};
@@ -36,12 +36,13 @@ pub struct CategoryCounts {
     pub notes: Vec<String>,
 }
 
-/// Finds the categories of all features: `categories` is `auto` or a list for each feature.
+/// Finds the categories of all features: `categories` is `auto` or a list for each feature. `strict`: the estimator
+/// whose values must be listed.
 ///
 /// # Errors
 /// If `categories` does not fit the features, and if values are not listed although unknown ones are an error.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Vec<CategoryCounts>, Error> {
-    let listed = match spec.param("categories") {
+pub fn fit(categories: &Param, strict: Option<&str>, data: &Data, run: &Run<'_>) -> Result<Vec<CategoryCounts>, Error> {
+    let listed = match categories {
         Param::List(lists) if lists.len() == data.width() => Some(lists),
         Param::None => None,
         Param::Str(word) if word == "auto" => None,
@@ -55,13 +56,12 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Vec<CategoryCounts
             return Err(Error::new("parameter", message));
         }
     };
-    let strict = spec.string("handle_unknown").as_deref() == Some("error");
     each(data, run, |j, column| match &listed {
         None => Ok(automatic(column)),
         Some(lists) => {
             let counted = from_list(column, &lists[j])?;
-            if strict {
-                counted.levels.known(column, &spec.estimator, "are not listed in `categories`")?;
+            if let Some(estimator) = strict {
+                counted.levels.known(column, estimator, "are not listed in `categories`")?;
             }
             Ok(counted)
         }

@@ -1,6 +1,5 @@
 //! A column of 0 and 1 for each category (scikit-learn's `OneHotEncoder`).
 
-use onrush_wire::learn::{Param, Spec};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +8,7 @@ use super::{few, long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::run::Run;
 
 /// `OneHotEncoder`.
@@ -35,14 +35,15 @@ struct Feature {
 }
 
 /// Finds the categories and their columns.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<OneHot, Error> {
+pub fn fit(params: &params::OneHotEncoder, data: &Data, run: &Run<'_>) -> Result<OneHot, Error> {
     let mut notes = Vec::new();
     let mut features = Vec::new();
-    for counted in levels::fit(spec, data, run)? {
+    let strict = params.handle_unknown == "error";
+    for counted in levels::fit(&params.categories, strict.then_some("OneHotEncoder"), data, run)? {
         notes.extend(counted.notes.iter().cloned());
-        features.push(feature(spec, data.rows, counted));
+        features.push(feature(params, data.rows, counted));
     }
-    let model = OneHot { features, strict: spec.string("handle_unknown").as_deref() == Some("error"), notes };
+    let model = OneHot { features, strict, notes };
     let fields: Vec<Field> =
         data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() }).collect();
     let mut names = model.names(&fields);
@@ -55,15 +56,14 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<OneHot, Error> {
 }
 
 /// Which categories share a column: `_identify_infrequent`.
-fn infrequent(spec: &Spec, rows: usize, counts: &[u64]) -> Vec<bool> {
-    let mut rare: Vec<bool> = match spec.param("min_frequency") {
-        Param::Int(least) => counts.iter().map(|n| (*n as f64) < least as f64).collect(),
-        Param::Float(share) if share < 1.0 => counts.iter().map(|n| (*n as f64) < share * rows as f64).collect(),
-        Param::Float(least) => counts.iter().map(|n| (*n as f64) < least).collect(),
-        _ => vec![false; counts.len()],
+fn infrequent(params: &params::OneHotEncoder, rows: usize, counts: &[u64]) -> Vec<bool> {
+    let mut rare: Vec<bool> = match params.min_frequency {
+        Some(share) if share < 1.0 => counts.iter().map(|n| (*n as f64) < share * rows as f64).collect(),
+        Some(least) => counts.iter().map(|n| (*n as f64) < least).collect(),
+        None => vec![false; counts.len()],
     };
     let columns = counts.len() - rare.iter().filter(|r| **r).count() + 1;
-    if let Some(most) = spec.count("max_categories")
+    if let Some(most) = params.max_categories
         && most < columns
     {
         // The shared column counts too. Of categories with equal counts the first ones are rarer.
@@ -75,8 +75,8 @@ fn infrequent(spec: &Spec, rows: usize, counts: &[u64]) -> Vec<bool> {
     rare
 }
 
-fn feature(spec: &Spec, rows: usize, counted: CategoryCounts) -> Feature {
-    let rare = infrequent(spec, rows, &counted.counts);
+fn feature(params: &params::OneHotEncoder, rows: usize, counted: CategoryCounts) -> Feature {
+    let rare = infrequent(params, rows, &counted.counts);
     let all = &counted.levels.names;
     let mut names: Vec<String> = all.iter().zip(&rare).filter(|(_, rare)| !**rare).map(|(n, _)| n.clone()).collect();
     let shared = names.len() as u32;
@@ -90,9 +90,9 @@ fn feature(spec: &Spec, rows: usize, counted: CategoryCounts) -> Feature {
     if !infrequent.is_empty() {
         names.push("infrequent_sklearn".to_string());
     }
-    let to_infrequent = spec.string("handle_unknown").as_deref() == Some("infrequent_if_exist");
+    let to_infrequent = params.handle_unknown == "infrequent_if_exist";
     let mut unknown = (to_infrequent && !infrequent.is_empty()).then_some(shared);
-    let drops = match spec.string("drop").as_deref() {
+    let drops = match params.drop.as_deref() {
         Some("first") => !names.is_empty(),
         Some("if_binary") => names.len() == 2,
         _ => false,

@@ -1,6 +1,6 @@
 //! Categories as their positions (scikit-learn's `OrdinalEncoder` and `LabelEncoder`).
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, Levels, UNKNOWN};
@@ -8,6 +8,7 @@ use super::{long, lying};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -24,36 +25,47 @@ pub struct Ordinal {
     notes: Vec<String>,
 }
 
-/// Finds the categories of each feature.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
-    let label = spec.estimator == "LabelEncoder";
-    if label && data.width() != 1 {
+/// Trains `LabelEncoder`.
+pub fn label(data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
+    if data.width() != 1 {
         let message = format!("LabelEncoder encodes one column, and there are {}", data.width());
         return Err(Error::new("parameter", message).help("`OrdinalEncoder` encodes several columns"));
     }
-    let number = |name: &str| match spec.param(name) {
+    learn(&params::OrdinalEncoder::default(), "LabelEncoder", data, run)
+}
+
+/// Trains `OrdinalEncoder`.
+pub fn fit(params: &params::OrdinalEncoder, data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
+    learn(params, "OrdinalEncoder", data, run)
+}
+
+/// Finds the categories of each feature.
+fn learn(params: &params::OrdinalEncoder, estimator: &str, data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
+    let label = estimator == "LabelEncoder";
+    let number = |name: &str, value: &Param| match value {
         Param::None => Ok(None),
-        Param::Int(value) => Ok(Some(value as f64)),
-        Param::Float(value) if !value.is_infinite() => Ok(Some(value)),
+        Param::Int(value) => Ok(Some(*value as f64)),
+        Param::Float(value) if !value.is_infinite() => Ok(Some(*value)),
         other => Err(Error::new("parameter", format!("`{name}` is {other}: expected a number or NaN"))),
     };
-    let mut unknown = number("unknown_value")?;
-    match (spec.string("handle_unknown").as_deref(), unknown) {
-        (Some("use_encoded_value"), None) => {
+    let mut unknown = number("unknown_value", &params.unknown_value)?;
+    match (params.handle_unknown.as_str(), unknown) {
+        ("use_encoded_value", None) => {
             let message = "`unknown_value` is missing, and `handle_unknown` is \"use_encoded_value\"";
             return Err(
                 Error::new("parameter", message).help("`.unknown_value(-1)` gives unknown categories the number -1")
             );
         }
-        (Some("use_encoded_value"), Some(_)) => {}
+        ("use_encoded_value", Some(_)) => {}
         (_, Some(value)) => {
             let message = format!("`unknown_value` is {value}, but `handle_unknown` is \"error\"");
             return Err(Error::new("parameter", message).help("add `.handle_unknown(\"use_encoded_value\")`"));
         }
         (_, None) => unknown = None,
     }
-    let missing = number("encoded_missing_value")?.unwrap_or(f64::NAN);
-    let counted = levels::fit(spec, data, run)?;
+    let missing = number("encoded_missing_value", &params.encoded_missing_value)?.unwrap_or(f64::NAN);
+    let strict = params.handle_unknown == "error";
+    let counted = levels::fit(&params.categories, strict.then_some(estimator), data, run)?;
     let notes = counted.iter().flat_map(|c| c.notes.iter().cloned()).collect();
     let features: Vec<Levels> = counted.into_iter().map(|c| c.levels).collect();
     let mut values = Vec::new();
@@ -72,7 +84,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
         values.extend((categories < levels.len()).then_some(missing));
     }
     let unknown = unknown.map(|value| Tensor::vector(vec![value]));
-    Ok(Ordinal { features, values: Tensor::vector(values), unknown, estimator: spec.estimator.clone(), notes })
+    Ok(Ordinal { features, values: Tensor::vector(values), unknown, estimator: estimator.to_string(), notes })
 }
 
 impl Model for Ordinal {

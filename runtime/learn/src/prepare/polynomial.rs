@@ -1,12 +1,13 @@
 //! Products of features (scikit-learn's `PolynomialFeatures`).
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::{few, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::tensor::Tensor;
 
 /// `PolynomialFeatures`.
@@ -25,13 +26,13 @@ const MOST: usize = 1 << 20;
 const MOST_DEGREE: usize = 64;
 
 /// Lists the products. Nothing else is learnt from the data.
-pub fn fit(spec: &Spec, data: &Data) -> Result<Polynomial, Error> {
-    let (least, most) = degrees(spec)?;
-    let only = spec.flag("interaction_only");
+pub fn fit(params: &params::PolynomialFeatures, data: &Data) -> Result<Polynomial, Error> {
+    let (least, most) = degrees(&params.degree)?;
+    let only = params.interaction_only;
     let width = data.width();
     let mut factors = Vec::new();
     let mut ends = Vec::new();
-    let start = if spec.flag("include_bias") { 0 } else { least.max(1) };
+    let start = if params.include_bias { 0 } else { least.max(1) };
     for degree in (start..=most).filter(|d| *d == 0 || *d >= least) {
         let mut product: Vec<usize> = (0..degree).map(|k| if only { k } else { 0 }).collect();
         if only && degree > width {
@@ -57,13 +58,12 @@ pub fn fit(spec: &Spec, data: &Data) -> Result<Polynomial, Error> {
     Ok(Polynomial { factors: Tensor::vector(factors), ends: Tensor::vector(ends) })
 }
 
-fn degrees(spec: &Spec) -> Result<(usize, usize), Error> {
-    let param = spec.param("degree");
+fn degrees(param: &Param) -> Result<(usize, usize), Error> {
     let degree = |value: &Param| match value {
         Param::Int(n) => usize::try_from(*n).ok().filter(|n| *n <= MOST_DEGREE),
         _ => None,
     };
-    let found = match &param {
+    let found = match param {
         Param::List(list) if list.len() == 2 => degree(&list[0]).zip(degree(&list[1])),
         one => degree(one).map(|most| (0, most)),
     };

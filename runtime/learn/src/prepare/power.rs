@@ -1,12 +1,12 @@
 //! Powers that make features look normal (scikit-learn's `PowerTransformer`; Yeo and Johnson 2000, Box and Cox 1964).
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs, scale};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::params;
 use crate::run::Run;
 use crate::sums::over_rows;
 use crate::tensor::Tensor;
@@ -29,8 +29,8 @@ const PRECISION: f64 = 1e-9;
 const EVALUATIONS: usize = 200;
 
 /// Finds the exponents of the largest likelihood.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Power, Error> {
-    let is_box_cox = spec.string("method").as_deref() == Some("box-cox");
+pub fn fit(params: &params::PowerTransformer, data: &Data, run: &Run<'_>) -> Result<Power, Error> {
+    let is_box_cox = params.method == "box-cox";
     let found = each(data, run, |_, column| {
         if is_box_cox {
             positive(&column.name, &column.values)?;
@@ -44,12 +44,11 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Power, Error> {
         let (mean, scale) = scale::mean_and_scale(&transformed);
         Ok([lambda, mean, scale])
     })?;
-    let standardize = spec.flag("standardize");
     let moments = || Tensor::vector(found.iter().flat_map(|f| [f[1], f[2]]).collect());
     Ok(Power {
         is_box_cox,
         lambdas: Tensor::vector(found.iter().map(|f| f[0]).collect()),
-        moments: standardize.then(moments),
+        moments: params.standardize.then(moments),
     })
 }
 

@@ -1,12 +1,12 @@
 //! Maps features to a uniform or normal distribution by their quantiles (scikit-learn's `QuantileTransformer`).
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::params;
 use crate::quantile::{self, Method};
 use crate::random::Mt19937;
 use crate::run::Run;
@@ -26,9 +26,8 @@ pub struct QuantileMap {
 const BOUNDS: f64 = 1e-7;
 
 /// Finds the quantiles. More rows than `subsample` are sampled without replacement.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<QuantileMap, Error> {
-    let wanted = spec.count("n_quantiles").unwrap_or(1000);
-    let most = spec.count("subsample").unwrap_or(usize::MAX);
+pub fn fit(params: &params::QuantileTransformer, data: &Data, run: &Run<'_>) -> Result<QuantileMap, Error> {
+    let (wanted, most) = (params.n_quantiles, params.subsample);
     if wanted > most {
         let message =
             format!("`n_quantiles` is {wanted}, but `subsample` is {most}: at most one quantile for each row");
@@ -41,7 +40,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<QuantileMap, Error
     let count = wanted.min(data.rows);
     // The sample is that of scikit-learn's `resample`.
     let sample = (data.rows > most).then(|| {
-        let mut rows = Mt19937::new(spec.seed()).permutation(data.rows);
+        let mut rows = Mt19937::new(params::seed(params.random_state)).permutation(data.rows);
         rows.truncate(most);
         rows
     });
@@ -54,7 +53,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<QuantileMap, Error
         values.retain(|v| !v.is_nan());
         Ok(Tensor::vector(quantile::percentiles(&mut values, &percents, Method::Linear)))
     })?;
-    Ok(QuantileMap { quantiles, is_normal: spec.string("output_distribution").as_deref() == Some("normal"), notes })
+    Ok(QuantileMap { quantiles, is_normal: params.output_distribution == "normal", notes })
 }
 
 /// `numpy.linspace(0, 1, count)[k]`.

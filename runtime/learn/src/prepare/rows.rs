@@ -1,6 +1,5 @@
 //! Rows of norm 1 (scikit-learn's `Normalizer`).
 
-use onrush_wire::learn::Spec;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +7,7 @@ use super::outputs;
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::params;
 use crate::sums::CHUNK;
 
 /// Divides each row by its norm.
@@ -24,10 +24,10 @@ enum Norm {
 }
 
 /// Nothing is learnt from the data.
-pub fn fit(spec: &Spec, _: &Data) -> Normalizer {
-    let norm = match spec.string("norm").as_deref() {
-        Some("l1") => Norm::Sum,
-        Some("max") => Norm::Largest,
+pub fn fit(params: &params::Normalizer) -> Normalizer {
+    let norm = match params.norm.as_str() {
+        "l1" => Norm::Sum,
+        "max" => Norm::Largest,
         _ => Norm::Euclidean,
     };
     Normalizer { norm }

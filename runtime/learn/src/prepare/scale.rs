@@ -1,13 +1,13 @@
 //! Scalers by feature (scikit-learn's `preprocessing/_data.py`). Missing values are skipped in training and stay
 //! missing.
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::params;
 use crate::quantile::{self, Method};
 use crate::run::Run;
 use crate::sums::over_rows;
@@ -24,16 +24,6 @@ pub struct Scaler {
     clip: Option<Tensor>,
     /// Attributes by name, with a value for each feature.
     attributes: Vec<(String, Tensor)>,
-}
-
-/// Trains a scaler.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
-    match spec.estimator.as_str() {
-        "StandardScaler" => standard(spec, data, run),
-        "MinMaxScaler" => min_max(spec, data, run),
-        "MaxAbsScaler" => max_abs(spec, data, run),
-        _ => robust(spec, data, run),
-    }
 }
 
 impl Model for Scaler {
@@ -118,10 +108,11 @@ fn not_zero(scale: f64) -> f64 {
     if scale < 10.0 * f64::EPSILON { 1.0 } else { scale }
 }
 
-fn standard(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
+/// Trains `StandardScaler`.
+pub fn standard(params: &params::StandardScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
     let moments = each(data, run, |_, column| Ok(moments(&column.values, data.weight.as_deref())))?;
     let scale: Vec<f64> = moments.iter().map(|m| deviation(*m)).collect();
-    let (with_mean, with_std) = (spec.flag("with_mean"), spec.flag("with_std"));
+    let (with_mean, with_std) = (params.with_mean, params.with_std);
     let mut attributes = vec![("n_samples_seen".to_string(), tensor(&moments, 0))];
     if with_mean || with_std {
         attributes.push(("mean".to_string(), tensor(&moments, 1)));
@@ -207,8 +198,9 @@ pub fn ends(values: &[f64]) -> [f64; 2] {
     values.iter().fold([f64::NAN; 2], |[low, high], x| [low.min(*x), high.max(*x)])
 }
 
-fn min_max(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
-    let range = spec.floats("feature_range").unwrap_or_default();
+/// Trains `MinMaxScaler`.
+pub fn min_max(params: &params::MinMaxScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
+    let range = &params.feature_range;
     let [low, high] = range[..] else {
         let message = format!("`feature_range` has {} numbers: expected the lower and the upper end", range.len());
         return Err(Error::new("parameter", message));
@@ -228,12 +220,13 @@ fn min_max(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         multiplies: true,
         shift: Some(tensor(&columns, 4)),
         factor: Some(tensor(&columns, 3)),
-        clip: spec.flag("clip").then(|| Tensor::vector(vec![low, high])),
+        clip: params.clip.then(|| Tensor::vector(vec![low, high])),
         attributes: attributes.collect(),
     })
 }
 
-fn max_abs(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
+/// Trains `MaxAbsScaler`.
+pub fn max_abs(params: &params::MaxAbsScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
     let columns = each(data, run, |_, column| {
         let largest = column.values.iter().fold(f64::NAN, |a, x| a.max(x.abs()));
         Ok([largest, not_zero(largest)])
@@ -242,13 +235,14 @@ fn max_abs(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         multiplies: false,
         shift: None,
         factor: Some(tensor(&columns, 1)),
-        clip: spec.flag("clip").then(|| Tensor::vector(vec![-1.0, 1.0])),
+        clip: params.clip.then(|| Tensor::vector(vec![-1.0, 1.0])),
         attributes: vec![("max_abs".to_string(), tensor(&columns, 0)), ("scale".to_string(), tensor(&columns, 1))],
     })
 }
 
-fn robust(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
-    let range = spec.floats("quantile_range").unwrap_or_default();
+/// Trains `RobustScaler`.
+pub fn robust(params: &params::RobustScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
+    let range = &params.quantile_range;
     let [low, high] = range[..] else {
         let message =
             format!("`quantile_range` has {} numbers: expected the lower and the upper quantile", range.len());
@@ -259,7 +253,7 @@ fn robust(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         return Err(Error::new("parameter", message));
     }
     let mut adjust = 1.0;
-    if spec.flag("unit_variance") {
+    if params.unit_variance {
         if !(low > 0.0 && high < 100.0 && low < high) {
             let message =
                 format!("`quantile_range` is [{low}, {high}]: `unit_variance` needs two quantiles inside of 0 and 100");
@@ -267,7 +261,7 @@ fn robust(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
         }
         adjust = quantile::normal(high / 100.0) - quantile::normal(low / 100.0);
     }
-    let (centres, scales) = (spec.flag("with_centering"), spec.flag("with_scaling"));
+    let (centres, scales) = (params.with_centering, params.with_scaling);
     let columns = each(data, run, |_, column| {
         let mut values: Vec<f64> = column.values.iter().copied().filter(|v| !v.is_nan()).collect();
         let median = if centres { quantile::median(&mut values) } else { 0.0 };

@@ -1,7 +1,7 @@
 //! Categories as means of the target (scikit-learn's `TargetEncoder`; Micci-Barreca 2001, "A preprocessing scheme for
 //! high-cardinality categorical attributes").
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use super::{each, long, lying, outputs};
 use crate::data::{Data, Kind};
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
 use crate::random::Mt19937;
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -28,8 +29,8 @@ pub struct TargetEncoder {
 }
 
 /// Learns from all rows.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TargetEncoder, Error> {
-    Ok(learn(spec, data, run)?.0)
+pub fn fit(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<TargetEncoder, Error> {
+    Ok(learn(params, data, run)?.0)
 }
 
 /// Learns from all rows, and encodes the training rows by cross fitting: the values of a row are those of the other
@@ -37,10 +38,15 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TargetEncoder, Err
 ///
 /// # Errors
 /// As [`fit`], and if there are fewer rows or rows of each class than folds.
-pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(TargetEncoder, Vec<Vec<f64>>), Error> {
-    let (model, positions, targets) = learn(spec, data, run)?;
-    let folds = spec.count("cv").unwrap_or(5);
-    let fold_of = folds_of_rows(spec, data, folds)?;
+pub fn fit_transform(
+    params: &params::TargetEncoder,
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<(TargetEncoder, Vec<Vec<f64>>), Error> {
+    let (model, positions, targets) = learn(params, data, run)?;
+    let folds = params.cv;
+    let fold_of = folds_of_rows(params, data, folds)?;
+    let smooth = params.smooth.as_f64();
     let mut out = vec![vec![0.0; data.rows]; positions.len() * targets.len()];
     for fold in 0..folds as u32 {
         run.check(|| format!("{fold} of {folds} folds"))?;
@@ -51,7 +57,7 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(TargetE
             let codes = &positions[feature];
             let categories = model.features[feature].len();
             let means =
-                encode(spec, codes, categories, &targets[class], &statistics[class], |row| fold_of[row] != fold);
+                encode(smooth, codes, categories, &targets[class], &statistics[class], |row| fold_of[row] != fold);
             for row in (0..codes.len()).filter(|row| fold_of[*row] == fold) {
                 column[row] = means.get(codes[row] as usize).copied().unwrap_or(statistics[class].mean);
             }
@@ -63,32 +69,34 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(TargetE
 /// The model, the position of the category of each row by feature, and the values of the target by class.
 type Learnt = (TargetEncoder, Vec<Vec<u32>>, Vec<Vec<f64>>);
 
-fn learn(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Learnt, Error> {
+fn learn(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<Learnt, Error> {
     if data.y.len() != data.rows {
         return Err(Error::new("no-target", "TargetEncoder needs a target").help("name it: `.fit(&frame, \"target\")`"));
     }
-    let classes = classes(spec, data)?;
+    let classes = classes(&params.target_type, data)?;
     let targets: Vec<Vec<f64>> = match classes.is_empty() {
         true => vec![data.y.clone()],
         false => {
             (0..classes.len()).map(|c| data.y.iter().map(|y| f64::from(u8::from(*y == c as f64))).collect()).collect()
         }
     };
-    if !matches!(spec.param("smooth"), Param::Int(_) | Param::Float(_))
-        && spec.string("smooth").as_deref() != Some("auto")
-    {
-        return Err(Error::new(
-            "parameter",
-            format!("`smooth` is {}: expected \"auto\" or a number", spec.param("smooth")),
-        ));
+    match &params.smooth {
+        Param::Int(_) | Param::Float(_) => {}
+        Param::Str(word) if word == "auto" => {}
+        other => {
+            return Err(Error::new("parameter", format!("`smooth` is {other}: expected \"auto\" or a number")));
+        }
     }
-    let counted = levels::fit(spec, data, run)?;
+    let strict = None;
+    let counted = levels::fit(&params.categories, strict, data, run)?;
     let notes = counted.iter().flat_map(|c| c.notes.iter().cloned()).collect();
     let features: Vec<Levels> = counted.into_iter().map(|c| c.levels).collect();
     let positions = each(data, run, |j, column| Ok(features[j].positions(&column.values)))?;
     let statistics: Vec<Statistics> = targets.iter().map(|y| statistics(y, |_| true)).collect();
+    let smooth = params.smooth.as_f64();
     let encodings = each(data, run, |j, _| {
-        let of_class = |c: usize| encode(spec, &positions[j], features[j].len(), &targets[c], &statistics[c], |_| true);
+        let of_class =
+            |c: usize| encode(smooth, &positions[j], features[j].len(), &targets[c], &statistics[c], |_| true);
         Ok(Tensor::vector((0..targets.len()).flat_map(of_class).collect()))
     })?;
     let means = Tensor::vector(statistics.iter().map(|s| s.mean).collect());
@@ -96,14 +104,13 @@ fn learn(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Learnt, Error> {
 }
 
 /// The classes with a column each. Empty for a target of numbers or of two classes.
-fn classes(spec: &Spec, data: &Data) -> Result<Vec<String>, Error> {
-    let wanted = spec.string("target_type").unwrap_or_default();
+fn classes(wanted: &str, data: &Data) -> Result<Vec<String>, Error> {
     let found = match data.classes.len() {
         0 => "continuous",
         1 | 2 => "binary",
         _ => "multiclass",
     };
-    match (wanted.as_str(), found) {
+    match (wanted, found) {
         ("multiclass", "binary") | ("auto", _) => {}
         // Means of 0 and 1 are the same for numbers and for classes.
         ("binary", "continuous") if data.y.iter().all(|y| *y == 0.0 || *y == 1.0) => {}
@@ -132,14 +139,13 @@ fn statistics(y: &[f64], is_used: impl Fn(usize) -> bool) -> Statistics {
 
 /// The value of each category from the rows that are used: equations 5 and 6 of the paper, or 7 with a given `smooth`.
 fn encode(
-    spec: &Spec,
+    smooth: Option<f64>,
     codes: &[u32],
     categories: usize,
     y: &[f64],
     all: &Statistics,
     is_used: impl Fn(usize) -> bool,
 ) -> Vec<f64> {
-    let smooth = spec.float("smooth");
     let start = smooth.unwrap_or(0.0);
     let mut counts = vec![start; categories];
     let mut sums = vec![start * all.mean; categories];
@@ -171,14 +177,14 @@ fn encode(
 }
 
 /// The fold of each row: `KFold` or `StratifiedKFold` of scikit-learn, shuffled.
-fn folds_of_rows(spec: &Spec, data: &Data, folds: usize) -> Result<Vec<u32>, Error> {
+fn folds_of_rows(params: &params::TargetEncoder, data: &Data, folds: usize) -> Result<Vec<u32>, Error> {
     if folds > data.rows {
         let message = format!("`cv` is {folds}, but there are {} rows: at most one fold for each row", data.rows);
         return Err(Error::new("parameter", message));
     }
-    let mut random = Mt19937::new(spec.seed());
+    let mut random = Mt19937::new(params::seed(params.random_state));
     let mut fold_of = vec![0u32; data.rows];
-    if data.classes.is_empty() || spec.string("target_type").as_deref() == Some("continuous") {
+    if data.classes.is_empty() || params.target_type == "continuous" {
         let order = random.permutation(data.rows);
         let (size, larger) = (data.rows / folds, data.rows % folds);
         let mut start = 0;

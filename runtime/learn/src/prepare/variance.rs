@@ -1,12 +1,12 @@
 //! Features without variance left out (scikit-learn's `VarianceThreshold`).
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs, scale};
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -19,8 +19,8 @@ pub struct Variance {
 }
 
 /// Finds the variances.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Variance, Error> {
-    let threshold = spec.float("threshold").unwrap_or(0.0);
+pub fn fit(params: &params::VarianceThreshold, data: &Data, run: &Run<'_>) -> Result<Variance, Error> {
+    let threshold = params.threshold;
     let variances = each(data, run, |_, column| {
         let variance = scale::variance(&column.values);
         // The range of a constant is exactly 0, its variance may not be. scikit-learn's range of a feature with missing

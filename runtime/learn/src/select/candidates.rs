@@ -53,10 +53,9 @@ pub fn grid(spec: &Spec) -> Result<Vec<Candidate>, Error> {
 ///
 /// # Errors
 /// If there is nothing to try, or a distribution has no range.
-pub fn sample(spec: &Spec) -> Result<Vec<Candidate>, Error> {
+pub fn sample(spec: &Spec, n_iter: usize, seed: u32) -> Result<Vec<Candidate>, Error> {
     let sorted = sorted(spec)?;
-    let n_iter = spec.count("n_iter").unwrap_or(10);
-    let mut random = Mt19937::new(spec.seed());
+    let mut random = Mt19937::new(seed);
     let mut lists = Vec::new();
     for (path, grid) in &sorted {
         if let Grid::List(values) = grid {

@@ -28,6 +28,7 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::linear::student;
 use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
+use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
 use onrush_wire::learn::Param;
@@ -86,6 +87,38 @@ type Outcome = Result<(f64, f64, f64), Error>;
 /// Trials reported at once: the last ones.
 const SHOWN: usize = 200;
 
+/// Parameters of a search.
+struct SearchParams {
+    scoring: Option<String>,
+    refit: bool,
+    prune: bool,
+    /// `None`: all combinations are tried.
+    draws: Option<Draws>,
+}
+
+/// How many combinations are drawn.
+#[derive(Clone, Copy)]
+struct Draws {
+    n_iter: usize,
+    seed: u32,
+}
+
+impl SearchParams {
+    fn of(spec: &Spec) -> Self {
+        match spec.estimator.as_str() {
+            "GridSearchCV" => {
+                let params::GridSearchCV { scoring, refit, prune } = params::GridSearchCV::of(spec);
+                SearchParams { scoring, refit, prune, draws: None }
+            }
+            _ => {
+                let params::RandomizedSearchCV { n_iter, scoring, refit, random_state, prune } =
+                    params::RandomizedSearchCV::of(spec);
+                SearchParams { scoring, refit, prune, draws: Some(Draws { n_iter, seed: params::seed(random_state) }) }
+            }
+        }
+    }
+}
+
 /// Trains `GridSearchCV` or `RandomizedSearchCV`.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Search, Error> {
     fit_with(spec, data, run, &crate::fit)
@@ -97,17 +130,15 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
         return Err(Error::new("parts", format!("{} has no estimator to try", spec.estimator)));
     };
     let is_classifier = !data.classes.is_empty();
-    let scorer = match spec.string("scoring") {
-        Some(name) => name,
-        None => score::default_scorer(is_classifier).to_string(),
-    };
+    let params = SearchParams::of(spec);
+    let scorer = params.scoring.as_deref().unwrap_or(score::default_scorer(is_classifier));
     // Clusterers have no classes: what does not fit them is found when they are scored.
     if !data.y.is_empty() {
-        score::check(&scorer, is_classifier)?;
+        score::check(scorer, is_classifier)?;
     }
-    let candidates = match spec.estimator.as_str() {
-        "GridSearchCV" => candidates::grid(spec)?,
-        _ => candidates::sample(spec)?,
+    let candidates = match params.draws {
+        None => candidates::grid(spec)?,
+        Some(draws) => candidates::sample(spec, draws.n_iter, draws.seed)?,
     };
     let specs: Vec<Spec> =
         candidates.iter().map(|c| candidates::with_params(&part.spec, c)).collect::<Result<_, _>>()?;
@@ -117,7 +148,7 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
     if !data.y.is_empty() && is_classifier {
         notes.extend(split::small_class_note(&splitter, &data.y, &data.classes));
     }
-    if let (Some(n_iter), "RandomizedSearchCV") = (spec.count("n_iter"), spec.estimator.as_str())
+    if let Some(Draws { n_iter, .. }) = params.draws
         && candidates.len() < n_iter
     {
         notes.push(format!(
@@ -125,9 +156,9 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
             candidates.len()
         ));
     }
-    let race = Race::new(&candidates, specs, data, splits, &scorer, run, trainer);
+    let race = Race::new(&candidates, specs, data, splits, scorer, run, trainer);
     run.stage(format!("try {} combinations on {} folds", race.specs.len(), race.splits.len()));
-    match spec.flag("prune") {
+    match params.prune {
         true => race.race(),
         false => race.run(race.tasks(0..race.splits.len())),
     }
@@ -143,7 +174,7 @@ pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer
         notes.push(format!("{failed} of {} trials failed, the first with: {first}", search.trials.len()));
     }
     search.notes = notes;
-    if spec.flag("refit") {
+    if params.refit {
         run.stage("train the best parameters on all rows");
         let best = candidates::with_params(&part.spec, &search.trials[search.best_index].params)?;
         // A search that the user stopped still gives the best model. This training then cannot be stopped: the user's

@@ -73,7 +73,7 @@ impl Model for Slopes {
 /// Trains [`Slopes`]. A penalty above 1e6 fails.
 fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     run.check(|| "nothing".to_string())?;
-    let alpha = spec.float("alpha").unwrap();
+    let alpha = crate::params::Ridge::of(spec).alpha;
     if alpha > 1e6 {
         return Err(Error::new("fit", "the penalty is too strong"));
     }
@@ -484,7 +484,7 @@ fn grids_that_cannot_be_tried_say_why() {
     let spec = searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]).with("scoring", "r22");
     assert_eq!(error(spec), "there is no scorer `r22`");
     let all = [("alpha", Grid::Integers(i64::MIN, i64::MAX)), ("tol", Grid::Uniform(1.0, 2.0))];
-    assert_eq!(candidates::sample(&searching("RandomizedSearchCV", all.to_vec())).unwrap().len(), 10);
+    assert_eq!(candidates::sample(&searching("RandomizedSearchCV", all.to_vec()), 10, 0).unwrap().len(), 10);
     let spec = searching("GridSearchCV", vec![("alpha", list(&ALPHAS))]).with("refit", false);
     let (search, fitted) = search(&spec, &data);
     assert!(fitted.outputs().is_empty() && search.attribute("coef", &[], &[]).is_none());

@@ -11,6 +11,7 @@ use crate::data::Data;
 use crate::error::Error;
 use crate::eval_set;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params::{self, Floats};
 use crate::random::{Mt19937, Philox};
 use crate::run::Run;
 use crate::select::train_test_split;
@@ -43,45 +44,95 @@ pub struct BoostedTrees {
 /// Rows from which `early_stopping="auto"` stops early.
 const AUTO: usize = 10_000;
 
-/// Trains a boosted model. If `data` has an evaluation set, rounds are scored on the first one.
+params::shared! {
+    /// Parameters of classifiers and regressors.
+    pub struct BoostParams of [HistGradientBoostingClassifier HistGradientBoostingRegressor] {
+        loss: String,
+        learning_rate: f64,
+        max_iter: usize,
+        max_leaf_nodes: Param,
+        max_depth: Option<usize>,
+        min_samples_leaf: usize,
+        l2_regularization: f64,
+        max_features: f64,
+        max_bins: usize,
+        monotonic_cst: Option<Floats>,
+        interaction_cst: Param,
+        early_stopping: Param,
+        validation_fraction: Param,
+        n_iter_no_change: usize,
+        tol: f64,
+        random_state: usize,
+    }
+}
+
+/// Trains `HistGradientBoostingClassifier`.
+///
+/// # Errors
+/// As [`regressor`].
+pub fn classifier(
+    params: &params::HistGradientBoostingClassifier,
+    spec: &Spec,
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<BoostedTrees, Error> {
+    fit(&params.into(), None, &params.class_weight, spec, data, run)
+}
+
+/// Trains `HistGradientBoostingRegressor`.
 ///
 /// # Errors
 /// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or
 /// the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<BoostedTrees, Error> {
-    let loss = loss(spec, data)?;
-    let constraints = monotonic(spec, data)?;
-    if spec.param("interaction_cst") != Param::None {
-        let message = format!(
-            "`interaction_cst` is {}: constraints on interactions are not supported",
-            spec.param("interaction_cst")
-        );
+pub fn regressor(
+    params: &params::HistGradientBoostingRegressor,
+    spec: &Spec,
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<BoostedTrees, Error> {
+    fit(&params.into(), params.quantile, &Param::None, spec, data, run)
+}
+
+/// Trains a boosted model. If `data` has an evaluation set, rounds are scored on the first one.
+fn fit(
+    params: &BoostParams,
+    quantile: Option<f64>,
+    class_weight: &Param,
+    spec: &Spec,
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<BoostedTrees, Error> {
+    let loss = loss(&params.loss, quantile, data)?;
+    let constraints = monotonic(params.monotonic_cst.as_ref(), data)?;
+    if params.interaction_cst != Param::None {
+        let message =
+            format!("`interaction_cst` is {}: constraints on interactions are not supported", params.interaction_cst);
         return Err(Error::new("parameter", message).help("leave it out"));
     }
-    let early = early_stopping(spec, data)?;
-    let weight = weights::of_rows(spec, data)?;
+    let early = early_stopping(&params.early_stopping, data)?;
+    let weight = weights::of_rows(class_weight, data)?;
     if weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
         return Err(Error::new("weight", "all sample weights are 0: expected at least one above 0"));
     }
     // scikit-learn draws the seed of its parts from the user's.
-    let seed = Mt19937::new(spec.seed()).randint(0, u64::from(u32::MAX)) as u32;
+    let seed = Mt19937::new(params::seed(params.random_state)).randint(0, u64::from(u32::MAX)) as u32;
     let weighted = Data { weight, eval: Vec::new(), ..data.with_features(data.features.clone()) };
     let (train, validation) = match (data.eval.first(), early) {
         (Some(eval), _) => {
             let eval = eval_set::aligned(spec, data, eval)?;
             (weighted, Some(eval))
         }
-        (None, true) => match held_out(spec, &weighted, seed)? {
+        (None, true) => match held_out(&params.validation_fraction, &weighted, seed)? {
             Some((train, test)) => (weighted.take(&train), Some(weighted.take(&test))),
             None => (weighted, None),
         },
         (None, false) => (weighted, None),
     };
-    train_rounds(spec, loss, constraints, &train, validation.as_ref(), early, seed, run)
+    train_rounds(params, loss, constraints, &train, validation.as_ref(), early, seed, run)
 }
 
 /// The loss, if the target is in its domain.
-fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
+fn loss(name: &str, quantile: Option<f64>, data: &Data) -> Result<Loss, Error> {
     let below = |least: &str, is_inside: fn(f64) -> bool, loss: &str| match data.y.iter().find(|y| !is_inside(**y)) {
         Some(y) => {
             let message =
@@ -90,12 +141,12 @@ fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
         }
         None => Ok(()),
     };
-    match spec.string("loss").as_deref() {
-        Some("absolute_error") => Ok(Loss::AbsoluteError),
-        Some("quantile") => spec.float("quantile").map(Loss::Quantile).ok_or_else(|| {
+    match name {
+        "absolute_error" => Ok(Loss::AbsoluteError),
+        "quantile" => quantile.map(Loss::Quantile).ok_or_else(|| {
             Error::new("parameter", "`loss` is \"quantile\" and `quantile` is None: expected a number between 0 and 1")
         }),
-        Some("poisson") => {
+        "poisson" => {
             below("of at least 0", |y| y >= 0.0, "poisson")?;
             match data.y.iter().sum::<f64>() > 0.0 {
                 true => Ok(Loss::Poisson),
@@ -105,16 +156,16 @@ fn loss(spec: &Spec, data: &Data) -> Result<Loss, Error> {
                 )),
             }
         }
-        Some("gamma") => below("above 0", |y| y > 0.0, "gamma").map(|()| Loss::Gamma),
-        Some("squared_error") => Ok(Loss::SquaredError),
+        "gamma" => below("above 0", |y| y > 0.0, "gamma").map(|()| Loss::Gamma),
+        "squared_error" => Ok(Loss::SquaredError),
         _ if data.classes.len() == 2 => Ok(Loss::Binary),
         _ => Ok(Loss::Classes(data.classes.len())),
     }
 }
 
-fn early_stopping(spec: &Spec, data: &Data) -> Result<bool, Error> {
-    match spec.param("early_stopping") {
-        Param::Bool(early) => Ok(early),
+fn early_stopping(given: &Param, data: &Data) -> Result<bool, Error> {
+    match given {
+        Param::Bool(early) => Ok(*early),
         Param::Str(word) if word == "auto" => Ok(data.rows > AUTO),
         other => Err(Error::new("parameter", format!("`early_stopping` is {other}: true, false or auto"))),
     }
@@ -122,15 +173,16 @@ fn early_stopping(spec: &Spec, data: &Data) -> Result<bool, Error> {
 
 /// Training rows and rows that are held out: `train_test_split(test_size=validation_fraction, stratify=y)`. `None` if
 /// no rows are.
-fn held_out(spec: &Spec, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, Vec<usize>)>, Error> {
+fn held_out(fraction: &Param, data: &Data, seed: u32) -> Result<Option<(Vec<usize>, Vec<usize>)>, Error> {
     let rows = data.rows;
-    let test = match spec.param("validation_fraction") {
+    let test = match *fraction {
         Param::None => return Ok(None),
         Param::Float(share) if share > 0.0 && share < 1.0 => (share * rows as f64).ceil() as usize,
         Param::Int(count) if count >= 1 => count as usize,
-        other => {
-            let message =
-                format!("`validation_fraction` is {other}: a share between 0 and 1, an integer of at least 1, or None");
+        _ => {
+            let message = format!(
+                "`validation_fraction` is {fraction}: a share between 0 and 1, an integer of at least 1, or None"
+            );
             return Err(Error::new("parameter", message));
         }
     };
@@ -177,7 +229,7 @@ impl<'a> Rows<'a> {
 }
 
 fn train_rounds(
-    spec: &Spec,
+    params: &BoostParams,
     loss: Loss,
     monotonic: Vec<i8>,
     data: &Data,
@@ -186,10 +238,9 @@ fn train_rounds(
     seed: u32,
     run: &Run<'_>,
 ) -> Result<BoostedTrees, Error> {
-    let rounds = spec.count("max_iter").unwrap_or(100);
+    let rounds = params.max_iter;
     let width = data.width();
-    let max_features = spec.float("max_features").unwrap_or(1.0);
-    let max_leaf_nodes = match (spec.param("max_leaf_nodes"), spec.count("max_leaf_nodes")) {
+    let max_leaf_nodes = match (&params.max_leaf_nodes, params::count(&params.max_leaf_nodes)) {
         (Param::None, _) => usize::MAX,
         (_, Some(count)) => count,
         (other, None) => {
@@ -201,16 +252,16 @@ fn train_rounds(
     };
     let plan = LeafwisePlan {
         max_leaf_nodes,
-        max_depth: spec.count("max_depth").unwrap_or(usize::MAX),
-        min_leaf: spec.count("min_samples_leaf").unwrap_or(20),
-        l2: spec.float("l2_regularization").unwrap_or(0.0),
-        learning_rate: spec.float("learning_rate").unwrap_or(0.1),
-        max_features: ((max_features * width as f64).ceil() as usize).clamp(1, width),
+        max_depth: params.max_depth.unwrap_or(usize::MAX),
+        min_leaf: params.min_samples_leaf,
+        l2: params.l2_regularization,
+        learning_rate: params.learning_rate,
+        max_features: ((params.max_features * width as f64).ceil() as usize).clamp(1, width),
         monotonic,
     };
     let weight = data.weight.as_deref();
     run.stage("binning features");
-    let binned = bin(data, spec.count("max_bins").unwrap_or(255), weight, seed)?;
+    let binned = bin(data, params.max_bins, weight, seed)?;
     let lines = Lines::new(&binned, data.rows);
     let baseline = loss.constant(&data.y, weight);
     let (mut train, mut held) = (Rows::new(data, &baseline), validation.map(|data| Rows::new(data, &baseline)));
@@ -224,8 +275,8 @@ fn train_rounds(
     let mut hessian = vec![vec![0f32; data.rows]; if constant { 0 } else { outputs }];
     let mut trees = Trees::new(1);
     let mut memory = Memory::default();
-    let random = Philox::new(spec.seed(), 3);
-    let patience = (spec.count("n_iter_no_change").unwrap_or(10), spec.float("tol").unwrap_or(1e-7));
+    let random = Philox::new(params::seed(params.random_state), 3);
+    let patience = (params.n_iter_no_change, params.tol);
     for round in 0..rounds {
         run.check(|| format!("{round} of {rounds} rounds"))?;
         loss.gradients(&data.y, &train.raw, weight, &mut gradient, &mut hessian);

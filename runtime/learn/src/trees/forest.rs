@@ -7,11 +7,12 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 
 use crate::data::Data;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params::{self, Floats};
 use crate::random::Philox;
 use crate::run::Run;
 use crate::sums;
@@ -59,28 +60,134 @@ pub struct Oob {
     pub prediction: Tensor,
 }
 
-/// Whether the estimator is a single tree.
-fn is_single(spec: &Spec) -> bool {
-    spec.estimator.starts_with("DecisionTree")
+/// Parameters of decision trees and forests.
+pub struct TreeParams {
+    criterion: String,
+    max_depth: Option<usize>,
+    min_samples_split: Param,
+    min_samples_leaf: Param,
+    min_weight_fraction_leaf: f64,
+    max_features: Param,
+    random_state: usize,
+    max_leaf_nodes: Option<usize>,
+    min_impurity_decrease: f64,
+    ccp_alpha: f64,
+    monotonic_cst: Option<Floats>,
+    max_bins: usize,
+    /// `None` for a regressor.
+    class_weight: Param,
+    /// Whether thresholds are drawn.
+    draws_thresholds: bool,
+    /// `None` for a single tree.
+    ensemble: Option<Ensemble>,
+}
+
+/// Parameters of forests alone.
+struct Ensemble {
+    n_estimators: usize,
+    bootstrap: bool,
+    oob_score: bool,
+    max_samples: Param,
+}
+
+/// Makes [`TreeParams`] of the parameters `$params` of each estimator.
+macro_rules! tree_params {
+    (|$params:ident| $($estimator:ident { $($own:tt)* })*) => {$(
+        impl From<&params::$estimator> for TreeParams {
+            fn from($params: &params::$estimator) -> Self {
+                TreeParams {
+                    criterion: $params.criterion.clone(),
+                    max_depth: $params.max_depth,
+                    min_samples_split: $params.min_samples_split.clone(),
+                    min_samples_leaf: $params.min_samples_leaf.clone(),
+                    min_weight_fraction_leaf: $params.min_weight_fraction_leaf,
+                    max_features: $params.max_features.clone(),
+                    random_state: $params.random_state,
+                    max_leaf_nodes: $params.max_leaf_nodes,
+                    min_impurity_decrease: $params.min_impurity_decrease,
+                    ccp_alpha: $params.ccp_alpha,
+                    monotonic_cst: $params.monotonic_cst.clone(),
+                    max_bins: $params.max_bins,
+                    $($own)*
+                }
+            }
+        }
+    )*};
+    (@ensemble $params:ident) => {
+        Some(Ensemble {
+            n_estimators: $params.n_estimators,
+            bootstrap: $params.bootstrap,
+            oob_score: $params.oob_score,
+            max_samples: $params.max_samples.clone(),
+        })
+    };
+}
+
+tree_params! {
+    |p|
+    DecisionTreeClassifier {
+        class_weight: p.class_weight.clone(),
+        draws_thresholds: p.splitter == "random",
+        ensemble: None,
+    }
+    DecisionTreeRegressor {
+        class_weight: Param::None,
+        draws_thresholds: p.splitter == "random",
+        ensemble: None,
+    }
+    RandomForestClassifier {
+        class_weight: p.class_weight.clone(),
+        draws_thresholds: false,
+        ensemble: tree_params!(@ensemble p),
+    }
+    RandomForestRegressor {
+        class_weight: Param::None,
+        draws_thresholds: false,
+        ensemble: tree_params!(@ensemble p),
+    }
+    ExtraTreesClassifier {
+        class_weight: p.class_weight.clone(),
+        draws_thresholds: true,
+        ensemble: tree_params!(@ensemble p),
+    }
+    ExtraTreesRegressor {
+        class_weight: Param::None,
+        draws_thresholds: true,
+        ensemble: tree_params!(@ensemble p),
+    }
+}
+
+impl TreeParams {
+    fn bootstrap(&self) -> bool {
+        self.ensemble.as_ref().is_some_and(|ensemble| ensemble.bootstrap)
+    }
+
+    /// Whether classes are balanced in each bootstrap sample.
+    fn is_subsample_balanced(&self) -> bool {
+        self.ensemble.is_some() && params::word(&self.class_weight) == Some("balanced_subsample")
+    }
 }
 
 /// Trains a decision tree or a forest.
 ///
 /// # Errors
 /// If a parameter does not fit the data, a category has too many values, or the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
-    let target = target(spec, data)?;
-    let single = is_single(spec);
-    let weight = row_weights(spec, data, single)?;
+pub fn fit(params: &TreeParams, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
+    let target = target(&params.criterion, data)?;
+    let single = params.ensemble.is_none();
+    let weight = row_weights(params, data)?;
     if weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
         return Err(Error::new("weight", "all sample weights are 0: expected at least one above 0"));
     }
-    let plan = plan(spec, data, target, weight.as_deref())?;
-    let bootstrap = !single && spec.flag("bootstrap");
-    let draws = draws(spec, data.rows, weight.as_deref(), bootstrap)?;
-    let count = if single { 1 } else { spec.count("n_estimators").unwrap_or(100) };
+    let plan = plan(params, data, target, weight.as_deref())?;
+    let draws = match &params.ensemble {
+        Some(ensemble) => draws(ensemble, data.rows, weight.as_deref())?,
+        None => None,
+    };
+    let count = params.ensemble.as_ref().map_or(1, |ensemble| ensemble.n_estimators);
+    let seed = params::seed(params.random_state);
     run.stage("binning features");
-    let binned = bin(data, spec.count("max_bins").unwrap_or(255), None, spec.seed())?;
+    let binned = bin(data, params.max_bins, None, seed)?;
     let centre = match target.criterion {
         Criterion::SquaredError => sums::mean(&data.y, weight.as_deref()),
         _ => 0.0,
@@ -91,8 +198,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
         draws,
         cdf: Vec::new(),
         centre,
-        seed: spec.seed(),
-        balanced: spec.string("class_weight").as_deref() == Some("balanced_subsample") && bootstrap,
+        seed,
+        balanced: params.is_subsample_balanced() && params.bootstrap(),
         parallel: count < rayon::current_num_threads(),
     };
     let source = source.with_cdf();
@@ -120,7 +227,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Forest, Error> {
     let classes = if target.is_class() { data.classes.len() } else { 0 };
     let importances = Tensor::vector(importances);
     let mut forest = Forest { trees, classes, importances, nodes, oob: None, notes: Vec::new() };
-    if !single && spec.flag("oob_score") {
+    if params.ensemble.as_ref().is_some_and(|ensemble| ensemble.oob_score) {
         run.stage("scoring the rows that trees did not see");
         forest.score(data, &seen);
     }
@@ -153,11 +260,11 @@ fn grow_all(
 }
 
 /// Criterion and number of sums.
-fn target(spec: &Spec, data: &Data) -> Result<Target, Error> {
-    let criterion = match spec.string("criterion").as_deref() {
-        Some("entropy" | "log_loss") => Criterion::Entropy,
-        Some("squared_error" | "friedman_mse") => Criterion::SquaredError,
-        Some("poisson") => Criterion::Poisson,
+fn target(criterion: &str, data: &Data) -> Result<Target, Error> {
+    let criterion = match criterion {
+        "entropy" | "log_loss" => Criterion::Entropy,
+        "squared_error" | "friedman_mse" => Criterion::SquaredError,
+        "poisson" => Criterion::Poisson,
         _ => Criterion::Gini,
     };
     if criterion == Criterion::Poisson {
@@ -178,37 +285,34 @@ fn target(spec: &Spec, data: &Data) -> Result<Target, Error> {
 
 /// Weights of rows and classes. `balanced_subsample` is applied to each bootstrap sample later; without bootstrap it is
 /// `balanced`.
-fn row_weights(spec: &Spec, data: &Data, single: bool) -> Result<Option<Vec<f64>>, Error> {
-    if spec.string("class_weight").as_deref() != Some("balanced_subsample") || single {
-        return weights::of_rows(spec, data);
-    }
-    match spec.flag("bootstrap") {
-        true => Ok(data.weight.clone()),
-        false => weights::of_rows(&spec.clone().with("class_weight", "balanced"), data),
+fn row_weights(params: &TreeParams, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    match (params.is_subsample_balanced(), params.bootstrap()) {
+        (false, _) => weights::of_rows(&params.class_weight, data),
+        (true, true) => Ok(data.weight.clone()),
+        (true, false) => weights::of_rows(&Param::from("balanced"), data),
     }
 }
 
 /// A number of rows, or a share below 1 of `all`, rounded up. An integer counts rows, also 1.
-fn rows_or_share(spec: &Spec, name: &str, all: usize, least: usize) -> Result<usize, Error> {
-    let value = spec.param(name);
-    match value {
+fn rows_or_share(name: &str, value: &Param, all: usize, least: usize) -> Result<usize, Error> {
+    match *value {
         Param::Int(rows) if rows >= least as i64 => Ok(rows as usize),
         Param::Float(share) if share > 0.0 && share < 1.0 => Ok((share * all as f64).ceil() as usize),
-        other => {
-            let message = format!("`{name}` is {other}: an integer of at least {least}, or a share between 0 and 1");
+        _ => {
+            let message = format!("`{name}` is {value}: an integer of at least {least}, or a share between 0 and 1");
             Err(Error::new("parameter", message))
         }
     }
 }
 
 /// Features that are drawn for a node.
-pub fn max_features(spec: &Spec, width: usize) -> Result<usize, Error> {
-    let drawn = match spec.param("max_features") {
+pub fn max_features(given: &Param, width: usize) -> Result<usize, Error> {
+    let drawn = match given {
         Param::None => width,
         Param::Str(word) if word == "sqrt" => (width as f64).sqrt() as usize,
         Param::Str(word) if word == "log2" => (width as f64).log2() as usize,
-        Param::Int(count) if count >= 1 => count as usize,
-        Param::Float(share) if share > 0.0 && share <= 1.0 => (share * width as f64) as usize,
+        Param::Int(count) if *count >= 1 => *count as usize,
+        Param::Float(share) if *share > 0.0 && *share <= 1.0 => (share * width as f64) as usize,
         other => {
             let message =
                 format!("`max_features` is {other}: an integer of at least 1, a share up to 1.0, sqrt, log2 or None");
@@ -222,11 +326,8 @@ pub fn max_features(spec: &Spec, width: usize) -> Result<usize, Error> {
 ///
 /// # Errors
 /// If there are not as many as features, one is not -1, 0 or 1, or one is about a category.
-pub fn monotonic(spec: &Spec, data: &Data) -> Result<Vec<i8>, Error> {
-    let signs = match spec.param("monotonic_cst") {
-        Param::None => return Ok(Vec::new()),
-        _ => spec.floats("monotonic_cst").unwrap_or_default(),
-    };
+pub fn monotonic(signs: Option<&Floats>, data: &Data) -> Result<Vec<i8>, Error> {
+    let Some(signs) = signs else { return Ok(Vec::new()) };
     if signs.len() != data.width() {
         let message =
             format!("`monotonic_cst` has {} values: one for each of the {} features", signs.len(), data.width());
@@ -251,44 +352,42 @@ pub fn monotonic(spec: &Spec, data: &Data) -> Result<Vec<i8>, Error> {
     Ok(signs.iter().map(|s| *s as i8).collect())
 }
 
-fn plan(spec: &Spec, data: &Data, target: Target, weight: Option<&[f64]>) -> Result<Plan, Error> {
-    let min_leaf = rows_or_share(spec, "min_samples_leaf", data.rows, 1)?;
-    let min_split = rows_or_share(spec, "min_samples_split", data.rows, 2)?.max(2).max(2 * min_leaf);
-    let share = spec.float("min_weight_fraction_leaf").unwrap_or(0.0);
+fn plan(params: &TreeParams, data: &Data, target: Target, weight: Option<&[f64]>) -> Result<Plan, Error> {
+    let min_leaf = rows_or_share("min_samples_leaf", &params.min_samples_leaf, data.rows, 1)?;
+    let min_split =
+        rows_or_share("min_samples_split", &params.min_samples_split, data.rows, 2)?.max(2).max(2 * min_leaf);
+    let share = params.min_weight_fraction_leaf;
     let total = weight.map_or(data.rows as f64, |w| w.iter().sum());
-    let max_features = max_features(spec, data.width())?;
+    let max_features = max_features(&params.max_features, data.width())?;
     Ok(Plan {
         target,
-        max_depth: spec.count("max_depth").unwrap_or(usize::MAX),
+        max_depth: params.max_depth.unwrap_or(usize::MAX),
         min_split,
         min_leaf,
         min_weight: share * total,
         max_features,
         // The features of a single tree are in order, so that the first of equal splits wins.
-        shuffle: !is_single(spec) || max_features < data.width(),
-        max_leaf_nodes: spec.count("max_leaf_nodes"),
-        min_decrease: spec.float("min_impurity_decrease").unwrap_or(0.0),
-        ccp_alpha: spec.float("ccp_alpha").unwrap_or(0.0),
-        monotonic: monotonic(spec, data)?,
-        random: spec.estimator.starts_with("ExtraTrees") || spec.string("splitter").as_deref() == Some("random"),
+        shuffle: params.ensemble.is_some() || max_features < data.width(),
+        max_leaf_nodes: params.max_leaf_nodes,
+        min_decrease: params.min_impurity_decrease,
+        ccp_alpha: params.ccp_alpha,
+        monotonic: monotonic(params.monotonic_cst.as_ref(), data)?,
+        random: params.draws_thresholds,
     })
 }
 
 /// Rows of a bootstrap sample. `None` without bootstrap.
-fn draws(spec: &Spec, rows: usize, weight: Option<&[f64]>, bootstrap: bool) -> Result<Option<usize>, Error> {
-    if is_single(spec) {
-        return Ok(None);
-    }
-    let wanted = spec.param("max_samples");
-    if !bootstrap {
-        if wanted != Param::None {
+fn draws(ensemble: &Ensemble, rows: usize, weight: Option<&[f64]>) -> Result<Option<usize>, Error> {
+    let wanted = &ensemble.max_samples;
+    if !ensemble.bootstrap {
+        if *wanted != Param::None {
             return Err(Error::new(
                 "parameter",
                 format!("`max_samples` is {wanted}, and `bootstrap` is false: there are no samples"),
             )
             .help("set `bootstrap(true)`, or leave `max_samples` out"));
         }
-        if spec.flag("oob_score") {
+        if ensemble.oob_score {
             let message = "`oob_score` is true, and `bootstrap` is false: each tree sees all rows";
             return Err(Error::new("parameter", message).help("set `bootstrap(true)`"));
         }
@@ -298,16 +397,16 @@ fn draws(spec: &Spec, rows: usize, weight: Option<&[f64]>, bootstrap: bool) -> R
         true => Ok(Some(count as usize)),
         false => Err(Error::new("parameter", format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
     };
-    match wanted {
+    match *wanted {
         Param::None => Ok(Some(rows)),
         Param::Int(count) if count >= 1 => limited(count as f64),
         Param::Float(share) if share > 0.0 => {
             let total = weight.map_or(rows as f64, |w| w.iter().sum());
             limited((share * total).max(1.0))
         }
-        other => Err(Error::new(
+        _ => Err(Error::new(
             "parameter",
-            format!("`max_samples` is {other}: an integer of at least 1, a share above 0, or None"),
+            format!("`max_samples` is {wanted}: an integer of at least 1, a share above 0, or None"),
         )),
     }
 }

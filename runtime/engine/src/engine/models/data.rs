@@ -10,7 +10,7 @@ use onrush_expr::error::internal;
 use onrush_expr::type_coercion;
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::data::values;
-use onrush_learn::{Column, Data, Kind};
+use onrush_learn::{Column, Data, Kind, params};
 use onrush_logical::ops::Inputs;
 use onrush_wire::learn::{Fit, Spec};
 use onrush_wire::plan::Op;
@@ -361,7 +361,7 @@ fn expanded(exprs: &[Expr], schema: &Schema, own: &[String]) -> Vec<Expr> {
 fn columns_of(spec: &Spec) -> Option<Vec<String>> {
     match spec.estimator.as_str() {
         "ColumnTransformer" => {
-            let drops = spec.string("remainder").is_none_or(|r| r == "drop");
+            let drops = params::ColumnTransformer::of(spec).remainder == "drop";
             let all: Vec<String> = spec.parts.iter().flat_map(|part| part.columns.iter().cloned()).collect();
             drops.then_some(all)
         }

@@ -5,29 +5,23 @@ use onrush_wire::learn::{Param, Spec, info};
 use crate::check::nearest;
 use crate::data::Data;
 use crate::error::Error;
+use crate::params::{self, XgbParams};
 
-/// Parameters that cross as they are, under the library's names.
-const PLAIN: [&str; 19] = [
-    "max_depth",
-    "max_leaves",
-    "max_bin",
-    "grow_policy",
-    "learning_rate",
-    "booster",
-    "tree_method",
-    "gamma",
-    "min_child_weight",
-    "max_delta_step",
-    "subsample",
-    "colsample_bytree",
-    "colsample_bylevel",
-    "colsample_bynode",
-    "reg_alpha",
-    "reg_lambda",
-    "scale_pos_weight",
-    "base_score",
-    "num_parallel_tree",
-];
+/// Parameters that cross as they are, under the library's names, if they are set.
+macro_rules! plain {
+    ($params:ident: $($name:ident)*) => {
+        [$((stringify!($name), $params.$name.as_ref().map(ToString::to_string))),*]
+    };
+}
+
+fn plain(params: &XgbParams) -> impl Iterator<Item = (&'static str, String)> {
+    let all = plain!(
+        params: max_depth max_leaves max_bin grow_policy learning_rate booster tree_method gamma min_child_weight
+            max_delta_step subsample colsample_bytree colsample_bylevel colsample_bynode reg_alpha reg_lambda
+            scale_pos_weight base_score num_parallel_tree max_cat_to_onehot
+    );
+    all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+}
 
 /// The library's short names of parameters.
 const SHORT: [(&str, &str); 6] = [
@@ -59,39 +53,40 @@ const REGRESSION: [&str; 13] = [
 ];
 const RANKING: [&str; 3] = ["rank:ndcg", "rank:pairwise", "rank:map"];
 
-/// The parameters of a training, in the order in which the library gets them.
+/// The parameters of a training, in the order in which the library gets them. `objective` is that of the specification.
 ///
 /// # Errors
 /// Names the parameter, what it is and what it may be.
-pub fn list(spec: &Spec, data: &Data, threads: usize) -> Result<Vec<(String, String)>, Error> {
+pub fn list(
+    spec: &Spec,
+    objective: &str,
+    params: &XgbParams,
+    data: &Data,
+    threads: usize,
+) -> Result<Vec<(String, String)>, Error> {
     let mut list = vec![("nthread".to_string(), threads.to_string())];
     let mut push = |name: &str, value: String| list.push((name.to_string(), value));
-    for name in PLAIN.iter().chain(&["max_cat_to_onehot"]) {
-        match spec.param(name) {
-            Param::None => {}
-            value => push(name, written(&value)),
-        }
-    }
-    push("random_state", spec.seed().to_string());
-    if spec.string("booster").as_deref() == Some("gblinear") {
+    plain(params).for_each(|(name, value)| push(name, value));
+    push("random_state", params::seed(params.random_state).to_string());
+    if params.booster.as_deref() == Some("gblinear") {
         // The library's default, `shotgun`, gives other bits in each training. A value in `extra` comes later and wins.
         push("updater", "coord_descent".to_string());
     }
-    push("objective", objective(spec, data)?);
+    push("objective", fitting_objective(spec, objective, data)?);
     if data.classes.len() > 2 {
         push("num_class", data.classes.len().to_string());
     }
-    for metric in metrics(spec)? {
+    for metric in metrics(&params.eval_metric)? {
         push("eval_metric", metric);
     }
-    if let Some(signs) = monotone(spec, data)? {
+    if let Some(signs) = monotone(&params.monotone_constraints, data)? {
         push("monotone_constraints", signs);
     }
-    if let Some(sets) = interaction(spec, data)? {
+    if let Some(sets) = interaction(&params.interaction_constraints, data)? {
         push("interaction_constraints", sets);
     }
     push("validate_parameters", "true".to_string());
-    list.extend(extra(spec)?);
+    list.extend(extra(spec, &params.extra)?);
     Ok(list)
 }
 
@@ -99,18 +94,18 @@ pub fn list(spec: &Spec, data: &Data, threads: usize) -> Result<Vec<(String, Str
 ///
 /// # Errors
 /// If an entry is not a pair of a name and a value, or names a parameter that has a method.
-pub fn extra(spec: &Spec) -> Result<Vec<(String, String)>, Error> {
+pub fn extra(spec: &Spec, given: &Param) -> Result<Vec<(String, String)>, Error> {
     let wrong = |value: &Param| {
         Error::new("parameter", format!("`extra` is {value}: expected pairs of a name and a value"))
             .help("such as `.extra([[\"max_cat_threshold\", \"64\"]])`")
     };
-    let entries = match spec.param("extra") {
+    let entries = match given {
         Param::None => return Ok(Vec::new()),
         Param::List(entries) => entries,
-        other => return Err(wrong(&other)),
+        other => return Err(wrong(other)),
     };
     let mut pairs = Vec::new();
-    for entry in &entries {
+    for entry in entries {
         match entry {
             Param::List(pair) => match &pair[..] {
                 [Param::Str(name), value] if *value != Param::None => pairs.push((name.clone(), written(value))),
@@ -148,36 +143,35 @@ fn written(value: &Param) -> String {
 }
 
 /// The objective: that of the specification, made to fit the number of classes, as the Python package does.
-fn objective(spec: &Spec, data: &Data) -> Result<String, Error> {
+fn fitting_objective(spec: &Spec, chosen: &str, data: &Data) -> Result<String, Error> {
     let (default, allowed): (&str, &[&str]) = match (spec.estimator.as_str(), data.classes.len()) {
         ("XGBClassifier", 0..=2) => ("binary:logistic", &BINARY),
         ("XGBClassifier", _) => ("multi:softprob", &["multi:softprob", "multi:softmax"]),
         ("XGBRanker", _) => ("rank:ndcg", &RANKING),
         _ => ("reg:squarederror", &REGRESSION),
     };
-    let chosen = spec.string("objective").unwrap_or_else(|| default.to_string());
     // Several classes make the default of two classes an objective of several, and the other way round.
-    let chosen = match (chosen.as_str(), data.classes.len()) {
-        ("binary:logistic", 3..) => default.to_string(),
-        ("multi:softprob" | "multi:softmax", 2) => default.to_string(),
+    let chosen = match (chosen, data.classes.len()) {
+        ("binary:logistic", 3..) => default,
+        ("multi:softprob" | "multi:softmax", 2) => default,
         _ => chosen,
     };
-    if allowed.contains(&chosen.as_str()) {
-        return Ok(chosen);
+    if allowed.contains(&chosen) {
+        return Ok(chosen.to_string());
     }
     let error = Error::new("parameter", format!("`objective` is {chosen:?}: one of {}", allowed.join(", ")));
-    Err(match nearest(&chosen, allowed) {
+    Err(match nearest(chosen, allowed) {
         Some(near) => error.help(format!("did you mean {near:?}?")),
         None => error,
     })
 }
 
-fn metrics(spec: &Spec) -> Result<Vec<String>, Error> {
+fn metrics(given: &Param) -> Result<Vec<String>, Error> {
     let strings = |values: &[Param]| values.iter().map(string).collect::<Option<Vec<String>>>();
-    match spec.param("eval_metric") {
+    match given {
         Param::None => Ok(Vec::new()),
-        Param::Str(metric) => Ok(vec![metric]),
-        Param::List(values) if strings(&values).is_some() => Ok(strings(&values).unwrap_or_default()),
+        Param::Str(metric) => Ok(vec![metric.clone()]),
+        Param::List(values) if strings(values).is_some() => Ok(strings(values).unwrap_or_default()),
         other => {
             let message = format!("`eval_metric` is {other}: expected a name such as \"logloss\", or a list of names");
             Err(Error::new("parameter", message))
@@ -213,7 +207,7 @@ fn position(parameter: &str, value: &Param, data: &Data) -> Result<usize, Error>
 }
 
 /// `(1,0,-1)`: for each feature whether predictions rise, may do both, or fall.
-fn monotone(spec: &Spec, data: &Data) -> Result<Option<String>, Error> {
+fn monotone(param: &Param, data: &Data) -> Result<Option<String>, Error> {
     let wrong = |value: &Param| {
         let message =
             format!("`monotone_constraints` is {value}: expected -1, 0 or 1 for each of {} features", data.width());
@@ -224,8 +218,7 @@ fn monotone(spec: &Spec, data: &Data) -> Result<Option<String>, Error> {
         Param::Str(text) => text.trim().parse().ok().filter(|sign| (-1..=1).contains(sign)),
         _ => None,
     };
-    let param = spec.param("monotone_constraints");
-    let values = match &param {
+    let values = match param {
         Param::None => return Ok(None),
         Param::Str(text) => return Ok(Some(text.clone())),
         Param::List(values) => values,
@@ -244,7 +237,7 @@ fn monotone(spec: &Spec, data: &Data) -> Result<Option<String>, Error> {
     } else {
         match values.iter().map(sign).collect::<Option<Vec<i64>>>() {
             Some(all) if all.len() == data.width() => signs = all,
-            _ => return wrong(&param),
+            _ => return wrong(param),
         }
     }
     let signs: Vec<String> = signs.iter().map(ToString::to_string).collect();
@@ -252,13 +245,12 @@ fn monotone(spec: &Spec, data: &Data) -> Result<Option<String>, Error> {
 }
 
 /// `[[0,1],[2,3]]`: features that may stand in a branch together.
-fn interaction(spec: &Spec, data: &Data) -> Result<Option<String>, Error> {
+fn interaction(param: &Param, data: &Data) -> Result<Option<String>, Error> {
     let wrong = |value: &Param| {
         let message = format!("`interaction_constraints` is {value}: expected lists of features");
         Err(Error::new("parameter", message).help("such as `[[\"age\", \"fare\"], [\"sex\"]]`"))
     };
-    let param = spec.param("interaction_constraints");
-    let sets = match &param {
+    let sets = match param {
         Param::None => return Ok(None),
         Param::Str(text) => return Ok(Some(text.clone())),
         Param::List(sets) => sets,

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use onrush_wire::learn::{Detail, Spec};
+use onrush_wire::learn::{Detail, Param, Spec};
 
 use super::ffi::{self, Api, Booster, Feature, Matrix, MatrixRows};
-use super::params;
+use super::params::{extra, list as list_of};
 use crate::data::{Column, Data};
 use crate::error::Error;
 use crate::eval_set;
+use crate::params::XgbParams;
 use crate::run::Run;
 
 /// The library shares its threads between trainings: two at once would only disturb each other.
@@ -46,11 +47,16 @@ pub struct TrainedBooster {
 ///
 /// # Errors
 /// If the library is missing, if a parameter or the data are not what it takes, and if the user stops the training.
-pub fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TrainedBooster, Error> {
+pub fn train(
+    spec: &Spec,
+    objective: &str,
+    params: &XgbParams,
+    data: &Data,
+    run: &Run<'_>,
+) -> Result<TrainedBooster, Error> {
     let threads = rayon::current_num_threads();
-    let list = params::list(spec, data, threads)?;
-    let patience = spec.count("early_stopping_rounds");
-    if patience.is_some() && data.eval.is_empty() {
+    let list = list_of(spec, objective, params, data, threads)?;
+    if params.early_stopping_rounds.is_some() && data.eval.is_empty() {
         return Err(Error::new("no-evaluation", "`early_stopping_rounds` is set, and there are no rows to score")
             .help("`.eval_set(&valid)` names a frame that is scored after each round"));
     }
@@ -61,7 +67,7 @@ pub fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TrainedBooster, 
     };
     let api = ffi::api()?;
     let _turn = turn(run)?;
-    let (trained, warnings) = api.with_warnings(|| rounds(api, spec, &list, &data, &sets, run));
+    let (trained, warnings) = api.with_warnings(|| rounds(api, spec, params, &list, &data, &sets, run));
     let mut trained = trained?;
     trained.notes = warnings;
     Ok(trained)
@@ -86,6 +92,7 @@ fn turn(run: &Run<'_>) -> Result<MutexGuard<'static, ()>, Error> {
 fn rounds(
     api: &'static Api,
     spec: &Spec,
+    params: &XgbParams,
     list: &[(String, String)],
     data: &Ranked,
     sets: &[Ranked],
@@ -115,8 +122,8 @@ fn rounds(
     for (name, value) in list {
         booster.set_param(name, value)?;
     }
-    let most = spec.count("n_estimators").unwrap_or(100);
-    let mut watch = Watch::new(spec.count("early_stopping_rounds"));
+    let most = params.n_estimators;
+    let mut watch = Watch::new(params.early_stopping_rounds);
     let mut scores: Vec<Scores> = Vec::new();
     let mut shown = Instant::now();
     let mut done = 0;
@@ -124,7 +131,7 @@ fn rounds(
         run.check(|| format!("{done} of {most} rounds"))?;
         booster.update(done, &training)?;
         if done == 0 {
-            refuse_unknown(spec)?;
+            refuse_unknown(spec, &params.extra)?;
         }
         let mut stop = false;
         if !evaluated.is_empty() {
@@ -162,9 +169,9 @@ fn rounds(
 
 /// Refuses parameters under `extra` that the library does not know. Others may be of no use with a booster, which is a
 /// note.
-fn refuse_unknown(spec: &Spec) -> Result<(), Error> {
+fn refuse_unknown(spec: &Spec, given: &Param) -> Result<(), Error> {
     let unused = ffi::unused_parameters();
-    match params::extra(spec)?.into_iter().find(|(name, _)| unused.contains(name)) {
+    match extra(spec, given)?.into_iter().find(|(name, _)| unused.contains(name)) {
         Some((name, _)) => Err(Error::new("parameter", format!("`extra` sets `{name}`, which XGBoost does not use"))
             .help("https://xgboost.readthedocs.io/en/stable/parameter.html has the parameters of each booster")),
         None => Ok(()),
