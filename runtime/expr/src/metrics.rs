@@ -16,7 +16,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
-use onrush_learn::Error;
+use onrush_learn::{Error, ErrorKind};
 use onrush_learn::metrics::classification::{self, Average, Confusion};
 use onrush_learn::metrics::{clusters, probability, ranking, regression};
 use onrush_wire::Diagnostic;
@@ -261,7 +261,7 @@ impl Pairs {
 
     /// Whether each row is of the second class, and the scores.
     fn scores(&self) -> std::result::Result<(Vec<bool>, &[f64]), Error> {
-        let Side::Numbers(scores) = &self.predicted else { return Err(Error::new("metric", "scores are numbers")) };
+        let Side::Numbers(scores) = &self.predicted else { return Err(Error::new(ErrorKind::Metric, "scores are numbers")) };
         let alone = Pairs { name: self.name, of: Of::Classes, truth: Side::new(false), predicted: Side::new(false) };
         let (positions, classes) = match &self.truth {
             Side::Numbers(values) => {
@@ -285,7 +285,7 @@ impl Pairs {
         if classes > 2 {
             let message =
                 format!("`{}` compares two classes with the score of the second, and there are {classes}", self.name);
-            return Err(Error::new("metric", message));
+            return Err(Error::new(ErrorKind::Metric, message));
         }
         Ok((positions.into_iter().map(|p| p > 0.0).collect(), scores))
     }
@@ -294,7 +294,7 @@ impl Pairs {
         match self.of {
             Of::Numbers => {
                 let (Side::Numbers(y), Side::Numbers(p)) = (&self.truth, &self.predicted) else {
-                    return Err(Error::new("metric", "numbers are compared"));
+                    return Err(Error::new(ErrorKind::Metric, "numbers are compared"));
                 };
                 of_numbers(self.name, y, p)
             }
@@ -356,13 +356,13 @@ fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::
         let message =
             format!("`{name}` compares classes, and there are {classes} different values: at most {MOST_CLASSES}");
         return Err(
-            Error::new("metric", message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on")
+            Error::new(ErrorKind::Metric, message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on")
         );
     }
     let confusion = || Confusion::new(y, p, None, classes);
     let binary = || match classes {
         0..=2 => Ok(Average::Binary),
-        _ => Err(Error::new("metric", format!("`{name}` is for two classes, and there are {classes}"))
+        _ => Err(Error::new(ErrorKind::Metric, format!("`{name}` is for two classes, and there are {classes}"))
             .help("`f1_macro_score` and `f1_weighted_score` take any number of classes")),
     };
     Ok(match name {
@@ -399,7 +399,7 @@ impl Accumulator for Pairs {
             return Ok(ScalarValue::Float64(None));
         }
         let value = self.value().map_err(|error| {
-            let diagnostic = check::plan_error(error.code, error.message);
+            let diagnostic = check::plan_error(error.kind.code(), error.message);
             DataFusionError::External(Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help)))
         })?;
         Ok(ScalarValue::Float64((!value.is_nan()).then_some(value)))

@@ -4,7 +4,7 @@ use onrush_wire::learn::{Check, EstimatorKind, Param, ParamInfo, ParamType, Spec
 use rayon::prelude::*;
 
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Checks names, types and ranges of all parameters of a specification, and of those inside it.
 ///
@@ -12,11 +12,11 @@ use crate::error::Error;
 /// Names the parameter, what it is and what it may be.
 pub fn spec(spec: &Spec) -> Result<(), Error> {
     let info = info(&spec.estimator)
-        .ok_or_else(|| Error::new("estimator", format!("there is no estimator `{}`", spec.estimator)))?;
+        .ok_or_else(|| Error::new(ErrorKind::Estimator, format!("there is no estimator `{}`", spec.estimator)))?;
     for (name, value) in &spec.params {
         let Some(known) = info.param(name) else {
             let names: Vec<&str> = info.params.iter().map(|p| p.name).collect();
-            let error = Error::new("parameter", format!("`{}` has no parameter `{name}`", spec.estimator));
+            let error = Error::new(ErrorKind::Parameter, format!("`{}` has no parameter `{name}`", spec.estimator));
             return Err(match nearest(name, &names) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!("its parameters are {}", names.join(", "))),
@@ -42,7 +42,7 @@ fn parts(spec: &Spec) -> Result<(), Error> {
         ];
         if let Some((method, _)) = set.iter().find(|(_, is_set)| *is_set) {
             let message = format!("`{method}` of step `{}` has no effect: set it on the pipeline", part.name);
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     }
     Ok(())
@@ -70,7 +70,7 @@ fn param(info: &ParamInfo, value: &Param) -> Result<(), Error> {
             Param::Str(text) => format!("{text:?}"),
             other => other.to_string(),
         };
-        Err(Error::new("parameter", format!("`{name}` is {shown}: {wanted}")))
+        Err(Error::new(ErrorKind::Parameter, format!("`{name}` is {shown}: {wanted}")))
     };
     if value == &info.default {
         return Ok(());
@@ -115,28 +115,28 @@ fn param(info: &ParamInfo, value: &Param) -> Result<(), Error> {
 /// Names the column, how many of its values are at fault, and ways out.
 pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
     let info = info(&spec.estimator)
-        .ok_or_else(|| Error::new("estimator", format!("there is no estimator `{}`", spec.estimator)))?;
+        .ok_or_else(|| Error::new(ErrorKind::Estimator, format!("there is no estimator `{}`", spec.estimator)))?;
     let estimator = &spec.estimator;
     if info.kind == EstimatorKind::Meta {
         return Ok(());
     }
     if data.rows == 0 {
-        return Err(Error::new("no-rows", format!("{estimator} got no rows")));
+        return Err(Error::new(ErrorKind::NoRows, format!("{estimator} got no rows")));
     }
     if data.width() == 0 {
-        return Err(Error::new("no-features", format!("{estimator} got no features")));
+        return Err(Error::new(ErrorKind::NoFeatures, format!("{estimator} got no features")));
     }
     if info.kind == EstimatorKind::Classifier && data.classes.len() < 2 {
         let class = data.classes.first().map_or("", String::as_str);
         let message = format!("`{}` has one class in these rows: `{class}`", data.target);
-        return Err(Error::new("one-class", message));
+        return Err(Error::new(ErrorKind::OneClass, message));
     }
     features(spec, data)?;
     target(data)?;
     if let Some(weight) = &data.weight
         && let Some(bad) = weight.iter().find(|w| !(w.is_finite() && **w >= 0.0))
     {
-        return Err(Error::new("weight", format!("a sample weight is {bad}: at least 0")));
+        return Err(Error::new(ErrorKind::Weight, format!("a sample weight is {bad}: at least 0")));
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ pub fn target(data: &Data) -> Result<(), Error> {
         let bad = data.y.iter().filter(|y| !y.is_finite()).count();
         let (values, rows) = (plural(bad, "null or infinite value"), plural(data.rows, "row"));
         let message = format!("the target `{}` has {values} in {rows}", data.target);
-        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
+        return Err(Error::new(ErrorKind::Nulls, message).help("`drop_nulls()` leaves these rows out"));
     }
     Ok(())
 }
@@ -180,13 +180,13 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
         if let (Kind::Category(names), false) = (&column.kind, info.categories) {
             let message =
                 format!("`{name}` holds strings with {} different values, and {estimator} takes numbers", names.len());
-            return Err(Error::new("strings", message)
+            return Err(Error::new(ErrorKind::Strings, message)
                 .help(format!("leave `{name}` out with `.features(..)`"))
                 .help("or encode it with `OneHotEncoder` or `OrdinalEncoder` in a pipeline"));
         }
         if let Some(row) = infinite {
             return Err(Error::new(
-                "infinite",
+                ErrorKind::Infinite,
                 format!("`{name}` is infinite in row {row}, and {estimator} takes finite numbers"),
             )
             .help("filter the rows first, or replace the value"));
@@ -194,7 +194,7 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
         if missing > 0 && !info.missing {
             let message =
                 format!("`{name}` has {}, and {estimator} takes no missing values", nulls(missing, data.rows));
-            return Err(Error::new("nulls", message)
+            return Err(Error::new(ErrorKind::Nulls, message)
                 .help("`SimpleImputer` in a pipeline fills them, `drop_nulls()` leaves the rows out")
                 .help(
                     "or take an estimator that learns from missing values: HistGradientBoosting*, RandomForest*, XGB*",

@@ -13,7 +13,7 @@ use onrush_wire::learn::{EstimatorKind, Spec, info};
 
 use crate::check;
 use crate::data::{Column, Data};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, fit as fit_one};
 use crate::model::{Field, FittedModel, Model, Role};
 use crate::params;
@@ -98,7 +98,7 @@ fn distinct_names(spec: &Spec) -> Result<(), Error> {
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => {
             let message = format!("{} has two estimators named `{}`", spec.estimator, pair[0]);
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         }
         None => Ok(()),
     }
@@ -114,7 +114,7 @@ fn features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize, Field)>, 
     let found: Vec<(usize, Field)> = outputs.filter_map(field).collect();
     if found.is_empty() {
         let message = format!("`{name}` is {}, which does not transform", fitted.spec.estimator);
-        return Err(Error::new("estimator", message).help("only the last step of a pipeline may predict"));
+        return Err(Error::new(ErrorKind::Estimator, message).help("only the last step of a pipeline may predict"));
     }
     Ok(found)
 }
@@ -124,7 +124,7 @@ fn transformer(name: &str, spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(F
     let kind = kind(spec);
     if matches!(kind, EstimatorKind::Regressor | EstimatorKind::Classifier | EstimatorKind::Index) {
         let message = format!("`{name}` is {}, which does not transform", spec.estimator);
-        return Err(Error::new("estimator", message).help("only the last step of a pipeline may predict"));
+        return Err(Error::new(ErrorKind::Estimator, message).help("only the last step of a pipeline may predict"));
     }
     let (fitted, values) = fit_transform(spec, data, run).map_err(|e| inside(name, e))?;
     let features = features_of(name, &fitted)?;
@@ -152,7 +152,7 @@ fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Result<Data, Er
 
 /// An error of an estimator inside, with its name.
 fn inside(name: &str, error: Error) -> Error {
-    match error.stopped {
+    match error.is_stopped() {
         true => error,
         false => Error { message: format!("step `{name}`: {}", error.message), ..error },
     }

@@ -1,7 +1,7 @@
 //! Trainings whose passes over the rows run on a device.
 //!
 //! The columns stay there: [`Data`] has their names and no values. An estimator asks for sums, of a size that does not depend on the
-//! number of rows, and does the rest on the host. What a device cannot do ends with [`host_needed`], and the caller trains again on the
+//! number of rows, and does the rest on the host. What a device cannot do ends with [`Error::host_needed`], and the caller trains again on the
 //! host.
 
 use std::fmt;
@@ -56,7 +56,7 @@ pub struct ClusterSums {
 /// then for the target: a pass sees `(value - shift) * scale`.
 ///
 /// # Errors
-/// All: if the device fails or has too little memory ([`host_needed`]).
+/// All: if the device fails or has too little memory ([`Error::host_needed`]).
 pub trait DevicePasses: Send + Sync {
     /// Of the features, then of the target.
     fn statistics(&self) -> Result<Vec<ColumnStatistics>, Error>;
@@ -109,18 +109,6 @@ impl PartialEq for DeviceRows {
     }
 }
 
-/// The error of a training that only the host can do.
-pub fn host_needed(why: impl Into<String>) -> Error {
-    Error::new("host", why)
-}
-
-impl Error {
-    /// Whether the training must be repeated on the host.
-    pub fn needs_host(&self) -> bool {
-        self.code == "host"
-    }
-}
-
 /// Maximum number of features.
 pub const MOST_FEATURES: usize = 240;
 
@@ -150,7 +138,7 @@ pub(crate) fn statistics(device: &DeviceRows) -> Result<Vec<ColumnStatistics>, E
     let found = device.0.statistics()?;
     match found.iter().all(|column| column.not_finite == 0 && column.sum.is_finite()) {
         true => Ok(found),
-        false => Err(host_needed("a value is not a finite number")),
+        false => Err(Error::host_needed("a value is not a finite number")),
     }
 }
 

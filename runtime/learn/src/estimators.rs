@@ -8,7 +8,7 @@ use crate::cluster;
 use crate::compose;
 use crate::data::Data;
 use crate::decomposition;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::foreign;
 use crate::linear::{self, finite_model};
 use crate::model::{FittedModel, Model};
@@ -182,5 +182,5 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
     FAMILIES
         .iter()
         .find_map(|train| train(spec, data, run))
-        .unwrap_or_else(|| Err(Error::new("estimator", format!("there is no estimator `{}`", spec.estimator))))
+        .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("there is no estimator `{}`", spec.estimator))))
 }

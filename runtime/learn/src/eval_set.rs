@@ -4,7 +4,7 @@ use onrush_wire::learn::Spec;
 
 use crate::check;
 use crate::data::{Column, Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Field, codes, missing};
 
 /// An evaluation set with the features, the codes of categories and the classes of the training. A category that the
@@ -28,7 +28,7 @@ pub fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
             (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.values.clone(),
             _ => {
                 let message = format!("`{}` of `eval_set` has another type than in training", field.name);
-                return Err(Error::new("type-mismatch", message));
+                return Err(Error::new(ErrorKind::TypeMismatch, message));
             }
         };
         columns.push(Column { name: field.name.clone(), kind: field.kind.clone(), values });
@@ -39,21 +39,20 @@ pub fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
         if let Some(unknown) = codes.iter().position(|code| *code as usize == data.classes.len()) {
             let class = &eval.classes[unknown];
             let message = format!("`eval_set` has the class `{class}`, and the training has none of it");
-            return Err(
-                Error::new("unknown-class", message).help(format!("its classes are {}", data.classes.join(", ")))
-            );
+            return Err(Error::new(ErrorKind::UnknownClass, message)
+                .help(format!("its classes are {}", data.classes.join(", "))));
         }
         y.iter_mut().for_each(|y| *y = codes.get(*y as usize).copied().unwrap_or(f64::NAN));
     }
     if let Some(row) = y.iter().position(|y| !y.is_finite()) {
         let message = format!("the target `{}` of `eval_set` is null or infinite in row {row}", data.target);
-        return Err(Error::new("nulls", message).help("`drop_nulls()` leaves these rows out"));
+        return Err(Error::new(ErrorKind::Nulls, message).help("`drop_nulls()` leaves these rows out"));
     }
     if let Some(bad) = eval.weight.iter().flatten().find(|w| !(w.is_finite() && **w >= 0.0)) {
-        return Err(Error::new("weight", format!("a weight of `eval_set` is {bad}: at least 0")));
+        return Err(Error::new(ErrorKind::Weight, format!("a weight of `eval_set` is {bad}: at least 0")));
     }
     if eval.rows == 0 {
-        return Err(Error::new("no-rows", "a frame of `eval_set` has no rows"));
+        return Err(Error::new(ErrorKind::NoRows, "a frame of `eval_set` has no rows"));
     }
     let aligned = Data { y, ..eval.with_features(columns) };
     check::features(spec, &aligned)?;

@@ -35,7 +35,7 @@ pub mod weights;
 
 pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use estimators::fit;
 pub use linear::student;
 pub use model::{Attribute, Field, FittedModel, LinearScores, Link, Model, Output, Role, Values};

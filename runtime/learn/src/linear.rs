@@ -20,7 +20,7 @@ use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::tensor::Tensor;
 
@@ -65,10 +65,11 @@ pub(crate) fn finite_model(model: Linear) -> Result<Linear, Error> {
     let sound = model.intercept.is_finite() && model.coef.data.iter().all(|w| w.is_finite());
     match sound {
         true => Ok(model),
-        false => {
-            Err(Error::new("overflow", "the coefficients are not finite numbers: the values of the data are too large")
-                .help("scale the features and the target, for example with `StandardScaler`"))
-        }
+        false => Err(Error::new(
+            ErrorKind::Overflow,
+            "the coefficients are not finite numbers: the values of the data are too large",
+        )
+        .help("scale the features and the target, for example with `StandardScaler`")),
     }
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn finite(name: &str, value: f64) -> Result<f64, Error> {
         true => Ok(value),
         false => {
             let message = format!("`{name}` is {}: expected a finite number", Param::Float(value));
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         }
     }
 }
@@ -209,7 +210,7 @@ impl Model for Linear {
     }
 
     fn check(&self, features: usize, _: usize) -> Result<(), Error> {
-        let wrong = |what: String| Err(Error::new("model-file", what));
+        let wrong = |what: String| Err(Error::new(ErrorKind::ModelFile, what));
         if self.coef.data.len() != features {
             return wrong(format!("{} coefficients for {features} features", self.coef.data.len()));
         }

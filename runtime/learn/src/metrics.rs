@@ -10,7 +10,7 @@ pub mod probability;
 pub mod ranking;
 pub mod regression;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::over_rows;
 
@@ -60,11 +60,11 @@ pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64], run: &Run<
     if clusters < 2 || clusters >= data.rows {
         let message =
             format!("{clusters} clusters in {} rows: a score needs at least 2, and fewer than rows", data.rows);
-        return Err(Error::new("clusters", message));
+        return Err(Error::new(ErrorKind::Clusters, message));
     }
     if let Some(column) = data.features.iter().find(|c| c.missing() > 0) {
         let message = format!("`{}` has {}", column.name, crate::check::nulls(column.missing(), data.rows));
-        return Err(Error::new("nulls", message));
+        return Err(Error::new(ErrorKind::Nulls, message));
     }
     let (points, width) = (data.row_major(), data.width());
     match score {
@@ -74,6 +74,6 @@ pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64], run: &Run<
         }
         "calinski_harabasz" => Ok(clusters::calinski_harabasz_score(&points, width, labels)),
         "davies_bouldin" => Ok(clusters::davies_bouldin_score(&points, width, labels)),
-        other => Err(Error::new("score", format!("there is no score of clusters `{other}`"))),
+        other => Err(Error::new(ErrorKind::Score, format!("there is no score of clusters `{other}`"))),
     }
 }

@@ -6,7 +6,7 @@ use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::Any;
 
 /// What a column that a model makes is.
@@ -239,7 +239,7 @@ impl FittedModel {
                         Kind::Category(_) => ("strings", "numbers"),
                     };
                     let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
-                    return Err(Error::new("type-mismatch", message));
+                    return Err(Error::new(ErrorKind::TypeMismatch, message));
                 }
             });
         }
@@ -273,5 +273,5 @@ const FEW: usize = 16;
 /// A feature that is not there.
 pub fn missing(name: &str, features: &[Field]) -> Error {
     let list: Vec<&str> = features.iter().map(|f| f.name.as_str()).collect();
-    Error::new("unknown-column", format!("`{name}` is missing: the model was trained on {}", list.join(", ")))
+    Error::new(ErrorKind::UnknownColumn, format!("`{name}` is missing: the model was trained on {}", list.join(", ")))
 }

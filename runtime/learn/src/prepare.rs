@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use crate::data::{Column, Data};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Values};
 use crate::run::Run;
 
@@ -75,7 +75,7 @@ fn few(estimator: &str, rows: usize, columns: usize) -> Result<(), Error> {
         _ => {
             let message =
                 format!("{estimator} makes {columns} columns of {rows} rows: at most {MOST_VALUES} values at once");
-            Err(Error::new("too-many-columns", message)
+            Err(Error::new(ErrorKind::TooManyColumns, message)
                 .help("take fewer rows, or leave out features with many categories or products"))
         }
     }
@@ -92,7 +92,7 @@ fn long<T>(features: &[Field], lists: &[Vec<T>], value: &str, values: impl FnOnc
 
 /// An error of a model file whose arrays do not fit.
 fn lying(what: impl Into<String>) -> Error {
-    Error::new("model-file", what)
+    Error::new(ErrorKind::ModelFile, what)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::foreign::file;
 use crate::model::FittedModel;
 use crate::tensor::{self, Tensor};
@@ -29,7 +29,7 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
         }
         if bytes.starts_with(b"binf") {
             let message = "it is in XGBoost's old binary format, which newer versions do not read either";
-            return Err(named(Error::new("model-file", message))
+            return Err(named(Error::new(ErrorKind::ModelFile, message))
                 .help("load it with the XGBoost that wrote it, and save it as `.ubj` or `.json`"));
         }
         return from_bytes(bytes).map_err(named);
@@ -47,13 +47,13 @@ pub fn save(fitted: &FittedModel, file_name: &str) -> Result<Vec<u8>, Error> {
         Some("safetensors") => to_bytes(fitted),
         Some("ubj") => file::write(fitted, false),
         Some("json") => file::write(fitted, true),
-        _ => Err(Error::new("model-file", format!("`{file_name}` has no known extension"))
+        _ => Err(Error::new(ErrorKind::ModelFile, format!("`{file_name}` has no known extension"))
             .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost")),
     }
 }
 
 fn pickle() -> Error {
-    Error::new("model-file", "this looks like a pickle or a joblib file, which can run code when it is read")
+    Error::new(ErrorKind::ModelFile, "this looks like a pickle or a joblib file, which can run code when it is read")
         .help("train the model here, or save an XGBoost model as `.ubj` or `.json` in Python and load that")
 }
 
@@ -62,7 +62,8 @@ fn pickle() -> Error {
 /// # Errors
 /// If the model cannot be written; this is a bug.
 pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
-    let broken = |e: &dyn std::fmt::Display| Error::new("model-file", format!("the model cannot be written: {e}"));
+    let broken =
+        |e: &dyn std::fmt::Display| Error::new(ErrorKind::ModelFile, format!("the model cannot be written: {e}"));
     let (json, arrays) = tensor::collect(|| serde_json::to_string(fitted));
     let json = json.map_err(|e| broken(&e))?;
     let bytes: Vec<Vec<u8>> = arrays.iter().map(|t| t.data.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
@@ -80,7 +81,7 @@ pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<FittedModel, Error> {
-    let broken = |why: String| Error::new("model-file", format!("this is not a model file of Onrush: {why}"));
+    let broken = |why: String| Error::new(ErrorKind::ModelFile, format!("this is not a model file of Onrush: {why}"));
     // A safetensors file begins with the length of its header, whose first byte can be that of a pickle.
     if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
         return Err(pickle());

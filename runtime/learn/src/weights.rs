@@ -3,7 +3,7 @@
 use onrush_wire::learn::Param;
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"` (rows / (classes x rows of the class),
 /// as in scikit-learn), or a list with one weight for each class in the order of the classes.
@@ -22,7 +22,7 @@ pub fn of_rows(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Er
             let weights = list.iter().map(|w| w.as_f64().filter(|w| w.is_finite() && *w >= 0.0));
             weights.collect::<Option<Vec<f64>>>().ok_or_else(|| {
                 let message = format!("`class_weight` is {class_weight}: expected finite numbers of at least 0");
-                Error::new("parameter", message)
+                Error::new(ErrorKind::Parameter, message)
             })?
         }
         other => {
@@ -30,7 +30,7 @@ pub fn of_rows(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Er
                 "`class_weight` is {other}: \"balanced\", or one number for each of {}",
                 data.classes.join(", ")
             );
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     };
     Ok(Some((0..data.rows).map(|row| by_class[data.y[row] as usize] * data.weight_of(row)).collect()))

@@ -14,7 +14,7 @@ use std::time::Instant;
 use onrush_expr::check;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
-use onrush_learn::{Error, FittedModel, Run};
+use onrush_learn::{Error, ErrorKind, FittedModel, Run};
 use onrush_logical::key;
 use onrush_wire::learn::{
     EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
@@ -336,7 +336,7 @@ impl Engine {
                     match *fold < folds {
                         true => Ok(all.swap_remove(*fold)),
                         false => {
-                            Err(Error::new("fold", format!("there is no fold {fold}: the splitter makes {folds}")))
+                            Err(Error::new(ErrorKind::Fold, format!("there is no fold {fold}: the splitter makes {folds}")))
                         }
                     }
                 })
@@ -409,7 +409,7 @@ fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<Answer, Diagno
 
 /// An error of an estimator for the user.
 fn diagnose(error: Error) -> Diagnostic {
-    let class = if error.stopped { Class::Interrupted } else { Class::Run };
-    let diagnostic = Diagnostic::error(class, error.code, error.message);
+    let class = if error.is_stopped() { Class::Interrupted } else { Class::Run };
+    let diagnostic = Diagnostic::error(class, error.kind.code(), error.message);
     error.help.into_iter().fold(diagnostic, Diagnostic::help)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{by_row, labels};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::neighbors::search::{Index, Metric};
 use crate::params;
@@ -44,7 +44,7 @@ pub struct Dbscan {
 /// If there are too many rows.
 pub fn fit(params: &params::DBSCAN, data: &Data, run: &Run<'_>) -> Result<Dbscan, Error> {
     if data.rows >= u32::MAX as usize {
-        return Err(Error::new("size", format!("{} rows: DBSCAN takes at most {}", data.rows, u32::MAX - 1)));
+        return Err(Error::new(ErrorKind::Size, format!("{} rows: DBSCAN takes at most {}", data.rows, u32::MAX - 1)));
     }
     let metric = Metric::of(&params.metric, params.p.unwrap_or(2.0));
     let points = data.row_major();
@@ -218,7 +218,7 @@ impl Model for Dbscan {
         if features > 0 && shape.len() == 2 && shape[1] == features && shape[0] == self.core_sample_indices.data.len() {
             return Ok(());
         }
-        Err(Error::new("model-file", format!("core samples of the shape {shape:?} for {features} features")))
+        Err(Error::new(ErrorKind::ModelFile, format!("core samples of the shape {shape:?} for {features} features")))
     }
 
     fn bytes(&self) -> u64 {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{by_row, kmeans_device, labels};
 use crate::data::Data;
 use crate::device;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::neighbors::tile::{self, BLOCK, LANES, Panels};
 use crate::params;
@@ -79,10 +79,12 @@ pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans
     if data.rows < clusters {
         let message =
             format!("`n_clusters` is {clusters}, and there are {} rows: at least as many rows as clusters", data.rows);
-        return Err(Error::new("parameter", message).help(format!("set `n_clusters` to at most {}", data.rows)));
+        return Err(
+            Error::new(ErrorKind::Parameter, message).help(format!("set `n_clusters` to at most {}", data.rows))
+        );
     }
     if data.weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
-        return Err(Error::new("weight", "all sample weights are 0: at least one must be above 0"));
+        return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: at least one must be above 0"));
     }
     let init = Init::of(&params.init, clusters, data.width())?;
     let trainings = init.trainings(&params.n_init)?;
@@ -123,13 +125,15 @@ pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans
             best = Some(training);
         }
     }
-    let Some(best) = best else { return Err(Error::new("parameter", "`n_init` is 0: at least 1")) };
+    let Some(best) = best else { return Err(Error::new(ErrorKind::Parameter, "`n_init` is 0: at least 1")) };
     let mut centers = best.centers;
     let width = data.width();
     centers.chunks_exact_mut(width).for_each(|c| c.iter_mut().zip(&mean).for_each(|(c, m)| *c += m));
     if centers.iter().any(|c| !c.is_finite()) {
         let message = "the centres are not finite numbers: the values are too large";
-        return Err(Error::new("overflow", message).help("scale the features, for example with `StandardScaler`"));
+        return Err(
+            Error::new(ErrorKind::Overflow, message).help("scale the features, for example with `StandardScaler`")
+        );
     }
     let mut notes = Vec::new();
     let mut used = vec![false; clusters];
@@ -190,13 +194,13 @@ impl Init {
                     let finite = values.iter().filter(|v| v.is_finite()).count();
                     let expected = format!("{wanted}, the {clusters} centres of {width} features one after the other");
                     let message = format!("`init` has {finite} finite numbers: expected {expected}");
-                    return Err(Error::new("parameter", message));
+                    return Err(Error::new(ErrorKind::Parameter, message));
                 }
                 Ok(Init::Centers(values))
             }
             other => {
                 let message = format!("`init` is {other}: \"k-means++\", \"random\" or a list of centres");
-                Err(Error::new("parameter", message))
+                Err(Error::new(ErrorKind::Parameter, message))
             }
         }
     }
@@ -204,16 +208,16 @@ impl Init {
     fn trainings(&self, n_init: &Param) -> Result<usize, Error> {
         match (n_init, self) {
             (Param::Str(word), _) if word != "auto" => {
-                Err(Error::new("parameter", format!("`n_init` is {word:?}: \"auto\" or an integer")))
+                Err(Error::new(ErrorKind::Parameter, format!("`n_init` is {word:?}: \"auto\" or an integer")))
             }
             (Param::Int(count), _) if *count < 1 => {
-                Err(Error::new("parameter", format!("`n_init` is {count}: at least 1")))
+                Err(Error::new(ErrorKind::Parameter, format!("`n_init` is {count}: at least 1")))
             }
             (_, Init::Centers(_)) => Ok(1),
             (Param::Int(count), _) => Ok(*count as usize),
             (Param::Str(_), Init::Random) => Ok(10),
             (Param::Str(_), Init::PlusPlus) => Ok(1),
-            (other, _) => Err(Error::new("parameter", format!("`n_init` is {other}: \"auto\" or an integer"))),
+            (other, _) => Err(Error::new(ErrorKind::Parameter, format!("`n_init` is {other}: \"auto\" or an integer"))),
         }
     }
 
@@ -255,7 +259,7 @@ pub fn distinct_rows(mut p: Vec<f64>, size: usize, random: &mut Mt19937) -> Resu
     let positive = p.iter().filter(|p| **p > 0.0).count();
     if positive < size {
         let message = format!("`n_clusters` is {size}, and {positive} rows have a weight above 0");
-        return Err(Error::new("weight", message));
+        return Err(Error::new(ErrorKind::Weight, message));
     }
     let mut found: Vec<usize> = Vec::new();
     while found.len() < size {
@@ -764,7 +768,7 @@ impl Model for KMeans {
         if features > 0 && shape.len() == 2 && shape[1] == features && shape[0] > 0 && shape[0] < u32::MAX as usize {
             return Ok(());
         }
-        Err(Error::new("model-file", format!("centres of the shape {shape:?} for {features} features")))
+        Err(Error::new(ErrorKind::ModelFile, format!("centres of the shape {shape:?} for {features} features")))
     }
 
     fn bytes(&self) -> u64 {

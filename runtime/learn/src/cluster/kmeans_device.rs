@@ -1,7 +1,7 @@
 //! k-means whose rows are on a device: the same iterations and first centres, with sums that the device adds up.
 
 use super::kmeans::{Init, Training, distinct_rows};
-use crate::device::{DevicePasses, DeviceRows, host_needed};
+use crate::device::{DevicePasses, DeviceRows};
 use crate::error::Error;
 use crate::random::Mt19937;
 use crate::run::Run;
@@ -104,7 +104,7 @@ impl<'a> ClusterRows<'a> {
             let found = self.device.assign(&centers)?;
             run.stage(format!("iteration {n_iter}, {} rows changed their cluster", found.changed));
             if found.counts.contains(&0) {
-                return Err(host_needed("a cluster has no rows"));
+                return Err(Error::host_needed("a cluster has no rows"));
             }
             let mut new = found.sums;
             for (center, count) in new.chunks_exact_mut(width).zip(&found.counts) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{check_inside, distinct_names, features_of, fields, inside, transformer};
 use crate::check;
 use crate::data::{Column, Data};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::params;
 use crate::run::Run;
@@ -37,7 +37,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<ColumnModels, Erro
 pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(ColumnModels, Vec<Vec<f64>>), Error> {
     distinct_names(spec)?;
     if data.rows == 0 {
-        return Err(Error::new("no-rows", format!("{} got no rows", spec.estimator)));
+        return Err(Error::new(ErrorKind::NoRows, format!("{} got no rows", spec.estimator)));
     }
     let by_column = spec.estimator == "ColumnTransformer";
     let mut taken = vec![!by_column; data.width()];
@@ -70,12 +70,12 @@ pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(ColumnM
         blocks.push(Block { name: "remainder".to_string(), columns, model: None });
     }
     if outputs.is_empty() {
-        return Err(Error::new("no-features", format!("{} makes no columns", spec.estimator)));
+        return Err(Error::new(ErrorKind::NoFeatures, format!("{} makes no columns", spec.estimator)));
     }
     let mut names: Vec<&str> = outputs.iter().map(|c| c.name.as_str()).collect();
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::new("duplicate-column", format!("two transformers make the column `{}`", pair[0]))
+        return Err(Error::new(ErrorKind::DuplicateColumn, format!("two transformers make the column `{}`", pair[0]))
             .help("give each column to one transformer, or rename a feature first"));
     }
     Ok((ColumnModels { blocks }, outputs.into_iter().map(|c| c.values).collect()))
@@ -87,8 +87,10 @@ fn positions(columns: &[String], data: &Data, part: &str) -> Result<Vec<usize>, 
         data.features.iter().position(|c| c.name == *name).ok_or_else(|| {
             let names = data.names();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let error =
-                Error::new("unknown-column", format!("transformer `{part}` takes `{name}`, which is not a feature"));
+            let error = Error::new(
+                ErrorKind::UnknownColumn,
+                format!("transformer `{part}` takes `{name}`, which is not a feature"),
+            );
             match check::nearest(name, &names) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error.help(format!("the features are {}", names.join(", "))),
@@ -171,14 +173,14 @@ impl Model for ColumnModels {
         for block in &self.blocks {
             if let Some(j) = block.columns.iter().find(|j| **j >= features) {
                 let message = format!("transformer `{}` takes feature {j} of {features}", block.name);
-                return Err(Error::new("model-file", message));
+                return Err(Error::new(ErrorKind::ModelFile, message));
             }
             if let Some(fitted) = &block.model {
                 check_inside(fitted)?;
                 features_of(&block.name, fitted)?;
                 if fitted.features.len() != block.columns.len() {
                     let message = format!("transformer `{}` has the wrong number of features", block.name);
-                    return Err(Error::new("model-file", message));
+                    return Err(Error::new(ErrorKind::ModelFile, message));
                 }
             }
         }

@@ -6,7 +6,7 @@
 use onrush_wire::learn::{Param, Spec, info};
 
 use crate::check::nearest;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Sets the parameter at `path`.
 ///
@@ -88,9 +88,12 @@ fn unknown(spec: &Spec, path: &str) -> Error {
     let written = if dots { path.replace('.', "__") } else { path.to_string() };
     let shown = |name: &str| if dots { name.replace("__", ".") } else { name.to_string() };
     if let Some(near) = nearest(&written, &names) {
-        return Error::new("parameter", format!("there is no parameter `{path}`: did you mean `{}`?", shown(near)));
+        return Error::new(
+            ErrorKind::Parameter,
+            format!("there is no parameter `{path}`: did you mean `{}`?", shown(near)),
+        );
     }
-    let error = Error::new("parameter", format!("there is no parameter `{path}` in `{}`", spec.estimator));
+    let error = Error::new(ErrorKind::Parameter, format!("there is no parameter `{path}` in `{}`", spec.estimator));
     match names.is_empty() {
         true => error,
         false => {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::check;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::fit as fit_one;
 use crate::model::{Attribute, Field, FittedModel, LinearScores, Model, Role};
 use crate::run::Run;
@@ -49,16 +49,15 @@ type Steps<'a> = (Vec<(String, FittedModel)>, Cow<'a, Data>);
 fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>) -> Result<Steps<'a>, Error> {
     distinct_names(spec)?;
     let Some((_, before)) = spec.parts.split_last() else {
-        return Err(
-            Error::new("parameter", "the pipeline has no steps").help("`.step(StandardScaler::new())` adds one")
-        );
+        return Err(Error::new(ErrorKind::Parameter, "the pipeline has no steps")
+            .help("`.step(StandardScaler::new())` adds one"));
     };
     if let Some(part) = spec.parts.iter().find(|part| part.spec.estimator == "drop") {
         let message = format!("step `{}` is \"drop\": a pipeline takes estimators and \"passthrough\"", part.name);
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     if data.rows == 0 {
-        return Err(Error::new("no-rows", "the pipeline got no rows"));
+        return Err(Error::new(ErrorKind::NoRows, "the pipeline got no rows"));
     }
     let mut steps = Vec::new();
     let mut now = Cow::Borrowed(data);
@@ -149,14 +148,15 @@ impl Model for Pipeline {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let wrong =
-            |name: &str| Err(Error::new("model-file", format!("step `{name}` does not fit the step before it")));
+        let wrong = |name: &str| {
+            Err(Error::new(ErrorKind::ModelFile, format!("step `{name}` does not fit the step before it")))
+        };
         let predicts = |fitted: &&FittedModel| fitted.model().outputs(&fitted.features).contains(&Role::Prediction);
         if let Some(last) = self.last().filter(predicts)
             && last.classes.len() != classes
         {
             let message = format!("the last step has {} classes, and the pipeline has {classes}", last.classes.len());
-            return Err(Error::new("model-file", message));
+            return Err(Error::new(ErrorKind::ModelFile, message));
         }
         let mut before: Option<Vec<Field>> = None;
         for (k, (name, fitted)) in self.steps.iter().enumerate() {

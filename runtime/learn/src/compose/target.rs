@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{check_inside, inside, kind, named_bars};
 use crate::check;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::fit as fit_one;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::params;
@@ -49,11 +49,11 @@ impl Func {
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<TransformedTarget, Error> {
     let [part] = &spec.parts[..] else {
         let message = format!("TransformedTargetRegressor has {} estimators: expected one regressor", spec.parts.len());
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     };
     if kind(&part.spec) != EstimatorKind::Regressor {
         let message = format!("TransformedTargetRegressor has {}: expected a regressor", part.spec.estimator);
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let name = params::TransformedTargetRegressor::of(spec).func;
     let func = match name.as_deref() {
@@ -87,7 +87,7 @@ fn possible(func: &str, data: &Data, y: &[f64]) -> Result<(), Error> {
     };
     let message =
         format!("`{func}` takes numbers {wanted}, and the target `{}` has {bad} others of {}", data.target, y.len());
-    Err(Error::new("target", message).help("filter the rows first, or take another `func`"))
+    Err(Error::new(ErrorKind::Target, message).help("filter the rows first, or take another `func`"))
 }
 
 impl Model for TransformedTarget {
@@ -129,11 +129,11 @@ impl Model for TransformedTarget {
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         check_inside(&self.model)?;
         if classes != 0 || !self.model.classes.is_empty() {
-            return Err(Error::new("model-file", "the model has classes, and predicts numbers"));
+            return Err(Error::new(ErrorKind::ModelFile, "the model has classes, and predicts numbers"));
         }
         match self.model.features.len() == features {
             true => Ok(()),
-            false => Err(Error::new("model-file", "the regressor has other features than the model")),
+            false => Err(Error::new(ErrorKind::ModelFile, "the regressor has other features than the model")),
         }
     }
 

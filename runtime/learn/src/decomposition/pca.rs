@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::by_row;
 use crate::data::{Data, Kind};
 use crate::device;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::neighbors::tile;
 use crate::params;
@@ -74,7 +74,7 @@ impl Spectrum {
 pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
     let (n, d) = (data.rows, data.width());
     if n < 2 {
-        return Err(Error::new("no-rows", "PCA got 1 row: at least 2 rows have a variance"));
+        return Err(Error::new(ErrorKind::NoRows, "PCA got 1 row: at least 2 rows have a variance"));
     }
     let wanted = Wanted::of(&params.n_components, n, d)?;
     let mean = match &data.device {
@@ -192,14 +192,14 @@ impl Wanted {
     fn of(n_components: &Param, n: usize, d: usize) -> Result<Self, Error> {
         let wrong = |found: &str| {
             let message = format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         };
         match n_components {
             Param::None => Ok(Wanted::Count(n.min(d))),
             Param::Str(word) if word == "mle" && n < d => {
                 let message =
                     format!("`n_components` \"mle\" needs at least as many rows as features: {n} rows, {d} features");
-                Err(Error::new("parameter", message))
+                Err(Error::new(ErrorKind::Parameter, message))
             }
             Param::Str(word) if word == "mle" => Ok(Wanted::Mle),
             Param::Float(share) if *share > 0.0 && *share < 1.0 => Ok(Wanted::Share(*share)),
@@ -216,7 +216,7 @@ fn check_count(count: usize, n: usize, d: usize) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!("`n_components` is {count}: at most {}, the smaller of {n} rows and {d} features", n.min(d));
-    Err(Error::new("parameter", message))
+    Err(Error::new(ErrorKind::Parameter, message))
 }
 
 /// What the subspace iteration needs.
@@ -254,7 +254,7 @@ fn spectrum(
     let broken = || {
         let message =
             "the singular value decomposition does not converge: the values are too large or too different in size";
-        Error::new("no-convergence", message).help("scale the features first, for example with StandardScaler")
+        Error::new(ErrorKind::NoConvergence, message).help("scale the features first, for example with StandardScaler")
     };
     if let Some(truncation) = truncation {
         let found = subspace(&centred(data, 0..n, shift), truncation, run)?;
@@ -264,9 +264,8 @@ fn spectrum(
         let most = 2 * EXACT;
         let message =
             format!("a full decomposition takes at most {most} rows or features, found {n} rows and {d} features");
-        return Err(
-            Error::new("size", message).help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5))
-        );
+        return Err(Error::new(ErrorKind::Size, message)
+            .help(format!("set `n_components` to a count below {}", n.min(d) * 4 / 5)));
     }
     if data.device.is_none() && (n < d || n.saturating_mul(d).saturating_mul(d) <= SMALL) {
         run.stage("singular value decomposition");
@@ -490,10 +489,12 @@ impl Model for Projection {
         let lists = [&self.scale, &self.explained_variance, &self.explained_variance_ratio, &self.singular_values];
         if features == 0 || shape.len() != 2 || shape[1] != features || self.mean.data.len() != features {
             let message = format!("components of the shape {shape:?} for {features} features");
-            return Err(Error::new("model-file", message));
+            return Err(Error::new(ErrorKind::ModelFile, message));
         }
         match lists.iter().find(|list| list.data.len() != k) {
-            Some(list) => Err(Error::new("model-file", format!("{} values for {k} components", list.data.len()))),
+            Some(list) => {
+                Err(Error::new(ErrorKind::ModelFile, format!("{} values for {k} components", list.data.len())))
+            }
             None => Ok(()),
         }
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::document::Document;
 use super::forest::{XgbForest, sigmoid, softmax};
 use crate::data::{Column, Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::XgbParams;
 use crate::run::Run;
@@ -107,12 +107,15 @@ fn categories(estimator: &str, params: &XgbParams, data: &Data) -> Result<(), Er
     let Some(column) = data.features.iter().find(|c| c.categories().is_some()) else { return Ok(()) };
     let name = &column.name;
     let error = if !params.enable_categorical {
-        Error::new("strings", format!("`{name}` holds strings, and `enable_categorical` of {estimator} is false"))
+        Error::new(
+            ErrorKind::Strings,
+            format!("`{name}` holds strings, and `enable_categorical` of {estimator} is false"),
+        )
     } else if params.tree_method.as_deref() == Some("exact") {
-        Error::new("strings", format!("`{name}` holds strings, and `tree_method` \"exact\" takes numbers"))
+        Error::new(ErrorKind::Strings, format!("`{name}` holds strings, and `tree_method` \"exact\" takes numbers"))
             .help("`.tree_method(\"hist\")` splits by categories")
     } else if params.booster.as_deref() == Some("gblinear") {
-        Error::new("strings", format!("`{name}` holds strings, and `booster` \"gblinear\" takes numbers"))
+        Error::new(ErrorKind::Strings, format!("`{name}` holds strings, and `booster` \"gblinear\" takes numbers"))
     } else {
         return Ok(());
     };
@@ -144,7 +147,7 @@ impl XgbModel {
         }
         let forest = Document::read(&self.bytes_of_file()).and_then(|document| XgbForest::read(&document));
         let forest =
-            forest.map_err(|why| Error::new("model-file", format!("this is not a model of XGBoost: {why}")))?;
+            forest.map_err(|why| Error::new(ErrorKind::ModelFile, format!("this is not a model of XGBoost: {why}")))?;
         Ok(self.forest.get_or_init(|| forest))
     }
 
@@ -294,7 +297,7 @@ impl Model for XgbModel {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let wrong = |why: String| Err(Error::new("model-file", why));
+        let wrong = |why: String| Err(Error::new(ErrorKind::ModelFile, why));
         if self.file_len.div_ceil(8) != self.file.data.len() {
             return wrong(format!("XGBoost's file has {} bytes in {} numbers", self.file_len, self.file.data.len()));
         }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::data::Data;
 use crate::device::{self, DeviceRows};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::dot;
 
@@ -57,12 +57,14 @@ impl<'a> Design<'a> {
         let used = (0..rows).filter(|i| weight_at(*i) > 0.0).count();
         if used == 0 {
             return Err(Error::new(
-                "weight",
+                ErrorKind::Weight,
                 "the sample weights are all 0: at least one row must have a weight above 0",
             ));
         }
         if !total.is_finite() {
-            return Err(Error::new("weight", "the sum of the sample weights is infinite").help("divide the weights"));
+            return Err(
+                Error::new(ErrorKind::Weight, "the sum of the sample weights is infinite").help("divide the weights")
+            );
         }
         let found: Vec<(f64, f64, bool)> =
             columns.par_iter().map(|column| statistics(column, rows, pick, weight, total, centre)).collect();
@@ -130,7 +132,7 @@ impl<'a> Design<'a> {
     pub fn on_host(&self) -> Result<(), Error> {
         match self.device {
             None => Ok(()),
-            Some(_) => Err(device::host_needed("the columns depend on each other")),
+            Some(_) => Err(Error::host_needed("the columns depend on each other")),
         }
     }
 
@@ -415,7 +417,7 @@ pub fn sum_chunks<S: Send>(
             None => sum = Some(result),
         }
     }
-    sum.ok_or_else(|| Error::new("no-rows", "there are no rows"))
+    sum.ok_or_else(|| Error::new(ErrorKind::NoRows, "there are no rows"))
 }
 
 /// Centred sums of products of features and target, in units of the scaled columns.

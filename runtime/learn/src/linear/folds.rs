@@ -4,7 +4,7 @@
 use onrush_wire::learn::Splitter;
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::select::splits;
 
 /// The fold in which each row is a test row, and how many folds there are. Lists of rows are made for one fold at a
@@ -41,16 +41,16 @@ impl Folds {
 pub fn of(count: usize, data: &Data) -> Result<Folds, Error> {
     let classifier = !data.classes.is_empty();
     if count < 2 {
-        return Err(Error::new("cv", format!("`cv` is {count}: at least 2 folds")));
+        return Err(Error::new(ErrorKind::Cv, format!("`cv` is {count}: at least 2 folds")));
     }
     if data.rows < count {
-        return Err(Error::new("cv", format!("{count} folds of {} rows: each fold needs a row", data.rows))
+        return Err(Error::new(ErrorKind::Cv, format!("{count} folds of {} rows: each fold needs a row", data.rows))
             .help(format!("take at most {} folds", data.rows)));
     }
     let mut sizes = vec![0; data.classes.len()];
     data.y.iter().filter(|_| classifier).for_each(|class| sizes[*class as usize] += 1);
     if let Some(most) = sizes.iter().max().filter(|most| **most < count) {
-        return Err(Error::new("cv", format!("{count} folds, but no class has more than {most} rows"))
+        return Err(Error::new(ErrorKind::Cv, format!("{count} folds, but no class has more than {most} rows"))
             .help(format!("take at most {most} folds")));
     }
     let mut of_row = vec![0; data.rows];
@@ -62,8 +62,11 @@ pub fn of(count: usize, data: &Data) -> Result<Folds, Error> {
     of_row.iter().enumerate().for_each(|(row, fold)| weight[*fold] += data.weight_of(row));
     let total: f64 = weight.iter().sum();
     if let Some(fold) = weight.iter().position(|w| !(*w > 0.0 && *w < total)) {
-        return Err(Error::new("weight", format!("fold {fold} of {count} has all of the sample weight or none of it"))
-            .help("shuffle the folds, or leave rows of weight 0 out"));
+        return Err(Error::new(
+            ErrorKind::Weight,
+            format!("fold {fold} of {count} has all of the sample weight or none of it"),
+        )
+        .help("shuffle the folds, or leave rows of weight 0 out"));
     }
     Ok(Folds { of_row, count })
 }

@@ -12,7 +12,7 @@ use super::design::{Design, Gram, add, intercept};
 use super::squares::WIDE;
 use super::{Linear, finite, folds, ridge, scores};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::params;
 use crate::random::Mt19937;
 use crate::run::Run;
@@ -202,18 +202,18 @@ fn grid(given: &Param, eps: f64, prepared: &LassoProblem, ratio: f64, positive: 
         let mut alphas = params::floats(given).unwrap_or_default();
         if alphas.is_empty() || alphas.iter().any(|a| !(a.is_finite() && *a >= 0.0)) {
             let message = format!("`alphas` is {given}: expected a count, or finite numbers of at least 0");
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
         alphas.sort_by(|a, b| b.total_cmp(a));
         return Ok(alphas);
     }
     let count = params::count(given).filter(|n| (1..=100_000).contains(n)).ok_or_else(|| {
         let message = format!("`alphas` is {given}: expected a count of 1 to 100000, or a list of numbers");
-        Error::new("parameter", message)
+        Error::new(ErrorKind::Parameter, message)
     })?;
     if ratio == 0.0 {
         return Err(Error::new(
-            "parameter",
+            ErrorKind::Parameter,
             "`l1_ratio` is 0, which has no largest penalty from which the grid could start",
         )
         .help("give the penalties in `alphas`, or take `RidgeCV`"));
@@ -293,7 +293,7 @@ pub fn elastic_net_cv(params: &params::ElasticNetCV, data: &Data, run: &Run<'_>)
     let ratios = params::floats(&params.l1_ratio).unwrap_or_default();
     if ratios.is_empty() || ratios.iter().any(|r| !(0.0..=1.0).contains(r)) {
         let message = format!("`l1_ratio` is {}: expected numbers between 0 and 1", params.l1_ratio);
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     fit_cv(params.into(), &params.into(), &ratios, data, run)
 }

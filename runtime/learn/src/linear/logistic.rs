@@ -14,7 +14,7 @@ use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
 use super::{finite, newton, quasi};
 use crate::data::Data;
 use crate::device::DeviceRows;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
@@ -195,7 +195,7 @@ pub(crate) fn solve(
     if problem.l1 > 0.0 && !problem.has_curvature() {
         let most = (CURVATURE / problem.outputs.max(1)).isqrt();
         let message = format!("an l1 penalty with {} features: at most {most} for these classes", problem.width());
-        return Err(Error::new("size", message).help("take an l2 penalty, or keep fewer features"));
+        return Err(Error::new(ErrorKind::Size, message).help("take an l2 penalty, or keep fewer features"));
     }
     // On a device second derivatives cost little more than first ones.
     let cheap = problem.design.device.is_some() || problem.design.rows.saturating_mul(size * size) <= CHEAP;
@@ -207,10 +207,11 @@ pub(crate) fn solve(
     end.coef = problem.outer(&end.coef);
     match end.coef.iter().all(|w| w.is_finite()) {
         true => Ok(end),
-        false => {
-            Err(Error::new("overflow", "the coefficients are not finite numbers: the values of the data are too large")
-                .help("scale the features, for example with `StandardScaler`"))
-        }
+        false => Err(Error::new(
+            ErrorKind::Overflow,
+            "the coefficients are not finite numbers: the values of the data are too large",
+        )
+        .help("scale the features, for example with `StandardScaler`")),
     }
 }
 
@@ -755,7 +756,7 @@ impl Model for Logistic {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let wrong = |what: String| Err(Error::new("model-file", what));
+        let wrong = |what: String| Err(Error::new(ErrorKind::ModelFile, what));
         let outputs = Logistic::outputs(self);
         if outputs != if classes == 2 { 1 } else { classes } || outputs == 0 {
             return wrong(format!("{outputs} intercepts for {classes} classes"));

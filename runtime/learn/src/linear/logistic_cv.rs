@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::folds;
 use super::logistic::{Logistic, Problem, Settings, decisions, model, predicted, probabilities, row_weights, solve};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -20,7 +20,7 @@ pub fn fit(params: &params::LogisticRegressionCV, data: &Data, run: &Run<'_>) ->
     let ratios = &params.l1_ratios;
     if ratios.is_empty() || ratios.iter().any(|r| !(0.0..=1.0).contains(r)) {
         let message = format!("`l1_ratios` is {ratios}: expected numbers between 0 and 1");
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let folds = folds::of(params.cv, data)?;
     let scorer = params.scoring.as_deref().unwrap_or("accuracy");
@@ -87,7 +87,7 @@ pub fn fit(params: &params::LogisticRegressionCV, data: &Data, run: &Run<'_>) ->
 fn penalties(cs: &Param) -> Result<Vec<f64>, Error> {
     let wrong = || {
         let message = format!("`cs` is {cs}: expected a count of 1 to 100000, or a list of numbers above 0");
-        Error::new("parameter", message)
+        Error::new(ErrorKind::Parameter, message)
     };
     let list = match cs {
         Param::List(_) => params::floats(cs).ok_or_else(wrong)?,

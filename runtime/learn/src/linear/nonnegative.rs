@@ -7,7 +7,7 @@ use onrush_dense::Matrix;
 use super::Linear;
 use super::design::{Design, Gram, intercept};
 use super::squares::{WIDE, spread};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::dot;
 use crate::tensor::Tensor;
@@ -24,7 +24,7 @@ pub fn fit(
 ) -> Result<Linear, Error> {
     if active.len() > WIDE {
         let message = format!("`positive` with {} features: at most {WIDE}", active.len());
-        return Err(Error::new("size", message).help("leave `positive` at false, or keep fewer features"));
+        return Err(Error::new(ErrorKind::Size, message).help("leave `positive` at false, or keep fewer features"));
     }
     run.stage("products of columns");
     let mut gram = Gram::new(&design.products(run)?, &design.mean, &design.scale, centre);

@@ -9,7 +9,7 @@ use onrush_dense::Matrix;
 use super::design::{Design, Gram, add, blocks, sum_chunks};
 use super::{Linear, folds, ridge, scores};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
@@ -73,10 +73,10 @@ pub fn fit(params: &params::RidgeCV, data: &Data, run: &Run<'_>) -> Result<Linea
     let low = if folds.is_none() { "above 0" } else { "at least 0" };
     let bad = alphas.iter().find(|a| !(a.is_finite() && (**a > 0.0 || (folds.is_some() && **a == 0.0))));
     if let Some(bad) = bad {
-        return Err(Error::new("parameter", format!("`alphas` holds {bad}: expected finite numbers {low}")));
+        return Err(Error::new(ErrorKind::Parameter, format!("`alphas` holds {bad}: expected finite numbers {low}")));
     }
     if alphas.is_empty() {
-        return Err(Error::new("parameter", "`alphas` is empty: expected at least one number"));
+        return Err(Error::new(ErrorKind::Parameter, "`alphas` is empty: expected at least one number"));
     }
     let scoring = params.scoring.as_deref();
     let scores = match &folds {
@@ -154,7 +154,7 @@ fn tall(design: &Design<'_>, alphas: &[f64], centre: bool, run: &Run<'_>) -> Res
     }
     let finite = g.data.iter().all(|v| v.is_finite());
     let (values, vectors) = finite.then(|| dense::eigh(&g)).flatten().ok_or_else(|| {
-        Error::new("numeric", "the eigenvalues of the Gram matrix did not converge").help("scale the features")
+        Error::new(ErrorKind::Numeric, "the eigenvalues of the Gram matrix did not converge").help("scale the features")
     })?;
     let values: Vec<f64> = values.into_iter().map(|v| v.max(0.0)).collect();
     // Columns of scaled data times this are the scores of the components; the last column is the target itself.
@@ -220,7 +220,8 @@ fn wide(design: &Design<'_>, alphas: &[f64], centre: bool, run: &Run<'_>) -> Res
     }
     let finite = kernel.data.iter().all(|v| v.is_finite());
     let (values, vectors) = finite.then(|| dense::eigh(&kernel)).flatten().ok_or_else(|| {
-        Error::new("numeric", "the eigenvalues of the rows' products did not converge").help("scale the features")
+        Error::new(ErrorKind::Numeric, "the eigenvalues of the rows' products did not converge")
+            .help("scale the features")
     })?;
     let along: Vec<f64> = (0..n).map(|k| dot(vectors.column(k), &y)).collect();
     let mut out = Vec::new();

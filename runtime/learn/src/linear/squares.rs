@@ -12,7 +12,7 @@ use super::design::{Design, Gram, add, blocks, divide_by_norms, intercept, power
 use super::{Linear, listed, nonnegative, student};
 use crate::data::Data;
 use crate::device::{DeviceRows, spread as spread_columns};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::params;
 use crate::run::Run;
 use crate::sums::dot;
@@ -241,7 +241,7 @@ pub fn stacked(top: &Matrix, bottom: &Matrix) -> Matrix {
 pub fn decomposed(a: &Matrix) -> Result<(Matrix, Vec<f64>, Matrix), Error> {
     let done = a.data.iter().all(|v| v.is_finite()).then(|| dense::svd(a)).flatten();
     done.ok_or_else(|| {
-        Error::new("numeric", "the singular value decomposition of the features did not converge")
+        Error::new(ErrorKind::Numeric, "the singular value decomposition of the features did not converge")
             .help("scale the features, for example with `StandardScaler`")
     })
 }

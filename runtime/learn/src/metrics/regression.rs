@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{average, ratio, sums};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 type Weight<'a> = Option<&'a [f64]>;
 
@@ -82,7 +82,7 @@ pub fn mean_squared_log_error(y: &[f64], predicted: &[f64], weight: Weight<'_>) 
     for (what, values) in [("the target", y), ("the prediction", predicted)] {
         if let Some(bad) = values.iter().find(|v| **v <= -1.0) {
             let message = format!("the squared log error takes values above -1, and {what} has {bad}");
-            return Err(Error::new("score", message).help("take `neg_mean_squared_error`"));
+            return Err(Error::new(ErrorKind::Score, message).help("take `neg_mean_squared_error`"));
         }
     }
     Ok(average(y.len(), weight, |row| (y[row].ln_1p() - predicted[row].ln_1p()).powi(2)))
@@ -102,7 +102,7 @@ pub fn mean_pinball_loss(y: &[f64], predicted: &[f64], weight: Weight<'_>, alpha
 /// If `power` is between 0 and 1, or a value is outside the range of the distribution.
 pub fn mean_tweedie_deviance(y: &[f64], predicted: &[f64], weight: Weight<'_>, power: f64) -> Result<f64, Error> {
     if !(power <= 0.0 || power >= 1.0) {
-        return Err(Error::new("score", format!("`power` is {power}: at most 0 or at least 1")));
+        return Err(Error::new(ErrorKind::Score, format!("`power` is {power}: at most 0 or at least 1")));
     }
     let bad = |values: &[f64], ok: fn(&f64) -> bool| values.iter().find(|v| !ok(v)).copied();
     let positive: fn(&f64) -> bool = |v| *v > 0.0;
@@ -114,7 +114,7 @@ pub fn mean_tweedie_deviance(y: &[f64], predicted: &[f64], weight: Weight<'_>, p
     let bad_prediction = if power == 0.0 { None } else { bad(predicted, positive) };
     let wrong = |what: &str, value: f64, wanted: &str| {
         let message = format!("the Tweedie deviance of power {power} takes {wanted}, and {what} has {value}");
-        Err(Error::new("score", message).help("take `neg_mean_squared_error`, or a model with a log link"))
+        Err(Error::new(ErrorKind::Score, message).help("take `neg_mean_squared_error`, or a model with a log link"))
     };
     match (bad_y, bad_prediction) {
         (Some(value), _) => {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
 use crate::run::Run;
@@ -34,7 +34,7 @@ pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<Ga
     let counts = by_class(classes, &codes, weight, |_, _| 1.0);
     let total: f64 = counts.iter().sum();
     if total <= 0.0 {
-        return Err(Error::new("weight", "all sample weights are 0: at least one must be above 0"));
+        return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: at least one must be above 0"));
     }
     run.check(|| "the weights of the classes".to_string())?;
     let columns: Vec<(Vec<f64>, Vec<f64>, f64)> = data
@@ -62,7 +62,7 @@ pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<Ga
     if let Some(at) = var.data.iter().position(|v| *v == 0.0) {
         let (feature, class) = (&data.features[at % width].name, &data.classes[at / width]);
         let message = format!("`{feature}` has the variance 0 in the class `{class}`, so that its density is infinite");
-        return Err(Error::new("constant", message)
+        return Err(Error::new(ErrorKind::Constant, message)
             .help("set `var_smoothing` above 0")
             .help(format!("or leave `{feature}` out with `.features(..)`")));
     }
@@ -114,10 +114,10 @@ fn priors(priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
     let sum: f64 = priors.iter().sum();
     if priors.len() != data.classes.len() {
         let message = format!("`priors` has {} numbers: one for each of {}", priors.len(), data.classes.join(", "));
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     if (sum - 1.0).abs() > 1e-5 {
-        return Err(Error::new("parameter", format!("`priors` sum to {sum}: expected 1")));
+        return Err(Error::new(ErrorKind::Parameter, format!("`priors` sum to {sum}: expected 1")));
     }
     Ok(priors.to_vec())
 }
@@ -196,10 +196,12 @@ impl Model for GaussianNb {
         if classes == 0 || self.theta.shape != wanted || self.var.shape != wanted {
             let message =
                 format!("means of the shape {:?} for {classes} classes and {features} features", self.theta.shape);
-            return Err(Error::new("model-file", message));
+            return Err(Error::new(ErrorKind::ModelFile, message));
         }
         match lists.iter().find(|list| list.data.len() != classes) {
-            Some(list) => Err(Error::new("model-file", format!("{} numbers for {classes} classes", list.data.len()))),
+            Some(list) => {
+                Err(Error::new(ErrorKind::ModelFile, format!("{} numbers for {classes} classes", list.data.len())))
+            }
             None => Ok(()),
         }
     }

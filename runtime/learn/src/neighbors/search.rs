@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::tile::{self, BLOCK, LANES, Panels};
 use super::tree::KdTree;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -433,7 +433,7 @@ impl Points {
     pub fn new(metric: Metric, estimator: &str, data: &Data) -> Result<Self, Error> {
         if data.rows >= u32::MAX as usize {
             let message = format!("{} rows: {} takes at most {}", data.rows, estimator, u32::MAX - 1);
-            return Err(Error::new("size", message));
+            return Err(Error::new(ErrorKind::Size, message));
         }
         let points = Tensor::new(vec![data.rows, data.width()], data.row_major());
         Ok(Points { points, metric, index: OnceLock::new() })
@@ -472,11 +472,14 @@ impl Points {
     pub fn check(&self, features: usize) -> Result<(), Error> {
         let shape = &self.points.shape;
         if features == 0 || shape.len() != 2 || shape[1] != features || shape[0] == 0 || shape[0] >= u32::MAX as usize {
-            return Err(Error::new("model-file", format!("rows of the shape {shape:?} for {features} features")));
+            return Err(Error::new(
+                ErrorKind::ModelFile,
+                format!("rows of the shape {shape:?} for {features} features"),
+            ));
         }
         match self.metric {
             Metric::Minkowski(p) if p.is_nan() || p < 1.0 => {
-                Err(Error::new("model-file", format!("a distance with the power {p}")))
+                Err(Error::new(ErrorKind::ModelFile, format!("a distance with the power {p}")))
             }
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::search::{Metric, NeighborSearch, Neighbors, Points};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::Any;
 use crate::model::{Attribute, Field, FittedModel, Model, Role};
 use crate::params;
@@ -80,7 +80,7 @@ fn enough(n_neighbors: usize, rows: usize) -> Result<(), Error> {
     }
     let message =
         format!("`n_neighbors` is {n_neighbors}: at least 1 and at most {rows}, the number of rows of the training");
-    Err(Error::new("parameter", message))
+    Err(Error::new(ErrorKind::Parameter, message))
 }
 
 impl FittedModel {
@@ -104,7 +104,7 @@ impl FittedModel {
             _ => {
                 let message =
                     format!("{} does not store its training rows, so it has no `kneighbors`", self.spec.estimator);
-                let error = Error::new("no-neighbors", message);
+                let error = Error::new(ErrorKind::NoNeighbors, message);
                 return Err(error.help("train NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor"));
             }
         };
@@ -112,10 +112,10 @@ impl FittedModel {
         crate::check::features(&self.spec, &data)?;
         let search = match (n_neighbors, radius) {
             (Some(_), Some(_)) => {
-                return Err(Error::new("parameter", "`n_neighbors` and `radius` are both set: one of them"));
+                return Err(Error::new(ErrorKind::Parameter, "`n_neighbors` and `radius` are both set: one of them"));
             }
             (_, Some(radius)) if radius.is_nan() || radius < 0.0 => {
-                return Err(Error::new("parameter", format!("`radius` is {radius}: at least 0")));
+                return Err(Error::new(ErrorKind::Parameter, format!("`radius` is {radius}: at least 0")));
             }
             (_, Some(radius)) => NeighborSearch::Radius(radius),
             (count, None) => {
@@ -126,7 +126,7 @@ impl FittedModel {
         };
         let too_many = || {
             let message = format!("the search finds more than {PAIRS} pairs of rows");
-            Error::new("size", message)
+            Error::new(ErrorKind::Size, message)
                 .help("take a smaller `radius` or `n_neighbors`, or search for fewer rows at once")
         };
         if matches!(search, NeighborSearch::Count(count) if count.saturating_mul(data.rows) > PAIRS) {
@@ -155,7 +155,7 @@ impl FittedModel {
     pub fn radius_neighbors(&self, data: &Data, run: &Run<'_>) -> Result<Neighbors, Error> {
         match &self.model {
             Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius), run),
-            _ => Err(Error::new("no-neighbors", format!("{} has no radius", self.spec.estimator))
+            _ => Err(Error::new(ErrorKind::NoNeighbors, format!("{} has no radius", self.spec.estimator))
                 .help("train NearestNeighbors, or say the radius")),
         }
     }
@@ -238,7 +238,7 @@ impl Model for Vote {
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         self.points.check(features)?;
         let rows = self.points.rows();
-        let wrong = |what: String| Err(Error::new("model-file", what));
+        let wrong = |what: String| Err(Error::new(ErrorKind::ModelFile, what));
         if self.n_neighbors == 0 || self.n_neighbors > rows {
             return wrong(format!("{} neighbours of {rows} rows", self.n_neighbors));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, long, lying, outputs};
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::quantile::{self, Method};
@@ -38,7 +38,9 @@ pub fn fit(params: &params::KBinsDiscretizer, data: &Data, run: &Run<'_>) -> Res
     let (strategy, method) = (params.strategy.as_str(), params.quantile_method.as_str());
     if strategy == "quantile" && method == "linear" && data.weight.is_some() {
         let message = "`quantile_method` is \"linear\", which takes no sample weights";
-        return Err(Error::new("parameter", message).help("take \"averaged_inverted_cdf\" or \"inverted_cdf\""));
+        return Err(
+            Error::new(ErrorKind::Parameter, message).help("take \"averaged_inverted_cdf\" or \"inverted_cdf\"")
+        );
     }
     let edges = each(data, run, |j, column| {
         // Rows of weight 0 do not count.
@@ -85,14 +87,14 @@ fn counts(n_bins: &Param, data: &Data) -> Result<Vec<usize>, Error> {
         Param::Int(n) if *n >= 2 && *n <= MOST_BINS as i64 => Ok(*n as usize),
         other => {
             let message = format!("`n_bins` is {other}: expected an integer between 2 and {MOST_BINS}");
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         }
     };
     match n_bins {
         Param::List(list) if list.len() == data.width() => list.iter().map(count).collect(),
         Param::List(list) => {
             let message = format!("`n_bins` has {} numbers for {} features", list.len(), data.width());
-            Err(Error::new("parameter", message).help("give one number for all, or one for each feature"))
+            Err(Error::new(ErrorKind::Parameter, message).help("give one number for all, or one for each feature"))
         }
         one => Ok(vec![count(one)?; data.width()]),
     }

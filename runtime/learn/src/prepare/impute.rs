@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::levels::distinct;
 use super::{each, lying, outputs};
 use crate::data::{Column, Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::quantile;
@@ -63,7 +63,7 @@ fn number(params: &params::SimpleImputer, column: &Column) -> Result<f64, Error>
             value => value.as_f64().filter(|v| v.is_finite()).ok_or_else(|| {
                 let message =
                     format!("`fill_value` is {value}, and `{}` holds numbers: expected a number", column.name);
-                Error::new("parameter", message)
+                Error::new(ErrorKind::Parameter, message)
             }),
         };
     }
@@ -101,7 +101,7 @@ fn category(params: &params::SimpleImputer, column: &Column, names: &[String]) -
         }
         _ => {
             let message = format!("`{}` holds strings, and strategy \"{strategy}\" takes numbers", column.name);
-            return Err(Error::new("strings", message)
+            return Err(Error::new(ErrorKind::Strings, message)
                 .help("`.strategy(\"most_frequent\")` or `.strategy(\"constant\")` take strings")
                 .help("a `ColumnTransformer` gives numbers and strings separate imputers"));
         }
@@ -112,7 +112,7 @@ fn category(params: &params::SimpleImputer, column: &Column, names: &[String]) -
         _ if strategy != "constant" => "missing_value".to_string(),
         value => {
             let message = format!("`fill_value` is {value}, and `{}` holds strings: expected a string", column.name);
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     };
     match names.iter().position(|n| *n == constant) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, lying};
 use crate::data::{Column, Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::tensor::Tensor;
 
@@ -48,12 +48,12 @@ pub fn fit(categories: &Param, strict: Option<&str>, data: &Data, run: &Run<'_>)
         Param::Str(word) if word == "auto" => None,
         Param::List(lists) => {
             let message = format!("`categories` has {} lists for {} features", lists.len(), data.width());
-            return Err(Error::new("parameter", message).help("give a list of categories for each feature"));
+            return Err(Error::new(ErrorKind::Parameter, message).help("give a list of categories for each feature"));
         }
         other => {
             let message =
                 format!("`categories` is {other}: expected \"auto\", or a list of categories for each feature");
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     };
     each(data, run, |j, column| match &listed {
@@ -105,14 +105,17 @@ fn automatic(column: &Column) -> CategoryCounts {
 fn from_list(column: &Column, list: &Param) -> Result<CategoryCounts, Error> {
     let name = &column.name;
     let Param::List(list) = list else {
-        return Err(Error::new("parameter", format!("`categories` is {list} for `{name}`: expected a list of values")));
+        return Err(Error::new(
+            ErrorKind::Parameter,
+            format!("`categories` is {list} for `{name}`: expected a list of values"),
+        ));
     };
     let is_missing = |v: &Param| *v == Param::None || v.as_f64().is_some_and(f64::is_nan);
     let (list, missing) = match list.split_last() {
         Some((last, rest)) if is_missing(last) => (rest, true),
         _ => (&list[..], false),
     };
-    let wrong = |what: String| Error::new("parameter", format!("`categories` of `{name}`: {what}"));
+    let wrong = |what: String| Error::new(ErrorKind::Parameter, format!("`categories` of `{name}`: {what}"));
     let mut names = Vec::new();
     let mut values = Vec::new();
     for value in list {
@@ -218,7 +221,7 @@ impl Levels {
         let rows = if unknown == 1 { "1 row".to_string() } else { format!("{unknown} rows") };
         let message =
             format!("`{}` has {rows} of {} with categories that {why}, such as {shown}", column.name, positions.len());
-        let error = Error::new("unknown-category", message);
+        let error = Error::new(ErrorKind::UnknownCategory, message);
         Err(match estimator {
             "OneHotEncoder" => {
                 error.help("`.handle_unknown(\"ignore\")` gives such rows zeros in all columns of the feature")

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::levels::{self, CategoryCounts, Levels};
 use super::{few, long, lying, outputs};
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
@@ -49,8 +49,11 @@ pub fn fit(params: &params::OneHotEncoder, data: &Data, run: &Run<'_>) -> Result
     let mut names = model.names(&fields);
     names.sort();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::new("duplicate-column", format!("two categories would make the column `{}`", pair[0]))
-            .help("rename a feature or a category first"));
+        return Err(Error::new(
+            ErrorKind::DuplicateColumn,
+            format!("two categories would make the column `{}`", pair[0]),
+        )
+        .help("rename a feature or a category first"));
     }
     Ok(model)
 }

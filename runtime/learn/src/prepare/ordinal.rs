@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::levels::{self, Levels, UNKNOWN};
 use super::{long, lying};
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
@@ -29,7 +29,7 @@ pub struct Ordinal {
 pub fn label(data: &Data, run: &Run<'_>) -> Result<Ordinal, Error> {
     if data.width() != 1 {
         let message = format!("LabelEncoder encodes one column, and there are {}", data.width());
-        return Err(Error::new("parameter", message).help("`OrdinalEncoder` encodes several columns"));
+        return Err(Error::new(ErrorKind::Parameter, message).help("`OrdinalEncoder` encodes several columns"));
     }
     learn(&params::OrdinalEncoder::default(), "LabelEncoder", data, run)
 }
@@ -46,20 +46,19 @@ fn learn(params: &params::OrdinalEncoder, estimator: &str, data: &Data, run: &Ru
         Param::None => Ok(None),
         Param::Int(value) => Ok(Some(*value as f64)),
         Param::Float(value) if !value.is_infinite() => Ok(Some(*value)),
-        other => Err(Error::new("parameter", format!("`{name}` is {other}: expected a number or NaN"))),
+        other => Err(Error::new(ErrorKind::Parameter, format!("`{name}` is {other}: expected a number or NaN"))),
     };
     let mut unknown = number("unknown_value", &params.unknown_value)?;
     match (params.handle_unknown.as_str(), unknown) {
         ("use_encoded_value", None) => {
             let message = "`unknown_value` is missing, and `handle_unknown` is \"use_encoded_value\"";
-            return Err(
-                Error::new("parameter", message).help("`.unknown_value(-1)` gives unknown categories the number -1")
-            );
+            return Err(Error::new(ErrorKind::Parameter, message)
+                .help("`.unknown_value(-1)` gives unknown categories the number -1"));
         }
         ("use_encoded_value", Some(_)) => {}
         (_, Some(value)) => {
             let message = format!("`unknown_value` is {value}, but `handle_unknown` is \"error\"");
-            return Err(Error::new("parameter", message).help("add `.handle_unknown(\"use_encoded_value\")`"));
+            return Err(Error::new(ErrorKind::Parameter, message).help("add `.handle_unknown(\"use_encoded_value\")`"));
         }
         (_, None) => unknown = None,
     }
@@ -77,7 +76,7 @@ fn learn(params: &params::OrdinalEncoder, estimator: &str, data: &Data, run: &Ru
             if !label && value.is_some_and(taken) {
                 let value = value.unwrap_or_default();
                 let message = format!("`{name}` is {value}, which is the number of a category of `{}`", column.name);
-                return Err(Error::new("parameter", message).help("take a negative number, or NaN"));
+                return Err(Error::new(ErrorKind::Parameter, message).help("take a negative number, or NaN"));
             }
         }
         values.extend((0..categories).map(|position| position as f64));

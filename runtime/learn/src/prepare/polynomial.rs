@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{few, lying, outputs};
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::tensor::Tensor;
@@ -43,7 +43,7 @@ pub fn fit(params: &params::PolynomialFeatures, data: &Data) -> Result<Polynomia
             ends.push(factors.len() as f64);
             if ends.len() > MOST || factors.len() > 16 * MOST {
                 let message = format!("degree {most} of {width} features makes more than {MOST} products");
-                return Err(Error::new("too-many-columns", message)
+                return Err(Error::new(ErrorKind::TooManyColumns, message)
                     .help("take a lower `degree`, fewer features, or `.interaction_only(true)`"));
             }
             if !advance(&mut product, width, only) {
@@ -53,7 +53,7 @@ pub fn fit(params: &params::PolynomialFeatures, data: &Data) -> Result<Polynomia
     }
     if ends.is_empty() {
         let message = format!("degree {most} of {width} features makes no column");
-        return Err(Error::new("parameter", message).help("take `.include_bias(true)` or another `degree`"));
+        return Err(Error::new(ErrorKind::Parameter, message).help("take `.include_bias(true)` or another `degree`"));
     }
     Ok(Polynomial { factors: Tensor::vector(factors), ends: Tensor::vector(ends) })
 }
@@ -70,7 +70,7 @@ fn degrees(param: &Param) -> Result<(usize, usize), Error> {
     found.filter(|(least, most)| least <= most).ok_or_else(|| {
         let wanted =
             format!("expected an integer from 0 to {MOST_DEGREE}, or a list of the smallest and the largest degree");
-        Error::new("parameter", format!("`degree` is {param}: {wanted}"))
+        Error::new(ErrorKind::Parameter, format!("`degree` is {param}: {wanted}"))
     })
 }
 

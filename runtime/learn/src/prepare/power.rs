@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs, scale};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::run::Run;
@@ -61,7 +61,7 @@ fn positive(name: &str, values: &[f64]) -> Result<(), Error> {
         "`{name}` has {bad} values of {} that are 0 or below, and Box-Cox takes positive numbers",
         values.len()
     );
-    Err(Error::new("range", message).help("`.method(\"yeo-johnson\")` takes all numbers"))
+    Err(Error::new(ErrorKind::Range, message).help("`.method(\"yeo-johnson\")` takes all numbers"))
 }
 
 /// The transformed value.

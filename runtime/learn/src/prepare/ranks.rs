@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::quantile::{self, Method};
@@ -31,7 +31,7 @@ pub fn fit(params: &params::QuantileTransformer, data: &Data, run: &Run<'_>) -> 
     if wanted > most {
         let message =
             format!("`n_quantiles` is {wanted}, but `subsample` is {most}: at most one quantile for each row");
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let mut notes = Vec::new();
     if wanted > data.rows {

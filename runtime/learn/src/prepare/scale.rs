@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::quantile::{self, Method};
@@ -203,11 +203,11 @@ pub fn min_max(params: &params::MinMaxScaler, data: &Data, run: &Run<'_>) -> Res
     let range = &params.feature_range;
     let [low, high] = range[..] else {
         let message = format!("`feature_range` has {} numbers: expected the lower and the upper end", range.len());
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     };
     if !(low < high && low.is_finite() && high.is_finite()) {
         let message = format!("`feature_range` is [{low}, {high}]: the first number must be below the second");
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let columns = each(data, run, |_, column| {
         let [smallest, largest] = ends(&column.values);
@@ -246,18 +246,18 @@ pub fn robust(params: &params::RobustScaler, data: &Data, run: &Run<'_>) -> Resu
     let [low, high] = range[..] else {
         let message =
             format!("`quantile_range` has {} numbers: expected the lower and the upper quantile", range.len());
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     };
     if low > high {
         let message = format!("`quantile_range` is [{low}, {high}]: the first number must not be above the second");
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let mut adjust = 1.0;
     if params.unit_variance {
         if !(low > 0.0 && high < 100.0 && low < high) {
             let message =
                 format!("`quantile_range` is [{low}, {high}]: `unit_variance` needs two quantiles inside of 0 and 100");
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
         adjust = quantile::normal(high / 100.0) - quantile::normal(low / 100.0);
     }

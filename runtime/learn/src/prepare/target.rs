@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::levels::{self, Levels, UNKNOWN};
 use super::{each, long, lying, outputs};
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::random::Mt19937;
@@ -71,7 +71,9 @@ type Learnt = (TargetEncoder, Vec<Vec<u32>>, Vec<Vec<f64>>);
 
 fn learn(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<Learnt, Error> {
     if data.y.len() != data.rows {
-        return Err(Error::new("no-target", "TargetEncoder needs a target").help("name it: `.fit(&frame, \"target\")`"));
+        return Err(
+            Error::new(ErrorKind::NoTarget, "TargetEncoder needs a target").help("name it: `.fit(&frame, \"target\")`")
+        );
     }
     let classes = classes(&params.target_type, data)?;
     let targets: Vec<Vec<f64>> = match classes.is_empty() {
@@ -84,7 +86,10 @@ fn learn(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<L
         Param::Int(_) | Param::Float(_) => {}
         Param::Str(word) if word == "auto" => {}
         other => {
-            return Err(Error::new("parameter", format!("`smooth` is {other}: expected \"auto\" or a number")));
+            return Err(Error::new(
+                ErrorKind::Parameter,
+                format!("`smooth` is {other}: expected \"auto\" or a number"),
+            ));
         }
     }
     let strict = None;
@@ -118,7 +123,7 @@ fn classes(wanted: &str, data: &Data) -> Result<Vec<String>, Error> {
         (wanted, found) if wanted == found => {}
         (wanted, found) => {
             let message = format!("`target_type` is \"{wanted}\", but the target `{}` is {found}", data.target);
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     }
     let several = wanted == "multiclass" || data.classes.len() > 2;
@@ -180,7 +185,7 @@ fn encode(
 fn folds_of_rows(params: &params::TargetEncoder, data: &Data, folds: usize) -> Result<Vec<u32>, Error> {
     if folds > data.rows {
         let message = format!("`cv` is {folds}, but there are {} rows: at most one fold for each row", data.rows);
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let mut random = Mt19937::new(params::seed(params.random_state));
     let mut fold_of = vec![0u32; data.rows];
@@ -209,7 +214,7 @@ fn folds_of_rows(params: &params::TargetEncoder, data: &Data, folds: usize) -> R
     if folds > largest {
         let message =
             format!("`cv` is {folds}, but no class has more than {largest} rows: at least one row for each fold");
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let mut start = 0;
     for class in order {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{each, lying, outputs, scale};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::run::Run;
@@ -33,7 +33,7 @@ pub fn fit(params: &params::VarianceThreshold, data: &Data, run: &Run<'_>) -> Re
     if kept.is_empty() {
         let largest = variances.iter().fold(f64::NAN, |a, b| a.max(*b));
         let message = format!("no feature has a variance above {threshold}: the largest is {largest}");
-        return Err(Error::new("no-features", message).help("take a lower `threshold`"));
+        return Err(Error::new(ErrorKind::NoFeatures, message).help("take a lower `threshold`"));
     }
     Ok(Variance { variances: Tensor::vector(variances), kept })
 }

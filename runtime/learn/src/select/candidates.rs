@@ -4,7 +4,7 @@
 use onrush_wire::learn::{Grid, Param, Spec};
 
 use crate::compose::path;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::random::Mt19937;
 
 /// Values of parameters by their paths, in the order of the paths.
@@ -25,7 +25,7 @@ pub fn grid(spec: &Spec) -> Result<Vec<Candidate>, Error> {
             let count = high.abs_diff(low).saturating_add(1);
             if count > MOST {
                 let message = format!("`{path}` has {count} values from {low} to {high}: at most {MOST}");
-                return Err(Error::new("grid", message).help("name the values, or take RandomizedSearchCV"));
+                return Err(Error::new(ErrorKind::Grid, message).help("name the values, or take RandomizedSearchCV"));
             }
             *grid = Grid::List((low..=high).map(Param::Int).collect());
         }
@@ -36,14 +36,14 @@ pub fn grid(spec: &Spec) -> Result<Vec<Candidate>, Error> {
             Grid::List(values) => lists.push((path.as_str(), values.as_slice())),
             _ => {
                 let message = format!("`{path}` is a distribution, and GridSearchCV tries lists of values");
-                return Err(Error::new("grid", message).help("name the values, or take RandomizedSearchCV"));
+                return Err(Error::new(ErrorKind::Grid, message).help("name the values, or take RandomizedSearchCV"));
             }
         }
     }
     let total = combinations(&lists);
     if total > MOST {
         let message = format!("the grid has {total} combinations: at most {MOST}");
-        return Err(Error::new("grid", message).help("take RandomizedSearchCV, which tries `n_iter` of them"));
+        return Err(Error::new(ErrorKind::Grid, message).help("take RandomizedSearchCV, which tries `n_iter` of them"));
     }
     Ok((0..total).map(|number| combination(&lists, number)).collect())
 }
@@ -63,7 +63,7 @@ pub fn sample(spec: &Spec, n_iter: usize, seed: u32) -> Result<Vec<Candidate>, E
         }
     }
     if n_iter as u64 > MOST {
-        return Err(Error::new("parameter", format!("`n_iter` is {n_iter}: at most {MOST}")));
+        return Err(Error::new(ErrorKind::Parameter, format!("`n_iter` is {n_iter}: at most {MOST}")));
     }
     if lists.len() == sorted.len() {
         let numbers = random.sample_without_replacement(combinations(&lists), n_iter);
@@ -88,15 +88,17 @@ pub fn with_params(estimator: &Spec, candidate: &Candidate) -> Result<Spec, Erro
 fn sorted(spec: &Spec) -> Result<Vec<(String, Grid)>, Error> {
     if spec.grid.is_empty() {
         let message = format!("{} has no parameters to try", spec.estimator);
-        return Err(Error::new("grid", message).help("name some, such as `alpha` with the values 0.1, 1 and 10"));
+        return Err(
+            Error::new(ErrorKind::Grid, message).help("name some, such as `alpha` with the values 0.1, 1 and 10")
+        );
     }
     let mut sorted = spec.grid.clone();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     if let Some(twice) = sorted.windows(2).find(|w| w[0].0 == w[1].0) {
-        return Err(Error::new("grid", format!("`{}` is in the grid twice", twice[0].0)));
+        return Err(Error::new(ErrorKind::Grid, format!("`{}` is in the grid twice", twice[0].0)));
     }
     for (path, grid) in &sorted {
-        let wrong = |what: String| Err(Error::new("grid", format!("`{path}` {what}")));
+        let wrong = |what: String| Err(Error::new(ErrorKind::Grid, format!("`{path}` {what}")));
         match grid {
             Grid::List(values) if values.is_empty() => return wrong("has no values to try".to_string()),
             Grid::Uniform(low, high) if !(low.is_finite() && high.is_finite() && low < high) => {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::score::{self, Answers};
 use crate::check::nearest;
 use crate::data::{Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::metrics::classification::Average;
 use crate::metrics::ranking::{PrecisionRecallCurve, RocCurve, calibration_curve};
 use crate::metrics::{average, regression};
@@ -74,7 +74,7 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<
         }
         Evaluation::Calibration { class, bins } => {
             if *bins == 0 || *bins > MOST_BINS {
-                return Err(Error::new("parameter", format!("`bins` is {bins}: from 1 to {MOST_BINS}")));
+                return Err(Error::new(ErrorKind::Parameter, format!("`bins` is {bins}: from 1 to {MOST_BINS}")));
             }
             curves(fitted, data, class.as_ref(), "a calibration curve", |positive, p, weight| {
                 let made = calibration_curve(positive, p, weight, *bins);
@@ -112,12 +112,12 @@ fn answers<'a>(fitted: &'a FittedModel, data: &'a Data, with_proba: bool) -> Res
 fn classified<'a>(fitted: &'a FittedModel, data: &'a Data, what: &str, with_proba: bool) -> Result<Answers<'a>, Error> {
     let estimator = &fitted.spec.estimator;
     if fitted.classes.is_empty() {
-        return Err(Error::new("evaluation", format!("{what} needs classes, and {estimator} has none")));
+        return Err(Error::new(ErrorKind::Evaluation, format!("{what} needs classes, and {estimator} has none")));
     }
     let answers = answers(fitted, data, with_proba)?;
     if with_proba && answers.proba.len() < 2 {
         let message = format!("{what} needs probabilities, and {estimator} predicts none");
-        return Err(Error::new("evaluation", message));
+        return Err(Error::new(ErrorKind::Evaluation, message));
     }
     Ok(answers)
 }
@@ -125,7 +125,7 @@ fn classified<'a>(fitted: &'a FittedModel, data: &'a Data, what: &str, with_prob
 fn numbers_report(answers: &Answers<'_>) -> Result<Attribute, Error> {
     let (y, q, w) = (&answers.y, &answers.predicted, answers.weight());
     if y.len() != q.len() {
-        return Err(Error::new("evaluation", "a report needs a target, and these rows have none"));
+        return Err(Error::new(ErrorKind::Evaluation, "a report needs a target, and these rows have none"));
     }
     let rows = [
         ("r2", regression::r2(y, q, w)),
@@ -200,7 +200,7 @@ fn curves(
             let position = known.iter().position(|k| *k == name);
             Some(position.ok_or_else(|| {
                 let message = format!("there is no class `{name}`: the classes are {}", known.join(", "));
-                Error::new("evaluation", message)
+                Error::new(ErrorKind::Evaluation, message)
             })?)
         }
         None => (answers.proba.len() == 2).then_some(1),
@@ -232,7 +232,7 @@ fn importance(
     run: &Run<'_>,
 ) -> Result<Attribute, Error> {
     if repeats == 0 {
-        return Err(Error::new("parameter", "`n_repeats` is 0: at least 1"));
+        return Err(Error::new(ErrorKind::Parameter, "`n_repeats` is 0: at least 1"));
     }
     let data = fitted.aligned(data)?;
     let base = score::score(scorer, fitted, &data)?;
@@ -282,12 +282,12 @@ fn partial_dependence(
     run: &Run<'_>,
 ) -> Result<Attribute, Error> {
     if grid < 2 {
-        return Err(Error::new("parameter", format!("`grid` is {grid}: at least 2")));
+        return Err(Error::new(ErrorKind::Parameter, format!("`grid` is {grid}: at least 2")));
     }
     let data = fitted.aligned(data)?;
     let Some(position) = fitted.features.iter().position(|f| f.name == feature) else {
         let names: Vec<&str> = fitted.features.iter().map(|f| f.name.as_str()).collect();
-        let error = Error::new("unknown-column", format!("the model was not trained on a feature `{feature}`"));
+        let error = Error::new(ErrorKind::UnknownColumn, format!("the model was not trained on a feature `{feature}`"));
         return Err(match nearest(feature, &names) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help(format!("its features are {}", names.join(", "))),
@@ -296,7 +296,7 @@ fn partial_dependence(
     let column = &data.features[position];
     let values = grid_of(&column.values, column.kind != Kind::Number, grid);
     if values.is_empty() {
-        return Err(Error::new("no-rows", format!("`{feature}` has no values in these rows")));
+        return Err(Error::new(ErrorKind::NoRows, format!("`{feature}` has no values in these rows")));
     }
     let outputs = fitted.outputs();
     let named: Vec<usize> = match fitted.classes.is_empty() {
@@ -306,7 +306,7 @@ fn partial_dependence(
     let wanted = if fitted.classes.len() == 2 && named.len() == 2 { vec![named[1]] } else { named };
     if wanted.is_empty() {
         let message = format!("{} predicts neither numbers nor probabilities", fitted.spec.estimator);
-        return Err(Error::new("evaluation", message));
+        return Err(Error::new(ErrorKind::Evaluation, message));
     }
     let mut changed = data.clone();
     let mut means = vec![Vec::with_capacity(values.len()); wanted.len()];

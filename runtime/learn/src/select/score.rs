@@ -6,7 +6,7 @@
 
 use crate::check::nearest;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::metrics::classification::{self, Average, Confusion};
 use crate::metrics::{clusters, probability, ranking, regression};
 use crate::model::{FittedModel, Role};
@@ -106,11 +106,11 @@ pub fn default_scorer(is_classifier: bool) -> &'static str {
 pub fn check(scorer: &str, is_classifier: bool) -> Result<(), Error> {
     match (needs(scorer)?, is_classifier) {
         (Needs::Numbers, true) => {
-            Err(Error::new("score", format!("`{scorer}` scores numbers, and the target has classes"))
+            Err(Error::new(ErrorKind::Score, format!("`{scorer}` scores numbers, and the target has classes"))
                 .help("take `accuracy`, `f1_macro`, `neg_log_loss` or `roc_auc`"))
         }
         (Needs::Classes | Needs::Proba, false) => {
-            Err(Error::new("score", format!("`{scorer}` scores classes, and the target has none"))
+            Err(Error::new(ErrorKind::Score, format!("`{scorer}` scores classes, and the target has none"))
                 .help("take `r2`, `neg_mean_absolute_error` or `neg_root_mean_squared_error`"))
         }
         _ => Ok(()),
@@ -121,7 +121,7 @@ fn needs(scorer: &str) -> Result<Needs, Error> {
     if let Some((_, needs)) = SCORERS.iter().find(|(name, _)| *name == scorer) {
         return Ok(*needs);
     }
-    let error = Error::new("score", format!("there is no scorer `{scorer}`"));
+    let error = Error::new(ErrorKind::Score, format!("there is no scorer `{scorer}`"));
     // Users write the names of functions, too: `mean_squared_error`, `roc_auc_score`.
     let negative = format!("neg_{scorer}");
     let short = scorer.strip_suffix("_score").unwrap_or(scorer);
@@ -175,7 +175,7 @@ impl<'a> Answers<'a> {
         let prediction = outputs.iter().position(|(_, role)| matches!(role, Role::Prediction | Role::Label));
         let Some(prediction) = prediction else {
             let message = format!("{estimator} predicts neither numbers nor classes nor clusters: it has no score");
-            return Err(Error::new("score", message));
+            return Err(Error::new(ErrorKind::Score, message));
         };
         let is_clusterer = outputs[prediction].1 == Role::Label;
         let mut wanted = vec![prediction];
@@ -189,12 +189,12 @@ impl<'a> Answers<'a> {
         let proba: Vec<Vec<f64>> = columns.collect();
         if data.y.is_empty() && data.rows > 0 && !is_clusterer {
             let message = format!("the rows have no target `{}` to compare predictions with", fitted.target);
-            return Err(Error::new("score", message));
+            return Err(Error::new(ErrorKind::Score, message));
         }
         if !is_clusterer && is_classifier == data.classes.is_empty() && data.rows > 0 {
             let (is, was) = if is_classifier { ("numbers", "classes") } else { ("classes", "numbers") };
             let message = format!("the target of these rows has {is}, and {estimator} was trained on {was}");
-            return Err(Error::new("type-mismatch", message));
+            return Err(Error::new(ErrorKind::TypeMismatch, message));
         }
         let (mut y, mut classes) = (data.y.clone(), fitted.classes.clone());
         if is_classifier {
@@ -226,7 +226,7 @@ impl<'a> Answers<'a> {
             0..=MOST_CLASSES => Ok(Confusion::new(&self.y, &self.predicted, self.weight(), self.classes.len())),
             classes => {
                 let message = format!("{what} needs a table of {classes} x {classes} classes: at most {MOST_CLASSES}");
-                Err(Error::new("score", message).help("take `accuracy`, or group rare classes"))
+                Err(Error::new(ErrorKind::Score, message).help("take `accuracy`, or group rare classes"))
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'a> Answers<'a> {
     pub fn score(&self, scorer: &str) -> Result<f64, Error> {
         let scorer = match scorer {
             "" if self.is_clusterer => {
-                return Err(Error::new("score", format!("{} has no default score", self.estimator))
+                return Err(Error::new(ErrorKind::Score, format!("{} has no default score", self.estimator))
                     .help("name a scorer: `silhouette_score`, or `adjusted_rand_score` with true labels"));
             }
             "" => default_scorer(!self.classes.is_empty()),
@@ -247,9 +247,9 @@ impl<'a> Answers<'a> {
                 Needs::Points => Ok(self.of_points(scorer)),
                 Needs::Labels if self.y.len() == self.predicted.len() => Ok(self.of_labels(scorer)),
                 Needs::Labels => {
-                    Err(Error::new("score", format!("`{scorer}` needs a column of true labels as target")))
+                    Err(Error::new(ErrorKind::Score, format!("`{scorer}` needs a column of true labels as target")))
                 }
-                _ => Err(Error::new("score", format!("`{scorer}` does not score clusters"))
+                _ => Err(Error::new(ErrorKind::Score, format!("`{scorer}` does not score clusters"))
                     .help("take `silhouette_score`, or `adjusted_rand_score` with true labels")),
             };
         }
@@ -259,9 +259,10 @@ impl<'a> Answers<'a> {
             Needs::Classes => self.of_classes(scorer),
             Needs::Proba => self.of_proba(scorer),
             Needs::Labels => Ok(self.of_labels(scorer)),
-            Needs::Points => {
-                Err(Error::new("score", format!("`{scorer}` scores clusters, and {} has none", self.estimator)))
-            }
+            Needs::Points => Err(Error::new(
+                ErrorKind::Score,
+                format!("`{scorer}` scores clusters, and {} has none", self.estimator),
+            )),
         }
     }
 
@@ -290,7 +291,7 @@ impl<'a> Answers<'a> {
             return Ok(());
         }
         let message = format!("`{scorer}` scores two classes, and there are {}", self.classes.len());
-        Err(Error::new("score", message).help(format!("take {instead}")))
+        Err(Error::new(ErrorKind::Score, message).help(format!("take {instead}")))
     }
 
     fn of_classes(&self, scorer: &str) -> Result<f64, Error> {
@@ -328,7 +329,8 @@ impl<'a> Answers<'a> {
     fn of_proba(&self, scorer: &str) -> Result<f64, Error> {
         if self.proba.len() < 2 {
             let message = format!("`{scorer}` needs probabilities, and {} predicts none", self.estimator);
-            return Err(Error::new("score", message).help("take a scorer of classes, such as `accuracy` or `f1_macro`"));
+            return Err(Error::new(ErrorKind::Score, message)
+                .help("take a scorer of classes, such as `accuracy` or `f1_macro`"));
         }
         if self.classes.len() > self.proba.len() {
             let message = format!(
@@ -336,9 +338,8 @@ impl<'a> Answers<'a> {
                 self.data.target,
                 self.classes[self.proba.len()]
             );
-            return Err(
-                Error::new("score", message).help("train on rows of all classes, such as with stratified folds")
-            );
+            return Err(Error::new(ErrorKind::Score, message)
+                .help("train on rows of all classes, such as with stratified folds"));
         }
         let (y, w) = (&self.y, self.weight());
         let proba: Vec<&[f64]> = self.proba.iter().map(Vec::as_slice).collect();

@@ -25,7 +25,7 @@ use super::split::{self, RowSplit};
 use super::validate::{self, Trainer};
 use crate::check;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::linear::student;
 use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::params;
@@ -127,7 +127,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Search, Error> {
 /// The work of [`fit`] with any trainer.
 pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>) -> Result<Search, Error> {
     let Some(part) = spec.parts.first() else {
-        return Err(Error::new("parts", format!("{} has no estimator to try", spec.estimator)));
+        return Err(Error::new(ErrorKind::Parts, format!("{} has no estimator to try", spec.estimator)));
     };
     let is_classifier = !data.classes.is_empty();
     let params = SearchParams::of(spec);
@@ -270,7 +270,7 @@ impl<'a> Race<'a> {
             let (spec, split) = (&self.specs[trial], &self.splits[fold]);
             let made = validate::train_and_score(spec, self.data, split, &self.scorers, false, &inner, self.trainer);
             let outcome = match made {
-                Err(error) if error.stopped => return,
+                Err(error) if error.is_stopped() => return,
                 Err(error) => Err(error),
                 Ok(made) => Ok((made.test.first().map_or(f64::NAN, |t| t.1), made.fit_time, made.score_time)),
             };
@@ -417,7 +417,7 @@ impl<'a> Race<'a> {
             Some(error) => {
                 Error { message: format!("all {trials} trials failed, the first with: {}", error.message), ..error }
             }
-            None => Error::new("search", format!("none of {trials} trials was complete")),
+            None => Error::new(ErrorKind::Search, format!("none of {trials} trials was complete")),
         })
     }
 }
@@ -539,9 +539,10 @@ impl Model for Search {
                 best.model().apply(data, wanted)
             }
             None if !self.untrained.is_empty() => {
-                Err(Error::new("search", self.untrained.clone()).help("train the estimator with `best_params`"))
+                Err(Error::new(ErrorKind::Search, self.untrained.clone())
+                    .help("train the estimator with `best_params`"))
             }
-            None => Err(Error::new("search", "the search has no model: it was run with `refit` = false")
+            None => Err(Error::new(ErrorKind::Search, "the search has no model: it was run with `refit` = false")
                 .help("set `refit` to true, or train the estimator with `best_params`")),
         }
     }
@@ -583,7 +584,7 @@ impl Model for Search {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let broken = |what: &str| Err(Error::new("model-file", format!("the search has {what}")));
+        let broken = |what: &str| Err(Error::new(ErrorKind::ModelFile, format!("the search has {what}")));
         let shape = &self.scores.shape;
         let fits = shape.len() == 2 && shape[0] == self.trials.len();
         if !fits || self.fit_times.shape != *shape || self.score_times.shape != *shape {

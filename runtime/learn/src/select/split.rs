@@ -2,7 +2,7 @@
 
 use onrush_wire::learn::{Size, Splitter};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::metrics::clusters::encode;
 use crate::random::Mt19937;
 
@@ -27,14 +27,14 @@ pub fn splits(
     let (n_splits, most) = (splitter.n_splits(rows), 1 << 28);
     if n_splits.saturating_mul(rows) > most {
         let message = format!("{n_splits} splits of {rows} rows are too many: at most {most} rows in all splits");
-        return Err(Error::new("split", message).help("take fewer splits, such as `KFold` with 10 folds"));
+        return Err(Error::new(ErrorKind::Split, message).help("take fewer splits, such as `KFold` with 10 folds"));
     }
     if n_splits == 0 {
-        return Err(Error::new("split", "the splitter makes 0 splits: at least 1"));
+        return Err(Error::new(ErrorKind::Split, "the splitter makes 0 splits: at least 1"));
     }
     let classes = |name: &str| match y {
         Some(y) if is_classifier => Ok(y),
-        _ => Err(Error::new("split", format!("{name} needs a target with classes"))
+        _ => Err(Error::new(ErrorKind::Split, format!("{name} needs a target with classes"))
             .help("take `KFold` or `ShuffleSplit` for other targets")),
     };
     match splitter {
@@ -51,7 +51,7 @@ pub fn splits(
         }
         Splitter::GroupKFold { n_splits } => {
             let groups = groups.ok_or_else(|| {
-                Error::new("split", "GroupKFold needs a column of groups").help("name it with `.groups(..)`")
+                Error::new(ErrorKind::Split, "GroupKFold needs a column of groups").help("name it with `.groups(..)`")
             })?;
             group_folds(*n_splits, rows, groups)
         }
@@ -106,7 +106,7 @@ pub fn all_have_two(y: &[f64], classes: &[String]) -> Result<(), Error> {
         Some(class) => {
             let class = &classes[class];
             let message = format!("class `{class}` has 1 row, and a stratified split needs 2 of each class");
-            Err(Error::new("split", message).help("leave rare classes out, or split without `stratify`"))
+            Err(Error::new(ErrorKind::Split, message).help("leave rare classes out, or split without `stratify`"))
         }
         None => Ok(()),
     }
@@ -132,7 +132,7 @@ pub fn train_test_split(
     let mut random = Mt19937::new(random_state);
     match (shuffle, stratify) {
         (false, None) => Ok(((0..train).collect(), (train..train + test).collect())),
-        (false, Some(_)) => Err(Error::new("split", "`stratify` is set and `shuffle` is false")
+        (false, Some(_)) => Err(Error::new(ErrorKind::Split, "`stratify` is set and `shuffle` is false")
             .help("a stratified split shuffles: leave `shuffle` at true")),
         (true, None) => Ok(shuffled(rows, train, test, &mut random)),
         (true, Some(y)) => {
@@ -144,12 +144,12 @@ pub fn train_test_split(
 
 fn too_few(what: String, rows: usize) -> Error {
     let rows = if rows == 1 { "1 row".to_string() } else { format!("{rows} rows") };
-    Error::new("split", format!("{what}, and there are {rows}"))
+    Error::new(ErrorKind::Split, format!("{what}, and there are {rows}"))
 }
 
 fn at_least_two(n_splits: usize, rows: usize) -> Result<(), Error> {
     if n_splits < 2 {
-        return Err(Error::new("split", format!("`n_splits` is {n_splits}: at least 2")));
+        return Err(Error::new(ErrorKind::Split, format!("`n_splits` is {n_splits}: at least 2")));
     }
     if n_splits > rows {
         let error = too_few(format!("{n_splits} folds need as many rows"), rows);
@@ -215,7 +215,7 @@ fn stratified_folds(
     let largest = counts.iter().copied().max().unwrap_or(0);
     if n_splits > largest {
         let message = format!("{n_splits} folds are more than the {largest} rows of the largest class");
-        return Err(Error::new("split", message).help("take a smaller `n_splits`"));
+        return Err(Error::new(ErrorKind::Split, message).help("take a smaller `n_splits`"));
     }
     // Round robin over the sorted classes says how many rows of a class a fold tests.
     let mut allocation = vec![vec![0usize; n_splits]; classes];
@@ -237,12 +237,14 @@ fn stratified_folds(
 fn group_folds(n_splits: usize, rows: usize, groups: &[f64]) -> Result<Vec<RowSplit>, Error> {
     at_least_two(n_splits, rows)?;
     if groups.iter().any(|g| g.is_nan()) {
-        return Err(Error::new("split", "the column of groups has nulls").help("`drop_nulls()` leaves these rows out"));
+        return Err(
+            Error::new(ErrorKind::Split, "the column of groups has nulls").help("`drop_nulls()` leaves these rows out")
+        );
     }
     let (group_of, n_groups) = encode(groups);
     if n_splits > n_groups {
         let message = format!("{n_splits} folds need as many groups, and there are {n_groups}");
-        return Err(Error::new("split", message).help("take a smaller `n_splits`"));
+        return Err(Error::new(ErrorKind::Split, message).help("take a smaller `n_splits`"));
     }
     let sizes = counts(&group_of, n_groups);
     let mut order: Vec<usize> = (0..n_groups).collect();
@@ -267,7 +269,7 @@ fn time_series(
     max_train_size: Option<usize>,
 ) -> Result<Vec<RowSplit>, Error> {
     if n_splits < 2 {
-        return Err(Error::new("split", format!("`n_splits` is {n_splits}: at least 2")));
+        return Err(Error::new(ErrorKind::Split, format!("`n_splits` is {n_splits}: at least 2")));
     }
     if n_splits >= rows {
         let error = too_few(format!("{n_splits} splits need at least {} rows", n_splits.saturating_add(1)), rows);
@@ -275,7 +277,7 @@ fn time_series(
     }
     let test_size = test_size.unwrap_or(rows / (n_splits + 1));
     if test_size == 0 {
-        return Err(Error::new("split", "`test_size` is 0: at least 1"));
+        return Err(Error::new(ErrorKind::Split, "`test_size` is 0: at least 1"));
     }
     let tested = test_size.saturating_mul(n_splits);
     if tested.saturating_add(gap) >= rows {
@@ -297,7 +299,7 @@ fn repeated(
     mut once: impl FnMut(&mut Mt19937) -> Result<Vec<RowSplit>, Error>,
 ) -> Result<Vec<RowSplit>, Error> {
     if n_repeats == 0 {
-        return Err(Error::new("split", "`n_repeats` is 0: at least 1"));
+        return Err(Error::new(ErrorKind::Split, "`n_repeats` is 0: at least 1"));
     }
     // One generator goes on through all repeats.
     let mut random = Mt19937::new(random_state);
@@ -313,7 +315,7 @@ fn sizes(rows: usize, test: Option<Size>, train: Option<Size>) -> Result<(usize,
     for (name, size) in [("test_size", test), ("train_size", train)] {
         let wrong = |value: String| {
             let wanted = format!("a share between 0 and 1, or a number of rows from 1 to {}", rows.saturating_sub(1));
-            Err(Error::new("split", format!("`{name}` is {value}: {wanted}")))
+            Err(Error::new(ErrorKind::Split, format!("`{name}` is {value}: {wanted}")))
         };
         match size {
             Some(Size::Rows(n)) if n == 0 || n >= rows => return wrong(n.to_string()),
@@ -324,7 +326,10 @@ fn sizes(rows: usize, test: Option<Size>, train: Option<Size>) -> Result<(usize,
     if let (Some(Size::Share(a)), Some(Size::Share(b))) = (test, train)
         && a + b > 1.0
     {
-        return Err(Error::new("split", format!("`test_size` and `train_size` add up to {}: at most 1", a + b)));
+        return Err(Error::new(
+            ErrorKind::Split,
+            format!("`test_size` and `train_size` add up to {}: at most 1", a + b),
+        ));
     }
     let n_test = test.map(|size| match size {
         Size::Rows(n) => n,
@@ -362,12 +367,12 @@ fn stratified_shuffles(
     let counts = counts(&y, classes);
     if let Some(small) = counts.iter().position(|n| *n < 2) {
         let message = format!("class {small} of {classes} has 1 row, and a stratified split needs 2 of each class");
-        return Err(Error::new("split", message).help("leave rare classes out, or split without `stratify`"));
+        return Err(Error::new(ErrorKind::Split, message).help("leave rare classes out, or split without `stratify`"));
     }
     for (name, n) in [("train_size", train), ("test_size", test)] {
         if n < classes {
             let message = format!("`{name}` gives {n} rows for {classes} classes: at least one row of each class");
-            return Err(Error::new("split", message).help(format!("take a larger `{name}`")));
+            return Err(Error::new(ErrorKind::Split, message).help(format!("take a larger `{name}`")));
         }
     }
     let mut rows_of_class = vec![Vec::new(); classes];

@@ -15,7 +15,7 @@ use super::evaluate::evaluate;
 use super::score::{self, score};
 use super::search::{self, Search};
 use super::validate::cross_validate_with;
-use crate::{Attribute, Column, Data, Error, Field, FittedModel, Model, Role, Run, Tensor, Values, save};
+use crate::{Attribute, Column, Data, Error, ErrorKind, Field, FittedModel, Model, Role, Run, Tensor, Values, save};
 
 /// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`,
 /// with probabilities by logistic function or softmax.
@@ -65,7 +65,7 @@ impl Model for Slopes {
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         match self.coef.shape.get(1) == Some(&features) && self.classes == classes {
             true => Ok(()),
-            false => Err(Error::new("model-file", "the slopes do not fit the features")),
+            false => Err(Error::new(ErrorKind::ModelFile, "the slopes do not fit the features")),
         }
     }
 }
@@ -75,7 +75,7 @@ fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> 
     run.check(|| "nothing".to_string())?;
     let alpha = crate::params::Ridge::of(spec).alpha;
     if alpha > 1e6 {
-        return Err(Error::new("fit", "the penalty is too strong"));
+        return Err(Error::new(ErrorKind::Fit, "the penalty is too strong"));
     }
     let x = data.matrix();
     let mut gram = transpose_multiply(&x, &x);
@@ -274,7 +274,7 @@ fn a_stopped_search_keeps_its_best_complete_trial() {
     assert!(search.apply(&data, &[0]).is_ok());
     let run = Run { is_stopped: &|| true, ..Run::silent() };
     let error = search::fit_with(&spec, &data, &run, &train).err().unwrap();
-    assert!(error.stopped && error.message == "stopped before one of 400 trials was complete", "{error}");
+    assert!(error.is_stopped() && error.message == "stopped before one of 400 trials was complete", "{error}");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn cross_validation_of_many_rows_ends_with_its_first_error() {
     let trained = AtomicUsize::new(0);
     let fails = |_: &Spec, _: &Data, _: &Run<'_>| {
         let number = trained.fetch_add(1, Ordering::Relaxed);
-        Err(Error::new("fit", format!("training {number} failed")))
+        Err(Error::new(ErrorKind::Fit, format!("training {number} failed")))
     };
     let folds = Splitter::KFold { n_splits: 5, shuffle: false, random_state: 0 };
     let spec = Spec::new("Ridge");
@@ -357,7 +357,7 @@ fn evaluations_stop() {
     let importance = Evaluation::PermutationImportance { n_repeats: 2, scoring: None, random_state: 0 };
     let dependence = Evaluation::PartialDependence { feature: "bmi".to_string(), grid: 5 };
     for what in [importance, dependence] {
-        assert!(evaluate(&fitted, &data, &what, &stopped).unwrap_err().stopped, "{what:?}");
+        assert!(evaluate(&fitted, &data, &what, &stopped).unwrap_err().is_stopped(), "{what:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::score::{self, Answers};
 use super::split::{self, RowSplit, splits};
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::FittedModel;
 use crate::run::Run;
 
@@ -75,7 +75,7 @@ pub(crate) fn cross_validate_with(
     let folds = in_waves(data.rows, (0..splits.len()).collect(), |fold| {
         // After a failure the next folds are of no use. In a wave all run, so that the error is that of the first fold.
         if is_sequential(data.rows) && failed.load(Ordering::Relaxed) {
-            return Err(Error::new("cross-validation", "a fold before this one failed"));
+            return Err(Error::new(ErrorKind::CrossValidation, "a fold before this one failed"));
         }
         run.check(|| format!("{} of {all} folds", done.load(Ordering::Relaxed)))?;
         let inner = Run { is_stopped: run.is_stopped, ..Run::silent() };

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::data::{Column, Data, Kind};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::quantile;
 use crate::random::Mt19937;
 
@@ -57,7 +57,7 @@ pub fn bin(data: &Data, max_bins: usize, weight: Option<&[f64]>, seed: u32) -> R
         if count > max_bins {
             let message =
                 format!("`{}` has {count} different strings: at most {max_bins} are taken as categories", column.name);
-            return Err(Error::new("categories", message).help(format!(
+            return Err(Error::new(ErrorKind::Categories, message).help(format!(
                 "leave `{}` out with `.features(..)`, or encode it with `TargetEncoder` in a pipeline",
                 column.name
             )));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use onrush_wire::learn::{Detail, Param, Size, Spec};
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::eval_set;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
@@ -107,12 +107,12 @@ fn fit(
     if params.interaction_cst != Param::None {
         let message =
             format!("`interaction_cst` is {}: constraints on interactions are not supported", params.interaction_cst);
-        return Err(Error::new("parameter", message).help("leave it out"));
+        return Err(Error::new(ErrorKind::Parameter, message).help("leave it out"));
     }
     let early = early_stopping(&params.early_stopping, data)?;
     let weight = weights::of_rows(class_weight, data)?;
     if weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
-        return Err(Error::new("weight", "all sample weights are 0: expected at least one above 0"));
+        return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: expected at least one above 0"));
     }
     // scikit-learn draws the seed of its parts from the user's.
     let seed = Mt19937::new(params::seed(params.random_state)).randint(0, u64::from(u32::MAX)) as u32;
@@ -137,21 +137,24 @@ fn loss(name: &str, quantile: Option<f64>, data: &Data) -> Result<Loss, Error> {
         Some(y) => {
             let message =
                 format!("the target `{}` has the value {y}, and `loss` {loss} takes values {least}", data.target);
-            Err(Error::new("target", message))
+            Err(Error::new(ErrorKind::Target, message))
         }
         None => Ok(()),
     };
     match name {
         "absolute_error" => Ok(Loss::AbsoluteError),
         "quantile" => quantile.map(Loss::Quantile).ok_or_else(|| {
-            Error::new("parameter", "`loss` is \"quantile\" and `quantile` is None: expected a number between 0 and 1")
+            Error::new(
+                ErrorKind::Parameter,
+                "`loss` is \"quantile\" and `quantile` is None: expected a number between 0 and 1",
+            )
         }),
         "poisson" => {
             below("of at least 0", |y| y >= 0.0, "poisson")?;
             match data.y.iter().sum::<f64>() > 0.0 {
                 true => Ok(Loss::Poisson),
                 false => Err(Error::new(
-                    "target",
+                    ErrorKind::Target,
                     format!("the target `{}` is 0 in all rows, and `loss` poisson needs a positive sum", data.target),
                 )),
             }
@@ -167,7 +170,7 @@ fn early_stopping(given: &Param, data: &Data) -> Result<bool, Error> {
     match given {
         Param::Bool(early) => Ok(*early),
         Param::Str(word) if word == "auto" => Ok(data.rows > AUTO),
-        other => Err(Error::new("parameter", format!("`early_stopping` is {other}: true, false or auto"))),
+        other => Err(Error::new(ErrorKind::Parameter, format!("`early_stopping` is {other}: true, false or auto"))),
     }
 }
 
@@ -183,16 +186,15 @@ fn held_out(fraction: &Param, data: &Data, seed: u32) -> Result<Option<(Vec<usiz
             let message = format!(
                 "`validation_fraction` is {fraction}: a share between 0 and 1, an integer of at least 1, or None"
             );
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     };
     let classes = data.classes.len();
     if test >= rows || test < classes || rows - test < classes.max(1) {
         let message =
             format!("early stopping holds out {test} of {rows} rows, which leaves too few to train on or to score");
-        return Err(
-            Error::new("parameter", message).help("set `early_stopping(false)`, or another `validation_fraction`")
-        );
+        return Err(Error::new(ErrorKind::Parameter, message)
+            .help("set `early_stopping(false)`, or another `validation_fraction`"));
     }
     let mut counts = vec![0usize; classes];
     if classes > 0 {
@@ -203,7 +205,9 @@ fn held_out(fraction: &Param, data: &Data, seed: u32) -> Result<Option<(Vec<usiz
             "class `{}` of `{}` has 1 row, and early stopping holds rows of each class out",
             data.classes[class], data.target
         );
-        return Err(Error::new("parameter", message).help("set `early_stopping(false)`, or give an evaluation set"));
+        return Err(
+            Error::new(ErrorKind::Parameter, message).help("set `early_stopping(false)`, or give an evaluation set")
+        );
     }
     let stratify = (classes > 0).then_some(&data.y[..]);
     let shuffle = true;
@@ -245,7 +249,7 @@ fn train_rounds(
         (_, Some(count)) => count,
         (other, None) => {
             return Err(Error::new(
-                "parameter",
+                ErrorKind::Parameter,
                 format!("`max_leaf_nodes` is {other}: an integer of at least 2, or None"),
             ));
         }
@@ -397,7 +401,7 @@ impl Model for BoostedTrees {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let wrong = |what: &str| Err(Error::new("model-file", what.to_string()));
+        let wrong = |what: &str| Err(Error::new(ErrorKind::ModelFile, what.to_string()));
         let fits = match self.loss {
             Loss::Binary => self.classes == 2,
             Loss::Classes(count) => count > 2 && self.classes == count,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use onrush_wire::learn::Param;
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
 use crate::random::Philox;
@@ -177,7 +177,7 @@ pub fn fit(params: &TreeParams, data: &Data, run: &Run<'_>) -> Result<Forest, Er
     let single = params.ensemble.is_none();
     let weight = row_weights(params, data)?;
     if weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
-        return Err(Error::new("weight", "all sample weights are 0: expected at least one above 0"));
+        return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: expected at least one above 0"));
     }
     let plan = plan(params, data, target, weight.as_deref())?;
     let draws = match &params.ensemble {
@@ -271,12 +271,12 @@ fn target(criterion: &str, data: &Data) -> Result<Target, Error> {
         if let Some(y) = data.y.iter().find(|y| **y < 0.0) {
             let message =
                 format!("the target `{}` has the value {y}, and `criterion` poisson takes none below 0", data.target);
-            return Err(Error::new("target", message));
+            return Err(Error::new(ErrorKind::Target, message));
         }
         if data.y.iter().sum::<f64>() <= 0.0 {
             let message =
                 format!("the target `{}` is 0 in all rows, and `criterion` poisson needs a positive sum", data.target);
-            return Err(Error::new("target", message));
+            return Err(Error::new(ErrorKind::Target, message));
         }
     }
     let is_class = matches!(criterion, Criterion::Gini | Criterion::Entropy);
@@ -300,7 +300,7 @@ fn rows_or_share(name: &str, value: &Param, all: usize, least: usize) -> Result<
         Param::Float(share) if share > 0.0 && share < 1.0 => Ok((share * all as f64).ceil() as usize),
         _ => {
             let message = format!("`{name}` is {value}: an integer of at least {least}, or a share between 0 and 1");
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         }
     }
 }
@@ -316,7 +316,7 @@ pub fn max_features(given: &Param, width: usize) -> Result<usize, Error> {
         other => {
             let message =
                 format!("`max_features` is {other}: an integer of at least 1, a share up to 1.0, sqrt, log2 or None");
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     };
     Ok(drawn.clamp(1, width))
@@ -331,23 +331,23 @@ pub fn monotonic(signs: Option<&Floats>, data: &Data) -> Result<Vec<i8>, Error> 
     if signs.len() != data.width() {
         let message =
             format!("`monotonic_cst` has {} values: one for each of the {} features", signs.len(), data.width());
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     for (sign, column) in signs.iter().zip(&data.features) {
         if ![-1.0, 0.0, 1.0].contains(sign) {
-            return Err(Error::new("parameter", format!("`monotonic_cst` has the value {sign}: -1, 0 or 1")));
+            return Err(Error::new(ErrorKind::Parameter, format!("`monotonic_cst` has the value {sign}: -1, 0 or 1")));
         }
         if *sign != 0.0 && column.categories().is_some() {
             let message = format!(
                 "`monotonic_cst` constrains `{}`, which is a category: only numbers have an order",
                 column.name
             );
-            return Err(Error::new("parameter", message));
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
     }
     if data.classes.len() > 2 {
         let message = format!("`monotonic_cst` takes two classes, and `{}` has {}", data.target, data.classes.len());
-        return Err(Error::new("parameter", message));
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(signs.iter().map(|s| *s as i8).collect())
 }
@@ -382,20 +382,20 @@ fn draws(ensemble: &Ensemble, rows: usize, weight: Option<&[f64]>) -> Result<Opt
     if !ensemble.bootstrap {
         if *wanted != Param::None {
             return Err(Error::new(
-                "parameter",
+                ErrorKind::Parameter,
                 format!("`max_samples` is {wanted}, and `bootstrap` is false: there are no samples"),
             )
             .help("set `bootstrap(true)`, or leave `max_samples` out"));
         }
         if ensemble.oob_score {
             let message = "`oob_score` is true, and `bootstrap` is false: each tree sees all rows";
-            return Err(Error::new("parameter", message).help("set `bootstrap(true)`"));
+            return Err(Error::new(ErrorKind::Parameter, message).help("set `bootstrap(true)`"));
         }
         return Ok(None);
     }
     let limited = |count: f64| match count < f64::from(u32::MAX) {
         true => Ok(Some(count as usize)),
-        false => Err(Error::new("parameter", format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
+        false => Err(Error::new(ErrorKind::Parameter, format!("`max_samples` asks for {count:e} rows: at most 4e9"))),
     };
     match *wanted {
         Param::None => Ok(Some(rows)),
@@ -405,7 +405,7 @@ fn draws(ensemble: &Ensemble, rows: usize, weight: Option<&[f64]>) -> Result<Opt
             limited((share * total).max(1.0))
         }
         _ => Err(Error::new(
-            "parameter",
+            ErrorKind::Parameter,
             format!("`max_samples` is {wanted}: an integer of at least 1, a share above 0, or None"),
         )),
     }
@@ -668,7 +668,7 @@ impl Model for Forest {
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let wrong = |what: &str| Err(Error::new("model-file", what.to_string()));
+        let wrong = |what: &str| Err(Error::new(ErrorKind::ModelFile, what.to_string()));
         if self.classes != classes {
             return wrong("the number of classes is not that of the target");
         }

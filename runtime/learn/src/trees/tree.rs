@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::tensor::Tensor;
 
 use super::bins::MISSING;
@@ -244,7 +244,7 @@ impl Trees {
     /// # Errors
     /// Says what does not fit.
     pub fn check(&self, features: usize, width: usize) -> Result<(), Error> {
-        let wrong = |what: String| Err(Error::new("model-file", what));
+        let wrong = |what: String| Err(Error::new(ErrorKind::ModelFile, what));
         if self.width != width || width == 0 {
             return wrong(format!("leaves have {} values, expected {width}", self.width));
         }

@@ -288,7 +288,7 @@ fn a_training_that_the_user_stops_ends() {
     let run = Run { is_stopped: &|| true, ..Run::silent() };
     for name in ["KMeans", "PCA", "GaussianNB", "DBSCAN"] {
         let error = onrush_learn::fit(&Spec::new(name), &data, &run).err().unwrap_or_else(|| panic!("{name} goes on"));
-        assert!(error.stopped && error.message.starts_with("stopped after"), "{name}: {error}");
+        assert!(error.is_stopped() && error.message.starts_with("stopped after"), "{name}: {error}");
     }
 }
 
@@ -543,8 +543,8 @@ fn searches_are_limited_and_stop() {
     let error = index.kneighbors(&column(10_000), Some(20_000), None, &Run::silent()).unwrap_err();
     assert_eq!(error.message, "the search finds more than 134217728 pairs of rows");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(index.kneighbors(&column(10), None, Some(1.0), &stopped).unwrap_err().stopped);
-    assert!(onrush_learn::fit(&Spec::new("DBSCAN"), &column(10), &stopped).err().unwrap().stopped);
+    assert!(index.kneighbors(&column(10), None, Some(1.0), &stopped).unwrap_err().is_stopped());
+    assert!(onrush_learn::fit(&Spec::new("DBSCAN"), &column(10), &stopped).err().unwrap().is_stopped());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use onrush_learn::{Attribute, Column, Data, FittedModel, Param, Run, Spec, Values, save};
+use onrush_learn::{Attribute, Column, Data, ErrorKind, FittedModel, Param, Run, Spec, Values, save};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -13,7 +13,9 @@ use crate::support::{assert_close, attribute, classification, expected, fit, num
 fn with_library(work: impl FnOnce() + Send) {
     let spec = Spec::new("XGBRegressor").with("n_estimators", 1);
     match onrush_learn::fit(&spec, &plain(20), &Run::silent()) {
-        Err(error) if error.code == "xgboost-missing" => eprintln!("skipped, because {error}: {:?}", error.help),
+        Err(error) if error.kind == ErrorKind::XgboostMissing => {
+            eprintln!("skipped, because {error}: {:?}", error.help)
+        }
         _ => rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(work),
     }
 }
@@ -443,7 +445,7 @@ fn a_training_shows_its_scores_and_stops_when_asked() {
             detail: &|_| {},
         };
         let error = onrush_learn::fit(&spec, &data, &run).err().unwrap();
-        assert!(error.stopped);
+        assert!(error.is_stopped());
         assert_eq!(error.message, "stopped after 3 of 1000000 rounds");
         assert!(stages.lock().unwrap().last().unwrap().starts_with("round 3 of 1000000, validation_0 rmse "));
     });

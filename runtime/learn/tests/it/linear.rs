@@ -599,7 +599,7 @@ fn stopping_stops() {
     for (spec, data) in all() {
         if data.rows > 7 {
             let error = onrush_learn::fit(&spec, &data, &run).err().unwrap_or_else(|| panic!("{spec:?} did not stop"));
-            assert!(error.stopped, "{spec:?}: {error}");
+            assert!(error.is_stopped(), "{spec:?}: {error}");
         }
     }
 }

@@ -334,7 +334,7 @@ fn undefined_scores_are_nan_and_nothing_panics() {
     let labels: Vec<f64> = (0..10).map(|i| f64::from(i / 5)).collect();
     assert!(cluster_score("silhouette", &data, &labels, &Run::silent()).unwrap() > 0.5);
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
-    assert!(cluster_score("silhouette", &data, &labels, &stopped).unwrap_err().stopped);
+    assert!(cluster_score("silhouette", &data, &labels, &stopped).unwrap_err().is_stopped());
     assert!(regression::weighted_quantile(&none, None, 0.5).is_nan());
     assert!(regression::median_absolute_error(&[1.0], &[2.0], Some(&[0.0])).is_nan());
     assert!(

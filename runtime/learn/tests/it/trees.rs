@@ -470,7 +470,7 @@ fn wrong_parameters_and_data_say_what_is_expected() {
     assert_eq!(message(tree(), &many), "`name` has 300 different strings: at most 255 are taken as categories");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
     let error = onrush_learn::fit(&Spec::new("RandomForestRegressor"), &data, &stopped).err().unwrap();
-    assert!(error.stopped && error.message.starts_with("stopped after "), "{error}");
+    assert!(error.is_stopped() && error.message.starts_with("stopped after "), "{error}");
     let Some(Attribute::Frame(tree)) = fit(&tree().with("max_depth", 1), &data).attribute("tree") else { panic!() };
     assert_eq!(tree[2], ("feature".to_string(), Values::Strs(vec!["x3".to_string(), String::new(), String::new()])));
 }

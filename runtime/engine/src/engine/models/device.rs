@@ -9,9 +9,9 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, Policy};
 use onrush_kernels::matrix::{ColumnMatrix, Gradient, ScaledMatrix, chunks_of_nearer};
 use onrush_kernels::{Column as KernelColumn, Context, Scalar};
-use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRows, PassSums, host_needed, takes};
+use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRows, PassSums, takes};
 use onrush_learn::device::{MOST_CENTERS, MOST_FEATURES};
-use onrush_learn::{Column, Data, Error};
+use onrush_learn::{Column, Data, Error, ErrorKind};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
 use onrush_wire::learn::{Fit, info as estimator};
@@ -186,12 +186,12 @@ impl Passes {
             done
         });
         done.map_err(|error| match error.is_memory() {
-            true => host_needed("the device has too little memory"),
+            true => Error::host_needed("the device has too little memory"),
             false => {
                 let error = onrush_gpu::diagnostic(error);
                 let message = error.message.clone();
                 lock(&self.failed).get_or_insert(error);
-                Error::new("gpu", message)
+                Error::new(ErrorKind::Gpu, message)
             }
         })
     }
@@ -211,7 +211,7 @@ impl Passes {
         work: impl Fn(&Context, &ScaledMatrix<'_>, &Clusters) -> onrush_kernels::Result<T>,
     ) -> Result<T, Error> {
         let clusters = lock(&self.clusters);
-        let clusters = clusters.as_ref().ok_or_else(|| Error::new("gpu", "no k-means has begun"))?;
+        let clusters = clusters.as_ref().ok_or_else(|| Error::new(ErrorKind::Gpu, "no k-means has begun"))?;
         let scale = vec![1.0; clusters.shift.len()];
         self.scaled(&clusters.shift, &scale, |context, scaled| work(context, scaled, clusters))
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use libloading::Library;
 
 use super::find;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 type Handle = *mut c_void;
 type Reset = extern "C" fn(Handle);
@@ -92,8 +92,8 @@ pub fn api() -> Result<&'static Api, Error> {
     }
     let api = match find::files().first() {
         Some(file) => open(file)?,
-        None => open(Path::new(&find::name())).map_err(|error| match error.code {
-            "xgboost-version" => error,
+        None => open(Path::new(&find::name())).map_err(|error| match error.kind {
+            ErrorKind::XgboostVersion => error,
             _ => absent(),
         })?,
     };
@@ -102,7 +102,7 @@ pub fn api() -> Result<&'static Api, Error> {
 
 /// Says how to install the library.
 fn absent() -> Error {
-    Error::new("xgboost-missing", "XGBoost is not installed").help(
+    Error::new(ErrorKind::XgboostMissing, "XGBoost is not installed").help(
         "`pip install xgboost` (or xgboost-cpu) into the active Python, then run the cell again; \
          HistGradientBoostingClassifier is built in",
     )
@@ -110,7 +110,7 @@ fn absent() -> Error {
 
 fn open(file: &Path) -> Result<Api, Error> {
     let broken = |e: &dyn std::fmt::Display| {
-        Error::new("xgboost-missing", format!("XGBoost's library {} cannot be loaded: {e}", file.display()))
+        Error::new(ErrorKind::XgboostMissing, format!("XGBoost's library {} cannot be loaded: {e}", file.display()))
             .help("`pip install --force-reinstall xgboost` (or xgboost-cpu) repairs it; then run the cell again")
             .help(format!("the variable {} names another file", find::VARIABLE))
     };
@@ -128,7 +128,7 @@ fn open(file: &Path) -> Result<Api, Error> {
     let [major, minor, patch] = version;
     if (major, minor) < (2, 1) {
         let message = format!("XGBoost {major}.{minor}.{patch} is installed, and 2.1 or newer is needed");
-        return Err(Error::new("xgboost-version", message)
+        return Err(Error::new(ErrorKind::XgboostVersion, message)
             .help("`pip install --upgrade xgboost` (or xgboost-cpu) in the active Python, then restart the session"));
     }
     let functions = Functions::load(&library).map_err(|e| broken(&e))?;
@@ -145,7 +145,7 @@ impl Api {
         }
         // SAFETY: the library keeps the message of this thread until its next call on it.
         let text = unsafe { CStr::from_ptr((self.last_error)()) }.to_string_lossy().into_owned();
-        Err(Error::new("xgboost", format!("XGBoost: {}", sentence(&text))))
+        Err(Error::new(ErrorKind::Xgboost, format!("XGBoost: {}", sentence(&text))))
     }
 
     /// Whether the library takes names of categories, and keeps them in its files.

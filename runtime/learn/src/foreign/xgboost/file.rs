@@ -6,7 +6,7 @@ use onrush_wire::learn::Spec;
 
 use super::{Task, XgbModel, packed};
 use crate::data::Kind;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::estimators::Any;
 use crate::foreign::document::{Document, is_ubj};
 use crate::foreign::forest::XgbForest;
@@ -26,7 +26,7 @@ pub fn is_file(bytes: &[u8]) -> bool {
 /// # Errors
 /// If the bytes are no model of XGBoost, are cut off, contradict themselves, or hold a model of several targets.
 pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
-    let broken = |why: String| Error::new("model-file", format!("this is not a model of XGBoost: {why}"));
+    let broken = |why: String| Error::new(ErrorKind::ModelFile, format!("this is not a model of XGBoost: {why}"));
     let document = Document::read(bytes).map_err(broken)?;
     let forest = XgbForest::read(&document).map_err(broken)?;
     let (features, numeric_categories) = features(&document, &forest).map_err(broken)?;
@@ -82,13 +82,15 @@ pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
 pub fn write(fitted: &FittedModel, json: bool) -> Result<Vec<u8>, Error> {
     let Any::Foreign(model) = &fitted.model else {
         let message = format!("files of XGBoost hold models of XGBoost, and this one is {}", fitted.spec.estimator);
-        return Err(Error::new("model-file", message).help("save it under a name that ends with `.safetensors`"));
+        return Err(
+            Error::new(ErrorKind::ModelFile, message).help("save it under a name that ends with `.safetensors`")
+        );
     };
     let bytes = model.bytes_of_file();
     if is_ubj(&bytes) != json {
         return Ok(bytes);
     }
-    let document = Document::read(&bytes).map_err(|why| Error::new("model-file", why))?;
+    let document = Document::read(&bytes).map_err(|why| Error::new(ErrorKind::ModelFile, why))?;
     Ok(if json { document.to_json().into_bytes() } else { document.to_ubj() })
 }
 

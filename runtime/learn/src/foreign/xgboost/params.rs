@@ -4,7 +4,7 @@ use onrush_wire::learn::{Param, Spec, info};
 
 use crate::check::nearest;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::params::{self, XgbParams};
 
 /// Parameters that cross as they are, under the library's names, if they are set.
@@ -96,7 +96,7 @@ pub fn list(
 /// If an entry is not a pair of a name and a value, or names a parameter that has a method.
 pub fn extra(spec: &Spec, given: &Param) -> Result<Vec<(String, String)>, Error> {
     let wrong = |value: &Param| {
-        Error::new("parameter", format!("`extra` is {value}: expected pairs of a name and a value"))
+        Error::new(ErrorKind::Parameter, format!("`extra` is {value}: expected pairs of a name and a value"))
             .help("such as `.extra([[\"max_cat_threshold\", \"64\"]])`")
     };
     let entries = match given {
@@ -118,13 +118,13 @@ pub fn extra(spec: &Spec, given: &Param) -> Result<Vec<(String, String)>, Error>
         let method = SHORT.iter().find(|(short, _)| short == name).map_or(name.as_str(), |(_, method)| method);
         if info(&spec.estimator).is_some_and(|e| e.param(method).is_some()) {
             let message = format!("`extra` sets `{name}`, which is a parameter of {}", spec.estimator);
-            return Err(Error::new("parameter", message).help(format!("`.{method}(..)` sets it")));
+            return Err(Error::new(ErrorKind::Parameter, message).help(format!("`.{method}(..)` sets it")));
         }
         let several = matches!(name.as_str(), "quantile_alpha" | "expectile_alpha") && value.contains(',');
         let refused = matches!(name.as_str(), "num_class" | "missing" | "num_target") || several;
         if refused || (name == "multi_strategy" && value != "one_output_per_tree") {
             return Err(Error::new(
-                "parameter",
+                ErrorKind::Parameter,
                 format!("`extra` sets `{name}` to {value}, which cannot be chosen here"),
             )
             .help("a model predicts one target; its classes and missing values come from the data"));
@@ -159,7 +159,7 @@ fn fitting_objective(spec: &Spec, chosen: &str, data: &Data) -> Result<String, E
     if allowed.contains(&chosen) {
         return Ok(chosen.to_string());
     }
-    let error = Error::new("parameter", format!("`objective` is {chosen:?}: one of {}", allowed.join(", ")));
+    let error = Error::new(ErrorKind::Parameter, format!("`objective` is {chosen:?}: one of {}", allowed.join(", ")));
     Err(match nearest(chosen, allowed) {
         Some(near) => error.help(format!("did you mean {near:?}?")),
         None => error,
@@ -174,7 +174,7 @@ fn metrics(given: &Param) -> Result<Vec<String>, Error> {
         Param::List(values) if strings(values).is_some() => Ok(strings(values).unwrap_or_default()),
         other => {
             let message = format!("`eval_metric` is {other}: expected a name such as \"logloss\", or a list of names");
-            Err(Error::new("parameter", message))
+            Err(Error::new(ErrorKind::Parameter, message))
         }
     }
 }
@@ -195,14 +195,17 @@ fn position(parameter: &str, value: &Param, data: &Data) -> Result<usize, Error>
             Some(position) => Ok(position),
             None => {
                 let names: Vec<&str> = data.features.iter().map(|c| c.name.as_str()).collect();
-                let error = Error::new("parameter", format!("`{parameter}` names `{name}`, which is not a feature"));
+                let error =
+                    Error::new(ErrorKind::Parameter, format!("`{parameter}` names `{name}`, which is not a feature"));
                 Err(match nearest(name, &names) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => error.help(format!("the features are {}", names.join(", "))),
                 })
             }
         },
-        other => Err(Error::new("parameter", format!("`{parameter}` has {other}: expected the name of a feature"))),
+        other => {
+            Err(Error::new(ErrorKind::Parameter, format!("`{parameter}` has {other}: expected the name of a feature")))
+        }
     }
 }
 
@@ -211,7 +214,8 @@ fn monotone(param: &Param, data: &Data) -> Result<Option<String>, Error> {
     let wrong = |value: &Param| {
         let message =
             format!("`monotone_constraints` is {value}: expected -1, 0 or 1 for each of {} features", data.width());
-        Err(Error::new("parameter", message).help("or pairs of a feature and a sign, such as `[[\"age\", \"1\"]]`"))
+        Err(Error::new(ErrorKind::Parameter, message)
+            .help("or pairs of a feature and a sign, such as `[[\"age\", \"1\"]]`"))
     };
     let sign = |value: &Param| match value {
         Param::Int(sign @ -1..=1) => Some(*sign),
@@ -248,7 +252,7 @@ fn monotone(param: &Param, data: &Data) -> Result<Option<String>, Error> {
 fn interaction(param: &Param, data: &Data) -> Result<Option<String>, Error> {
     let wrong = |value: &Param| {
         let message = format!("`interaction_constraints` is {value}: expected lists of features");
-        Err(Error::new("parameter", message).help("such as `[[\"age\", \"fare\"], [\"sex\"]]`"))
+        Err(Error::new(ErrorKind::Parameter, message).help("such as `[[\"age\", \"fare\"], [\"sex\"]]`"))
     };
     let sets = match param {
         Param::None => return Ok(None),

@@ -10,7 +10,7 @@ use onrush_wire::learn::{Detail, Param, Spec};
 use super::ffi::{self, Api, Booster, Feature, Matrix, MatrixRows};
 use super::params::{extra, list as list_of};
 use crate::data::{Column, Data};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::eval_set;
 use crate::params::XgbParams;
 use crate::run::Run;
@@ -57,8 +57,11 @@ pub fn train(
     let threads = rayon::current_num_threads();
     let list = list_of(spec, objective, params, data, threads)?;
     if params.early_stopping_rounds.is_some() && data.eval.is_empty() {
-        return Err(Error::new("no-evaluation", "`early_stopping_rounds` is set, and there are no rows to score")
-            .help("`.eval_set(&valid)` names a frame that is scored after each round"));
+        return Err(Error::new(
+            ErrorKind::NoEvaluation,
+            "`early_stopping_rounds` is set, and there are no rows to score",
+        )
+        .help("`.eval_set(&valid)` names a frame that is scored after each round"));
     }
     let sets = data.eval.iter().map(|eval| aligned(spec, data, eval)).collect::<Result<Vec<Data>, Error>>()?;
     let (data, sets) = match spec.estimator.as_str() {
@@ -172,8 +175,10 @@ fn rounds(
 fn refuse_unknown(spec: &Spec, given: &Param) -> Result<(), Error> {
     let unused = ffi::unused_parameters();
     match extra(spec, given)?.into_iter().find(|(name, _)| unused.contains(name)) {
-        Some((name, _)) => Err(Error::new("parameter", format!("`extra` sets `{name}`, which XGBoost does not use"))
-            .help("https://xgboost.readthedocs.io/en/stable/parameter.html has the parameters of each booster")),
+        Some((name, _)) => {
+            Err(Error::new(ErrorKind::Parameter, format!("`extra` sets `{name}`, which XGBoost does not use"))
+                .help("https://xgboost.readthedocs.io/en/stable/parameter.html has the parameters of each booster"))
+        }
         None => Ok(()),
     }
 }
@@ -308,13 +313,12 @@ fn joined(names: &[String]) -> (Vec<u8>, Vec<i32>) {
 /// Rows sorted by group, as the library needs them, and one weight for each group.
 fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
     let groups = data.groups.as_deref().ok_or_else(|| {
-        Error::new("no-groups", "XGBRanker got no groups: it ranks the rows of a group among each other")
+        Error::new(ErrorKind::NoGroups, "XGBRanker got no groups: it ranks the rows of a group among each other")
             .help("`.groups(\"query\")` names the column of groups")
     })?;
     if let Some(row) = groups.iter().position(|g| g.is_nan()) {
-        return Err(
-            Error::new("nulls", format!("the group of row {row} is null")).help("`drop_nulls()` leaves these rows out")
-        );
+        return Err(Error::new(ErrorKind::Nulls, format!("the group of row {row} is null"))
+            .help("`drop_nulls()` leaves these rows out"));
     }
     let mut order: Vec<usize> = (0..data.rows).collect();
     // Stable: rows of a group stay in their order.
@@ -331,7 +335,7 @@ fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
         } else if weight.last() != Some(&row_weight) {
             let message =
                 format!("rows of group {} have different weights, and XGBRanker takes one for a group", groups[*row]);
-            return Err(Error::new("weight", message));
+            return Err(Error::new(ErrorKind::Weight, message));
         }
         qid.push(weight.len() as u32 - 1);
     }
@@ -355,7 +359,7 @@ pub fn in_single_precision(data: &Data) -> Result<(), Error> {
         if let Some(row) = column.values.iter().position(|v| (*v as f32).is_infinite()) {
             let message =
                 format!("`{}` is {:e} in row {row}, and XGBoost takes up to 3.4e38", column.name, column.values[row]);
-            return Err(Error::new("infinite", message).help("scale the column first"));
+            return Err(Error::new(ErrorKind::Infinite, message).help("scale the column first"));
         }
     }
     match data.y.iter().position(|v| (*v as f32).is_infinite()) {
@@ -364,7 +368,7 @@ pub fn in_single_precision(data: &Data) -> Result<(), Error> {
                 "the target `{}` is {:e} in row {row}, and XGBoost takes up to 3.4e38",
                 data.target, data.y[row]
             );
-            Err(Error::new("infinite", message).help("scale the target first"))
+            Err(Error::new(ErrorKind::Infinite, message).help("scale the target first"))
         }
         None => Ok(()),
     }
