@@ -101,7 +101,7 @@ macro_rules! trainings {
 
 trainings! {
     |p, spec, data, run|
-    LinearRegression => linear::squares::fit(p, data, run).and_then(finite_model),
+    LinearRegression => linear::least_squares::fit(p, data, run).and_then(finite_model),
     Ridge => linear::ridge::fit(p, data, run).and_then(finite_model),
     RidgeCV => linear::ridge_cv::fit(p, data, run).and_then(finite_model),
     Lasso => linear::lasso::lasso(p, data, run).and_then(finite_model),

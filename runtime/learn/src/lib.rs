@@ -37,7 +37,7 @@ pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::{Error, ErrorKind};
 pub use estimators::fit;
-pub use linear::student;
+pub use linear::t_distribution;
 pub use model::{Attribute, Field, FittedModel, LinearScores, Link, Model, Output, Role, Values};
 pub use neighbors::Neighbors;
 pub use run::Run;

@@ -4,15 +4,15 @@ mod descent;
 mod design;
 mod folds;
 pub mod lasso;
+mod lbfgs;
+pub mod least_squares;
 pub mod logistic;
 pub mod logistic_cv;
 mod newton;
-mod nonnegative;
-mod quasi;
+mod nnls;
 pub mod ridge;
 pub mod ridge_cv;
-pub mod squares;
-pub mod student;
+pub mod t_distribution;
 
 pub use logistic::Logistic;
 

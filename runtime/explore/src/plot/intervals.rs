@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onrush_expr::check::{place, plan_error};
-use onrush_learn::student;
+use onrush_learn::t_distribution;
 use onrush_wire::plot::{AxisScale, ErrorBar, Interval, Layer, LayerRequest, Mark};
 use onrush_wire::{Diagnostic, Expr};
 
@@ -39,7 +39,7 @@ impl Moments {
         match error {
             ErrorBar::Deviation => deviation,
             ErrorBar::StandardError => deviation / self.count.sqrt(),
-            ErrorBar::Confidence => student::quantile(0.025, self.count - 1.0) * deviation / self.count.sqrt(),
+            ErrorBar::Confidence => t_distribution::quantile(0.025, self.count - 1.0) * deviation / self.count.sqrt(),
         }
     }
 }

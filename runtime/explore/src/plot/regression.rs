@@ -1,7 +1,7 @@
 //! Regression lines: ordinary least squares of one variable, with the confidence band of the mean.
 
 use onrush_expr::check::{place, plan_error};
-use onrush_learn::student;
+use onrush_learn::t_distribution;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{AxisScale, Interval, Layer, LayerRequest};
 
@@ -109,7 +109,7 @@ impl Source<'_> {
     }
 
     fn band(&self, name: String, line: &Line) -> Interval {
-        let t = student::quantile(0.025, line.count - 2.0);
+        let t = t_distribution::quantile(0.025, line.count - 2.0);
         // Equal distances on the drawn axis.
         let drawn = |value: f64| if self.has_log_bins { value.log10() } else { value };
         let low = if self.has_log_bins { line.low.max(line.high * 1e-9) } else { line.low };

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::descent::{DescentColumns, DescentEnd, DescentOrder, Goal, Products, Residuals, descend};
 use super::design::{Design, Gram, add, intercept};
-use super::squares::WIDE;
+use super::least_squares::WIDE;
 use super::{Linear, finite, folds, ridge, scores};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};

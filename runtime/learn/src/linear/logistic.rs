@@ -11,7 +11,7 @@ use onrush_wire::learn::{Detail, Param};
 use serde::{Deserialize, Serialize};
 
 use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
-use super::{finite, newton, quasi};
+use super::{finite, lbfgs, newton};
 use crate::data::Data;
 use crate::device::DeviceRows;
 use crate::error::{Error, ErrorKind};
@@ -202,7 +202,7 @@ pub(crate) fn solve(
     let mut end = match (problem.l1 > 0.0, size <= NEWTON && cheap) {
         (true, cheap) => newton::proximal(problem, start, cheap || problem.outputs == 1, settings, run)?,
         (false, true) => newton::newton(problem, start, settings, run)?,
-        (false, false) => quasi::lbfgs(problem, start, settings, run)?,
+        (false, false) => lbfgs::minimize(problem, start, settings, run)?,
     };
     end.coef = problem.outer(&end.coef);
     match end.coef.iter().all(|w| w.is_finite()) {

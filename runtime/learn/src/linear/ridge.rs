@@ -4,8 +4,8 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::design::{Design, Gram, add, divide_by_norms, intercept, substitute};
-use super::squares::{self, WIDE, decomposed, residuals, spread, stacked, triangle};
-use super::{Linear, finite, nonnegative};
+use super::least_squares::{self, WIDE, decomposed, residuals, spread, stacked, triangle};
+use super::{Linear, finite, nnls};
 use crate::data::Data;
 use crate::error::Error;
 use crate::params;
@@ -18,14 +18,14 @@ pub fn fit(params: &params::Ridge, data: &Data, run: &Run<'_>) -> Result<Linear,
     let (alpha, centre) = (finite("alpha", params.alpha)?, params.fit_intercept);
     let positive = params.positive;
     if alpha == 0.0 && !positive {
-        let least = squares::fit(&params::LinearRegression { fit_intercept: centre, positive }, data, run)?;
+        let least = least_squares::fit(&params::LinearRegression { fit_intercept: centre, positive }, data, run)?;
         return Ok(Linear { rank: None, singular: None, summary: None, ..least });
     }
     let design = Design::of(data, centre)?;
     let active: Vec<usize> = (0..data.width()).filter(|j| !design.constant[*j]).collect();
     let inner = design.with(&[active.as_slice(), &[data.width()]].concat());
     if positive {
-        return nonnegative::fit(&inner, &active, data.width(), centre, alpha, run);
+        return nnls::fit(&inner, &active, data.width(), centre, alpha, run);
     }
     let gram = gram(&inner, centre, run)?;
     let (coef, intercept) = solve(&inner, gram.as_ref(), &active, data.width(), alpha, centre, run)?;

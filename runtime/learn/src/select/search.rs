@@ -26,7 +26,7 @@ use super::validate::{self, Trainer};
 use crate::check;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::linear::student;
+use crate::linear::t_distribution;
 use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
@@ -317,7 +317,7 @@ impl<'a> Race<'a> {
         let all = best.len() as f64;
         let goal = best.iter().sum::<f64>() / all;
         let scores = table.outcomes.iter().flatten().filter_map(|o| o.as_ref()?.as_ref().ok().map(|o| o.0));
-        let bound = student::quantile(0.025, (folds - 1) as f64);
+        let bound = t_distribution::quantile(0.025, (folds - 1) as f64);
         let highest = scores.fold(f64::NEG_INFINITY, f64::max);
         for trial in (0..self.specs.len()).filter(|trial| *trial != leader) {
             let Some(own) = known(&table.outcomes[trial][..folds]) else { continue };

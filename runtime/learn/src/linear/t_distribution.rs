@@ -1,4 +1,4 @@
-//! Student's t distribution.
+//! Student's t distribution: tails and quantiles.
 
 /// The probability that |t| exceeds this one, with `df` degrees of freedom. NaN if `df` is not positive.
 pub fn two_sided(t: f64, df: f64) -> f64 {

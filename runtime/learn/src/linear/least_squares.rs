@@ -9,7 +9,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 
 use super::design::{Design, Gram, add, blocks, divide_by_norms, intercept, power_of_two, sum_chunks};
-use super::{Linear, listed, nonnegative, student};
+use super::{Linear, listed, nnls, t_distribution};
 use crate::data::Data;
 use crate::device::{DeviceRows, spread as spread_columns};
 use crate::error::{Error, ErrorKind};
@@ -51,7 +51,7 @@ pub fn fit(params: &params::LinearRegression, data: &Data, run: &Run<'_>) -> Res
     let names: Vec<&str> = data.features.iter().map(|c| c.name.as_str()).collect();
     let inner = design.with(&[active.as_slice(), &[width]].concat());
     if params.positive {
-        return nonnegative::fit(&inner, &active, width, centre, 0.0, run);
+        return nnls::fit(&inner, &active, width, centre, 0.0, run);
     }
     if active.is_empty() {
         let rss = total_squares(&inner, run)?;
@@ -373,11 +373,18 @@ fn summary(
 ) -> Tensor {
     let free = design.used as f64 - solution.rank as f64 - f64::from(u8::from(centre));
     let sigma = if free > 0.0 { (solution.rss / free).sqrt() } else { f64::NAN };
-    let reach = student::quantile(0.025, free);
+    let reach = t_distribution::quantile(0.025, free);
     let mut table = Vec::with_capacity(6 * (coef.len() + 1));
     let mut line = |value: f64, error: f64| {
         let t = value / error;
-        table.extend([value, error, t, student::two_sided(t, free), value - reach * error, value + reach * error]);
+        table.extend([
+            value,
+            error,
+            t,
+            t_distribution::two_sided(t, free),
+            value - reach * error,
+            value + reach * error,
+        ]);
     };
     if centre {
         line(intercept, sigma * (1.0 / design.total + solution.variance_of_mean).sqrt());

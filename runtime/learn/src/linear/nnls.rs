@@ -6,7 +6,7 @@ use onrush_dense::Matrix;
 
 use super::Linear;
 use super::design::{Design, Gram, intercept};
-use super::squares::{WIDE, spread};
+use super::least_squares::{WIDE, spread};
 use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::dot;

@@ -16,7 +16,7 @@ use crate::sums::dot;
 const MEMORY: usize = 10;
 
 /// Minimises an objective without l1 penalty from `params`.
-pub fn lbfgs(
+pub fn minimize(
     problem: &Problem<'_>,
     mut params: Vec<f64>,
     settings: &Settings,
