@@ -85,26 +85,7 @@ fn ln_beta(a: f64, b: f64) -> f64 {
             1.0 - 1.0 / (8.0 * z) + 1.0 / (128.0 * z * z) + 5.0 / (1024.0 * z.powi(3)) - 21.0 / (32768.0 * z.powi(4));
         return 0.5 * std::f64::consts::PI.ln() - 0.5 * z.ln() - series.ln();
     }
-    ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
-}
-
-/// Lanczos' approximation with g = 7 and nine coefficients.
-fn ln_gamma(x: f64) -> f64 {
-    const C: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    let x = x - 1.0;
-    let t = x + 7.5;
-    let sum = C[0] + C[1..].iter().zip(1..).map(|(c, i)| c / (x + f64::from(i))).sum::<f64>();
-    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
+    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
 #[cfg(test)]
