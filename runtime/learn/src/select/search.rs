@@ -13,10 +13,10 @@
 //!
 //! Both rules are estimates: a dropped trial could still have won. Which trials are dropped does not depend on threads.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use onrush_wire::learn::{Detail, Spec, Splitter, Trial};
+use onrush_wire::learn::{Detail, Param, Spec, Splitter, Trial};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::candidates::{self, Candidate};
@@ -31,7 +31,6 @@ use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
-use onrush_wire::learn::Param;
 
 /// How a trial ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -244,7 +243,7 @@ impl<'a> Race<'a> {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// The tasks of all trials that are in the race, on these folds: trial x folds + fold.
@@ -375,7 +374,7 @@ impl<'a> Race<'a> {
 
     fn into_search(self) -> Result<Search, Error> {
         let (trials, folds) = (self.specs.len(), self.splits.len());
-        let table = self.table.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.into_inner();
         let values = |of: fn(&(f64, f64, f64)) -> f64| {
             let value = |o: &Option<Outcome>| match o {
                 Some(Ok(outcome)) => of(outcome),

@@ -2,12 +2,12 @@
 //! that is only here.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use onrush_dense::{Matrix, solve_positive, transpose_multiply};
 use onrush_wire::Value;
 use onrush_wire::learn::{Detail, Evaluation, Grid, Part, Spec, Splitter};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::candidates;
@@ -369,13 +369,13 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     let spec = Spec { cv: Some(folds), ..searching("GridSearchCV", vec![("alpha", list(&alphas))]) };
     let plain = search::fit_with(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
     let seen = Mutex::new(Vec::new());
-    let run = Run { detail: &|detail| seen.lock().unwrap().push(detail), ..Run::silent() };
+    let run = Run { detail: &|detail| seen.lock().push(detail), ..Run::silent() };
     let raced =
         search::fit_with(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plain.attribute("best_index", &[], &[]), raced.attribute("best_index", &[], &[]));
     let Values::Strs(states) = &results(&raced)["state"] else { panic!() };
     assert!(states.iter().any(|s| s == "pruned") && states.iter().any(|s| s == "done"), "{states:?}");
-    let Some(Detail::Trials(last)) = seen.into_inner().unwrap().pop() else { panic!() };
+    let Some(Detail::Trials(last)) = seen.into_inner().pop() else { panic!() };
     assert_eq!(last.len(), alphas.len());
     assert!(last.iter().all(|t| t.state == "done" || t.state == "pruned"), "{last:?}");
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -1,9 +1,10 @@
 //! XGBoost: the same bits as its Python package, its files without its library, and files that lie. Expected values
 //! come from xgboost-cpu 3.2.0 (`tests/learn/expect_foreign.py`).
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use onrush_learn::{Attribute, Column, Data, ErrorKind, FittedModel, Param, Run, Spec, Values, save};
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -436,7 +437,7 @@ fn a_training_shows_its_scores_and_stops_when_asked() {
         let spec = Spec::new("XGBRegressor").with("n_estimators", 1_000_000);
         let run = Run {
             is_stopped: &|| rounds.get().is_some(),
-            stage: &|stage| stages.lock().unwrap().push(stage),
+            stage: &|stage| stages.lock().push(stage),
             steps: &|done, of| {
                 if done == 3 {
                     rounds.get_or_init(|| of);
@@ -447,7 +448,7 @@ fn a_training_shows_its_scores_and_stops_when_asked() {
         let error = onrush_learn::fit(&spec, &data, &run).err().unwrap();
         assert!(error.is_stopped());
         assert_eq!(error.message, "stopped after 3 of 1000000 rounds");
-        assert!(stages.lock().unwrap().last().unwrap().starts_with("round 3 of 1000000, validation_0 rmse "));
+        assert!(stages.lock().last().unwrap().starts_with("round 3 of 1000000, validation_0 rmse "));
     });
 }
 

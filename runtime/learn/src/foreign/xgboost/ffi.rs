@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_float, c_int, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
+use parking_lot::Mutex;
 
 use super::find;
 use crate::error::{Error, ErrorKind};
@@ -86,7 +86,7 @@ static LOADED: Mutex<Option<&'static Api>> = Mutex::new(None);
 /// # Errors
 /// If there is none, if it cannot be loaded, and if it is older than 2.1, the first one with columns of numbers.
 pub fn api() -> Result<&'static Api, Error> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = LOADED.lock();
     if let Some(api) = *loaded {
         return Ok(api);
     }

@@ -2,10 +2,10 @@
 //! (`sklearn.py`, `training.py` and `callback.py`), so that the same data give the same model.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use onrush_wire::learn::{Detail, Param, Spec};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::ffi::{self, Api, Booster, Feature, Matrix, MatrixRows};
 use super::params::{extra, list as list_of};
@@ -79,16 +79,12 @@ pub fn train(
 /// Waits until no other training runs.
 fn turn(run: &Run<'_>) -> Result<MutexGuard<'static, ()>, Error> {
     loop {
-        match TRAINING.try_lock() {
-            Ok(turn) => return Ok(turn),
-            // The lock guards no data that a panic could leave half done.
-            Err(TryLockError::Poisoned(turn)) => return Ok(turn.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                run.stage("waiting for another training of XGBoost");
-                run.check(|| "0 rounds".to_string())?;
-                std::thread::sleep(Duration::from_millis(20));
-            }
+        if let Some(turn) = TRAINING.try_lock() {
+            return Ok(turn);
         }
+        run.stage("waiting for another training of XGBoost");
+        run.check(|| "0 rounds".to_string())?;
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
