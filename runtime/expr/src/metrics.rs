@@ -16,9 +16,9 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
-use onrush_learn::{Error, ErrorKind};
 use onrush_learn::metrics::classification::{self, Average, Confusion};
 use onrush_learn::metrics::{clusters, probability, ranking, regression};
+use onrush_learn::{Error, ErrorKind};
 use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
@@ -261,7 +261,9 @@ impl Pairs {
 
     /// Whether each row is of the second class, and the scores.
     fn scores(&self) -> std::result::Result<(Vec<bool>, &[f64]), Error> {
-        let Side::Numbers(scores) = &self.predicted else { return Err(Error::new(ErrorKind::Metric, "scores are numbers")) };
+        let Side::Numbers(scores) = &self.predicted else {
+            return Err(Error::new(ErrorKind::Metric, "scores are numbers"));
+        };
         let alone = Pairs { name: self.name, of: Of::Classes, truth: Side::new(false), predicted: Side::new(false) };
         let (positions, classes) = match &self.truth {
             Side::Numbers(values) => {
@@ -355,9 +357,8 @@ fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::
     if counts && classes > MOST_CLASSES {
         let message =
             format!("`{name}` compares classes, and there are {classes} different values: at most {MOST_CLASSES}");
-        return Err(
-            Error::new(ErrorKind::Metric, message).help("metrics of numbers are `r2_score`, `mean_squared_error` and so on")
-        );
+        return Err(Error::new(ErrorKind::Metric, message)
+            .help("metrics of numbers are `r2_score`, `mean_squared_error` and so on"));
     }
     let confusion = || Confusion::new(y, p, None, classes);
     let binary = || match classes {

@@ -25,8 +25,13 @@ pub fn spec(spec: &Spec) -> Result<(), Error> {
         param(known, value)?;
     }
     parts(spec)?;
-    let inside = spec.parts.iter().filter(|part| !crate::compose::is_passthrough_or_drop(&part.spec));
+    let inside = spec.parts.iter().filter(|part| !is_passthrough_or_drop(&part.spec));
     inside.map(|part| &part.spec).try_for_each(self::spec)
+}
+
+/// Whether the estimator is one of the words `passthrough` and `drop`.
+pub(crate) fn is_passthrough_or_drop(spec: &Spec) -> bool {
+    matches!(spec.estimator.as_str(), "passthrough" | "drop")
 }
 
 /// Checks that steps have no weight, features or groups: nothing would look at them.

@@ -3,8 +3,10 @@
 pub mod values;
 
 use onrush_dense::Matrix;
+use rayon::prelude::*;
 
 use crate::device::DeviceRows;
+use crate::sums;
 
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -70,7 +72,7 @@ pub struct Data {
     /// Rows on which a boosted model is scored after each round: the same features and target.
     pub eval: Vec<Data>,
     /// Where the values are if they are not here: the features, and a regressor's target, then have no values. Only for trainings that
-    /// [`crate::device::takes`] allows.
+    /// [`crate::runs_on_device`] allows.
     pub device: Option<DeviceRows>,
 }
 
@@ -101,7 +103,30 @@ impl Data {
 
     /// The features row after row.
     pub fn row_major(&self) -> Vec<f64> {
-        crate::neighbors::tile::shifted(self, &vec![0.0; self.width()])
+        self.shifted(&vec![0.0; self.width()])
+    }
+
+    /// The features minus `shift`, row after row: column by column in blocks of rows that fit the cache, on all
+    /// threads.
+    pub fn shifted(&self, shift: &[f64]) -> Vec<f64> {
+        const ROWS: usize = 64;
+        let width = self.width();
+        let mut out = vec![0.0; self.rows * width];
+        out.par_chunks_mut(ROWS * width.max(1)).enumerate().for_each(|(block, out)| {
+            let first = block * ROWS;
+            for (j, column) in self.features.iter().enumerate() {
+                let values = &column.values[first..(first + ROWS).min(self.rows)];
+                for (i, value) in values.iter().enumerate() {
+                    out[i * width + j] = value - shift[j];
+                }
+            }
+        });
+        out
+    }
+
+    /// The mean of each feature.
+    pub fn means(&self) -> Vec<f64> {
+        self.features.par_iter().map(|c| sums::mean(&c.values, None)).collect()
     }
 
     /// The rows at these positions, in this order. Evaluation sets stay.

@@ -1,18 +1,15 @@
 //! Trainings whose passes over the rows run on a device.
 //!
-//! The columns stay there: [`Data`] has their names and no values. An estimator asks for sums, of a size that does not depend on the
-//! number of rows, and does the rest on the host. What a device cannot do ends with [`Error::host_needed`], and the caller trains again on the
-//! host.
+//! The columns stay there: [`Data`](crate::Data) has their names and no values. An estimator asks for sums, of a size
+//! that does not depend on the number of rows, and does the rest on the host. If a device cannot do a step, the training
+//! ends with [`Error::host_needed`], and the caller trains again on the host.
 
 use std::fmt;
 use std::sync::Arc;
 
 use onrush_dense::Matrix;
-use onrush_wire::learn::Spec;
 
-use crate::data::{Data, Kind};
 use crate::error::Error;
-use crate::params;
 
 /// Statistics of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,6 +90,15 @@ pub trait DevicePasses: Send + Sync {
     fn labels(&self) -> Result<Vec<u32>, Error>;
 }
 
+/// The largest trainings that the kernels of a device take.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceLimits {
+    /// Features.
+    pub features: usize,
+    /// `n_clusters` times features.
+    pub centers: usize,
+}
+
 /// The columns of a training on a device.
 #[derive(Clone)]
 pub struct DeviceRows(pub Arc<dyn DevicePasses>);
@@ -107,30 +113,6 @@ impl PartialEq for DeviceRows {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
-}
-
-/// Maximum number of features.
-pub const MOST_FEATURES: usize = 240;
-
-/// Maximum of `n_clusters` times features.
-pub const MOST_CENTERS: usize = 1024;
-
-/// Whether the passes of a training can run on a device. `data` needs no values.
-pub fn takes(spec: &Spec, data: &Data) -> bool {
-    let plain = spec.parts.is_empty() && data.weight.is_none() && data.groups.is_none() && data.eval.is_empty();
-    let fits = (1..=MOST_FEATURES).contains(&data.width()) && data.rows > 2 * data.width();
-    let numbers = data.features.iter().all(|column| column.kind == Kind::Number);
-    let own = match spec.estimator.as_str() {
-        "LinearRegression" => !params::LinearRegression::of(spec).positive,
-        "Ridge" => !params::Ridge::of(spec).positive,
-        "Lasso" | "ElasticNet" | "PCA" => true,
-        "LogisticRegression" => {
-            data.classes.len() == 2 && params::word(&params::LogisticRegression::of(spec).class_weight).is_none()
-        }
-        "KMeans" => params::KMeans::of(spec).n_clusters.saturating_mul(data.width()) <= MOST_CENTERS,
-        _ => false,
-    };
-    plain && fits && numbers && own
 }
 
 /// Statistics of all columns, if every value is a finite number.

@@ -1,22 +1,37 @@
-//! Which code trains which estimator, and the models that there are.
+//! The registry: the models that there are, and which code trains which estimator. Estimators with other ones inside are
+//! trained by the folders `compose` and `select`; their models are here, because the enum of all models holds them.
+
+mod columns;
+mod fitted;
+pub(crate) mod inside;
+mod pipeline;
+mod search;
+#[cfg(test)]
+pub(crate) mod slopes;
+mod target;
+
+pub(crate) use columns::{Block, ColumnModels};
+pub use fitted::FittedModel;
+pub(crate) use fitted::Trainer;
+pub(crate) use pipeline::Pipeline;
+pub(crate) use search::{Candidate, Search, State, TrialResult, mean_and_std};
+pub(crate) use target::{Func, TransformedTarget};
 
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
-use crate::check;
 use crate::cluster;
-use crate::compose;
-use crate::data::Data;
+use crate::data::{Data, Kind};
 use crate::decomposition;
-use crate::error::{Error, ErrorKind};
+use crate::device::DeviceLimits;
+use crate::error::Error;
 use crate::foreign;
 use crate::linear::{self, finite_model};
-use crate::model::{FittedModel, Model};
+use crate::model::Model;
 use crate::neighbors;
 use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
-use crate::select::search;
 use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.
@@ -47,9 +62,9 @@ models! {
     Projection(decomposition::Projection),
     KMeans(cluster::KMeans),
     Linear(linear::Linear),
-    Search(search::Search),
+    Search(Search),
     #[cfg(test)]
-    Slopes(crate::select::tests::Slopes),
+    Slopes(slopes::Slopes),
     Scaler(prepare::Scaler),
     Normalizer(prepare::Normalizer),
     Imputer(prepare::Imputer),
@@ -61,24 +76,13 @@ models! {
     Power(prepare::Power),
     QuantileMap(prepare::QuantileMap),
     Variance(prepare::Variance),
-    Pipeline(compose::Pipeline),
-    ColumnModels(compose::ColumnModels),
-    TransformedTarget(compose::TransformedTarget),
+    Pipeline(Pipeline),
+    ColumnModels(ColumnModels),
+    TransformedTarget(TransformedTarget),
     Foreign(foreign::XgbModel),
     Logistic(linear::Logistic),
     Forest(trees::Forest),
     BoostedTrees(trees::BoostedTrees),
-}
-
-/// Trains what `spec` says.
-///
-/// # Errors
-/// If a parameter or the data are not what the estimator takes, and if the user stops the training.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
-    check::spec(spec)?;
-    check::data(spec, data)?;
-    let model = trained(spec, data, run)?;
-    Ok(FittedModel::new(spec, data, model))
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -144,12 +148,6 @@ trainings! {
     PowerTransformer => prepare::power::fit(p, data, run),
     QuantileTransformer => prepare::ranks::fit(p, data, run),
     VarianceThreshold => prepare::variance::fit(p, data, run),
-    Pipeline => compose::pipeline::fit(spec, data, run),
-    ColumnTransformer => compose::columns::fit(spec, data, run),
-    FeatureUnion => compose::columns::fit(spec, data, run),
-    TransformedTargetRegressor => compose::target::fit(spec, data, run),
-    GridSearchCV => search::fit(spec, data, run),
-    RandomizedSearchCV => search::fit(spec, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.
@@ -167,8 +165,9 @@ macro_rules! train_family {
 
 type TrainFamily = fn(&Spec, &Data, &Run<'_>) -> Option<Result<Any, Error>>;
 
-fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
-    const FAMILIES: [TrainFamily; 9] = [
+/// Trains an estimator without other ones inside. `None` if it has some, or is not in the table.
+pub(crate) fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
+    const FAMILIES: [TrainFamily; 7] = [
         onrush_wire::linear_estimators!(train_family),
         onrush_wire::cluster_estimators!(train_family),
         onrush_wire::decomposition_estimators!(train_family),
@@ -176,11 +175,24 @@ fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Any, Error> {
         onrush_wire::tree_estimators!(train_family),
         onrush_wire::foreign_estimators!(train_family),
         onrush_wire::prepare_estimators!(train_family),
-        onrush_wire::compose_estimators!(train_family),
-        onrush_wire::select_estimators!(train_family),
     ];
-    FAMILIES
-        .iter()
-        .find_map(|train| train(spec, data, run))
-        .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("there is no estimator `{}`", spec.estimator))))
+    FAMILIES.iter().find_map(|train| train(spec, data, run))
+}
+
+/// Whether the passes of a training can run on a device. `data` needs no values.
+pub fn runs_on_device(spec: &Spec, data: &Data, limits: DeviceLimits) -> bool {
+    let plain = spec.parts.is_empty() && data.weight.is_none() && data.groups.is_none() && data.eval.is_empty();
+    let fits = (1..=limits.features).contains(&data.width()) && data.rows > 2 * data.width();
+    let numbers = data.features.iter().all(|column| column.kind == Kind::Number);
+    let own = match spec.estimator.as_str() {
+        "LinearRegression" => !params::LinearRegression::of(spec).positive,
+        "Ridge" => !params::Ridge::of(spec).positive,
+        "Lasso" | "ElasticNet" | "PCA" => true,
+        "LogisticRegression" => {
+            data.classes.len() == 2 && params::word(&params::LogisticRegression::of(spec).class_weight).is_none()
+        }
+        "KMeans" => params::KMeans::of(spec).n_clusters.saturating_mul(data.width()) <= limits.centers,
+        _ => false,
+    };
+    plain && fits && numbers && own
 }

@@ -1,8 +1,8 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
 //! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for
-//! its attributes and is written to a container ([`save`]). An estimator is a file in one of the families' folders, an
-//! arm in `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
+//! its attributes and is written to a container ([`save`]). An estimator is a file in one of the families' folders, a
+//! line or two in `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
 //!
 //! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed
 //! (`random.rs`). Knows no Arrow, no DataFusion and no session.
@@ -16,29 +16,32 @@ pub mod device;
 pub mod error;
 mod estimators;
 mod eval_set;
+mod fit;
 mod foreign;
 mod linear;
 pub mod metrics;
 pub mod model;
 mod neighbors;
 pub mod params;
+pub mod path;
 mod prepare;
 mod quantile;
 pub mod random;
 pub mod run;
 pub mod save;
 pub mod select;
+pub mod split;
 pub mod sums;
 pub mod tensor;
 mod trees;
 pub mod weights;
 
-pub use compose::fit_transform;
 pub use data::{Column, Data, Kind};
 pub use error::{Error, ErrorKind};
-pub use estimators::fit;
+pub use estimators::{FittedModel, runs_on_device};
+pub use fit::{cross_validate, fit, fit_transform};
 pub use linear::t_distribution;
-pub use model::{Attribute, Field, FittedModel, LinearScores, Link, Model, Output, Role, Values};
+pub use model::{Attribute, Field, LinearScores, Link, Model, Output, Role, Values};
 pub use neighbors::Neighbors;
 pub use run::Run;
 pub use tensor::Tensor;

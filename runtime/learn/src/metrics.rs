@@ -10,6 +10,7 @@ pub mod probability;
 pub mod ranking;
 pub mod regression;
 
+use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::over_rows;
@@ -55,7 +56,7 @@ pub(crate) fn ratio(a: f64, b: f64) -> f64 {
 /// # Errors
 /// If there is no such score, if there are fewer than two clusters or as many as rows, if a feature is missing, and if
 /// the user stops the work.
-pub fn cluster_score(score: &str, data: &crate::Data, labels: &[f64], run: &Run<'_>) -> Result<f64, Error> {
+pub fn cluster_score(score: &str, data: &Data, labels: &[f64], run: &Run<'_>) -> Result<f64, Error> {
     let (_, clusters) = clusters::encode(labels);
     if clusters < 2 || clusters >= data.rows {
         let message =

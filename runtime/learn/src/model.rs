@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
-use crate::estimators::Any;
 
 /// What a column that a model makes is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,6 +134,18 @@ impl Attribute {
             (value.to_string(), Values::Floats(values.to_vec())),
         ])
     }
+
+    /// A row-major matrix: a column for each feature, after the column `first`.
+    pub fn by_row(first: Option<(&str, Values)>, features: &[Field], matrix: &[f64]) -> Attribute {
+        let width = features.len();
+        let mut columns: Vec<(String, Values)> =
+            first.into_iter().map(|(name, values)| (name.to_string(), values)).collect();
+        columns.extend(features.iter().enumerate().map(|(j, feature)| {
+            let values = matrix.iter().skip(j).step_by(width).copied().collect();
+            (feature.name.clone(), Values::Floats(values))
+        }));
+        Attribute::Frame(columns)
+    }
 }
 
 /// A column that a model makes for the outside: its name, what it is, and the values.
@@ -144,118 +154,6 @@ pub struct Output {
     pub name: String,
     pub role: Role,
     pub values: Vec<f64>,
-}
-
-/// A trained model with everything that is needed to use it.
-#[derive(Serialize, Deserialize)]
-pub struct FittedModel {
-    pub spec: Spec,
-    pub features: Vec<Field>,
-    /// The name of the target. Empty if there is none.
-    pub target: String,
-    /// See [`Data::classes`].
-    pub classes: Vec<String>,
-    /// How many rows it was trained on.
-    pub rows: u64,
-    /// What the session keeps with the model, as JSON. Nothing here looks at it.
-    #[serde(default)]
-    pub session: String,
-    pub(crate) model: Any,
-}
-
-impl FittedModel {
-    pub(crate) fn new(spec: &Spec, data: &Data, model: Any) -> Self {
-        let features = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
-        FittedModel {
-            spec: spec.clone(),
-            features: features.collect(),
-            target: data.target.clone(),
-            classes: data.classes.clone(),
-            rows: data.rows as u64,
-            session: String::new(),
-            model,
-        }
-    }
-
-    /// The factor and the shift of each feature, if the model is a scaler that does not clip: results are `(x - shift) * factor`.
-    pub(crate) fn affine(&self) -> Option<(Vec<f64>, Vec<f64>)> {
-        match &self.model {
-            Any::Scaler(scaler) => scaler.affine(self.features.len()),
-            _ => None,
-        }
-    }
-
-    pub fn model(&self) -> &dyn Model {
-        self.model.get()
-    }
-
-    /// Names and roles of the columns that it makes.
-    pub fn outputs(&self) -> Vec<(String, Role)> {
-        let name = |role: &Role| match role {
-            Role::Prediction => "prediction".to_string(),
-            Role::Proba(class) => format!("proba_{}", self.classes.get(*class).map_or("", String::as_str)),
-            Role::Label => "label".to_string(),
-            Role::Feature(name, _) => name.clone(),
-        };
-        self.model().outputs(&self.features).into_iter().map(|role| (name(&role), role)).collect()
-    }
-
-    /// The columns of these positions. `data` holds the features by name, in any order; categories may have other
-    /// codes.
-    ///
-    /// # Errors
-    /// If a feature is missing, or a value cannot be used.
-    pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let data = self.aligned(data)?;
-        crate::check::features(&self.spec, &data)?;
-        self.model().apply(&data, wanted)
-    }
-
-    /// The features in the order of the training, with its codes of categories. A category that the training did not
-    /// see becomes the position after the last one, which estimators treat as unknown.
-    ///
-    /// # Errors
-    /// If a feature is missing or of another kind.
-    pub fn aligned(&self, data: &Data) -> Result<Data, Error> {
-        let mut columns = Vec::new();
-        for field in &self.features {
-            let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
-            columns.push(match (&field.kind, &column.kind) {
-                (Kind::Category(known), Kind::Category(names)) if known != names => {
-                    let codes = codes(known, names);
-                    let code = |v: &f64| codes.get(*v as usize).copied().unwrap_or(known.len() as f64);
-                    let values: Vec<f64> =
-                        column.values.iter().map(|v| if v.is_nan() { *v } else { code(v) }).collect();
-                    // The first unseen category stands after the known ones, so that messages can name it.
-                    let first = values.iter().position(|code| *code == known.len() as f64);
-                    let first = first.and_then(|row| names.get(column.values[row] as usize));
-                    let kind = Kind::Category(known.iter().chain(first).cloned().collect());
-                    crate::Column { name: field.name.clone(), kind, values }
-                }
-                (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.clone(),
-                (wanted, _) => {
-                    let (was, is) = match wanted {
-                        Kind::Number => ("numbers", "strings"),
-                        Kind::Category(_) => ("strings", "numbers"),
-                    };
-                    let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
-                    return Err(Error::new(ErrorKind::TypeMismatch, message));
-                }
-            });
-        }
-        Ok(data.with_features(columns))
-    }
-
-    /// Coefficients or importances by the names of the features: what they are, and the values.
-    pub fn bars(&self) -> Option<(&'static str, Vec<(String, f64)>)> {
-        let (title, values) = self.model().bars()?;
-        let names = self.model().bar_names().unwrap_or_else(|| self.features.iter().map(|f| f.name.clone()).collect());
-        Some((title, names.into_iter().zip(values).collect()))
-    }
-
-    pub fn attribute(&self, name: &str) -> Option<Attribute> {
-        self.model().attribute(name, &self.features, &self.classes)
-    }
 }
 
 /// For each of `names` its position in `known`, or the position after the last one.

@@ -7,8 +7,8 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::{Error, ErrorKind};
-use crate::foreign::file;
-use crate::model::FittedModel;
+use crate::estimators::{Any, FittedModel};
+use crate::foreign::file::{self, FileModel};
 use crate::tensor::{self, Tensor};
 
 /// The name and version of the format, in the metadata.
@@ -34,7 +34,9 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
         }
         return from_bytes(bytes).map_err(named);
     }
-    file::read(bytes).map_err(named)
+    let FileModel { spec, features, classes, model } = file::read(bytes).map_err(named)?;
+    let (target, session) = ("target".to_string(), String::new());
+    Ok(FittedModel { spec, features, target, classes, rows: 0, session, model: Any::Foreign(model) })
 }
 
 /// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`
@@ -45,10 +47,21 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
 pub fn save(fitted: &FittedModel, file_name: &str) -> Result<Vec<u8>, Error> {
     match file_name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
         Some("safetensors") => to_bytes(fitted),
-        Some("ubj") => file::write(fitted, false),
-        Some("json") => file::write(fitted, true),
+        Some("ubj") => xgboost_file(fitted, false),
+        Some("json") => xgboost_file(fitted, true),
         _ => Err(Error::new(ErrorKind::ModelFile, format!("`{file_name}` has no known extension"))
             .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost")),
+    }
+}
+
+/// The bytes of XGBoost's own file: UBJSON, or JSON if `json`.
+fn xgboost_file(fitted: &FittedModel, json: bool) -> Result<Vec<u8>, Error> {
+    match &fitted.model {
+        Any::Foreign(model) => file::write(model, json),
+        _ => {
+            let message = format!("files of XGBoost hold models of XGBoost, and this one is {}", fitted.spec.estimator);
+            Err(Error::new(ErrorKind::ModelFile, message).help("save it under a name that ends with `.safetensors`"))
+        }
     }
 }
 

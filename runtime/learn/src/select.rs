@@ -4,12 +4,11 @@ pub mod candidates;
 pub mod evaluate;
 pub mod score;
 pub mod search;
-pub mod split;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 pub mod validate;
 
+pub use crate::split::{splits, train_test_split};
 pub use evaluate::evaluate;
 pub use score::score;
-pub use split::{splits, train_test_split};
-pub use validate::{Fold, cross_validate};
+pub use validate::Fold;

@@ -273,9 +273,8 @@ impl Engine {
     ) -> Result<Table, Diagnostic> {
         onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
         let training = self.training(fit, task)?;
-        let work = |run: &Run<'_>| {
-            onrush_learn::select::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run)
-        };
+        let work =
+            |run: &Run<'_>| onrush_learn::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run);
         results::folds(self.with_threads(task, work)?)
     }
 
@@ -335,9 +334,10 @@ impl Engine {
                     let folds = all.len();
                     match *fold < folds {
                         true => Ok(all.swap_remove(*fold)),
-                        false => {
-                            Err(Error::new(ErrorKind::Fold, format!("there is no fold {fold}: the splitter makes {folds}")))
-                        }
+                        false => Err(Error::new(
+                            ErrorKind::Fold,
+                            format!("there is no fold {fold}: the splitter makes {folds}"),
+                        )),
                     }
                 })
             }

@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{by_row, labels};
+use super::labels;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -198,7 +198,7 @@ impl Model for Dbscan {
                 let rows = self.core_sample_indices.data.iter().map(|row| *row as i64).collect();
                 Some(Attribute::Frame(vec![("row".to_string(), Values::Ints(rows))]))
             }
-            "components" => Some(by_row(None, features, &self.components.data)),
+            "components" => Some(Attribute::by_row(None, features, &self.components.data)),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{by_row, kmeans_device, labels};
+use super::{kmeans_device, labels};
 use crate::data::Data;
 use crate::device;
 use crate::error::{Error, ErrorKind};
@@ -44,7 +44,7 @@ struct Rows {
 impl Rows {
     fn new(data: &Data, mean: &[f64], weight: Option<Vec<f64>>) -> Self {
         let width = data.width();
-        let points = tile::shifted(data, mean);
+        let points = data.shifted(mean);
         let squares = points.par_chunks(width).map(tile::square).collect();
         Rows { width, points, squares, weight }
     }
@@ -92,7 +92,7 @@ pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans
     let mut random = Mt19937::new(params::seed(params.random_state));
     let mean = match &data.device {
         Some(device) => device::statistics(device)?.iter().map(|column| device::mean(column, data.rows)).collect(),
-        None => tile::means(data),
+        None => data.means(),
     };
     let mut train: Box<dyn FnMut() -> Result<Training, Error>> = match &data.device {
         Some(device) => {
@@ -747,7 +747,7 @@ impl Model for KMeans {
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
         match name {
-            "cluster_centers" => Some(by_row(None, features, &self.centers.data)),
+            "cluster_centers" => Some(Attribute::by_row(None, features, &self.centers.data)),
             "labels" => Some(labels(&self.labels.data)),
             "inertia" => Some(Attribute::Float(self.inertia)),
             "n_iter" => Some(Attribute::Int(self.n_iter as i64)),

@@ -6,11 +6,10 @@
 //! are those of `svd_flip(u_based_decision=False)`: the largest value is positive.
 
 use onrush_dense::{self as dense, Matrix};
-use onrush_wire::learn::{Param, Spec};
+use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::by_row;
 use crate::data::{Data, Kind};
 use crate::device;
 use crate::error::{Error, ErrorKind};
@@ -82,7 +81,7 @@ pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projectio
             let found = device::statistics(device)?;
             found.iter().map(|column| device::mean(column, n)).collect()
         }
-        None => tile::means(data),
+        None => data.means(),
     };
     let truncation = match (&wanted, n.min(d) > EXACT) {
         (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
@@ -147,7 +146,7 @@ pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> R
     let (n, d) = (data.rows, data.width());
     let k = params.n_components;
     check_count(k, n, d)?;
-    let mean = tile::means(data);
+    let mean = data.means();
     let truncation = (n.min(d) > EXACT).then(|| Truncation {
         count: k,
         oversamples: params.n_oversamples,
@@ -467,7 +466,9 @@ impl Model for Projection {
         };
         let centred = self.name == "pca";
         match name {
-            "components" => Some(by_row(Some(("component", Values::Ints(numbers()))), features, &self.components.data)),
+            "components" => {
+                Some(Attribute::by_row(Some(("component", Values::Ints(numbers()))), features, &self.components.data))
+            }
             "explained_variance" => by_component(&self.explained_variance),
             "explained_variance_ratio" => by_component(&self.explained_variance_ratio),
             "singular_values" => by_component(&self.singular_values),

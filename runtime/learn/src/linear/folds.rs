@@ -1,11 +1,11 @@
-//! Folds of cross-validation inside an estimator. Splitters are those of [`crate::select`]: stratified folds for a
+//! Folds of cross-validation inside an estimator. Splitters are those of [`crate::split`]: stratified folds for a
 //! classifier, consecutive rows for a regressor.
 
 use onrush_wire::learn::Splitter;
 
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::select::splits;
+use crate::split::splits;
 
 /// The fold in which each row is a test row, and how many folds there are. Lists of rows are made for one fold at a
 /// time, because those of all folds together take `count` times the rows.

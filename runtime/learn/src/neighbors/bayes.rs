@@ -176,7 +176,7 @@ impl Model for GaussianNb {
         let class = || ("class".to_string(), Values::Strs(classes.to_vec()));
         let matrix = |values: &Tensor| {
             let first = Some(("class", Values::Strs(classes.to_vec())));
-            Some(crate::cluster::by_row(first, features, &values.data))
+            Some(Attribute::by_row(first, features, &values.data))
         };
         let vector = |values: &Tensor| {
             Some(Attribute::Frame(vec![class(), (name.to_string(), Values::Floats(values.data.clone()))]))

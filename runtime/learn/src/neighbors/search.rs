@@ -465,7 +465,7 @@ impl Points {
         index.search(&index.prepared(data.row_major()), search, run, then)
     }
 
-    /// As [`crate::Model::check`].
+    /// As [`crate::model::Model::check`].
     ///
     /// # Errors
     /// If the shape does not fit, or the power of the distance is below 1.

@@ -6,8 +6,6 @@
 
 use rayon::prelude::*;
 
-use crate::data::Data;
-
 /// Rows of a panel.
 pub const LANES: usize = 8;
 
@@ -77,28 +75,6 @@ pub fn products(rows: &[&[f64]; BLOCK], panel: &[f64]) -> [[f64; LANES]; BLOCK] 
         }
     }
     sums
-}
-
-/// The features minus `shift`, row after row: column by column in blocks of rows that fit the cache, on all threads.
-pub fn shifted(data: &Data, shift: &[f64]) -> Vec<f64> {
-    const ROWS: usize = 64;
-    let width = data.width();
-    let mut out = vec![0.0; data.rows * width];
-    out.par_chunks_mut(ROWS * width.max(1)).enumerate().for_each(|(block, out)| {
-        let first = block * ROWS;
-        for (j, column) in data.features.iter().enumerate() {
-            let values = &column.values[first..(first + ROWS).min(data.rows)];
-            for (i, value) in values.iter().enumerate() {
-                out[i * width + j] = value - shift[j];
-            }
-        }
-    });
-    out
-}
-
-/// The mean of each feature.
-pub fn means(data: &Data) -> Vec<f64> {
-    data.features.par_iter().map(|c| crate::sums::mean(&c.values, None)).collect()
 }
 
 /// `(x - shift)' (x - shift)` for the columns of `x`: a symmetric matrix, of which each half is computed once.

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::search::{Metric, NeighborSearch, Neighbors, Points};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::estimators::Any;
-use crate::model::{Attribute, Field, FittedModel, Model, Role};
+use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -83,82 +82,55 @@ fn enough(n_neighbors: usize, rows: usize) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Parameter, message))
 }
 
-impl FittedModel {
-    /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both
-    /// are `None`, the number is that of the training. The lower row comes first on ties. A row of the training that
-    /// is asked for finds itself.
-    ///
-    /// # Errors
-    /// If the model does not store its rows, if a feature is missing, if there are fewer rows than neighbours or more
-    /// than 2^27 pairs, or if the user stops the search.
-    pub fn kneighbors(
-        &self,
-        data: &Data,
-        n_neighbors: Option<usize>,
-        radius: Option<f64>,
-        run: &Run<'_>,
-    ) -> Result<Neighbors, Error> {
-        let (points, default) = match &self.model {
-            Any::Nearest(model) => (&model.points, model.n_neighbors),
-            Any::Vote(model) => (&model.points, model.n_neighbors),
-            _ => {
-                let message =
-                    format!("{} does not store its training rows, so it has no `kneighbors`", self.spec.estimator);
-                let error = Error::new(ErrorKind::NoNeighbors, message);
-                return Err(error.help("train NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor"));
-            }
-        };
-        let data = self.aligned(data)?;
-        crate::check::features(&self.spec, &data)?;
-        let search = match (n_neighbors, radius) {
-            (Some(_), Some(_)) => {
-                return Err(Error::new(ErrorKind::Parameter, "`n_neighbors` and `radius` are both set: one of them"));
-            }
-            (_, Some(radius)) if radius.is_nan() || radius < 0.0 => {
-                return Err(Error::new(ErrorKind::Parameter, format!("`radius` is {radius}: at least 0")));
-            }
-            (_, Some(radius)) => NeighborSearch::Radius(radius),
-            (count, None) => {
-                let count = count.unwrap_or(default);
-                enough(count, points.rows())?;
-                NeighborSearch::Count(count)
-            }
-        };
-        let too_many = || {
-            let message = format!("the search finds more than {PAIRS} pairs of rows");
-            Error::new(ErrorKind::Size, message)
-                .help("take a smaller `radius` or `n_neighbors`, or search for fewer rows at once")
-        };
-        if matches!(search, NeighborSearch::Count(count) if count.saturating_mul(data.rows) > PAIRS) {
-            return Err(too_many());
+/// The nearest rows of `points` for each row of `data`: `n_neighbors` of them, or all within `radius`. If both are
+/// `None`, `default` of them.
+///
+/// # Errors
+/// If there are fewer rows than neighbours or more than 2^27 pairs, or if the user stops the search.
+pub fn neighbors(
+    points: &Points,
+    default: usize,
+    data: &Data,
+    n_neighbors: Option<usize>,
+    radius: Option<f64>,
+    run: &Run<'_>,
+) -> Result<Neighbors, Error> {
+    let search = match (n_neighbors, radius) {
+        (Some(_), Some(_)) => {
+            return Err(Error::new(ErrorKind::Parameter, "`n_neighbors` and `radius` are both set: one of them"));
         }
-        let total = AtomicUsize::new(0);
-        let lists = points.search(&data, search, run, |hits| {
-            let before = total.fetch_add(hits.len(), Relaxed);
-            if before + hits.len() > PAIRS { Err(too_many()) } else { Ok(hits) }
-        })?;
-        let mut found = Neighbors::default();
-        for (row, hits) in lists.into_iter().enumerate() {
-            for (distance, neighbor) in hits {
-                found.rows.push(row);
-                found.neighbors.push(neighbor as usize);
-                found.distances.push(distance);
-            }
+        (_, Some(radius)) if radius.is_nan() || radius < 0.0 => {
+            return Err(Error::new(ErrorKind::Parameter, format!("`radius` is {radius}: at least 0")));
         }
-        Ok(found)
+        (_, Some(radius)) => NeighborSearch::Radius(radius),
+        (count, None) => {
+            let count = count.unwrap_or(default);
+            enough(count, points.rows())?;
+            NeighborSearch::Count(count)
+        }
+    };
+    let too_many = || {
+        let message = format!("the search finds more than {PAIRS} pairs of rows");
+        Error::new(ErrorKind::Size, message)
+            .help("take a smaller `radius` or `n_neighbors`, or search for fewer rows at once")
+    };
+    if matches!(search, NeighborSearch::Count(count) if count.saturating_mul(data.rows) > PAIRS) {
+        return Err(too_many());
     }
-
-    /// All rows of the training within the radius that the index was trained with.
-    ///
-    /// # Errors
-    /// As [`FittedModel::kneighbors`], and if the model is not a `NearestNeighbors`.
-    pub fn radius_neighbors(&self, data: &Data, run: &Run<'_>) -> Result<Neighbors, Error> {
-        match &self.model {
-            Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius), run),
-            _ => Err(Error::new(ErrorKind::NoNeighbors, format!("{} has no radius", self.spec.estimator))
-                .help("train NearestNeighbors, or say the radius")),
+    let total = AtomicUsize::new(0);
+    let lists = points.search(data, search, run, |hits| {
+        let before = total.fetch_add(hits.len(), Relaxed);
+        if before + hits.len() > PAIRS { Err(too_many()) } else { Ok(hits) }
+    })?;
+    let mut found = Neighbors::default();
+    for (row, hits) in lists.into_iter().enumerate() {
+        for (distance, neighbor) in hits {
+            found.rows.push(row);
+            found.neighbors.push(neighbor as usize);
+            found.distances.push(distance);
         }
     }
+    Ok(found)
 }
 
 impl Model for Nearest {

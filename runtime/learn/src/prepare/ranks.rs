@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{each, lying, outputs};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::model::{Attribute, Field, Model, Role};
+use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::quantile::{self, Method};
 use crate::random::Mt19937;
@@ -127,7 +127,7 @@ impl Model for QuantileMap {
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
         let lists: Vec<Vec<f64>> = self.quantiles.iter().map(|q| q.data.clone()).collect();
-        let values = |all: Vec<&f64>| crate::Values::Floats(all.into_iter().copied().collect());
+        let values = |all: Vec<&f64>| Values::Floats(all.into_iter().copied().collect());
         (name == "quantiles").then(|| super::long(features, &lists, "quantile", values))
     }
 

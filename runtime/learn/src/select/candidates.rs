@@ -3,12 +3,11 @@
 
 use onrush_wire::learn::{Grid, Param, Spec};
 
-use crate::compose::path;
+use crate::check;
 use crate::error::{Error, ErrorKind};
+use crate::estimators::Candidate;
+use crate::path;
 use crate::random::Mt19937;
-
-/// Values of parameters by their paths, in the order of the paths.
-pub type Candidate = Vec<(String, Param)>;
 
 /// Combinations up to which a grid is tried as a whole.
 const MOST: u64 = 1_000_000;
@@ -80,7 +79,7 @@ pub fn sample(spec: &Spec, n_iter: usize, seed: u32) -> Result<Vec<Candidate>, E
 pub fn with_params(estimator: &Spec, candidate: &Candidate) -> Result<Spec, Error> {
     let mut spec = estimator.clone();
     candidate.iter().try_for_each(|(name, value)| path::set(&mut spec, name, value.clone()))?;
-    crate::check::spec(&spec)?;
+    check::spec(&spec)?;
     Ok(spec)
 }
 

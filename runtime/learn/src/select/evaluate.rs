@@ -9,10 +9,11 @@ use super::score::{self, Answers};
 use crate::check::nearest;
 use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
+use crate::estimators::FittedModel;
 use crate::metrics::classification::Average;
 use crate::metrics::ranking::{PrecisionRecallCurve, RocCurve, calibration_curve};
 use crate::metrics::{average, regression};
-use crate::model::{Attribute, FittedModel, Role, Values};
+use crate::model::{Attribute, Role, Values};
 use crate::random::Mt19937;
 use crate::run::Run;
 

@@ -7,9 +7,10 @@
 use crate::check::nearest;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
+use crate::estimators::FittedModel;
 use crate::metrics::classification::{self, Average, Confusion};
 use crate::metrics::{clusters, probability, ranking, regression};
-use crate::model::{FittedModel, Role};
+use crate::model::Role;
 
 /// Classes up to which a confusion matrix is made: its memory grows with their square.
 const MOST_CLASSES: usize = 2048;

@@ -15,70 +15,20 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_wire::learn::{Detail, Param, Spec, Splitter, Trial};
+use onrush_wire::learn::{Detail, Spec, Splitter, Trial};
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 
-use super::candidates::{self, Candidate};
+use super::candidates;
 use super::score;
-use super::split::{self, RowSplit};
-use super::validate::{self, Trainer};
-use crate::check;
+use super::validate;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
+use crate::estimators::{Candidate, Search, State, Trainer, TrialResult, mean_and_std};
 use crate::linear::t_distribution;
-use crate::model::{Attribute, Field, FittedModel, Model, Role, Values};
 use crate::params;
 use crate::run::Run;
+use crate::split::{self, RowSplit};
 use crate::tensor::Tensor;
-
-/// How a trial ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum State {
-    Done,
-    Pruned,
-    Failed,
-    /// The user stopped the search before its last fold.
-    Stopped,
-}
-
-impl State {
-    fn word(self) -> &'static str {
-        match self {
-            State::Done => "done",
-            State::Pruned => "pruned",
-            State::Failed => "failed",
-            State::Stopped => "stopped",
-        }
-    }
-}
-
-/// A trial of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrialResult {
-    pub params: Candidate,
-    pub state: State,
-    /// Why it failed. Empty if it did not.
-    pub error: String,
-}
-
-/// A search with its best model.
-#[derive(Serialize, Deserialize)]
-pub struct Search {
-    /// `None` without `refit`.
-    best: Option<Box<FittedModel>>,
-    best_index: usize,
-    trials: Vec<TrialResult>,
-    /// Trials x folds: NaN for a fold that did not run.
-    scores: Tensor,
-    /// Trials x folds, in seconds.
-    fit_times: Tensor,
-    score_times: Tensor,
-    notes: Vec<String>,
-    /// Why the best parameters were not trained on all rows. Empty if they were, or without `refit`.
-    #[serde(default)]
-    untrained: String,
-}
 
 /// What a fold of a trial gave: score, and seconds of training and of scoring.
 type Outcome = Result<(f64, f64, f64), Error>;
@@ -118,13 +68,8 @@ impl SearchParams {
     }
 }
 
-/// Trains `GridSearchCV` or `RandomizedSearchCV`.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<Search, Error> {
-    fit_with(spec, data, run, &crate::fit)
-}
-
-/// The work of [`fit`] with any trainer.
-pub(crate) fn fit_with(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>) -> Result<Search, Error> {
+/// Trains `GridSearchCV` or `RandomizedSearchCV`. `trainer` trains the candidates.
+pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>) -> Result<Search, Error> {
     let Some(part) = spec.parts.first() else {
         return Err(Error::new(ErrorKind::Parts, format!("{} has no estimator to try", spec.estimator)));
     };
@@ -432,180 +377,5 @@ fn state(outcomes: &[Option<Outcome>], pruned: bool) -> State {
         () if pruned => State::Pruned,
         () if outcomes.iter().all(Option::is_some) => State::Done,
         () => State::Stopped,
-    }
-}
-
-/// The mean and the population's standard deviation.
-fn mean_and_std(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
-}
-
-impl Search {
-    fn folds(&self) -> usize {
-        self.scores.shape.get(1).copied().unwrap_or(0)
-    }
-
-    /// Mean and standard deviation of the folds of a trial that ran. NaN if none did, or if a fold failed.
-    fn spread(&self, trial: usize) -> (f64, f64) {
-        let scores = self.scores.row(trial).iter().copied();
-        match self.trials[trial].state {
-            State::Done => mean_and_std(self.scores.row(trial)),
-            State::Failed => (f64::NAN, f64::NAN),
-            State::Pruned | State::Stopped => mean_and_std(&scores.filter(|s| !s.is_nan()).collect::<Vec<f64>>()),
-        }
-    }
-
-    /// The rank of each trial, from 1: equal means share the first rank. Trials that are not complete, or without a
-    /// score, share the last one.
-    fn ranks(&self) -> Vec<i64> {
-        let mean = |trial: usize| match self.trials[trial].state {
-            State::Done => Some(self.spread(trial).0).filter(|m| !m.is_nan()),
-            _ => None,
-        };
-        let means: Vec<Option<f64>> = (0..self.trials.len()).map(mean).collect();
-        let mut order: Vec<f64> = means.iter().flatten().copied().collect();
-        order.sort_by(|a, b| b.total_cmp(a));
-        let rank = |mean: &Option<f64>| mean.map_or(order.len(), |mean| order.partition_point(|m| *m > mean));
-        means.iter().map(|mean| rank(mean) as i64 + 1).collect()
-    }
-
-    fn results(&self) -> Attribute {
-        let trials = 0..self.trials.len();
-        let folds = self.folds();
-        let mut columns: Vec<(String, Values)> = Vec::new();
-        for (i, (path, _)) in self.trials.first().map_or(&[][..], |t| &t.params).iter().enumerate() {
-            let values: Vec<&Param> = self.trials.iter().map(|t| &t.params[i].1).collect();
-            columns.push((format!("param_{path}"), column(&values)));
-        }
-        let floats = |of: &dyn Fn(usize) -> f64| Values::Floats(trials.clone().map(of).collect());
-        columns.push(("mean_test_score".to_string(), floats(&|trial| self.spread(trial).0)));
-        columns.push(("std_test_score".to_string(), floats(&|trial| self.spread(trial).1)));
-        columns.push(("rank_test_score".to_string(), Values::Ints(self.ranks())));
-        for fold in 0..folds {
-            columns.push((format!("split{fold}_test_score"), floats(&|trial| self.scores.row(trial)[fold])));
-        }
-        let mean = |times: &Tensor, trial: usize| {
-            mean_and_std(&times.row(trial).iter().copied().filter(|t| !t.is_nan()).collect::<Vec<f64>>()).0
-        };
-        columns.push(("mean_fit_time".to_string(), floats(&|trial| mean(&self.fit_times, trial))));
-        columns.push(("mean_score_time".to_string(), floats(&|trial| mean(&self.score_times, trial))));
-        let states = self.trials.iter().map(|t| t.state.word().to_string());
-        columns.push(("state".to_string(), Values::Strs(states.collect())));
-        if self.trials.iter().any(|t| !t.error.is_empty()) {
-            columns.push(("error".to_string(), Values::Strs(self.trials.iter().map(|t| t.error.clone()).collect())));
-        }
-        Attribute::Frame(columns)
-    }
-}
-
-/// The values of a parameter as a column: numbers, with NaN for none, or else strings as they are written in a cell.
-fn column(values: &[&Param]) -> Values {
-    let ints = values.iter().map(|v| match v {
-        Param::Int(value) => Some(*value),
-        _ => None,
-    });
-    if let Some(ints) = ints.collect::<Option<Vec<i64>>>() {
-        return Values::Ints(ints);
-    }
-    let bools = values.iter().map(|v| match v {
-        Param::Bool(value) => Some(*value),
-        _ => None,
-    });
-    if let Some(bools) = bools.collect::<Option<Vec<bool>>>() {
-        return Values::Bools(bools);
-    }
-    let floats = values.iter().map(|v| match v {
-        Param::None => Some(f64::NAN),
-        value => value.as_f64(),
-    });
-    match floats.collect::<Option<Vec<f64>>>() {
-        Some(floats) => Values::Floats(floats),
-        None => Values::Strs(values.iter().map(ToString::to_string).collect()),
-    }
-}
-
-impl Model for Search {
-    fn outputs(&self, features: &[Field]) -> Vec<Role> {
-        self.best.as_ref().map_or_else(Vec::new, |best| best.model().outputs(features))
-    }
-
-    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        match &self.best {
-            Some(best) => {
-                check::features(&best.spec, data)?;
-                best.model().apply(data, wanted)
-            }
-            None if !self.untrained.is_empty() => {
-                Err(Error::new(ErrorKind::Search, self.untrained.clone())
-                    .help("train the estimator with `best_params`"))
-            }
-            None => Err(Error::new(ErrorKind::Search, "the search has no model: it was run with `refit` = false")
-                .help("set `refit` to true, or train the estimator with `best_params`")),
-        }
-    }
-
-    fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {
-        match name {
-            "results" => Some(self.results()),
-            "best_score" => Some(Attribute::Float(self.spread(self.best_index).0)),
-            "best_index" => Some(Attribute::Int(self.best_index as i64)),
-            "best_params" => {
-                let params = &self.trials[self.best_index].params;
-                let names = params.iter().map(|(name, _)| name.clone()).collect();
-                let values = params.iter().map(|(_, value)| value.to_string()).collect();
-                Some(Attribute::Frame(vec![
-                    ("name".to_string(), Values::Strs(names)),
-                    ("value".to_string(), Values::Strs(values)),
-                ]))
-            }
-            other => self.best.as_ref()?.model().attribute(other, features, classes),
-        }
-    }
-
-    fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
-        self.best.as_ref()?.model().bars()
-    }
-
-    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
-        self.best.as_ref().map_or_else(Vec::new, |best| best.model().curves())
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.notes.clone();
-        notes.extend(self.best.iter().flat_map(|best| best.model().notes()));
-        notes
-    }
-
-    fn rows(&self) -> Option<Vec<f64>> {
-        self.best.as_ref()?.model().rows()
-    }
-
-    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        let broken = |what: &str| Err(Error::new(ErrorKind::ModelFile, format!("the search has {what}")));
-        let shape = &self.scores.shape;
-        let fits = shape.len() == 2 && shape[0] == self.trials.len();
-        if !fits || self.fit_times.shape != *shape || self.score_times.shape != *shape {
-            return broken("tables of scores that do not fit its trials");
-        }
-        if self.best_index >= self.trials.len() {
-            return broken("no trial at the position of the best one");
-        }
-        let paths = |trial: &TrialResult| trial.params.iter().map(|p| p.0.clone()).collect::<Vec<String>>();
-        if self.trials.iter().any(|trial| paths(trial) != paths(&self.trials[0])) {
-            return broken("trials with different parameters");
-        }
-        match &self.best {
-            Some(best) if best.features.len() != features || best.classes.len() != classes => {
-                broken("a best model with other features or classes")
-            }
-            Some(best) => best.model().check(features, classes),
-            None => Ok(()),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        3 * self.scores.bytes() + self.best.as_ref().map_or(0, |best| best.model().bytes())
     }
 }

@@ -8,72 +8,26 @@ use onrush_dense::{Matrix, solve_positive, transpose_multiply};
 use onrush_wire::Value;
 use onrush_wire::learn::{Detail, Evaluation, Grid, Part, Spec, Splitter};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
 use super::candidates;
 use super::evaluate::evaluate;
 use super::score::{self, score};
-use super::search::{self, Search};
-use super::validate::cross_validate_with;
-use crate::{Attribute, Column, Data, Error, ErrorKind, Field, FittedModel, Model, Role, Run, Tensor, Values, save};
-
-/// Ridge regression without an intercept: scikit-learn's `Ridge(fit_intercept=False)`. For classes `RidgeClassifier`,
-/// with probabilities by logistic function or softmax.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Slopes {
-    /// A row for each class, one row for numbers and for two classes.
-    coef: Tensor,
-    classes: usize,
-}
-
-impl Model for Slopes {
-    fn outputs(&self, _: &[Field]) -> Vec<Role> {
-        std::iter::once(Role::Prediction).chain((0..self.classes).map(Role::Proba)).collect()
-    }
-
-    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let values = |k: usize| -> Vec<f64> {
-            let line = self.coef.row(k);
-            (0..data.rows).map(|row| data.features.iter().zip(line).map(|(c, w)| c.values[row] * w).sum()).collect()
-        };
-        let lines: Vec<Vec<f64>> = (0..self.coef.shape[0]).map(values).collect();
-        if self.classes == 0 {
-            return Ok(wanted.iter().map(|_| lines[0].clone()).collect());
-        }
-        let proba = |row: usize| -> Vec<f64> {
-            if self.classes == 2 {
-                return [-1.0f64, 1.0].iter().map(|sign| 1.0 / (1.0 + (-sign * lines[0][row]).exp())).collect();
-            }
-            let most = lines.iter().map(|l| l[row]).fold(f64::MIN, f64::max);
-            let powers: Vec<f64> = lines.iter().map(|l| (l[row] - most).exp()).collect();
-            let sum: f64 = powers.iter().sum();
-            powers.iter().map(|p| p / sum).collect()
-        };
-        let rows: Vec<Vec<f64>> = (0..data.rows).map(proba).collect();
-        let best = |p: &Vec<f64>| (0..p.len()).rev().max_by(|a, b| p[*a].total_cmp(&p[*b])).unwrap() as f64;
-        let column = |i: &usize| match i {
-            0 => rows.iter().map(best).collect(),
-            k => rows.iter().map(|p| p[k - 1]).collect(),
-        };
-        Ok(wanted.iter().map(column).collect())
-    }
-
-    fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
-        (name == "coef").then(|| Attribute::by_feature(features, "coef", self.coef.row(0)))
-    }
-
-    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
-        match self.coef.shape.get(1) == Some(&features) && self.classes == classes {
-            true => Ok(()),
-            false => Err(Error::new(ErrorKind::ModelFile, "the slopes do not fit the features")),
-        }
-    }
-}
+use super::search;
+use super::validate::cross_validate;
+use crate::data::{Column, Data};
+use crate::error::{Error, ErrorKind};
+use crate::estimators::slopes::Slopes;
+use crate::estimators::{FittedModel, Search, trained};
+use crate::model::{Attribute, Model, Role, Values};
+use crate::params::Ridge;
+use crate::run::Run;
+use crate::save;
+use crate::tensor::Tensor;
 
 /// Trains [`Slopes`]. A penalty above 1e6 fails.
 fn train(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     run.check(|| "nothing".to_string())?;
-    let alpha = crate::params::Ridge::of(spec).alpha;
+    let alpha = Ridge::of(spec).alpha;
     if alpha > 1e6 {
         return Err(Error::new(ErrorKind::Fit, "the penalty is too strong"));
     }
@@ -178,7 +132,7 @@ fn list(values: &[f64]) -> Grid {
 const ALPHAS: [f64; 5] = [0.001, 0.1, 10.0, 0.01, 0.1];
 
 fn search(spec: &Spec, data: &Data) -> (Search, FittedModel) {
-    let made = || search::fit_with(spec, data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
+    let made = || search::fit(spec, data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
     (made(), FittedModel::new(spec, data, made().into()))
 }
 
@@ -252,7 +206,7 @@ fn a_failing_trial_is_recorded_and_the_search_goes_on() {
     assert!(floats(&results["mean_test_score"])[0].is_nan());
     assert_eq!(search.notes(), ["2 of 3 trials failed, the first with: the penalty is too strong"]);
     let all = searching("GridSearchCV", vec![("alpha", list(&[1e7, 1e8]))]);
-    let error = search::fit_with(&all, &data, &Run::silent(), &train).err().unwrap();
+    let error = search::fit(&all, &data, &Run::silent(), &train).err().unwrap();
     assert_eq!(error.message, "all 2 trials failed, the first with: the penalty is too strong");
 }
 
@@ -269,11 +223,11 @@ fn a_stopped_search_keeps_its_best_complete_trial() {
         train(spec, data, run)
     };
     let run = Run { is_stopped: &|| stopped.load(Ordering::Relaxed), ..Run::silent() };
-    let search = search::fit_with(&spec, &data, &run, &counted).unwrap_or_else(|e| panic!("{e}"));
+    let search = search::fit(&spec, &data, &run, &counted).unwrap_or_else(|e| panic!("{e}"));
     assert!(search.notes()[0].starts_with("stopped after "), "{:?}", search.notes());
     assert!(search.apply(&data, &[0]).is_ok());
     let run = Run { is_stopped: &|| true, ..Run::silent() };
-    let error = search::fit_with(&spec, &data, &run, &train).err().unwrap();
+    let error = search::fit(&spec, &data, &run, &train).err().unwrap();
     assert!(error.is_stopped() && error.message == "stopped before one of 400 trials was complete", "{error}");
 }
 
@@ -284,7 +238,7 @@ fn a_search_whose_last_training_fails_keeps_its_trials() {
         true => Err(Error::stopped("stopped after 3 rounds")),
         false => train(spec, part, run),
     };
-    let made = search::fit_with(&spec, &data, &Run::silent(), &small).unwrap_or_else(|e| panic!("{e}"));
+    let made = search::fit(&spec, &data, &Run::silent(), &small).unwrap_or_else(|e| panic!("{e}"));
     let fitted = FittedModel::new(&spec, &data, made.into());
     let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
     let wanted = "the best parameters were not trained on all rows: stopped after 3 rounds";
@@ -324,7 +278,11 @@ fn many_classes_have_an_accuracy_and_no_table() {
     let data =
         Data { y: values.clone(), classes, target: "y".to_string(), ..Data::new(vec![Column::number("x", values)]) };
     let spec = Spec::new("KNeighborsClassifier").with("n_neighbors", 1);
-    let fitted = crate::fit(&spec, &data, &Run::silent()).unwrap_or_else(|e| panic!("{e}"));
+    let fitted = FittedModel::new(
+        &spec,
+        &data,
+        trained(&spec, &data, &Run::silent()).unwrap().unwrap_or_else(|e| panic!("{e}")),
+    );
     assert_eq!(score("", &fitted, &data), Ok(1.0));
     let wanted = "needs a table of 2100 x 2100 classes: at most 2048";
     assert_eq!(score("f1_macro", &fitted, &data).unwrap_err().message, format!("`f1_macro` {wanted}"));
@@ -343,10 +301,10 @@ fn cross_validation_of_many_rows_ends_with_its_first_error() {
     };
     let folds = Splitter::KFold { n_splits: 5, shuffle: false, random_state: 0 };
     let spec = Spec::new("Ridge");
-    let error = cross_validate_with(&spec, &data, &folds, &[], false, &Run::silent(), &fails).unwrap_err();
+    let error = cross_validate(&spec, &data, &folds, &[], false, &Run::silent(), &fails).unwrap_err();
     assert_eq!((error.message.as_str(), trained.load(Ordering::Relaxed)), ("training 0 failed", 1));
     let spec = Spec { cv: Some(folds), ..searching("GridSearchCV", vec![("alpha", list(&[1.0, 2.0]))]) };
-    assert!(search::fit_with(&spec, &data, &Run::silent(), &fails).is_err());
+    assert!(search::fit(&spec, &data, &Run::silent(), &fails).is_err());
     assert_eq!(trained.load(Ordering::Relaxed), 3, "a fold of each trial");
 }
 
@@ -367,11 +325,10 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     let alphas = [1e5, 0.01, 3e4, 0.5, 1e4, 1e3, 0.1];
     let folds = Splitter::KFold { n_splits: 8, shuffle: true, random_state: 0 };
     let spec = Spec { cv: Some(folds), ..searching("GridSearchCV", vec![("alpha", list(&alphas))]) };
-    let plain = search::fit_with(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
+    let plain = search::fit(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
     let seen = Mutex::new(Vec::new());
     let run = Run { detail: &|detail| seen.lock().push(detail), ..Run::silent() };
-    let raced =
-        search::fit_with(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
+    let raced = search::fit(&spec.clone().with("prune", true), &data, &run, &train).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plain.attribute("best_index", &[], &[]), raced.attribute("best_index", &[], &[]));
     let Values::Strs(states) = &results(&raced)["state"] else { panic!() };
     assert!(states.iter().any(|s| s == "pruned") && states.iter().any(|s| s == "done"), "{states:?}");
@@ -380,15 +337,14 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
     assert!(last.iter().all(|t| t.state == "done" || t.state == "pruned"), "{last:?}");
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let prune = spec.with("prune", true);
-    let alone =
-        one.install(|| search::fit_with(&prune, &data, &Run::silent(), &train)).unwrap_or_else(|e| panic!("{e}"));
+    let alone = one.install(|| search::fit(&prune, &data, &Run::silent(), &train)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(results(&alone)["state"], results(&raced)["state"]);
 }
 
 #[test]
 fn cross_validation_gives_the_scores_of_scikit_learn() {
     let file = &expected("searches")["cross_validate"];
-    let folds = cross_validate_with(
+    let folds = cross_validate(
         &Spec::new("Ridge"),
         &diabetes(),
         &Splitter::Auto { n_splits: 3 },
@@ -466,7 +422,7 @@ fn scores_that_do_not_fit_say_why() {
 #[test]
 fn grids_that_cannot_be_tried_say_why() {
     let data = diabetes();
-    let error = |spec: Spec| search::fit_with(&spec, &data, &Run::silent(), &train).err().unwrap().message;
+    let error = |spec: Spec| search::fit(&spec, &data, &Run::silent(), &train).err().unwrap().message;
     let grid = |path: &str, grid: Grid| searching("GridSearchCV", vec![(path, grid)]);
     assert_eq!(error(grid("alpha", list(&[]))), "`alpha` has no values to try");
     assert_eq!(error(grid("alpha", list(&[-1.0]))), "`alpha` is -1.0: at least 0");

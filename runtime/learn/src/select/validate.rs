@@ -8,14 +8,12 @@ use onrush_wire::learn::{Spec, Splitter};
 use rayon::prelude::*;
 
 use super::score::{self, Answers};
-use super::split::{self, RowSplit, splits};
+use crate::check;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::model::FittedModel;
+use crate::estimators::Trainer;
 use crate::run::Run;
-
-/// What trains a model.
-pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<FittedModel, Error> + Sync);
+use crate::split::{self, RowSplit, splits};
 
 /// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a
 /// training uses all threads.
@@ -35,26 +33,11 @@ pub struct Fold {
     pub train: Vec<(String, f64)>,
 }
 
-/// Trains a model for each split and scores it.
-///
-/// Without scorers the default one is used: accuracy for classes, else r2. A training set has only the classes of its
-/// rows. Rows count with their weights, in training and in scores.
+/// The work of [`crate::cross_validate`] with any trainer.
 ///
 /// # Errors
 /// If a split, a training or a score fails, and if the user stops the work.
-pub fn cross_validate(
-    spec: &Spec,
-    data: &Data,
-    splitter: &Splitter,
-    scorers: &[String],
-    return_train_score: bool,
-    run: &Run<'_>,
-) -> Result<Vec<Fold>, Error> {
-    cross_validate_with(spec, data, splitter, scorers, return_train_score, run, &crate::fit)
-}
-
-/// The work of [`cross_validate`] with any trainer.
-pub(crate) fn cross_validate_with(
+pub(crate) fn cross_validate(
     spec: &Spec,
     data: &Data,
     splitter: &Splitter,
@@ -63,7 +46,7 @@ pub(crate) fn cross_validate_with(
     run: &Run<'_>,
     trainer: Trainer<'_>,
 ) -> Result<Vec<Fold>, Error> {
-    crate::check::spec(spec)?;
+    check::spec(spec)?;
     let is_classifier = !data.classes.is_empty();
     let scorers = named(scorers, is_classifier)?;
     let splits = splits_of(data, splitter)?;

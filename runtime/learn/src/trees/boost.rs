@@ -14,7 +14,7 @@ use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
 use crate::random::{Mt19937, Philox};
 use crate::run::Run;
-use crate::select::train_test_split;
+use crate::split::train_test_split;
 use crate::tensor::Tensor;
 use crate::weights;
 

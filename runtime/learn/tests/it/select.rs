@@ -4,7 +4,7 @@ use onrush_learn::metrics::classification::{Average, Confusion, accuracy, zero_o
 use onrush_learn::metrics::ranking::{self, PrecisionRecallCurve, RocCurve};
 use onrush_learn::metrics::{cluster_score, clusters, probability, regression};
 use onrush_learn::random::Mt19937;
-use onrush_learn::select::split::{self, RowSplit, splits, train_test_split};
+use onrush_learn::split::{self, RowSplit, splits, train_test_split};
 use onrush_learn::{Column, Data, Run};
 use onrush_wire::learn::{Size, Splitter};
 use serde_json::Value;

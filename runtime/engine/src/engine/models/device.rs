@@ -9,9 +9,8 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, Policy};
 use onrush_kernels::matrix::{ColumnMatrix, Gradient, ScaledMatrix, chunks_of_nearer};
 use onrush_kernels::{Column as KernelColumn, Context, Scalar};
-use onrush_learn::device::{ClusterSums, ColumnStatistics, DevicePasses, DeviceRows, PassSums, takes};
-use onrush_learn::device::{MOST_CENTERS, MOST_FEATURES};
-use onrush_learn::{Column, Data, Error, ErrorKind};
+use onrush_learn::device::{ClusterSums, ColumnStatistics, DeviceLimits, DevicePasses, DeviceRows, PassSums};
+use onrush_learn::{Column, Data, Error, ErrorKind, runs_on_device};
 use onrush_ops::residency::ColumnChunks;
 use onrush_ops::{DeviceColumn, DeviceType};
 use onrush_wire::learn::{Fit, info as estimator};
@@ -21,9 +20,9 @@ use super::data::{TARGET, Training, fill_target, name_of, sampled, whole};
 use super::{Task, results, task_of};
 use crate::engine::Engine;
 
-// What the estimators allow, the kernels take.
-const _: () = assert!(MOST_FEATURES <= onrush_kernels::matrix::MOST_FEATURES);
-const _: () = assert!(MOST_CENTERS <= onrush_kernels::matrix::MOST_CENTERS);
+/// The limits of the kernels.
+const LIMITS: DeviceLimits =
+    DeviceLimits { features: onrush_kernels::matrix::MOST_FEATURES, centers: onrush_kernels::matrix::MOST_CENTERS };
 
 /// Columns on a device.
 pub struct Passes {
@@ -86,7 +85,7 @@ impl Engine {
             let dtype = onrush_frame::dtype_to_wire(table.schema().field(position).data_type());
             target_field = Some(Field { name, dtype, nullable: false });
         }
-        if !takes(spec, &data) {
+        if !runs_on_device(spec, &data, LIMITS) {
             return Ok(None);
         }
         task.stage("columns on the device");

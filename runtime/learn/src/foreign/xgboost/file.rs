@@ -7,10 +7,9 @@ use onrush_wire::learn::Spec;
 use super::{Task, XgbModel, packed};
 use crate::data::Kind;
 use crate::error::{Error, ErrorKind};
-use crate::estimators::Any;
 use crate::foreign::document::{Document, is_ubj};
 use crate::foreign::forest::XgbForest;
-use crate::model::{Field, FittedModel, Model};
+use crate::model::{Field, Model};
 use crate::tensor::Tensor;
 
 /// Features that are named `f0` and so on, if the file has no names.
@@ -21,11 +20,19 @@ pub fn is_file(bytes: &[u8]) -> bool {
     is_ubj(bytes) || bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{')
 }
 
+/// The model of a file, and what it was trained on as far as the file says.
+pub struct FileModel {
+    pub spec: Spec,
+    pub features: Vec<Field>,
+    pub classes: Vec<String>,
+    pub model: XgbModel,
+}
+
 /// The model of XGBoost's file. Classes have the names `0`, `1` and so on, because the file has none.
 ///
 /// # Errors
 /// If the bytes are no model of XGBoost, are cut off, contradict themselves, or hold a model of several targets.
-pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
+pub fn read(bytes: &[u8]) -> Result<FileModel, Error> {
     let broken = |why: String| Error::new(ErrorKind::ModelFile, format!("this is not a model of XGBoost: {why}"));
     let document = Document::read(bytes).map_err(broken)?;
     let forest = XgbForest::read(&document).map_err(broken)?;
@@ -64,28 +71,14 @@ pub fn read(bytes: &[u8]) -> Result<FittedModel, Error> {
         forest: OnceLock::from(forest),
     };
     model.check(features.len(), classes).map_err(|e| broken(e.message))?;
-    Ok(FittedModel {
-        session: String::new(),
-        spec,
-        features,
-        target: "target".to_string(),
-        classes: (0..classes).map(|class| class.to_string()).collect(),
-        rows: 0,
-        model: Any::Foreign(model),
-    })
+    Ok(FileModel { spec, features, classes: (0..classes).map(|class| class.to_string()).collect(), model })
 }
 
 /// A model as XGBoost's file: UBJSON, or JSON if `json`.
 ///
 /// # Errors
-/// If the model is not one of XGBoost.
-pub fn write(fitted: &FittedModel, json: bool) -> Result<Vec<u8>, Error> {
-    let Any::Foreign(model) = &fitted.model else {
-        let message = format!("files of XGBoost hold models of XGBoost, and this one is {}", fitted.spec.estimator);
-        return Err(
-            Error::new(ErrorKind::ModelFile, message).help("save it under a name that ends with `.safetensors`")
-        );
-    };
+/// If the bytes of the model cannot be read.
+pub fn write(model: &XgbModel, json: bool) -> Result<Vec<u8>, Error> {
     let bytes = model.bytes_of_file();
     if is_ubj(&bytes) != json {
         return Ok(bytes);

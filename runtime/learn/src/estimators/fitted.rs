@@ -1,0 +1,168 @@
+//! A trained model with everything that is needed to use it.
+
+use onrush_wire::learn::Spec;
+use serde::{Deserialize, Serialize};
+
+use super::Any;
+use crate::check;
+use crate::data::{Column, Data, Kind};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Attribute, Field, Model, Role, codes, missing};
+use crate::neighbors::{self, Neighbors};
+use crate::run::Run;
+
+/// A trained model: what it learnt, and what it was trained on.
+#[derive(Serialize, Deserialize)]
+pub struct FittedModel {
+    pub spec: Spec,
+    pub features: Vec<Field>,
+    /// The name of the target. Empty if there is none.
+    pub target: String,
+    /// See [`Data::classes`].
+    pub classes: Vec<String>,
+    /// How many rows it was trained on.
+    pub rows: u64,
+    /// What the session keeps with the model, as JSON. Nothing here looks at it.
+    #[serde(default)]
+    pub session: String,
+    pub(crate) model: Any,
+}
+
+impl FittedModel {
+    pub(crate) fn new(spec: &Spec, data: &Data, model: Any) -> Self {
+        let features = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
+        FittedModel {
+            spec: spec.clone(),
+            features: features.collect(),
+            target: data.target.clone(),
+            classes: data.classes.clone(),
+            rows: data.rows as u64,
+            session: String::new(),
+            model,
+        }
+    }
+
+    /// The factor and the shift of each feature, if the model is a scaler that does not clip: results are `(x - shift) * factor`.
+    pub(crate) fn affine(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        match &self.model {
+            Any::Scaler(scaler) => scaler.affine(self.features.len()),
+            _ => None,
+        }
+    }
+
+    pub fn model(&self) -> &dyn Model {
+        self.model.get()
+    }
+
+    /// Names and roles of the columns that it makes.
+    pub fn outputs(&self) -> Vec<(String, Role)> {
+        let name = |role: &Role| match role {
+            Role::Prediction => "prediction".to_string(),
+            Role::Proba(class) => format!("proba_{}", self.classes.get(*class).map_or("", String::as_str)),
+            Role::Label => "label".to_string(),
+            Role::Feature(name, _) => name.clone(),
+        };
+        self.model().outputs(&self.features).into_iter().map(|role| (name(&role), role)).collect()
+    }
+
+    /// The columns of these positions. `data` holds the features by name, in any order; categories may have other
+    /// codes.
+    ///
+    /// # Errors
+    /// If a feature is missing, or a value cannot be used.
+    pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let data = self.aligned(data)?;
+        check::features(&self.spec, &data)?;
+        self.model().apply(&data, wanted)
+    }
+
+    /// The features in the order of the training, with its codes of categories. A category that the training did not
+    /// see becomes the position after the last one, which estimators treat as unknown.
+    ///
+    /// # Errors
+    /// If a feature is missing or of another kind.
+    pub fn aligned(&self, data: &Data) -> Result<Data, Error> {
+        let mut columns = Vec::new();
+        for field in &self.features {
+            let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
+            columns.push(match (&field.kind, &column.kind) {
+                (Kind::Category(known), Kind::Category(names)) if known != names => {
+                    let codes = codes(known, names);
+                    let code = |v: &f64| codes.get(*v as usize).copied().unwrap_or(known.len() as f64);
+                    let values: Vec<f64> =
+                        column.values.iter().map(|v| if v.is_nan() { *v } else { code(v) }).collect();
+                    // The first unseen category stands after the known ones, so that messages can name it.
+                    let first = values.iter().position(|code| *code == known.len() as f64);
+                    let first = first.and_then(|row| names.get(column.values[row] as usize));
+                    let kind = Kind::Category(known.iter().chain(first).cloned().collect());
+                    Column { name: field.name.clone(), kind, values }
+                }
+                (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.clone(),
+                (wanted, _) => {
+                    let (was, is) = match wanted {
+                        Kind::Number => ("numbers", "strings"),
+                        Kind::Category(_) => ("strings", "numbers"),
+                    };
+                    let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
+                    return Err(Error::new(ErrorKind::TypeMismatch, message));
+                }
+            });
+        }
+        Ok(data.with_features(columns))
+    }
+
+    /// Coefficients or importances by the names of the features: what they are, and the values.
+    pub fn bars(&self) -> Option<(&'static str, Vec<(String, f64)>)> {
+        let (title, values) = self.model().bars()?;
+        let names = self.model().bar_names().unwrap_or_else(|| self.features.iter().map(|f| f.name.clone()).collect());
+        Some((title, names.into_iter().zip(values).collect()))
+    }
+
+    pub fn attribute(&self, name: &str) -> Option<Attribute> {
+        self.model().attribute(name, &self.features, &self.classes)
+    }
+
+    /// The nearest rows of the training for each row of `data`: `n_neighbors` of them, or all within `radius`. If both
+    /// are `None`, the number is that of the training. The lower row comes first on ties. A row of the training that
+    /// is asked for finds itself.
+    ///
+    /// # Errors
+    /// If the model does not store its rows, if a feature is missing, if there are fewer rows than neighbours or more
+    /// than 2^27 pairs, or if the user stops the search.
+    pub fn kneighbors(
+        &self,
+        data: &Data,
+        n_neighbors: Option<usize>,
+        radius: Option<f64>,
+        run: &Run<'_>,
+    ) -> Result<Neighbors, Error> {
+        let (points, default) = match &self.model {
+            Any::Nearest(model) => (&model.points, model.n_neighbors),
+            Any::Vote(model) => (&model.points, model.n_neighbors),
+            _ => {
+                let message =
+                    format!("{} does not store its training rows, so it has no `kneighbors`", self.spec.estimator);
+                let error = Error::new(ErrorKind::NoNeighbors, message);
+                return Err(error.help("train NearestNeighbors, KNeighborsClassifier or KNeighborsRegressor"));
+            }
+        };
+        let data = self.aligned(data)?;
+        check::features(&self.spec, &data)?;
+        neighbors::vote::neighbors(points, default, &data, n_neighbors, radius, run)
+    }
+
+    /// All rows of the training within the radius that the index was trained with.
+    ///
+    /// # Errors
+    /// As [`FittedModel::kneighbors`], and if the model is not a `NearestNeighbors`.
+    pub fn radius_neighbors(&self, data: &Data, run: &Run<'_>) -> Result<Neighbors, Error> {
+        match &self.model {
+            Any::Nearest(model) => self.kneighbors(data, None, Some(model.radius), run),
+            _ => Err(Error::new(ErrorKind::NoNeighbors, format!("{} has no radius", self.spec.estimator))
+                .help("train NearestNeighbors, or say the radius")),
+        }
+    }
+}
+
+/// A function that trains any estimator.
+pub(crate) type Trainer<'a> = &'a (dyn Fn(&Spec, &Data, &Run<'_>) -> Result<FittedModel, Error> + Sync);

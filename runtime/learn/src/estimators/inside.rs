@@ -1,0 +1,56 @@
+//! Trained estimators inside of other ones: their outputs, errors and names.
+
+use super::FittedModel;
+use crate::check;
+use crate::data::{Column, Data};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Field, Model, Role};
+
+/// The outputs of a transformer that are features: their positions and what they are.
+pub(crate) fn features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize, Field)>, Error> {
+    let outputs = fitted.model().outputs(&fitted.features).into_iter().enumerate();
+    let field = |(k, role): (usize, Role)| match role {
+        Role::Feature(name, kind) => Some((k, Field { name, kind })),
+        _ => None,
+    };
+    let found: Vec<(usize, Field)> = outputs.filter_map(field).collect();
+    if found.is_empty() {
+        let message = format!("`{name}` is {}, which does not transform", fitted.spec.estimator);
+        return Err(Error::new(ErrorKind::Estimator, message).help("only the last step of a pipeline may predict"));
+    }
+    Ok(found)
+}
+
+/// The rows with the outputs of a transformer as features. The rows have the transformer's features in its order.
+pub(crate) fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Result<Data, Error> {
+    check::features(&fitted.spec, data).map_err(|e| inside(name, e))?;
+    let features = features_of(name, fitted)?;
+    let wanted: Vec<usize> = features.iter().map(|(k, _)| *k).collect();
+    let values = fitted.model().apply(data, &wanted).map_err(|e| inside(name, e))?;
+    let columns = features.into_iter().zip(values);
+    let columns = columns.map(|((_, field), values)| Column { name: field.name, kind: field.kind, values });
+    Ok(data.with_features(columns.collect()))
+}
+
+/// An error of an estimator inside, with its name.
+pub(crate) fn inside(name: &str, error: Error) -> Error {
+    match error.is_stopped() {
+        true => error,
+        false => Error { message: format!("step `{name}`: {}", error.message), ..error },
+    }
+}
+
+/// The features of rows.
+pub(crate) fn fields(data: &Data) -> Vec<Field> {
+    data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() }).collect()
+}
+
+/// Checks an estimator inside that was read from a file.
+pub(crate) fn check_inside(fitted: &FittedModel) -> Result<(), Error> {
+    fitted.model().check(fitted.features.len(), fitted.classes.len())
+}
+
+/// The names of the bars of an estimator inside: its own, or those of its features.
+pub(crate) fn named_bars(model: &dyn Model, features: &[Field]) -> Vec<String> {
+    model.bar_names().unwrap_or_else(|| features.iter().map(|f| f.name.clone()).collect())
+}

@@ -1,0 +1,122 @@
+//! A trained chain of transformers and a final estimator.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::FittedModel;
+use super::inside::{check_inside, features_of, inside, named_bars, transformed};
+use crate::check;
+use crate::data::Data;
+use crate::error::{Error, ErrorKind};
+use crate::model::{Attribute, Field, LinearScores, Model, Role};
+
+/// Trained steps. Steps that pass their features through are left out.
+#[derive(Serialize, Deserialize)]
+pub struct Pipeline {
+    pub(crate) steps: Vec<(String, FittedModel)>,
+}
+
+impl Pipeline {
+    fn last(&self) -> Option<&FittedModel> {
+        self.steps.last().map(|(_, fitted)| fitted)
+    }
+
+    /// Names and models of the steps.
+    pub fn steps(&self) -> impl Iterator<Item = (&str, &FittedModel)> {
+        self.steps.iter().map(|(name, fitted)| (name.as_str(), fitted))
+    }
+}
+
+impl Model for Pipeline {
+    fn outputs(&self, features: &[Field]) -> Vec<Role> {
+        match self.last() {
+            Some(last) => last.model().outputs(&last.features),
+            None => features.iter().map(|f| Role::Feature(f.name.clone(), f.kind.clone())).collect(),
+        }
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        let Some(((name, last), before)) = self.steps.split_last() else {
+            return Ok(wanted.iter().map(|k| data.features[*k].values.clone()).collect());
+        };
+        let mut now = Cow::Borrowed(data);
+        for (name, fitted) in before {
+            now = Cow::Owned(transformed(name, fitted, &now)?);
+        }
+        check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
+        last.model().apply(&now, wanted).map_err(|e| inside(name, e))
+    }
+
+    fn linear(&self) -> Option<LinearScores> {
+        let ((_, last), before) = self.steps.split_last()?;
+        let mut scores = last.model().linear()?;
+        for (_, step) in before.iter().rev() {
+            // (x - s) * f - t is (x - (s + t / f)) * f.
+            let (factor, shift) = step.affine()?;
+            for (own, (f, s)) in scores.shift.iter_mut().zip(factor.iter().zip(&shift)) {
+                *own = s + *own / f;
+            }
+            for coef in &mut scores.coef {
+                coef.iter_mut().zip(&factor).for_each(|(c, f)| *c *= f);
+            }
+        }
+        Some(scores)
+    }
+
+    fn attribute(&self, name: &str, _: &[Field], _: &[String]) -> Option<Attribute> {
+        self.last().and_then(|last| last.attribute(name))
+    }
+
+    fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
+        self.last().and_then(|last| last.model().bars())
+    }
+
+    fn bar_names(&self) -> Option<Vec<String>> {
+        self.last().map(|last| named_bars(last.model(), &last.features))
+    }
+
+    fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
+        self.last().map_or_else(Vec::new, |last| last.model().curves())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let of = |(name, fitted): (&str, &FittedModel)| {
+            let name = name.to_string();
+            fitted.model().notes().into_iter().map(move |note| format!("{name}: {note}"))
+        };
+        self.steps().flat_map(of).collect()
+    }
+
+    fn rows(&self) -> Option<Vec<f64>> {
+        self.last().and_then(|last| last.model().rows())
+    }
+
+    fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
+        let wrong = |name: &str| {
+            Err(Error::new(ErrorKind::ModelFile, format!("step `{name}` does not fit the step before it")))
+        };
+        let predicts = |fitted: &&FittedModel| fitted.model().outputs(&fitted.features).contains(&Role::Prediction);
+        if let Some(last) = self.last().filter(predicts)
+            && last.classes.len() != classes
+        {
+            let message = format!("the last step has {} classes, and the pipeline has {classes}", last.classes.len());
+            return Err(Error::new(ErrorKind::ModelFile, message));
+        }
+        let mut before: Option<Vec<Field>> = None;
+        for (k, (name, fitted)) in self.steps.iter().enumerate() {
+            check_inside(fitted)?;
+            if before.as_ref().map_or(fitted.features.len() != features, |before| *before != fitted.features) {
+                return wrong(name);
+            }
+            if k + 1 < self.steps.len() {
+                before = Some(features_of(name, fitted)?.into_iter().map(|(_, field)| field).collect());
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.steps().map(|(_, fitted)| fitted.model().bytes()).sum()
+    }
+}

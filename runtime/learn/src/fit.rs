@@ -1,0 +1,79 @@
+//! Trains any estimator.
+
+use onrush_wire::learn::{Spec, Splitter};
+
+use crate::check;
+use crate::compose;
+use crate::data::Data;
+use crate::error::{Error, ErrorKind};
+use crate::estimators::{Any, FittedModel, trained};
+use crate::run::Run;
+use crate::select::{Fold, search, validate};
+
+/// Trains the estimator of a specification.
+///
+/// # Errors
+/// If a parameter or the data are not what the estimator takes, and if the user stops the training.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
+    check::spec(spec)?;
+    check::data(spec, data)?;
+    let model = match spec.estimator.as_str() {
+        "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,
+        "ColumnTransformer" | "FeatureUnion" => compose::columns::fit(spec, data, run, &fit).map(Any::from)?,
+        "TransformedTargetRegressor" => compose::target::fit(spec, data, run, &fit).map(Any::from)?,
+        "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run, &fit).map(Any::from)?,
+        name => trained(spec, data, run)
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("`{name}` cannot be trained yet"))))?,
+    };
+    Ok(FittedModel::new(spec, data, model))
+}
+
+/// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`].
+///
+/// The result is that of [`fit`] and [`FittedModel::apply`], except for a `TargetEncoder`, also inside of other
+/// estimators: its training rows get values by cross fitting, as in scikit-learn.
+///
+/// # Errors
+/// Those of the training, and of values that cannot be transformed.
+pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedModel, Vec<Vec<f64>>), Error> {
+    compose::fit_transform(spec, data, run, &fit)
+}
+
+/// Trains a model for each split and scores it.
+///
+/// Without scorers the default one is used: accuracy for classes, else r2. A training set has only the classes of its
+/// rows. Rows count with their weights, in training and in scores.
+///
+/// # Errors
+/// If a split, a training or a score fails, and if the user stops the work.
+pub fn cross_validate(
+    spec: &Spec,
+    data: &Data,
+    splitter: &Splitter,
+    scorers: &[String],
+    return_train_score: bool,
+    run: &Run<'_>,
+) -> Result<Vec<Fold>, Error> {
+    validate::cross_validate(spec, data, splitter, scorers, return_train_score, run, &fit)
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_wire::learn::Part;
+
+    use super::*;
+    use crate::data::Column;
+
+    #[test]
+    fn a_file_has_the_classes_of_the_last_step() {
+        let x = Column::number("x", (0..20).map(f64::from).collect());
+        let y = (0..20).map(|i| f64::from(u8::from(i > 9))).collect();
+        let data = Data { y, classes: vec!["a".to_string(), "b".to_string()], ..Data::new(vec![x]) };
+        let step = |name: &str| Part { name: name.to_string(), columns: Vec::new(), spec: Spec::new(name) };
+        let parts = vec![step("StandardScaler"), step("LogisticRegression")];
+        let fitted = fit(&Spec { parts, ..Spec::new("Pipeline") }, &data, &Run::silent()).unwrap();
+        assert_eq!(fitted.model().check(1, 2), Ok(()));
+        let error = fitted.model().check(1, 3).unwrap_err();
+        assert_eq!(error.message, "the last step has 2 classes, and the pipeline has 3");
+    }
+}
