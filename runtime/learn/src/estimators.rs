@@ -17,7 +17,7 @@ pub(crate) use pipeline::Pipeline;
 pub(crate) use search::{Candidate, Search, State, TrialResult, mean_and_std};
 pub(crate) use target::{Func, TransformedTarget};
 
-use onrush_wire::learn::Spec;
+use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster;
@@ -189,7 +189,7 @@ pub fn runs_on_device(spec: &Spec, data: &Data, limits: DeviceLimits) -> bool {
         "Ridge" => !params::Ridge::of(spec).positive,
         "Lasso" | "ElasticNet" | "PCA" => true,
         "LogisticRegression" => {
-            data.classes.len() == 2 && params::word(&params::LogisticRegression::of(spec).class_weight).is_none()
+            data.classes.len() == 2 && params::LogisticRegression::of(spec).class_weight == Param::None
         }
         "KMeans" => params::KMeans::of(spec).n_clusters.saturating_mul(data.width()) <= limits.centers,
         _ => false,
