@@ -28,7 +28,7 @@ pub struct GaussianNb {
 /// If the priors do not fit the classes, or all weights are 0.
 pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<GaussianNb, Error> {
     let (classes, width) = (data.classes.len(), data.width());
-    let priors = params.priors.as_ref().map(|given| priors(given, data)).transpose()?;
+    let priors = params.priors.as_ref().map(|given| priors("priors", given, data)).transpose()?;
     let codes: Vec<u32> = data.y.iter().map(|class| *class as u32).collect();
     let weight = data.weight.as_deref();
     let counts = by_class(classes, &codes, weight, |_, _| 1.0);
@@ -76,7 +76,7 @@ pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<Ga
 }
 
 /// Weighted sums of `value(row, class)` over the rows of each class.
-fn by_class(
+pub(super) fn by_class(
     classes: usize,
     codes: &[u32],
     weight: Option<&[f64]>,
@@ -110,16 +110,46 @@ fn variance(values: &[f64], weight: Option<&[f64]>, counts: &[f64], theta: &[f64
     sums::over_rows(values.len(), chunk, |a, b| a + b).unwrap_or(0.0) / rows
 }
 
-fn priors(priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
+/// Probabilities of classes that the parameter `name` gives.
+pub(super) fn priors(name: &str, priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
     let sum: f64 = priors.iter().sum();
     if priors.len() != data.classes.len() {
-        let message = format!("`priors` has {} numbers: one for each of {}", priors.len(), data.classes.join(", "));
+        let message = format!("`{name}` has {} numbers: one for each of {}", priors.len(), data.classes.join(", "));
         return Err(Error::new(ErrorKind::Parameter, message));
     }
     if (sum - 1.0).abs() > 1e-5 {
-        return Err(Error::new(ErrorKind::Parameter, format!("`priors` sum to {sum}: expected 1")));
+        return Err(Error::new(ErrorKind::Parameter, format!("`{name}` sum to {sum}: expected 1")));
     }
     Ok(priors.to_vec())
+}
+
+/// The most probable class and the probability of each class, from logarithms of joint densities: `joint` gives those
+/// of some rows, row after row.
+pub(super) fn posteriors(
+    rows: usize,
+    classes: usize,
+    wanted: &[usize],
+    joint: impl Fn(std::ops::Range<usize>) -> Vec<f64> + Sync,
+) -> Vec<Vec<f64>> {
+    let starts: Vec<usize> = (0..rows).step_by(sums::CHUNK).collect();
+    let chunks: Vec<Vec<f64>> = starts
+        .into_par_iter()
+        .map(|start| {
+            let row = |logs: &[f64]| {
+                let best = (0..classes).fold(0, |a, b| if logs[b] > logs[a] { b } else { a });
+                let sum: f64 = logs.iter().map(|l| (l - logs[best]).exp()).sum();
+                let value = |output: &usize| match *output {
+                    0 => best as f64,
+                    class => (logs[class - 1] - logs[best] - sum.ln()).exp(),
+                };
+                wanted.iter().map(value).collect::<Vec<f64>>()
+            };
+            joint(start..rows.min(start + sums::CHUNK)).chunks_exact(classes).flat_map(row).collect()
+        })
+        .collect();
+    let column =
+        |c: usize| chunks.iter().flat_map(|chunk| chunk.iter().skip(c).step_by(wanted.len()).copied()).collect();
+    (0..wanted.len()).map(column).collect()
 }
 
 impl GaussianNb {
@@ -149,27 +179,7 @@ impl Model for GaussianNb {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let classes = self.class_prior.data.len();
-        let starts: Vec<usize> = (0..data.rows).step_by(sums::CHUNK).collect();
-        let chunks: Vec<Vec<f64>> = starts
-            .into_par_iter()
-            .map(|start| {
-                let joint = self.joint(data, start..data.rows.min(start + sums::CHUNK));
-                let row = |logs: &[f64]| {
-                    let best = (0..classes).fold(0, |a, b| if logs[b] > logs[a] { b } else { a });
-                    let sum: f64 = logs.iter().map(|l| (l - logs[best]).exp()).sum();
-                    let value = |output: &usize| match *output {
-                        0 => best as f64,
-                        class => (logs[class - 1] - logs[best] - sum.ln()).exp(),
-                    };
-                    wanted.iter().map(value).collect::<Vec<f64>>()
-                };
-                joint.chunks_exact(classes).flat_map(row).collect()
-            })
-            .collect();
-        let column =
-            |c: usize| chunks.iter().flat_map(|chunk| chunk.iter().skip(c).step_by(wanted.len()).copied()).collect();
-        Ok((0..wanted.len()).map(column).collect())
+        Ok(posteriors(data.rows, self.class_prior.data.len(), wanted, |rows| self.joint(data, rows)))
     }
 
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {
