@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.metrics import pairwise_distances
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 HERE = Path(__file__).parent
@@ -174,6 +174,31 @@ def bayes():
     return out
 
 
+def multinomial():
+    out = {}
+
+    def case(name, file, weight=None, **params):
+        x, y = load(file)
+        m = MultinomialNB(**params).fit(x, y, sample_weight=None if weight is None else weight(len(x)))
+        logs = m.predict_log_proba(x)
+        out[name] = {
+            "feature_count": sample(m.feature_count_, 60),
+            "feature_log_prob": sample(m.feature_log_prob_, 60),
+            "stride": max(1, m.feature_count_.size // 60),
+            "class_count": m.class_count_.tolist(),
+            "class_log_prior": m.class_log_prior_.tolist(),
+            "predict": m.predict(x).tolist()[::9],
+            "log_proba": sample(np.maximum(logs, -600), 80),
+            "log_proba_stride": max(1, logs.size // 80),
+        }
+
+    case("iris", "iris")
+    case("wine_weighted", "wine", weights, alpha=0.25)
+    case("digits", "digits", fit_prior=False)
+    case("cancer_priors", "breast_cancer", class_prior=[0.2, 0.8], alpha=0, force_alpha=False)
+    return out
+
+
 def dbscan():
     out = {}
 
@@ -203,6 +228,7 @@ def main() -> None:
         "decompositions": decompositions(),
         "neighbors": neighbors(),
         "bayes": bayes(),
+        "multinomial": multinomial(),
         "dbscan": dbscan(),
     }
     text = json.dumps(results, separators=(",", ":"))

@@ -57,6 +57,7 @@ macro_rules! models {
 models! {
     Dbscan(cluster::Dbscan),
     GaussianNb(neighbors::GaussianNb),
+    MultinomialNb(neighbors::MultinomialNb),
     Nearest(neighbors::Nearest),
     Vote(neighbors::Vote),
     Projection(decomposition::Projection),
@@ -122,6 +123,7 @@ trainings! {
     KNeighborsClassifier => neighbors::vote::fit(&p.into(), &spec.estimator, data),
     KNeighborsRegressor => neighbors::vote::fit(&p.into(), &spec.estimator, data),
     GaussianNB => neighbors::bayes::fit(p, data, run),
+    MultinomialNB => neighbors::multinomial::fit(p, data, run),
     DecisionTreeClassifier => trees::forest::fit(&p.into(), data, run),
     DecisionTreeRegressor => trees::forest::fit(&p.into(), data, run),
     RandomForestClassifier => trees::forest::fit(&p.into(), data, run),

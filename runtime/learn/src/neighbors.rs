@@ -1,11 +1,13 @@
 //! Nearest neighbours and naive Bayes.
 
 pub mod bayes;
+pub mod multinomial;
 pub mod search;
 pub mod tile;
 pub mod tree;
 pub mod vote;
 
 pub use bayes::GaussianNb;
+pub use multinomial::MultinomialNb;
 pub use search::Neighbors;
 pub use vote::{Nearest, Vote};

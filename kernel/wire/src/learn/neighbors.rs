@@ -66,6 +66,18 @@ macro_rules! neighbors_estimators {
                 /// Share of the largest variance of a feature that is added to all variances.
                 var_smoothing: Float = 1e-9, AtLeast(0.0);
             } -> { theta: Frame, var: Frame, class_prior: Frame, class_count: Frame }
+
+            /// Naive Bayes for counts, such as those of words. Features must not be negative.
+            MultinomialNB: Classifier [] {
+                /// Count that is added to each feature in each class (Laplace smoothing).
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an `alpha` below 1e-10 stays as it is. Otherwise 1e-10 is taken instead.
+                force_alpha: Bool = true, Any;
+                /// Whether the probabilities of the classes are the shares of their rows. Otherwise all are equal.
+                fit_prior: Bool = true, Any;
+                /// Probability of each class, in the order of the classes. With it, `fit_prior` has no effect.
+                class_prior: Floats = None, Within(0.0, 1.0);
+            } -> { feature_count: Frame, feature_log_prob: Frame, class_count: Frame, class_log_prior: Frame }
         }
     };
 }

@@ -522,15 +522,80 @@ fn dbscan_has_the_labels_of_scikit_learn() {
 }
 
 #[test]
+fn naive_bayes_of_counts_is_that_of_scikit_learn() {
+    let expect = expected("cluster.json");
+    let spec = || Spec::new("MultinomialNB");
+    let cases = [
+        ("iris", spec(), classification("iris")),
+        ("wine_weighted", spec().with("alpha", 0.25), weighted(classification("wine"))),
+        ("digits", spec().with("fit_prior", false), classification("digits")),
+        (
+            "cancer_priors",
+            spec().with("class_prior", [0.2, 0.8]).with("alpha", 0.0).with("force_alpha", false),
+            classification("breast_cancer"),
+        ),
+    ];
+    for (name, spec, data) in cases {
+        let want = &expect["multinomial"][name];
+        let fitted = fit(&spec, &data);
+        let stride = want["stride"].as_u64().unwrap() as usize;
+        for what in ["feature_count", "feature_log_prob"] {
+            assert_close(&every(&matrix(&fitted, what), stride), &numbers(&want[what]), 1e-12, name);
+        }
+        for what in ["class_count", "class_log_prior"] {
+            assert_close(&attribute(&fitted, what), &numbers(&want[what]), 1e-13, name);
+        }
+        let columns = applied(&fitted, &data);
+        assert_eq!(every(&columns[0], 9), numbers(&want["predict"]), "{name}");
+        let logs: Vec<f64> =
+            (0..data.rows).flat_map(|r| columns[1..].iter().map(move |c| c[r].ln().max(-600.0))).collect();
+        let stride = want["log_proba_stride"].as_u64().unwrap() as usize;
+        for (found, wanted) in every(&logs, stride).iter().zip(numbers(&want["log_proba"])) {
+            assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{name}: {found}, expected {wanted}");
+        }
+        assert_repeats(&spec, &data);
+    }
+    let iris = classification("iris");
+    assert_eq!(
+        error(&spec().with("class_prior", [0.5, 0.5]), &iris),
+        "`class_prior` has 2 numbers: one for each of 0, 1, 2"
+    );
+    let mut below = iris.clone();
+    below.features[1].values[7] = -0.5;
+    let name = &below.features[1].name;
+    assert_eq!(
+        error(&spec(), &below),
+        format!("`{name}` is -0.5 in row 7, and MultinomialNB takes counts of at least 0")
+    );
+    let mut absent = iris;
+    (0..50).for_each(|row| absent.features[2].values[row] = 0.0);
+    let name = &absent.features[2].name;
+    assert_eq!(
+        error(&spec().with("alpha", 0.0), &absent),
+        format!("`{name}` is 0 in all rows of the class `0`, and `alpha` is 0")
+    );
+}
+
+#[test]
 fn lying_model_files_are_refused() {
     let iris = classification("iris");
-    for name in ["KMeans", "PCA", "TruncatedSVD", "NearestNeighbors", "KNeighborsClassifier", "GaussianNB", "DBSCAN"] {
+    let names = [
+        "KMeans",
+        "PCA",
+        "TruncatedSVD",
+        "NearestNeighbors",
+        "KNeighborsClassifier",
+        "GaussianNB",
+        "MultinomialNB",
+        "DBSCAN",
+    ];
+    for name in names {
         let fitted = fit(&Spec::new(name), &iris);
         let model = fitted.model();
         model.check(4, 3).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(model.check(5, 3).is_err(), "{name} takes 5 features");
         assert!(model.check(0, 3).is_err(), "{name} takes no features");
-        if ["KNeighborsClassifier", "GaussianNB"].contains(&name) {
+        if ["KNeighborsClassifier", "GaussianNB", "MultinomialNB"].contains(&name) {
             assert!(model.check(4, 2).is_err(), "{name} takes 2 classes");
         }
     }
