@@ -1,7 +1,7 @@
 //! Models: builders of estimators, and handles of fitted models in the session.
 //!
-//! The builders are made from the table of estimators (`kernel/wire/src/learn`), so names, parameters and defaults are written once. Training
-//! and prediction happen in the session (`runtime/learn`).
+//! The builders are made from the table of estimators (`kernel/wire/src/learn`), so names, parameters and defaults are
+//! written once. Training and prediction happen in the session (`runtime/learn`).
 
 mod builders;
 mod compose;

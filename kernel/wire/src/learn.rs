@@ -59,7 +59,7 @@ pub struct Spec {
     pub groups: Option<String>,
     /// The estimators inside of this one: steps of a pipeline, transformers of columns, the estimator of a search.
     pub parts: Vec<Part>,
-    /// What a search tries.
+    /// The values that a search tries, by the paths of parameters.
     pub grid: Vec<(String, Grid)>,
     /// How rows are split into training and test sets, where the estimator does so.
     pub cv: Option<Splitter>,
@@ -69,7 +69,7 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     pub name: String,
-    /// Of a `ColumnTransformer`: the columns that it takes.
+    /// The columns of a transformer in a `ColumnTransformer`. Empty otherwise.
     pub columns: Vec<String>,
     pub spec: Spec,
 }
@@ -203,7 +203,7 @@ pub struct ModelInfo {
     pub card: Card,
 }
 
-/// What the card of a model shows.
+/// The content of the card of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// `RidgeCV(alpha=10) on 2930 x 4, r2 0.78`.
@@ -218,11 +218,11 @@ pub struct Card {
     pub params: Vec<(String, String, bool)>,
     /// Scores: name, of which rows, value.
     pub scores: Vec<(String, String, f64)>,
-    /// What the bars are: `coefficient` or `importance`.
+    /// The meaning of the bars: `coefficient` or `importance`.
     pub bars_title: String,
     /// A bar for each feature: name, value.
     pub bars: Vec<(String, f64)>,
-    /// What the curve shows on its axes.
+    /// The titles of the axes of the curve.
     pub curve_title: (String, String),
     /// A line for each series: name, points.
     pub curves: Vec<(String, Vec<(f64, f64)>)>,
@@ -231,7 +231,7 @@ pub struct Card {
     pub parts: Vec<(String, Card)>,
 }
 
-/// What a training shows while it runs.
+/// Intermediate results of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Detail {
     /// Lines by iteration: name, points.
@@ -253,7 +253,7 @@ pub struct Trial {
     pub state: String,
 }
 
-/// What is asked of a fitted model. All but [`ModelAsk::Save`] are answered with rows.
+/// A question to a fitted model. All but [`ModelAsk::Save`] are answered with rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ModelAsk {
     /// An attribute, such as `coef` or `cluster_centers`.
@@ -298,7 +298,7 @@ pub enum Evaluation {
     Kneighbors { n_neighbors: Option<usize>, radius: Option<f64> },
 }
 
-/// What an estimator is.
+/// The kind of an estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EstimatorKind {
     Regressor,

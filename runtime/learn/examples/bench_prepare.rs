@@ -1,6 +1,8 @@
-//! Times of preprocessing at 100,000 rows x 50 features: a line `name seconds` for each estimator, the least of several runs.
+//! Times of preprocessing at 100,000 rows x 50 features: a line `name seconds` for each estimator, the least of several
+//! runs.
 //!
-//! The peer is `tests/learn/bench_prepare.py`. Run both in turn: `cargo run --release -p onrush-learn --example bench_prepare`.
+//! The peer is `tests/learn/bench_prepare.py`. Run both in turn:
+//! `cargo run --release -p onrush-learn --example bench_prepare`.
 
 use std::time::Instant;
 

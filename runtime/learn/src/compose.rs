@@ -48,7 +48,7 @@ pub(crate) fn fit_transform(
     Ok((FittedModel::new(spec, data, model), values))
 }
 
-/// What an estimator is: that of the estimators inside, if it is what they are.
+/// The kind of an estimator. Pipelines and searches have the kind of the estimators inside.
 pub fn kind(spec: &Spec) -> EstimatorKind {
     let kinds =
         || spec.parts.iter().filter(|part| !check::is_passthrough_or_drop(&part.spec)).map(|part| kind(&part.spec));

@@ -1,4 +1,4 @@
-//! What an estimator is trained on: columns of numbers, with names.
+//! The data of a training: columns of numbers, with names.
 
 pub mod values;
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::device::DeviceRows;
 use crate::sums;
 
-/// What the values of a column are.
+/// The kind of the values of a column.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     Number,
@@ -71,8 +71,8 @@ pub struct Data {
     pub groups: Option<Vec<f64>>,
     /// Rows on which a boosted model is scored after each round: the same features and target.
     pub eval: Vec<Data>,
-    /// Where the values are if they are not here: the features, and a regressor's target, then have no values. Only for trainings that
-    /// [`crate::runs_on_device`] allows.
+    /// The columns on a device, if the values are there: the features and a regressor's target then have no values
+    /// here. Only for trainings that [`crate::runs_on_device`] allows.
     pub device: Option<DeviceRows>,
 }
 

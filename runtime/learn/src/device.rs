@@ -1,8 +1,8 @@
 //! Trainings whose passes over the rows run on a device.
 //!
 //! The columns stay there: [`Data`](crate::Data) has their names and no values. An estimator asks for sums, of a size
-//! that does not depend on the number of rows, and does the rest on the host. If a device cannot do a step, the training
-//! ends with [`Error::host_needed`], and the caller trains again on the host.
+//! that does not depend on the number of rows, and does the rest on the host. If a device cannot do a step, the
+//! training ends with [`Error::host_needed`], and the caller trains again on the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::Error;
 /// Statistics of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnStatistics {
-    /// Of the finite values.
+    /// The smallest of the finite values.
     pub low: f64,
     pub high: f64,
     pub sum: f64,
@@ -37,7 +37,7 @@ pub struct PassSums {
     pub hessian: Vec<f64>,
 }
 
-/// What a pass of k-means finds.
+/// The result of a pass of k-means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterSums {
     /// clusters x features: sums of the shifted features.
@@ -49,13 +49,13 @@ pub struct ClusterSums {
     pub inertia: f64,
 }
 
-/// Passes over the rows of a training: features, and a target if there is one. `shift` and `scale` have an entry for each feature and
-/// then for the target: a pass sees `(value - shift) * scale`.
+/// Passes over the rows of a training: features, and a target if there is one. `shift` and `scale` have an entry for
+/// each feature and then for the target. A pass sees `(value - shift) * scale`.
 ///
 /// # Errors
 /// All: if the device fails or has too little memory ([`Error::host_needed`]).
 pub trait DevicePasses: Send + Sync {
-    /// Of the features, then of the target.
+    /// Statistics of the features, then of the target.
     fn statistics(&self) -> Result<Vec<ColumnStatistics>, Error>;
 
     /// Sums of products of the features, a column of ones, and the target: a symmetric matrix.
@@ -73,8 +73,8 @@ pub trait DevicePasses: Send + Sync {
     /// The shifted features of some rows, row after row.
     fn rows_at(&self, rows: &[usize]) -> Result<Vec<f64>, Error>;
 
-    /// Squared distances to some points, or to the nearest point that was kept before if that is less: sums by chunks of rows, chunk
-    /// after chunk, a value for each point. `keep`: adds the single point to the kept points.
+    /// Squared distances to some points, or to the nearest kept point if that is nearer. The result has a sum for each
+    /// chunk of rows and each point, chunk after chunk. `keep`: adds the single point to the kept points.
     fn nearer(&self, points: &[f64], keep: bool) -> Result<Vec<f64>, Error>;
 
     /// Rows of a chunk of [`DevicePasses::nearer`].
@@ -132,8 +132,8 @@ pub(crate) fn mean(column: &ColumnStatistics, rows: usize) -> f64 {
     }
 }
 
-/// Sums of products of some columns of a device, and of a column of ones as the last one. `places` are positions among the features and
-/// then the target.
+/// Sums of products of some columns of a device, and of a column of ones as the last one. `places` are positions among
+/// the features and then the target.
 pub(crate) fn products(
     device: &DeviceRows,
     features: usize,

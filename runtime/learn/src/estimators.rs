@@ -1,5 +1,5 @@
-//! The registry: the models that there are, and which code trains which estimator. Estimators with other ones inside are
-//! trained by the folders `compose` and `select`; their models are here, because the enum of all models holds them.
+//! The registry: the enum of all models, and the training of each estimator. The folders `compose` and `select` train
+//! estimators with other ones inside. Their models are here, because the enum holds them.
 
 mod columns;
 mod fitted;

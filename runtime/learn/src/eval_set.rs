@@ -11,7 +11,7 @@ use crate::model::{Field, codes, missing};
 /// training has none of is missing.
 ///
 /// # Errors
-/// If a feature or a class is not there, if a value or a weight cannot be used, and if there are no rows.
+/// If a feature or a class is not there, or a value or a weight cannot be used. If there are no rows.
 pub fn aligned(spec: &Spec, data: &Data, eval: &Data) -> Result<Data, Error> {
     let known: Vec<Field> =
         data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() }).collect();

@@ -31,7 +31,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
 /// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`].
 ///
 /// The result is that of [`fit`] and [`FittedModel::apply`], except for a `TargetEncoder`, also inside of other
-/// estimators: its training rows get values by cross fitting, as in scikit-learn.
+/// estimators. Its training rows get values by cross fitting, as in scikit-learn.
 ///
 /// # Errors
 /// Those of the training, and of values that cannot be transformed.

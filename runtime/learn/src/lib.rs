@@ -1,8 +1,8 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
-//! [`fit`] trains what a [`Spec`] says on [`Data`] and gives a [`FittedModel`], which predicts, transforms, answers for
-//! its attributes and is written to a container ([`save`]). An estimator is a file in one of the families' folders, a
-//! line or two in `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
+//! [`fit`] trains a [`Spec`] on [`Data`] and gives a [`FittedModel`]. The model predicts, transforms, has attributes,
+//! and is written to a container ([`save`]). An estimator is a file in one of the families' folders, a line or two in
+//! `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
 //!
 //! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed
 //! (`random.rs`). Knows no Arrow, no DataFusion and no session.

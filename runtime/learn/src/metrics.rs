@@ -1,7 +1,7 @@
 //! Scores of predictions: the functions of `sklearn.metrics` over slices, with weights of rows.
 //!
-//! A score that is not defined for the rows, such as the precision of a class that was never predicted, is NaN.
-//! scikit-learn warns and returns 0 there (`zero_division`). Sums are in a fixed order on any number of threads. A
+//! A score that is not defined for the rows is NaN, such as the precision of a class that was never predicted. The peer
+//! scikit-learn warns and returns 0 for them (`zero_division`). Sums are in a fixed order on any number of threads. A
 //! weight of `None` means that each row weighs 1.
 
 pub mod classification;
@@ -54,8 +54,8 @@ pub(crate) fn ratio(a: f64, b: f64) -> f64 {
 /// How well clusters are apart: `silhouette`, `calinski_harabasz` or `davies_bouldin`.
 ///
 /// # Errors
-/// If there is no such score, if there are fewer than two clusters or as many as rows, if a feature is missing, and if
-/// the user stops the work.
+/// If there is no such score, or a feature is missing. If there are fewer than two clusters, or as many as rows. If the
+/// user stops the work.
 pub fn cluster_score(score: &str, data: &Data, labels: &[f64], run: &Run<'_>) -> Result<f64, Error> {
     let (_, clusters) = clusters::encode(labels);
     if clusters < 2 || clusters >= data.rows {

@@ -1,4 +1,4 @@
-//! What a fitted model can do, whatever it is.
+//! The interface of all fitted models.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
 
-/// What a column that a model makes is.
+/// The role of a column that a model makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Role {
     /// A regressor's value, or a classifier's class as its position.
@@ -27,7 +27,8 @@ pub enum Link {
     Identity,
     /// The outputs are the class (the second one if the score is above 0) and the probabilities of both classes.
     Logistic,
-    /// The outputs are the class (that of the highest score, the first one on ties) and the probabilities of all classes: softmax.
+    /// The outputs are the class (that of the highest score, the first one on ties) and the probabilities of all
+    /// classes: softmax.
     Softmax,
 }
 
@@ -38,12 +39,12 @@ pub struct LinearScores {
     pub coef: Vec<Vec<f64>>,
     /// For each score.
     pub intercept: Vec<f64>,
-    /// What is subtracted from each feature.
+    /// The shift of each feature.
     pub shift: Vec<f64>,
     pub link: Link,
 }
 
-/// What a model is.
+/// A fitted model.
 pub trait Model: Send + Sync {
     /// The columns that it makes, in order. `data` stands for its features: only their names and kinds are looked at.
     fn outputs(&self, features: &[Field]) -> Vec<Role>;
@@ -72,7 +73,7 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
 
-    /// What the user should know of the training, such as an iteration that did not converge.
+    /// Notes for the user about the training, such as an iteration that did not converge.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,8 +1,8 @@
 //! Seeded pseudorandom number generators: NumPy's MT19937 and the counter-based Philox.
 //!
-//! [`Mt19937`] is NumPy's legacy generator (`numpy.random.RandomState`; Matsumoto and Nishimura 1998): where scikit-learn shuffles, splits and
-//! samples with a seed, the same rows come out here. [`Philox`] is a counter (Salmon, Moraes, Dror and Shaw 2011): the numbers of a row or a node do
-//! not depend on which thread asks.
+//! [`Mt19937`] is NumPy's legacy generator (`numpy.random.RandomState`; Matsumoto and Nishimura 1998). Shuffles, splits
+//! and samples with a seed give the rows of scikit-learn. [`Philox`] is a counter (Salmon, Moraes, Dror and Shaw 2011):
+//! the numbers of a row or a node do not depend on which thread asks.
 
 /// `numpy.random.RandomState(seed)`.
 pub struct Mt19937 {
@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_numpy() {
-        // numpy.random.RandomState(42): random_sample(3), then permutation(10) of another one, randint(0, 1000, 5), standard_normal(3).
+        // numpy.random.RandomState(42): random_sample(3), then permutation(10) of another one, randint(0, 1000, 5),
+        // standard_normal(3).
         let mut r = Mt19937::new(42);
         let uniform = [r.uniform(), r.uniform(), r.uniform()];
         assert_eq!(uniform, [0.374_540_118_847_362_5, 0.950_714_306_409_916_2, 0.731_993_941_811_405_1]);

@@ -4,7 +4,7 @@ use onrush_wire::learn::Detail;
 
 use crate::error::Error;
 
-/// What a training may use of its surroundings.
+/// The surroundings of a training.
 pub struct Run<'a> {
     /// True once the user has stopped the work.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),

@@ -118,7 +118,7 @@ pub fn all_have_two(y: &[f64], classes: &[String]) -> Result<(), Error> {
 /// of the rows is for test. Without `shuffle` the first rows are for training.
 ///
 /// # Errors
-/// If a size does not fit the rows, if a class is too small to be in both sets, or for `stratify` without `shuffle`.
+/// If a size does not fit the rows, or a class is too small to be in both sets. If `stratify` is set without `shuffle`.
 pub fn train_test_split(
     rows: usize,
     test_size: Option<Size>,

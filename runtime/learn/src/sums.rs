@@ -5,7 +5,8 @@ use rayon::prelude::*;
 /// Rows of a chunk. The results of chunks are added in their order.
 pub const CHUNK: usize = 4096;
 
-/// Calls `work` for each chunk of rows on all threads, and merges the results in the order of the chunks. `None` if there are no rows.
+/// Calls `work` for each chunk of rows on all threads, and merges the results in the order of the chunks. `None` if
+/// there are no rows.
 pub fn over_rows<S: Send>(
     rows: usize,
     work: impl Fn(std::ops::Range<usize>) -> S + Sync,

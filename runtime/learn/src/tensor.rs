@@ -45,7 +45,7 @@ pub(crate) mod scalar {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    pub struct Written(#[serde(with = "number")] f64);
+    pub struct JsonNumber(#[serde(with = "number")] f64);
 
     /// A type of numbers, and what is written for it.
     pub trait Scalar: Sized + Copy {
@@ -57,25 +57,25 @@ pub(crate) mod scalar {
     }
 
     impl Scalar for f64 {
-        type Form = Written;
+        type Form = JsonNumber;
 
-        fn form(self) -> Written {
-            Written(self)
+        fn form(self) -> JsonNumber {
+            JsonNumber(self)
         }
 
-        fn of(form: Written) -> f64 {
+        fn of(form: JsonNumber) -> f64 {
             form.0
         }
     }
 
     impl Scalar for Option<f64> {
-        type Form = Option<Written>;
+        type Form = Option<JsonNumber>;
 
-        fn form(self) -> Option<Written> {
-            self.map(Written)
+        fn form(self) -> Option<JsonNumber> {
+            self.map(JsonNumber)
         }
 
-        fn of(form: Option<Written>) -> Option<f64> {
+        fn of(form: Option<JsonNumber>) -> Option<f64> {
             form.map(|written| written.0)
         }
     }

@@ -5,8 +5,8 @@ use onrush_wire::learn::Param;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 
-/// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"` (rows / (classes x rows of the class),
-/// as in scikit-learn), or a list with one weight for each class in the order of the classes.
+/// The weight of each row. `None` if all weigh 1. `class_weight` is `"balanced"`, or a list with one weight for each
+/// class in their order. Balanced classes weigh rows / (classes x rows of the class), as in scikit-learn.
 ///
 /// # Errors
 /// If `class_weight` is neither, or a weight is not a finite number of at least 0.

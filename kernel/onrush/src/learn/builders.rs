@@ -136,11 +136,11 @@ macro_rules! setter {
     };
 }
 
-/// What all estimators have.
+/// The methods of all estimators.
 macro_rules! common {
     () => {
-        /// The features: names, expressions, or `numeric().exclude("id")`. Without this call, all columns but the target.
-        /// The expressions belong to the model: it computes them in any frame that has their columns.
+        /// The features: names, expressions, or `numeric().exclude("id")`. Without this call, all columns but the
+        /// target. The expressions belong to the model: it computes them in any frame that has their columns.
         pub fn features(mut self, features: impl IntoExprs) -> Self {
             self.spec.features = Some(features.into_exprs());
             self

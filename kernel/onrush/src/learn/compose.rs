@@ -106,7 +106,8 @@ impl<L> Clone for Pipeline<L> {
     }
 }
 
-/// A pipeline of steps: `make_pipeline((StandardScaler::new(), LogisticRegression::new()))`. A step gets what the step before it makes.
+/// A pipeline of steps: `make_pipeline((StandardScaler::new(), LogisticRegression::new()))`. A step gets what the step
+/// before it makes.
 ///
 /// Raises if a step has an `eval_set`: [`Pipeline::eval_set`] takes it.
 #[track_caller]
@@ -118,7 +119,8 @@ pub fn make_pipeline<S: IntoSteps>(steps: S) -> Pipeline<S::Last> {
 /// Methods that every estimator made of others has.
 macro_rules! common {
     () => {
-        /// The features: names, expressions, or `numeric().exclude("id")`. Without this call, all columns but the target.
+        /// The features: names, expressions, or `numeric().exclude("id")`. Without this call, all columns but the
+        /// target.
         pub fn features(mut self, features: impl IntoExprs) -> Self {
             self.spec.features = Some(features.into_exprs());
             self

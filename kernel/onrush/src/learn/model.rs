@@ -22,7 +22,8 @@ use crate::{host, session};
 
 /// A fitted model in the session. Immutable; the handle is small and cheap to clone.
 ///
-/// Models of different estimators have this one type, so a `Vec<Model>` holds them. [`FittedModel`] adds the attributes of its estimator.
+/// Models of different estimators have this one type, so a `Vec<Model>` holds them. [`FittedModel`] adds the attributes
+/// of its estimator.
 #[derive(Clone)]
 pub struct Model {
     handle: Arc<Handle>,
@@ -72,7 +73,8 @@ impl<E> From<FittedModel<E>> for Model {
 
 type Probe = fn(&dyn Any) -> Option<ObjectId>;
 
-/// How variables of each type of fitted model are looked into: the type is generic, and a variable is known only as `Any`.
+/// How variables of each type of fitted model are looked into: the type is generic, and a variable is known only as
+/// `Any`.
 static PROBES: Mutex<Vec<Probe>> = Mutex::new(Vec::new());
 
 /// The model that a variable holds.
@@ -311,7 +313,8 @@ impl Model {
         Exprs(self.exprs().into_iter().map(Expr).collect())
     }
 
-    /// The frame with the column `prediction`: of the target's type for a classifier, a number for a regressor, `label` for clusters.
+    /// The frame with the column `prediction`: of the target's type for a classifier, a number for a regressor, `label`
+    /// for clusters.
     ///
     /// Raises if a feature is missing, or if the model predicts nothing, such as a transformer. A null in a feature
     /// ends the query with an error, unless the estimator takes missing values.
@@ -371,8 +374,9 @@ impl Model {
         Frame::new(session::send(&self.evaluate(frame, what, at.clone()), at))
     }
 
-    /// How good the model is on the rows of a frame: for a classifier precision, recall and F1 of each class, with plots of the confusion
-    /// matrix, ROC, precision and recall, and calibration; for a regressor its errors, with predictions over true values.
+    /// The quality of the model on the rows of a frame. For a classifier: precision, recall and F1 of each class, with
+    /// plots of the confusion matrix, ROC, precision and recall, and calibration. For a regressor: its errors, with
+    /// predictions over true values.
     #[track_caller]
     pub fn report(&self, frame: &Frame) -> Report {
         let at = here("report");
@@ -428,7 +432,8 @@ impl Model {
         self.evaluated(frame, Evaluation::Calibration { class: None, bins }, here("calibration_curve"))
     }
 
-    /// How much the score drops when the values of a feature are shuffled: mean and standard deviation of five shuffles.
+    /// How much the score drops when the values of a feature are shuffled: mean and standard deviation of five
+    /// shuffles.
     #[track_caller]
     pub fn permutation_importance(&self, frame: &Frame) -> Frame {
         let what = Evaluation::PermutationImportance { n_repeats: 5, scoring: None, random_state: 0 };
@@ -473,7 +478,8 @@ impl Model {
         }
     }
 
-    /// Publishes the model to all notebooks under `name`, after the cell has succeeded. Notebooks take it with [`get_model`].
+    /// Publishes the model to all notebooks under `name`, after the cell has succeeded. Notebooks take it with
+    /// [`get_model`].
     pub fn publish(&self, name: &str) {
         host::publish(name, self.id());
     }

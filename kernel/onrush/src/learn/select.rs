@@ -353,7 +353,8 @@ impl IntoScoring for crate::Exprs {
 }
 
 impl Cv {
-    /// The scorer: `"roc_auc"`, several names, or an aggregate such as `x!(cost = (if late && !prediction { 300 } else { 0 }).mean())`.
+    /// The scorer: `"roc_auc"`, several names, or an aggregate such as
+    /// `x!(cost = (if late && !prediction { 300 } else { 0 }).mean())`.
     pub fn scoring(mut self, scoring: impl IntoScoring) -> Self {
         scoring.add_to(&mut self);
         self
@@ -384,8 +385,8 @@ impl<F: Folds> IntoCv for F {
     }
 }
 
-/// Trains and scores on folds: a row for each with `model`, `fold`, `fit_time`, `score_time` and `test_score`, or `test_<scorer>` of several.
-/// With aggregates the columns are `model`, `fold` and the aggregates.
+/// Trains and scores on folds: a row for each with `model`, `fold`, `fit_time`, `score_time` and `test_score`, or
+/// `test_<scorer>` of several. With aggregates the columns are `model`, `fold` and the aggregates.
 ///
 /// Raises if aggregates come together with names of scorers or with the scores of the training rows.
 #[track_caller]
@@ -437,8 +438,8 @@ fn folds_of(
 /// A column of ours with the classes of a target that is an expression or holds floats.
 const CLASSES: &str = "__onrush_classes";
 
-/// The folds on which an estimator is scored. The estimator decides whether [`Splitter::Auto`] stratifies, and the target
-/// may be an expression.
+/// The folds on which an estimator is scored. The estimator decides whether [`Splitter::Auto`] stratifies, and the
+/// target may be an expression.
 fn folds_for(
     spec: &Spec,
     frame: &Frame,
@@ -578,7 +579,8 @@ macro_rules! searches {
                 $name { spec, eval }
             }
 
-            /// The values of a parameter. The path goes through the steps of a pipeline: `"ridge__alpha"` or `"ridge.alpha"`.
+            /// The values of a parameter. The path goes through the steps of a pipeline: `"ridge__alpha"` or
+            /// `"ridge.alpha"`.
             pub fn param(mut self, path: &str, values: impl IntoGrid) -> Self {
                 self.spec.grid.push((path.to_string(), values.into_grid()));
                 self

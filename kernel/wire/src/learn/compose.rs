@@ -13,7 +13,7 @@ macro_rules! compose_estimators {
 
             /// Transformers for different columns, side by side. Two outputs of one name are an error.
             ColumnTransformer: Meta [missing categories] {
-                /// What happens to columns that no transformer takes: they are left out, or come last as they are.
+                /// Treatment of columns that no transformer takes: they are left out, or come last as they are.
                 remainder: Str = "drop", OneOf(&["drop", "passthrough"]);
             } -> {}
 

@@ -73,8 +73,8 @@ macro_rules! prepare_estimators {
                 /// The category without a column: the first of each feature, or the first of features with two
                 /// categories. None: all have columns.
                 drop: Str = None, OneOf(&["first", "if_binary"]);
-                /// What happens to a category that the training did not see: an error, zeros in all columns, or the
-                /// column of infrequent categories.
+                /// Treatment of a category that the training did not see: an error, zeros in all columns, or the column
+                /// of infrequent categories.
                 handle_unknown: Str = "error", OneOf(&["error", "ignore", "infrequent_if_exist"]);
                 /// Rarer categories share the column `infrequent_sklearn`: a number of rows, or a share of them.
                 min_frequency: Float = None, Above(0.0);
@@ -87,7 +87,7 @@ macro_rules! prepare_estimators {
                 /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
                 /// feature, in their order.
                 categories: Any = "auto", Any;
-                /// What happens to a category that the training did not see: an error, or `unknown_value`.
+                /// Treatment of a category that the training did not see: an error, or `unknown_value`.
                 handle_unknown: Str = "error", OneOf(&["error", "use_encoded_value"]);
                 /// The value of unknown categories. It must not be the position of a category.
                 unknown_value: Any = None, Any;
@@ -107,7 +107,7 @@ macro_rules! prepare_estimators {
                 /// `auto`: the values of the training, sorted. Otherwise a list with the list of categories of each
                 /// feature.
                 categories: Any = "auto", Any;
-                /// What the target is. A target with several classes makes a column for each class.
+                /// The kind of the target. A target with several classes makes a column for each class.
                 target_type: Str = "auto", OneOf(&["auto", "binary", "multiclass", "continuous"]);
                 /// The number of rows that the mean of the target counts for. `auto`: the empirical Bayes estimate.
                 smooth: Any = "auto", AtLeast(0.0);
@@ -155,7 +155,7 @@ macro_rules! prepare_estimators {
                 n_quantiles: Int = 1000, AtLeast(1.0);
                 /// The distribution of the results.
                 output_distribution: Str = "uniform", OneOf(&["uniform", "normal"]);
-                /// Of more rows than this number, a random sample is used.
+                /// Rows above which a random sample of this size is used.
                 subsample: Int = 10_000, AtLeast(1.0);
                 /// The seed of the sample.
                 random_state: Int = 0, Within(0.0, 4294967295.0);

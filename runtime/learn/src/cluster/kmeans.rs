@@ -1,6 +1,6 @@
-//! k-means by Lloyd's iterations, with the bounds of Hamerly (SDM 2010): a row is compared with the centres only if
-//! the triangle inequality leaves its cluster open. The iterations, the first centres and the relocation of empty
-//! clusters are scikit-learn's (`sklearn/cluster/_kmeans.py`).
+//! k-means by Lloyd's iterations, with the bounds of Hamerly (SDM 2010). A row is compared with the centres only if the
+//! triangle inequality leaves its cluster open. The iterations, the first centres and the relocation of empty clusters
+//! are scikit-learn's (`sklearn/cluster/_kmeans.py`).
 
 use onrush_wire::learn::Param;
 use rayon::prelude::*;

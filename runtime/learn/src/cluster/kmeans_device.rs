@@ -49,8 +49,8 @@ impl<'a> ClusterRows<'a> {
         self.device.rows_at(&picked)
     }
 
-    /// Greedy k-means++, as on the host: only sums over chunks of rows come from the device, and the distances of the chunks where a
-    /// draw falls.
+    /// Greedy k-means++, as on the host. The device gives sums over chunks of rows, and the distances of the chunks in
+    /// which a draw falls.
     fn plus_plus(&self, clusters: usize, random: &mut Mt19937, run: &Run<'_>) -> Result<Vec<usize>, Error> {
         let trials = 2 + (clusters as f64).ln() as usize;
         let mut picked = vec![first_row(random.uniform(), self.rows)];

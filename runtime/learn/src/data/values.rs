@@ -1,7 +1,7 @@
 //! Values of columns as numbers: loops that are compiled with optimisation here.
 
-/// Distinct values of a target in ascending order, for each row the position of its value, and for each value its first row. NaN is
-/// missing: its position is NaN.
+/// Distinct values of a target in ascending order, for each row the position of its value, and for each value its first
+/// row. NaN is missing: its position is NaN.
 pub fn classes(values: &[f64]) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
     /// Distinct values up to which they are inserted one by one.
     const FEW: usize = 256;
@@ -25,7 +25,7 @@ pub fn classes(values: &[f64]) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
         known = values.iter().enumerate().filter(|(_, v)| !v.is_nan()).map(|(row, v)| (*v, row)).collect();
         known.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         known.dedup_by(|next, first| {
-            // Of -0 and 0, which are equal, the first row counts.
+            // The first row of the equal values -0 and 0 counts.
             first.1 = if next.0 == first.0 { first.1.min(next.1) } else { first.1 };
             next.0 == first.0
         });

@@ -1,9 +1,9 @@
 //! Principal components, centred (`PCA`) and not (`TruncatedSVD`).
 //!
-//! The result is the exact one: by the singular value decomposition for small data, else by the eigenvectors of the
-//! Gram matrix of the features, which is added up in chunks of centred rows. Above [`EXACT`] rows and features the
-//! subspace iteration of Halko, Martinsson and Tropp (2011) takes over, with the random numbers of scikit-learn. Signs
-//! are those of `svd_flip(u_based_decision=False)`: the largest value is positive.
+//! Small data take the singular value decomposition, larger data the eigenvectors of the Gram matrix of the centred
+//! features. Both are exact. Above [`EXACT`] rows and features the subspace iteration of Halko, Martinsson and Tropp
+//! (2011) takes over, with the random numbers of scikit-learn. Signs are those of `svd_flip(u_based_decision=False)`:
+//! the largest value is positive.
 
 use onrush_dense::{self as dense, Matrix};
 use onrush_wire::learn::Param;
@@ -39,9 +39,9 @@ pub struct Projection {
     pub name: String,
     /// components x features.
     pub components: Tensor,
-    /// What is subtracted from the features. Zeros if they are not centred.
+    /// The shift of each feature. Zeros if the features are not centred.
     pub mean: Tensor,
-    /// What the components are multiplied with.
+    /// The factor of each component.
     pub scale: Tensor,
     pub explained_variance: Tensor,
     pub explained_variance_ratio: Tensor,
@@ -75,7 +75,7 @@ pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projectio
     if n < 2 {
         return Err(Error::new(ErrorKind::NoRows, "PCA got 1 row: at least 2 rows have a variance"));
     }
-    let wanted = Wanted::of(&params.n_components, n, d)?;
+    let wanted = ComponentCount::of(&params.n_components, n, d)?;
     let mean = match &data.device {
         Some(device) => {
             let found = device::statistics(device)?;
@@ -84,7 +84,7 @@ pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projectio
         None => data.means(),
     };
     let truncation = match (&wanted, n.min(d) > EXACT) {
-        (Wanted::Count(count), true) if *count * 5 < n.min(d) * 4 => {
+        (ComponentCount::Count(count), true) if *count * 5 < n.min(d) * 4 => {
             let iterations = match params.iterated_power {
                 Param::Int(iterations) if iterations >= 0 => iterations as usize,
                 _ => {
@@ -106,9 +106,9 @@ pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projectio
     let total = if spectrum.truncated { squares(data, &mean) / rows } else { variance.iter().sum() };
     let ratio: Vec<f64> = variance.iter().map(|v| v / total).collect();
     let k = match wanted {
-        Wanted::Count(count) => count,
-        Wanted::Mle => minka(&variance[..d.min(variance.len())], n, run)?,
-        Wanted::Share(share) => {
+        ComponentCount::Count(count) => count,
+        ComponentCount::Mle => minka(&variance[..d.min(variance.len())], n, run)?,
+        ComponentCount::Share(share) => {
             let mut sum = 0.0;
             let cumulated = ratio.iter().map(|r| {
                 sum += r;
@@ -181,29 +181,29 @@ pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> R
 }
 
 /// How many components are asked for.
-enum Wanted {
+enum ComponentCount {
     Count(usize),
     Share(f64),
     Mle,
 }
 
-impl Wanted {
+impl ComponentCount {
     fn of(n_components: &Param, n: usize, d: usize) -> Result<Self, Error> {
         let wrong = |found: &str| {
             let message = format!("`n_components` is {found}: an integer from 1, a share between 0 and 1, or \"mle\"");
             Err(Error::new(ErrorKind::Parameter, message))
         };
         match n_components {
-            Param::None => Ok(Wanted::Count(n.min(d))),
+            Param::None => Ok(ComponentCount::Count(n.min(d))),
             Param::Str(word) if word == "mle" && n < d => {
                 let message =
                     format!("`n_components` \"mle\" needs at least as many rows as features: {n} rows, {d} features");
                 Err(Error::new(ErrorKind::Parameter, message))
             }
-            Param::Str(word) if word == "mle" => Ok(Wanted::Mle),
-            Param::Float(share) if *share > 0.0 && *share < 1.0 => Ok(Wanted::Share(*share)),
+            Param::Str(word) if word == "mle" => Ok(ComponentCount::Mle),
+            Param::Float(share) if *share > 0.0 && *share < 1.0 => Ok(ComponentCount::Share(*share)),
             other => match params::count(other) {
-                Some(count) if count > 0 => check_count(count, n, d).map(|()| Wanted::Count(count)),
+                Some(count) if count > 0 => check_count(count, n, d).map(|()| ComponentCount::Count(count)),
                 _ => wrong(&other.to_string()),
             },
         }
@@ -218,7 +218,7 @@ fn check_count(count: usize, n: usize, d: usize) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Parameter, message))
 }
 
-/// What the subspace iteration needs.
+/// Parameters of the subspace iteration.
 struct Truncation {
     count: usize,
     oversamples: usize,
@@ -301,7 +301,7 @@ fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
     if let Some(device) = &data.device {
         let places: Vec<usize> = (0..d).collect();
         let products = device::products(device, d, &places, shift, &vec![1.0; d])?;
-        // What the means are off by rounding is corrected.
+        // The rounding error of the means is corrected.
         let off = |j: usize| products.at(j, d) / data.rows as f64;
         let mut gram = Matrix::zeros(d, d);
         for j in 0..d {

@@ -22,7 +22,7 @@ pub struct FittedModel {
     pub classes: Vec<String>,
     /// How many rows it was trained on.
     pub rows: u64,
-    /// What the session keeps with the model, as JSON. Nothing here looks at it.
+    /// Data of the session about the model, as JSON. No code of this crate reads it.
     #[serde(default)]
     pub session: String,
     pub(crate) model: Any,
@@ -42,7 +42,8 @@ impl FittedModel {
         }
     }
 
-    /// The factor and the shift of each feature, if the model is a scaler that does not clip: results are `(x - shift) * factor`.
+    /// The factor and the shift of each feature, if the model is a scaler that does not clip. Results are
+    /// `(x - shift) * factor`.
     pub(crate) fn affine(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         match &self.model {
             Any::Scaler(scaler) => scaler.affine(self.features.len()),
@@ -127,8 +128,8 @@ impl FittedModel {
     /// is asked for finds itself.
     ///
     /// # Errors
-    /// If the model does not store its rows, if a feature is missing, if there are fewer rows than neighbours or more
-    /// than 2^27 pairs, or if the user stops the search.
+    /// If the model does not store its rows, or a feature is missing. If there are fewer rows than neighbours, or more
+    /// than 2^27 pairs. If the user stops the search.
     pub fn kneighbors(
         &self,
         data: &Data,

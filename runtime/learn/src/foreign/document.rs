@@ -223,8 +223,8 @@ impl Document {
     }
 }
 
-/// Numbers of XGBoost's JSON that JSON does not have, and what they become for its reader: a string that begins with a
-/// zero character, which no name has.
+/// Numbers of XGBoost's JSON that JSON does not have, and their form for its reader. The form is a string that begins
+/// with a zero character, as no name does.
 const NOT_FINITE: [(&str, &str, f64); 3] = [
     ("NaN", "\"\\u0000NaN\"", f64::NAN),
     ("Infinity", "\"\\u0000Infinity\"", f64::INFINITY),

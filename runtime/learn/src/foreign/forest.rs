@@ -1,8 +1,8 @@
 //! Predictions of XGBoost's models without its library: trees, dropped-out trees and linear models from their files.
 //!
 //! The sums have the order and the precision of `src/predictor/cpu_predictor.cc`, so that margins are those of the
-//! library bit for bit. A file may lie: every node that a row can reach is checked once, and each node is reached in
-//! one way only, so that every walk ends.
+//! library bit for bit. A file may lie. Every node that a row can reach is checked once, and has one parent, so that
+//! every walk ends.
 
 use rayon::prelude::*;
 
@@ -73,7 +73,7 @@ struct Node {
     right: u32,
     /// Missing values go left.
     missing_left: bool,
-    /// Where the categories are that go right, if categories are asked.
+    /// The range of the categories that go right, if the node asks for categories.
     categories: Option<(u32, u32)>,
 }
 

@@ -23,7 +23,7 @@ use crate::params::XgbParams;
 use crate::run::Run;
 use crate::tensor::Tensor;
 
-/// What a prediction is.
+/// The kind of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Task {
     /// A number, or a score to rank rows by.

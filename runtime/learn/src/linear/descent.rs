@@ -1,5 +1,5 @@
-//! Coordinate descent for lasso and elastic net (Friedman, Hastie and Tibshirani 2010), with scikit-learn's stop and
-//! its gap safe screening (Ndiaye et al. 2017, arXiv 1611.05780): `sklearn/linear_model/_cd_fast.pyx`.
+//! Coordinate descent for lasso and elastic net (Friedman, Hastie and Tibshirani 2010). The stop and the gap safe
+//! screening (Ndiaye et al. 2017, arXiv 1611.05780) are those of scikit-learn's `sklearn/linear_model/_cd_fast.pyx`.
 
 use onrush_dense::Matrix;
 
@@ -131,7 +131,7 @@ impl DescentColumns for Residuals {
     }
 }
 
-/// What the descent minimises, `|y - x w|^2 / 2 + l1 |w|_1 + l2 |w|^2 / 2`, and when it stops.
+/// The objective of the descent, `|y - x w|^2 / 2 + l1 |w|_1 + l2 |w|^2 / 2`, and when it stops.
 #[derive(Clone, Copy)]
 pub struct Goal {
     pub l1: f64,
@@ -142,7 +142,7 @@ pub struct Goal {
     pub tol: f64,
 }
 
-/// Where a descent ended.
+/// The end of a descent.
 pub struct DescentEnd {
     pub gap: f64,
     pub iterations: usize,

@@ -24,9 +24,9 @@ pub struct Design<'a> {
     /// The rows that are used, in ascending order. `None`: all.
     pub pick: Option<&'a [usize]>,
     pub rows: usize,
-    /// What is subtracted from each column.
+    /// The shift of each column.
     pub mean: Vec<f64>,
-    /// What each centred column is multiplied by: a power of two.
+    /// The factor of each centred column: a power of two.
     pub scale: Vec<f64>,
     /// Columns of one value, or without an intercept of zeros.
     pub constant: Vec<bool>,
@@ -34,7 +34,7 @@ pub struct Design<'a> {
     pub total: f64,
     /// Rows of a weight above 0.
     pub used: usize,
-    /// Where the values are if the columns have none.
+    /// The device with the values, if the columns have none.
     pub device: Option<&'a DeviceRows>,
     /// The positions of the columns on the device: features, then the target.
     pub places: Vec<usize>,
@@ -256,8 +256,8 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The mean of a column under weights (0 unless `centre`), a power of two that brings the centred values to about 1,
-/// and whether all centred values are 0. Rows of weight 0 do not count.
+/// The mean of a column under weights (0 unless `centre`), the factor, and whether all centred values are 0. The factor
+/// is a power of two that brings the centred values to about 1. Rows of weight 0 do not count.
 fn statistics(
     column: &[f64],
     rows: usize,
@@ -388,8 +388,8 @@ pub fn add(sum: &mut [f64], other: &[f64]) {
 }
 
 /// Calls `work` for chunks of rows on all threads and merges the results in the order of the chunks. The chunks depend
-/// on the number of rows and on `state`, the numbers that a result holds: the results of all chunks take about 256 MB,
-/// or as much as two results if these are larger.
+/// on the number of rows and on `state`, the numbers that a result holds. The results of all chunks take about 256 MB,
+/// or the size of two results if that is more.
 ///
 /// # Errors
 /// If the user stops the work.
@@ -437,7 +437,7 @@ pub struct Gram {
 }
 
 impl Gram {
-    /// From [`Design::products`]. What the means are off by rounding is corrected.
+    /// From [`Design::products`]. The rounding error of the means is corrected.
     pub fn new(products: &Matrix, mean: &[f64], scale: &[f64], centre: bool) -> Gram {
         let d = mean.len() - 1;
         let total = products.at(d + 1, d + 1);

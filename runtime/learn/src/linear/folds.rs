@@ -36,8 +36,8 @@ impl Folds {
 /// Folds of a number, which is that of `cv`.
 ///
 /// # Errors
-/// If there are fewer rows than folds, or classes of fewer rows, if a fold has no weight, or if folds times rows are
-/// too many.
+/// If there are fewer rows than folds, or classes of fewer rows. If a fold has no weight, or folds times rows are too
+/// many.
 pub fn of(count: usize, data: &Data) -> Result<Folds, Error> {
     let classifier = !data.classes.is_empty();
     if count < 2 {

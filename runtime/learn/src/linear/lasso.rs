@@ -22,7 +22,7 @@ use crate::tensor::Tensor;
 /// Numbers in the sums of products of all folds up to which they are held. With more of them each path reads its rows.
 const PRODUCTS: usize = 1 << 28;
 
-/// What all fits of an estimator have in common.
+/// Settings of all fits of an estimator.
 struct Settings {
     centre: bool,
     positive: bool,

@@ -1,6 +1,6 @@
 //! L-BFGS: the two-loop recursion with a line search for the weak Wolfe conditions (Nocedal and Wright, Numerical
 //! Optimization, 7.2; Lewis and Overton 2013). The first matrix of the recursion is the inverse of the second
-//! derivatives of a sample of rows, so that a few iterations are enough (subsampled Newton, Byrd et al. 2011).
+//! derivatives of a sample of rows (subsampled Newton, Byrd et al. 2011). A few iterations are then enough.
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;

@@ -1,9 +1,9 @@
 //! Ordinary least squares.
 //!
-//! The usual way is Cholesky's decomposition of the centred and scaled Gram matrix, followed by passes that refine the
-//! solution with residuals from the data (Björck, Numerical Methods for Least Squares Problems, 2.9). If the columns
-//! are close to dependent, the solution comes from a QR decomposition by chunks of rows (Demmel et al., TSQR, arXiv
-//! 0808.2664) and the SVD of its triangle.
+//! The usual way is Cholesky's decomposition of the centred and scaled Gram matrix. Passes then refine the solution
+//! with residuals from the data (Björck, Numerical Methods for Least Squares Problems, 2.9). If columns are close to
+//! dependent, the solution comes from a QR decomposition by chunks of rows and the SVD of its triangle. The
+//! decomposition is TSQR (Demmel et al., arXiv 0808.2664).
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;

@@ -1,7 +1,7 @@
 //! Logistic regression: binary and multinomial (softmax), with l1, l2 and elastic net penalties.
 //!
-//! The objective is that of scikit-learn's L-BFGS: the mean loss under the weights, plus the penalty divided by `c`
-//! times the sum of the weights (`sklearn/linear_model/_logistic.py`). Intercepts are not penalised.
+//! The objective is that of scikit-learn's L-BFGS (`sklearn/linear_model/_logistic.py`): the weighted mean loss, plus
+//! the penalty divided by `c` times the sum of the weights. Intercepts are not penalised.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub struct Logistic {
     pub n_iter: u64,
     /// The objective after each iteration.
     pub losses: Tensor,
-    /// What cross-validation chose.
+    /// The penalty that cross-validation chose.
     #[serde(with = "crate::tensor::scalar")]
     pub c: Option<f64>,
     pub l1_ratio: Option<f64>,
@@ -135,7 +135,7 @@ pub(crate) struct Problem<'a> {
     near: bool,
 }
 
-/// What a pass over the rows finds: the mean loss, its gradient, and its second derivatives.
+/// The result of a pass over the rows: the mean loss, its gradient, and its second derivatives.
 pub(crate) struct Sums {
     pub loss: f64,
     pub gradient: Vec<f64>,
@@ -146,7 +146,7 @@ pub(crate) struct Sums {
 pub(crate) enum Hessian {
     None,
     Full(Matrix),
-    /// Those of each output alone.
+    /// The second derivatives of each output alone.
     Blocks(Vec<Matrix>),
 }
 
@@ -158,7 +158,7 @@ pub(crate) enum Derivatives {
     BlockHessian,
 }
 
-/// Where a training ended.
+/// The end of a training.
 pub(crate) struct LogisticEnd {
     /// For each output the coefficients and the intercept, in units of the data.
     pub coef: Vec<f64>,
@@ -347,7 +347,7 @@ impl<'a> Problem<'a> {
         largest
     }
 
-    /// Where a training ends whose line search found no further descent: that is the optimum up to rounding, unless the
+    /// The end of a training whose line search found no further descent. That is the optimum up to rounding, unless the
     /// gradient is large in units of the scaled columns.
     pub fn stalled(&self, coef: Vec<f64>, losses: Vec<f64>, gradient: f64, tol: f64) -> LogisticEnd {
         let unit = |(mean, scale): (&f64, &f64)| mean.abs() + 1.0 / scale;
@@ -443,7 +443,7 @@ impl<'a> Problem<'a> {
         Ok(Sums { loss: found.squares, gradient: found.gradient[..size].to_vec(), hessian: Hessian::Full(hessian) })
     }
 
-    /// Adds a block of rows to the sums. Of second derivatives only the lower triangles are filled.
+    /// Adds a block of rows to the sums. Only the lower triangles of second derivatives are filled.
     fn block(&self, rows: Range<usize>, weights: &Matrix, scratch: &mut Scratch, sums: &mut Sums) {
         let (len, width) = (rows.len(), self.width());
         let share = rows.clone().map(|i| self.design.weight_at(i) / self.design.total);

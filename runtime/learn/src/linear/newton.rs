@@ -1,6 +1,6 @@
-//! Newton's method for logistic regression, and the proximal Newton method for l1 penalties: coordinate descent on the
-//! quadratic model, as in glmnet (Friedman, Hastie and Tibshirani 2010), with the line search of newGLMNET (Yuan, Ho
-//! and Lin 2012).
+//! Newton's method for logistic regression, and the proximal Newton method for l1 penalties. The latter is coordinate
+//! descent on the quadratic model, as in glmnet (Friedman, Hastie and Tibshirani 2010). The line search is that of
+//! newGLMNET (Yuan, Ho and Lin 2012).
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;

@@ -1,5 +1,5 @@
-//! Least squares and ridge regression with coefficients that are not negative: the active set method of Lawson and
-//! Hanson (Solving Least Squares Problems, 1974, chapter 23), on the Gram matrix.
+//! Non-negative least squares, also with an l2 penalty, by the active set method on the Gram matrix (Lawson and Hanson
+//! 1974, chapter 23).
 
 use onrush_dense as dense;
 use onrush_dense::Matrix;

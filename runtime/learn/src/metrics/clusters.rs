@@ -200,8 +200,8 @@ pub fn fowlkes_mallows_score(truth: &[f64], labels: &[f64]) -> f64 {
     if both == 0.0 { 0.0 } else { (both / second).sqrt() * (both / first).sqrt() }
 }
 
-/// The silhouette of each row: how much nearer its own cluster is than the next one, from -1 to 1. 0 for a cluster of
-/// one row.
+/// The silhouette of each row: how much nearer its own cluster is than the next one, from -1 to 1. The silhouette is 0
+/// for a cluster of one row.
 ///
 /// `points` are row-major, rows x `width`. All distances are computed: the time grows with the square of the rows.
 /// NaN unless there are from 2 clusters to one fewer than rows.

@@ -168,8 +168,8 @@ pub fn roc_auc_one_versus_one(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]
     ratio(sum, total)
 }
 
-/// The share of rows whose class is among the `k` most probable ones. Of equal probabilities the later class counts
-/// as more probable.
+/// The share of rows whose class is among the `k` most probable ones. The later class of equal probabilities counts as
+/// more probable.
 pub fn top_k_accuracy(y: &[f64], proba: &[&[f64]], weight: Option<&[f64]>, k: usize) -> f64 {
     average(y.len(), weight, |row| {
         let class = y[row] as usize;

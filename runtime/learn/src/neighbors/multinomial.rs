@@ -32,7 +32,7 @@ const LEAST_ALPHA: f64 = 1e-10;
 /// Trains `MultinomialNB`.
 ///
 /// # Errors
-/// If a value is negative, the priors do not fit the classes, all weights are 0, or a feature would have the
+/// If a value is negative, or the priors do not fit the classes. If all weights are 0, or a feature would have the
 /// probability 0.
 pub fn fit(params: &params::MultinomialNB, data: &Data, run: &Run<'_>) -> Result<MultinomialNb, Error> {
     let (classes, width) = (data.classes.len(), data.width());

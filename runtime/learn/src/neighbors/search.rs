@@ -2,7 +2,7 @@
 //! lower row comes first.
 //!
 //! Up to [`TREE`] features a kd-tree finds the rows. Above, blocks of queries are compared with all rows by dot
-//! products; a pair whose distance is within the rounding error of the limit is computed again from its differences.
+//! products. A pair whose distance is within the rounding error of the limit is computed again from its differences.
 
 use std::sync::OnceLock;
 
@@ -209,7 +209,7 @@ impl Index {
 
     /// The rows from `from` on that lie within a reduced distance of each query, in any order.
     pub fn within(&self, queries: &[f64], limit: f64, from: usize) -> Vec<Vec<u32>> {
-        let all = || Hits { limit, kept: Kept::Rows, heap: Vec::new(), rows: Vec::new() };
+        let all = || Hits { limit, kept: HitRule::Rows, heap: Vec::new(), rows: Vec::new() };
         let mut lists: Vec<Hits> = queries.chunks_exact(self.width).map(|_| all()).collect();
         self.block(queries, from, &mut lists);
         lists
@@ -338,14 +338,14 @@ fn direction(row: &[f64]) -> Vec<f64> {
 pub struct Hits {
     /// Reduced distances above it are of no interest.
     pub limit: f64,
-    kept: Kept,
+    kept: HitRule,
     heap: Vec<(f64, u32)>,
     rows: Vec<u32>,
 }
 
 /// The hits that are kept.
 #[derive(Clone, Copy)]
-enum Kept {
+enum HitRule {
     /// This many nearest ones.
     Nearest(usize),
     /// All of them with their distances.
@@ -358,10 +358,10 @@ impl Hits {
     fn new(metric: Metric, search: NeighborSearch) -> Self {
         match search {
             NeighborSearch::Count(count) => {
-                Hits { limit: f64::INFINITY, kept: Kept::Nearest(count), heap: Vec::new(), rows: Vec::new() }
+                Hits { limit: f64::INFINITY, kept: HitRule::Nearest(count), heap: Vec::new(), rows: Vec::new() }
             }
             NeighborSearch::Radius(radius) => {
-                Hits { limit: metric.limit(radius), kept: Kept::All, heap: Vec::new(), rows: Vec::new() }
+                Hits { limit: metric.limit(radius), kept: HitRule::All, heap: Vec::new(), rows: Vec::new() }
             }
         }
     }
@@ -374,9 +374,9 @@ impl Hits {
             return;
         }
         let count = match self.kept {
-            Kept::Nearest(count) => count,
-            Kept::All => return self.heap.push((distance, row)),
-            Kept::Rows => return self.rows.push(row),
+            HitRule::Nearest(count) => count,
+            HitRule::All => return self.heap.push((distance, row)),
+            HitRule::Rows => return self.rows.push(row),
         };
         if self.heap.len() < count {
             self.heap.push((distance, row));

@@ -1,8 +1,9 @@
 //! Dot products of rows with many other rows: the register-blocked kernel that k-means and the search for neighbours
 //! share.
 //!
-//! A product is a chain of fused multiply-adds in the order of the features, whatever the width of the registers: the
-//! bits are the same on each processor and on any number of threads. pulp chooses the instructions at run time.
+//! A product is a chain of fused multiply-adds in the order of the features, whatever the width of the registers. The
+//! bits are the same on each processor and on any number of threads. The crate `pulp` chooses the instructions at run
+//! time.
 
 use rayon::prelude::*;
 

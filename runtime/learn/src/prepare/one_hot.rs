@@ -58,7 +58,7 @@ pub fn fit(params: &params::OneHotEncoder, data: &Data, run: &Run<'_>) -> Result
     Ok(model)
 }
 
-/// Which categories share a column: `_identify_infrequent`.
+/// Finds the categories that share a column: `_identify_infrequent`.
 fn infrequent(params: &params::OneHotEncoder, rows: usize, counts: &[u64]) -> Vec<bool> {
     let mut rare: Vec<bool> = match params.min_frequency {
         Some(share) if share < 1.0 => counts.iter().map(|n| (*n as f64) < share * rows as f64).collect(),
@@ -69,7 +69,7 @@ fn infrequent(params: &params::OneHotEncoder, rows: usize, counts: &[u64]) -> Ve
     if let Some(most) = params.max_categories
         && most < columns
     {
-        // The shared column counts too. Of categories with equal counts the first ones are rarer.
+        // The shared column counts too. The first of categories with equal counts are rarer.
         let mut order: Vec<usize> = (0..counts.len()).collect();
         order.sort_by_key(|k| counts[*k]);
         let rarest = counts.len().saturating_sub(most - 1);

@@ -55,8 +55,8 @@ impl Model for Scaler {
 }
 
 impl Scaler {
-    /// The factor and the shift of each of `width` features: results are `(x - shift) * factor`. `None` if results are clipped, or a
-    /// factor is 0.
+    /// The factor and the shift of each of `width` features: results are `(x - shift) * factor`. `None` if results are
+    /// clipped, or a factor is 0.
     pub fn affine(&self, width: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         if self.clip.is_some() {
             return None;

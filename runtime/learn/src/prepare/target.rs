@@ -67,9 +67,9 @@ pub fn fit_transform(
 }
 
 /// The model, the position of the category of each row by feature, and the values of the target by class.
-type Learnt = (TargetEncoder, Vec<Vec<u32>>, Vec<Vec<f64>>);
+type TrainedEncoder = (TargetEncoder, Vec<Vec<u32>>, Vec<Vec<f64>>);
 
-fn learn(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<Learnt, Error> {
+fn learn(params: &params::TargetEncoder, data: &Data, run: &Run<'_>) -> Result<TrainedEncoder, Error> {
     if data.y.len() != data.rows {
         return Err(
             Error::new(ErrorKind::NoTarget, "TargetEncoder needs a target").help("name it: `.fit(&frame, \"target\")`")

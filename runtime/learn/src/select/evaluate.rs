@@ -24,7 +24,8 @@ const MOST_BINS: usize = 100_000;
 ///
 /// Rows count with their weights. Undefined scores are NaN.
 /// - Report of classes: class, precision, recall, f1_score, support for each class, then `accuracy` (in each column),
-///   `macro avg`, `weighted avg`. Of numbers: metric, value, with a row for r2 and for each error.
+///   `macro avg`, `weighted avg`.
+/// - Report of numbers: metric, value, with a row for r2 and for each error.
 /// - Confusion matrix: actual, predicted, count for all pairs of classes.
 /// - ROC and precision-recall: a row for each threshold. Without `class`, two classes give the curve of the second
 ///   one, and more classes give a curve for each with its name in a column `class`.
@@ -35,7 +36,7 @@ const MOST_BINS: usize = 100_000;
 ///   second of two or of each class.
 ///
 /// # Errors
-/// If the evaluation does not fit the model, if a feature or a class is not there, and if the user stops the work.
+/// If the evaluation does not fit the model, or a feature or a class is not there. If the user stops the work.
 pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<'_>) -> Result<Attribute, Error> {
     match what {
         Evaluation::Score(scorer) => {

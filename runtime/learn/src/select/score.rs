@@ -15,7 +15,7 @@ use crate::model::Role;
 /// Classes up to which a confusion matrix is made: its memory grows with their square.
 const MOST_CLASSES: usize = 2048;
 
-/// What a scorer compares.
+/// The kind of values that a scorer compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
     /// True and predicted numbers.
@@ -142,7 +142,7 @@ pub fn score(scorer: &str, fitted: &FittedModel, data: &Data) -> Result<f64, Err
     Answers::new(fitted, data, &[scorer])?.score(scorer)
 }
 
-/// What a model says of rows, and the truth.
+/// The predictions of a model for rows, and the truth.
 pub(crate) struct Answers<'a> {
     data: &'a Data,
     estimator: &'a str,

@@ -6,12 +6,11 @@
 //!
 //! With `prune` the folds are a race (Maron and Moore 1994). All trials run two folds, and the leader runs all of its
 //! folds. Before each further fold a trial is dropped by one of two rules:
-//! 1. Its mean would stay below that of the leader even if each remaining fold scored as high as the best single fold
-//!    of any trial so far.
+//! 1. Its mean would stay below that of the leader even if each remaining fold had the best score of any fold so far.
 //! 2. The leader is better on the same folds by more than the one-sided 97.5 % bound of Student's t distribution over
 //!    the differences.
 //!
-//! Both rules are estimates: a dropped trial could still have won. Which trials are dropped does not depend on threads.
+//! Both rules are estimates: a dropped trial could still have won. The dropped trials do not depend on threads.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ use crate::run::Run;
 use crate::split::{self, RowSplit};
 use crate::tensor::Tensor;
 
-/// What a fold of a trial gave: score, and seconds of training and of scoring.
+/// The outcome of a fold of a trial: score, and seconds of training and of scoring.
 type Outcome = Result<(f64, f64, f64), Error>;
 
 /// Trials reported at once: the last ones.

@@ -1,7 +1,7 @@
 //! Gradient boosting on binned features (`sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py`).
 //!
-//! Bins, the rows of early stopping and trees are those of scikit-learn for the same `random_state`, but for the
-//! features that are drawn if `max_features` is below 1.
+//! Bins, the rows of early stopping and trees are those of scikit-learn for the same `random_state`. Features that are
+//! drawn, if `max_features` is below 1, differ.
 
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +82,8 @@ pub fn classifier(
 /// Trains `HistGradientBoostingRegressor`.
 ///
 /// # Errors
-/// If a parameter does not fit the data, a target is outside of the loss's domain, a category has too many values, or
-/// the user stops the training.
+/// If a parameter does not fit the data, or a target is outside of the loss's domain. If a category has too many
+/// values. If the user stops the training.
 pub fn regressor(
     params: &params::HistGradientBoostingRegressor,
     spec: &Spec,

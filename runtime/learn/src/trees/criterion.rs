@@ -1,7 +1,7 @@
 //! Measures of how good a split is, over sums of weights and targets (`sklearn/tree/_criterion.pyx`; Breiman et al.
 //! 1984).
 
-/// What a split makes smaller.
+/// The measure that a split lowers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Criterion {
     Gini,

@@ -35,7 +35,7 @@ pub struct Forest {
     /// Classes. 0 for a regressor.
     pub classes: usize,
     pub importances: Tensor,
-    /// Of a single tree: rows, impurity and values of each node.
+    /// Rows, impurity and values of each node of a single tree. `None` for a forest.
     pub nodes: Option<Nodes>,
     pub oob: Option<Oob>,
     pub notes: Vec<String>,
@@ -411,7 +411,7 @@ fn draws(ensemble: &Ensemble, rows: usize, weight: Option<&[f64]>) -> Result<Opt
     }
 }
 
-/// Where the rows of trees come from.
+/// The source of the rows of trees.
 struct Source<'a> {
     data: &'a Data,
     weight: Option<Vec<f64>>,

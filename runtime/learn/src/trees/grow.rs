@@ -40,7 +40,7 @@ pub struct Rows<'a> {
     pub items: Vec<Item>,
     /// The target of all rows, by number of the row.
     pub y: &'a [f64],
-    /// What was subtracted from `y` in `items`.
+    /// The shift of `y` in `items`.
     pub centre: f64,
     pub random: Philox,
     pub number: u64,
@@ -66,7 +66,7 @@ pub struct Details {
 }
 
 /// A node while the tree grows.
-struct Growing {
+struct GrowingNode {
     split: Option<Split>,
     missing_left: bool,
     left: usize,
@@ -78,7 +78,7 @@ struct Growing {
 
 /// Rows that become a node.
 #[derive(Clone, Copy)]
-struct Pending {
+struct PendingNode {
     parent: usize,
     is_left: bool,
     start: usize,
@@ -91,7 +91,7 @@ struct Pending {
 struct Candidate {
     improvement: f64,
     node: usize,
-    pending: Pending,
+    pending: PendingNode,
     split: Split,
 }
 
@@ -143,7 +143,7 @@ struct Grower<'a> {
     binned: &'a [BinnedData],
     data: Rows<'a>,
     run: &'a Run<'a>,
-    nodes: Vec<Growing>,
+    nodes: Vec<GrowingNode>,
     values: Vec<f64>,
     /// Weight of all rows.
     weight: f64,
@@ -173,7 +173,7 @@ pub fn grow(plan: &Plan, binned: &[BinnedData], data: Rows<'_>, run: &Run<'_>) -
         data,
     };
     let bounds = (f64::NEG_INFINITY, f64::INFINITY);
-    let root = Pending { parent: ROOT, is_left: false, start: 0, end: grower.data.rows.len(), depth: 0, bounds };
+    let root = PendingNode { parent: ROOT, is_left: false, start: 0, end: grower.data.rows.len(), depth: 0, bounds };
     match plan.max_leaf_nodes {
         None => grower.depth_first(root)?,
         Some(leaves) => grower.best_first(root, leaves)?,
@@ -185,7 +185,7 @@ pub fn grow(plan: &Plan, binned: &[BinnedData], data: Rows<'_>, run: &Run<'_>) -
 }
 
 impl Grower<'_> {
-    fn depth_first(&mut self, root: Pending) -> Result<(), Error> {
+    fn depth_first(&mut self, root: PendingNode) -> Result<(), Error> {
         let mut stack = vec![root];
         while let Some(pending) = stack.pop() {
             if let Some(candidate) = self.open(pending)? {
@@ -197,7 +197,7 @@ impl Grower<'_> {
         Ok(())
     }
 
-    fn best_first(&mut self, root: Pending, leaves: usize) -> Result<(), Error> {
+    fn best_first(&mut self, root: PendingNode, leaves: usize) -> Result<(), Error> {
         let mut frontier = BinaryHeap::new();
         frontier.extend(self.open(root)?);
         for _ in 1..leaves {
@@ -210,8 +210,8 @@ impl Grower<'_> {
     }
 
     /// Adds a node, and finds how it is split. `None` if it is a leaf.
-    fn open(&mut self, pending: Pending) -> Result<Option<Candidate>, Error> {
-        let Pending { start, end, depth, bounds, .. } = pending;
+    fn open(&mut self, pending: PendingNode) -> Result<Option<Candidate>, Error> {
+        let PendingNode { start, end, depth, bounds, .. } = pending;
         let plan = self.plan;
         let target = &plan.target;
         let items = &self.data.items[start..end];
@@ -229,7 +229,7 @@ impl Grower<'_> {
         let impurity = if is_pure { 0.0 } else { target.impurity(items, &total) };
         let node = self.nodes.len();
         let growing =
-            Growing { split: None, missing_left: false, left: 0, right: 0, samples: end - start, weight, impurity };
+            GrowingNode { split: None, missing_left: false, left: 0, right: 0, samples: end - start, weight, impurity };
         self.nodes.push(growing);
         if pending.parent != ROOT {
             let parent = &mut self.nodes[pending.parent];
@@ -271,7 +271,7 @@ impl Grower<'_> {
     }
 
     /// Appends the value of a node.
-    fn value(&mut self, total: &[f64], pending: Pending, is_pure: bool) {
+    fn value(&mut self, total: &[f64], pending: PendingNode, is_pure: bool) {
         let (low, high) = pending.bounds;
         let is_bounded = !self.plan.monotonic.is_empty();
         if self.plan.target.is_class() {
@@ -346,9 +346,9 @@ impl Grower<'_> {
     }
 
     /// Splits the rows of a node; the rows of both children are pending.
-    fn divide(&mut self, candidate: Candidate) -> (Pending, Pending) {
+    fn divide(&mut self, candidate: Candidate) -> (PendingNode, PendingNode) {
         let Candidate { node, pending, split, .. } = candidate;
-        let Pending { start, end, depth, bounds, .. } = pending;
+        let PendingNode { start, end, depth, bounds, .. } = pending;
         let codes = &self.binned[split.feature].codes;
         let missing_left = split.missing_left.unwrap_or(false);
         let mut left_bins = [false; 256];
@@ -380,7 +380,7 @@ impl Grower<'_> {
             _ => ((split.middle, bounds.1), (bounds.0, split.middle)),
         };
         let child =
-            |is_left, start, end, bounds| Pending { parent: node, is_left, start, end, depth: depth + 1, bounds };
+            |is_left, start, end, bounds| PendingNode { parent: node, is_left, start, end, depth: depth + 1, bounds };
         let children = (child(true, start, start + left, low), child(false, start + left, end, high));
         let growing = &mut self.nodes[node];
         growing.missing_left = split.missing_left.unwrap_or(left * 2 > end - start);
@@ -394,7 +394,7 @@ impl Grower<'_> {
         loop {
             self.run.check(|| "a round of pruning".to_string())?;
             let count = self.nodes.len();
-            let cost = |n: &Growing| n.weight * n.impurity / self.weight;
+            let cost = |n: &GrowingNode| n.weight * n.impurity / self.weight;
             // Cost and leaves of each subtree. Children come after their parents.
             let mut below = vec![(0.0, 0usize); count];
             let mut reachable = vec![false; count];

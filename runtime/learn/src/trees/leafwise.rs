@@ -1,7 +1,7 @@
 //! Grows a tree of boosting leaf by leaf from gradients
 //! (`sklearn/ensemble/_hist_gradient_boosting/{grower.py,histogram.pyx,splitting.pyx}`; Ke et al. 2017, LightGBM).
 //!
-//! Features are taken in groups of eight: a line of eight bins of a row is read at once, and the histograms of a group
+//! Features are taken in groups of eight. A line of eight bins of a row is read at once, and the histograms of a group
 //! stay in the cache. Groups are shared among threads; sums are integers, so that the result does not depend on the
 //! number of threads.
 

@@ -26,7 +26,7 @@ pub struct Split {
     pub middle: f64,
 }
 
-/// What a search found at one feature.
+/// The result of a search at one feature.
 pub enum Found {
     /// All values are equal or missing.
     Constant,
@@ -34,7 +34,7 @@ pub enum Found {
     Best(Split),
 }
 
-/// What a split must keep to.
+/// The constraints of a split.
 pub struct Limits {
     pub min_leaf: usize,
     pub min_weight: f64,
@@ -293,9 +293,9 @@ impl Histogram {
         (inside && (low - high) * f64::from(limits.monotonic) <= 0.0).then_some((purity, f64::midpoint(low, high)))
     }
 
-    /// Splits a category: its values are sorted by mean target or share of a class, after which a best split is one of
-    /// a threshold (Fisher 1958; exact for numbers and two classes). More classes are tried one after the other.
-    /// Missing values are a category.
+    /// Splits a category. Its values are sorted by mean target or share of a class. A best split is then a threshold
+    /// (Fisher 1958; exact for numbers and two classes). More classes are tried one after the other. Missing values are
+    /// a category.
     fn by_category(&mut self, target: &Target, rows: usize, total: &[f64], limits: &Limits) -> Option<Split> {
         let slots = target.slots;
         let classes = if target.is_class() && slots > 2 { 0..slots } else { 1..2 };

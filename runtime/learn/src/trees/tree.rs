@@ -15,8 +15,8 @@ pub const MISSING_LEFT: u32 = 1 << 31;
 pub const CATEGORY: u32 = 1 << 30;
 const FEATURE: u32 = CATEGORY - 1;
 
-/// Rows that are walked through a tree before the next tree is taken: few, so that they stay in the cache, or many, so
-/// that large trees do.
+/// Rows that are walked through a tree before the next tree is taken. Few rows stay in the cache, many rows keep large
+/// trees there.
 const BLOCK: usize = 256;
 const LARGE_BLOCK: usize = 2048;
 

@@ -1,5 +1,5 @@
-//! Linear models compared with scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's certified
-//! values.
+//! Linear models compared with scikit-learn 1.9 and statsmodels 0.15 (`tests/learn/expect_linear.py`), and NIST's
+//! certified values.
 
 use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values, save};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the tests of estimators share: data sets, expectations, comparisons.
+//! Shared code of the tests of estimators: data sets, expectations, comparisons.
 
 #![allow(dead_code, reason = "the tests of plans, which include this file, use some of it")]
 

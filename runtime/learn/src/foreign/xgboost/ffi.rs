@@ -403,8 +403,8 @@ pub struct Booster {
     api: &'static Api,
 }
 
-// SAFETY: the library locks nothing and keeps results by thread. A booster is changed by its training only, which owns
-// it; afterwards it only predicts in place, which the library documents as safe from several threads for trees.
+// SAFETY: the library locks nothing and keeps results by thread. Only its training changes a booster, and owns it.
+// Afterwards the booster predicts in place, which the library documents as safe from several threads for trees.
 unsafe impl Send for Booster {}
 // SAFETY: as above.
 unsafe impl Sync for Booster {}
@@ -545,8 +545,8 @@ impl Booster {
         }
     }
 
-    /// The importance of the features that were used, by name, of a type such as `gain`. Of a linear model with several
-    /// outputs one value for each output.
+    /// The importance of the features that were used, by name, of a type such as `gain`. A linear model with several
+    /// outputs has one value for each output.
     ///
     /// # Errors
     /// If the library has no such type.

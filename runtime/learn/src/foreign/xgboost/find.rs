@@ -1,4 +1,4 @@
-//! Where XGBoost's library may lie. Looks at files only: no Python runs, and nothing is loaded here.
+//! The places of XGBoost's library. Looks at files only: no Python runs, and nothing is loaded here.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 /// The variable that names the library's file.
 pub const VARIABLE: &str = "ONRUSH_XGBOOST";
 
-/// Files that exist, best first: `ONRUSH_XGBOOST` alone if it is set, else the library in the packages of
-/// `VIRTUAL_ENV`, of `CONDA_PREFIX` and of the first `python3` in `PATH`, then the one in `lib` of these prefixes. The
-/// order is that of the Python package's `libpath.py`, which begins with its own folder.
+/// Files that exist, best first: `ONRUSH_XGBOOST` alone if it is set. Otherwise the prefixes are `VIRTUAL_ENV`,
+/// `CONDA_PREFIX` and that of the first `python3` in `PATH`. The library in their packages comes before the one in
+/// their `lib`. The order is that of the Python package's `libpath.py`, which begins with its own folder.
 pub fn files() -> Vec<PathBuf> {
     if let Some(file) = set(VARIABLE) {
         return vec![PathBuf::from(file)];

@@ -66,7 +66,7 @@ pub fn train(
     let sets = data.eval.iter().map(|eval| aligned(spec, data, eval)).collect::<Result<Vec<Data>, Error>>()?;
     let (data, sets) = match spec.estimator.as_str() {
         "XGBRanker" => (by_group(data)?, sets.iter().map(by_group).collect::<Result<Vec<_>, Error>>()?),
-        _ => (Ranked::plain(data), sets.iter().map(Ranked::plain).collect()),
+        _ => (GroupedRows::plain(data), sets.iter().map(GroupedRows::plain).collect()),
     };
     let api = ffi::api()?;
     let _turn = turn(run)?;
@@ -93,8 +93,8 @@ fn rounds(
     spec: &Spec,
     params: &XgbParams,
     list: &[(String, String)],
-    data: &Ranked,
-    sets: &[Ranked],
+    data: &GroupedRows,
+    sets: &[GroupedRows],
     run: &Run<'_>,
 ) -> Result<TrainedBooster, Error> {
     let value = |name: &str| list.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -104,7 +104,7 @@ fn rounds(
     let max_bin = value("max_bin").and_then(|bins| bins.parse().ok());
     let named = api.has_names();
     run.stage("copying rows to XGBoost");
-    let matrix = |rows: &Ranked, like: Option<&Matrix>| match quantised {
+    let matrix = |rows: &GroupedRows, like: Option<&Matrix>| match quantised {
         true => Matrix::quantile(api, &rows.rows(named), like, max_bin, threads),
         false => Matrix::plain(api, &rows.rows(named), threads),
     };
@@ -256,16 +256,16 @@ fn importances(booster: &Booster, data: &Data, kind: &str) -> Result<Vec<f64>, E
 }
 
 /// Rows in the order in which the library gets them.
-struct Ranked<'a> {
+struct GroupedRows<'a> {
     data: Cow<'a, Data>,
     qid: Option<Vec<u32>>,
     /// For each row, or for a ranker for each group.
     weight: Option<Vec<f64>>,
 }
 
-impl<'a> Ranked<'a> {
+impl<'a> GroupedRows<'a> {
     fn plain(data: &'a Data) -> Self {
-        Ranked { weight: data.weight.clone(), data: Cow::Borrowed(data), qid: None }
+        GroupedRows { weight: data.weight.clone(), data: Cow::Borrowed(data), qid: None }
     }
 
     /// With names of categories if `named`, else with their positions only.
@@ -307,7 +307,7 @@ fn joined(names: &[String]) -> (Vec<u8>, Vec<i32>) {
 }
 
 /// Rows sorted by group, as the library needs them, and one weight for each group.
-fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
+fn by_group(data: &Data) -> Result<GroupedRows<'_>, Error> {
     let groups = data.groups.as_deref().ok_or_else(|| {
         Error::new(ErrorKind::NoGroups, "XGBRanker got no groups: it ranks the rows of a group among each other")
             .help("`.groups(\"query\")` names the column of groups")
@@ -336,7 +336,7 @@ fn by_group(data: &Data) -> Result<Ranked<'_>, Error> {
         qid.push(weight.len() as u32 - 1);
     }
     let sorted = if is_sorted { Cow::Borrowed(data) } else { Cow::Owned(data.take(&order)) };
-    Ok(Ranked { data: sorted, qid: Some(qid), weight: data.weight.is_some().then_some(weight) })
+    Ok(GroupedRows { data: sorted, qid: Some(qid), weight: data.weight.is_some().then_some(weight) })
 }
 
 /// An evaluation set that fits the training rows.
