@@ -154,50 +154,18 @@ impl Frame {
     }
 }
 
-/// The marks that take an option; other marks do not use it.
-const OPTIONS: &[(&str, &[Mark])] = &[
-    ("aggregate", &[Mark::Bar, Mark::Line, Mark::Area, Mark::HeatMap, Mark::Raster, Mark::Choropleth]),
-    ("every", &[Mark::Bar, Mark::Line, Mark::Area]),
-    ("bins", &[Mark::Histogram, Mark::HeatMap, Mark::Hexbin]),
-    ("size_by", &[Mark::Scatter]),
-    ("bandwidth", &[Mark::Density, Mark::Violin]),
-    ("error", &[Mark::PointPlot]),
-    (
-        "color",
-        &[
-            Mark::Bar,
-            Mark::Line,
-            Mark::Area,
-            Mark::Scatter,
-            Mark::Histogram,
-            Mark::Density,
-            Mark::HeatMap,
-            Mark::Raster,
-            Mark::RasterLines,
-            Mark::Ecdf,
-            Mark::Strip,
-            Mark::PointPlot,
-            Mark::ErrorBars,
-            Mark::Band,
-            Mark::Regression,
-            Mark::Pair,
-        ],
-    ),
-    ("by", &[Mark::RasterLines, Mark::Ecdf]),
-    ("how", &[Mark::Raster, Mark::RasterLines]),
-    ("spread", &[Mark::Raster, Mark::RasterLines]),
-    ("shapes", &[Mark::Choropleth]),
-];
-
 fn check_option(option: &str, mark: Mark, at: Span) {
-    let Some((_, marks)) = OPTIONS.iter().find(|o| o.0 == option).filter(|o| !o.1.contains(&mark)) else { return };
-    let names: Vec<String> = marks.iter().map(|mark| format!("`{}`", method(*mark))).collect();
+    if mark.takes(option) {
+        return;
+    }
+    let marks = Mark::ALL.iter().filter(|mark| mark.takes(option));
+    let names: Vec<String> = marks.map(|mark| format!("`{}`", mark.info().method)).collect();
     let names = match names.split_last() {
         Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         _ => names.concat(),
     };
     raise(
-        Diagnostic::error(Class::Plan, "plot", format!("`{}` does not take `{option}`", method(mark)))
+        Diagnostic::error(Class::Plan, "plot", format!("`{}` does not take `{option}`", mark.info().method))
             .at(at, "")
             .help(format!("leave it out, or say it after\n{names}")),
     )
@@ -248,40 +216,6 @@ pub(crate) fn theme(name: &str, at: Span) -> Theme {
     }
 }
 
-/// The method that adds the mark.
-fn method(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Bar => "bar",
-        Mark::Line => "line",
-        Mark::Scatter => "scatter",
-        Mark::Area => "area",
-        Mark::Histogram => "hist",
-        Mark::Box => "box_plot",
-        Mark::HeatMap => "heatmap",
-        Mark::Density => "density",
-        Mark::Correlation => "correlation",
-        Mark::Raster => "raster",
-        Mark::RasterLines => "raster_lines",
-        Mark::Ecdf => "ecdf",
-        Mark::Violin => "violin",
-        Mark::Strip => "strip",
-        Mark::PointPlot => "point_plot",
-        Mark::ErrorBars => "error_bars",
-        Mark::Band => "band",
-        Mark::Regression => "regression",
-        Mark::Hexbin => "hexbin",
-        Mark::Pair => "pair",
-        Mark::Candlestick => "candlestick",
-        Mark::Roc => "roc",
-        Mark::PrecisionRecall => "precision_recall",
-        Mark::ConfusionMatrix => "confusion_matrix",
-        Mark::Choropleth => "choropleth",
-    }
-}
-
-/// The marks that draw several columns for `y`.
-const SEVERAL: &[Mark] = &[Mark::Bar, Mark::Line, Mark::Area, Mark::Scatter, Mark::Roc, Mark::PrecisionRecall];
-
 /// The only one of a list of columns.
 pub(crate) fn one(exprs: Vec<Expr>, what: &str, at: &Span) -> Option<Expr> {
     if exprs.len() > 1 {
@@ -303,7 +237,7 @@ impl Plot {
     #[inline(never)]
     fn layer_of(self, mark: Mark, x: Vec<Expr>, y: Vec<Expr>, at: Span) -> Self {
         let mut more_y = y;
-        let mut y = if SEVERAL.contains(&mark) {
+        let mut y = if mark.info().has_several_y {
             (!more_y.is_empty()).then(|| more_y.remove(0))
         } else {
             one(std::mem::take(&mut more_y), "y", &at)
@@ -517,18 +451,10 @@ impl Plot {
     }
 
     fn can_lie(&self) -> bool {
-        let is_made = |layer: &Layer| {
-            matches!(
-                layer,
-                Layer::Xy { mark: Mark::Bar | Mark::Strip, .. }
-                    | Layer::Histogram { .. }
-                    | Layer::Box { .. }
-                    | Layer::Violins { .. }
-            )
-        };
-        const LYING: [Mark; 5] = [Mark::Bar, Mark::Histogram, Mark::Box, Mark::Violin, Mark::Strip];
+        let can_lie = |mark: Mark| mark.info().can_be_horizontal;
+        let is_made = |layer: &Layer| can_lie(layer.mark());
         match &self.source {
-            Source::Frame { layers, .. } => layers.iter().all(|layer| LYING.contains(&layer.mark)),
+            Source::Frame { layers, .. } => layers.iter().all(|layer| can_lie(layer.mark)),
             Source::Values(layers) => layers.iter().all(is_made),
             Source::Panels(facets, _) => facets.iter().flat_map(|facet| &facet.layers).all(is_made),
         }
@@ -722,7 +648,7 @@ impl Plot {
         let plot = self.drawn();
         match &self.source {
             Source::Frame { frame, layers } if self.facet.is_none() => match layers.as_slice() {
-                [layer] if matches!(layer.mark, Mark::Raster | Mark::RasterLines) => {
+                [layer] if layer.mark.info().is_raster => {
                     let (layers, style) = (layers.clone(), self.style.clone());
                     let request = Box::new(PlotRequest { frame: frame.id(), layers, style, facet: None });
                     Content::Raster { id: new_id("raster"), request, plot }

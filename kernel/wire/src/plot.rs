@@ -3,10 +3,12 @@
 
 mod annotations;
 mod layers;
+pub mod marks;
 mod packed;
 
 pub use annotations::{Annotations, PlotPosition, PlotText, ShadedSpan};
 pub use layers::{Candles, Hexagons, Interval, Violin};
+pub use marks::{Mark, MarkInfo, SeriesShape};
 
 use serde::{Deserialize, Serialize};
 
@@ -86,54 +88,6 @@ pub enum Shading {
     Cbrt,
     /// By rank: as many pixels have one part of the colours as another.
     EqHist,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Mark {
-    #[default]
-    Bar,
-    Line,
-    Scatter,
-    Area,
-    Histogram,
-    Box,
-    HeatMap,
-    /// A smooth histogram whose area is 1.
-    Density,
-    /// Pearson's coefficient of each pair of numeric columns; takes no columns.
-    Correlation,
-    /// All rows, counted at each pixel.
-    Raster,
-    /// Lines through the rows of each group, counted at each pixel.
-    RasterLines,
-    /// Empirical cumulative distribution function.
-    Ecdf,
-    /// A density estimate for each category, with quartiles inside.
-    Violin,
-    /// A point for each row, with jitter inside its category.
-    Strip,
-    /// The mean of each `x` with an error bar.
-    PointPlot,
-    /// Error bars from `y` to the only one of `more_y`.
-    ErrorBars,
-    /// An area from `y` to the only one of `more_y`.
-    Band,
-    /// A regression line by ordinary least squares, with the 95 % confidence band of the mean.
-    Regression,
-    /// Rows counted in a hexagonal grid.
-    Hexbin,
-    /// A scatter plot for each pair of the columns in `more_y`, histograms on the diagonal.
-    Pair,
-    /// `y` is the opening price; `more_y` has the high, low and closing price.
-    Candlestick,
-    /// Receiver operating characteristic of scores (`y`) for a truth (`x`).
-    Roc,
-    /// Precision-recall curve of scores (`y`) for a truth (`x`).
-    PrecisionRecall,
-    /// Rows of each pair of truth (`x`) and prediction (`y`).
-    ConfusionMatrix,
-    /// Regions of a map, coloured by a value of each: `x` names the region.
-    Choropleth,
 }
 
 /// What the user can set about a plot's looks. `None` means a default from the data.

@@ -186,7 +186,7 @@ impl<'a> Source<'a> {
             let y = needed(layer.y.as_ref(), layer.mark, "y")?;
             let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
             let x_values = Values::of(&rows, 0, x)?;
-            let what = format!("the y of a {}", name(layer.mark));
+            let what = format!("the y of a {}", layer.mark.info().name);
             let y_values = Values::of(&rows, 1, y)?.number(&what, y)?;
             return match layer.mark {
                 Mark::Bar => self.bars(layer, &rows, (&x_values, &y_values), x),
@@ -205,13 +205,13 @@ impl<'a> Source<'a> {
         let mut x_column = Column::of(&table, 0, x)?;
         let y_expr = layer.y.as_ref().unwrap_or(x);
         let mut y_column =
-            Column::of(&table, 1, y_expr)?.number(&format!("the y of a {}", name(layer.mark)), y_expr)?;
+            Column::of(&table, 1, y_expr)?.number(&format!("the y of a {}", layer.mark.info().name), y_expr)?;
         y_column.label = y_label;
         let color = layer.color.as_ref().map(|expr| Column::of(&table, 2, expr)).transpose()?;
         // The rows behind each group.
         let behind = Column::of(&table, order.len() - 1, x)?.positions;
 
-        let gaps = matches!(layer.mark, Mark::Line | Mark::Area);
+        let gaps = layer.mark != Mark::Bar;
         let mut rows: Vec<usize> = (0..table.rows())
             .filter(|i| !x_column.positions[*i].is_nan() && (gaps || !y_column.positions[*i].is_nan()))
             .collect();
@@ -281,7 +281,7 @@ impl<'a> Source<'a> {
         }
         let rows = self.rows([Some(x), y, layer.color.as_ref()])?;
         let x_values = Values::of(&rows, 0, x)?;
-        let what = format!("the y of a {}", name(layer.mark));
+        let what = format!("the y of a {}", layer.mark.info().name);
         let y_values = y.map(|y| Values::of(&rows, 1, y)?.number(&what, y)).transpose()?;
         let color = self.color(&rows, 1 + usize::from(y.is_some()), layer)?;
         let grid = self.grid(layer, (&rows, &x_values), x)?;
@@ -338,7 +338,7 @@ impl<'a> Source<'a> {
                 let rows = self.rows([layer.y.as_ref(), layer.x.as_ref(), None])?;
                 self.box_categories(layer, &rows)?;
             }
-            Mark::Bar | Mark::Line | Mark::Area if self.is_over_time(layer)? => {
+            mark if mark.takes("every") && self.is_over_time(layer)? => {
                 let x = needed(layer.x.as_ref(), layer.mark, "x")?;
                 let rows = self.rows([Some(x), None, None])?;
                 self.grid(layer, (&rows, &Values::of(&rows, 0, x)?), x)?;
@@ -465,7 +465,8 @@ impl<'a> Source<'a> {
         let rows = self.rows([Some(x), layer.color.as_ref(), None])?;
         let values = Values::of(&rows, 0, x)?;
         if values.scale == AxisScale::Category {
-            let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
+            let message =
+                format!("a {} needs numbers or times, and `{}` is text", layer.mark.info().name, values.label);
             return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a number")
                 .help("count the rows of each value: `.bar(x, len())`"));
         }
@@ -719,7 +720,7 @@ fn most(sizes: &[usize], keep: usize) -> Vec<bool> {
 }
 
 fn needed<'a>(expr: Option<&'a Expr>, mark: Mark, what: &str) -> Result<&'a Expr, Diagnostic> {
-    expr.ok_or_else(|| plan_error("plot", format!("a {} needs `{what}`, a column or an expression", name(mark))))
+    expr.ok_or_else(|| plan_error("plot", format!("a {} needs `{what}`, a column or an expression", mark.info().name)))
 }
 
 /// `mean` and `y` as an expression; `count` counts rows.
@@ -738,38 +739,8 @@ pub(crate) fn aggregate(function: &str, layer: &LayerRequest) -> Result<Expr, Di
 fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
     let span = layer.y.as_ref().or(layer.x.as_ref()).and_then(|e| e.span.as_ref());
     let diagnostic =
-        plan_error("plot-aggregate", format!("a {} cannot combine rows by `{function}`", name(layer.mark)));
+        plan_error("plot-aggregate", format!("a {} cannot combine rows by `{function}`", layer.mark.info().name));
     place(diagnostic, span, None, "").help("write `sum`, `mean`, `median`, `min`, `max` or `count`")
-}
-
-fn name(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Bar => "bar chart",
-        Mark::Line => "line chart",
-        Mark::Scatter => "scatter plot",
-        Mark::Area => "area chart",
-        Mark::Histogram => "histogram",
-        Mark::Box => "box plot",
-        Mark::HeatMap => "heat map",
-        Mark::Density => "density",
-        Mark::Correlation => "correlation matrix",
-        Mark::Raster => "raster",
-        Mark::RasterLines => "raster of lines",
-        Mark::Ecdf => "cumulative distribution",
-        Mark::Violin => "violin plot",
-        Mark::Strip => "strip plot",
-        Mark::PointPlot => "point plot",
-        Mark::ErrorBars => "set of error bars",
-        Mark::Band => "band",
-        Mark::Regression => "regression line",
-        Mark::Hexbin => "hexbin plot",
-        Mark::Pair => "pair plot",
-        Mark::Candlestick => "candlestick chart",
-        Mark::Roc => "ROC curve",
-        Mark::PrecisionRecall => "precision-recall curve",
-        Mark::ConfusionMatrix => "confusion matrix",
-        Mark::Choropleth => "choropleth",
-    }
 }
 
 fn grouped(number: usize) -> String {

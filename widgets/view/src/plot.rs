@@ -25,7 +25,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{Annotations, Axis, Facet, Layer, Mark, Pixels, Plot, PlotStyle};
+use onrush_wire::plot::{Annotations, Axis, Facet, Layer, Pixels, Plot, PlotStyle, SeriesShape};
 use onrush_wire::visual::Window;
 use onrush_wire::{Class, Diagnostic};
 
@@ -253,31 +253,20 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
         let more = if names.len() > 10 { ", …" } else { "" };
         if shown.is_empty() { String::new() } else { format!(" ({}{more})", shown.join(", ")) }
     };
-    let (name, x, y) = match layer {
-        Layer::Xy { mark, x, y, series } => {
-            let name = match mark {
-                Mark::Bar | Mark::Histogram if plot.style.is_horizontal => "horizontal bar chart",
-                Mark::Bar | Mark::Histogram => "bar chart",
-                Mark::Line => "line chart",
-                Mark::Area => "area chart",
-                Mark::Density => "density",
-                Mark::Ecdf => "cumulative distribution",
-                Mark::Strip => "strip plot",
-                Mark::Roc => "ROC curve",
-                Mark::PrecisionRecall => "precision-recall curve",
-                _ => "scatter plot",
-            };
+    let info = layer.mark().info();
+    let (x, y) = match layer {
+        Layer::Xy { x, y, series, .. } => {
             let points: usize = series.iter().map(|s| s.x.len()).sum();
             if series.len() > 1 || series.iter().any(|s| !s.name.is_empty()) {
                 parts.push(
                     many(series.len(), "series", "series") + &named(series.iter().map(|s| s.name.as_str()).collect()),
                 );
-            } else if *mark == Mark::Bar {
+            } else if info.shape == SeriesShape::Bars {
                 parts.push(many(points, "bar", "bars"));
             } else {
                 parts.push(many(points, "point", "points"));
             }
-            (name, Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::Points { x, y, name, xs, color_label, size_label, .. } => {
             let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
@@ -288,7 +277,7 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
             if !size_label.is_empty() {
                 parts.push(format!("size = {size_label}"));
             }
-            ("scatter plot", Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::Histogram { x, series } => {
             parts.push(many(series.iter().map(|s| s.counts.len()).max().unwrap_or(0), "bin", "bins"));
@@ -299,11 +288,11 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
             }
             let total: u64 = series.iter().flat_map(|s| &s.counts).sum();
             parts.push(format!("{} values", thousands(total)));
-            ("histogram", Some(x), None)
+            (Some(x), None)
         }
         Layer::Box { x, y, boxes } => {
             parts.push(many(boxes.len(), "box", "boxes") + &named(boxes.iter().map(|b| b.category.as_str()).collect()));
-            ("box plot", Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::HeatMap { x, y, values, color_label, .. } => {
             let columns = values.iter().map(Vec::len).max().unwrap_or(0);
@@ -311,7 +300,7 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
             if !color_label.is_empty() {
                 parts.push(format!("colour = {color_label}"));
             }
-            ("heat map", Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::Raster(raster) => {
             parts.push(format!("{} × {} pixels", raster.width, raster.height));
@@ -320,43 +309,36 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
             if let Pixels::Categories { names, .. } = &raster.pixels {
                 parts.push(many(names.len(), "value", "values") + &named(names.iter().map(String::as_str).collect()));
             }
-            ("raster", Some(&raster.x), Some(&raster.y))
+            (Some(&raster.x), Some(&raster.y))
         }
         Layer::Intervals { x, y, series, is_band } => {
             let count: usize = series.iter().map(|one| one.x.len()).sum();
-            let has_middle = series.iter().any(|one| !one.y.is_empty());
             if series.len() > 1 || series.iter().any(|one| !one.name.is_empty()) {
                 let names = series.iter().map(|one| one.name.as_str()).collect();
                 parts.push(many(series.len(), "series", "series") + &named(names));
             } else if !is_band {
                 parts.push(many(count, "interval", "intervals"));
             }
-            let name = match (is_band, has_middle) {
-                (true, true) => "regression line with its 95 % confidence band",
-                (true, false) => "band",
-                (false, true) => "point plot",
-                (false, false) => "error bars",
-            };
-            (name, Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::Violins { x, y, violins } => {
             let names = violins.iter().map(|violin| violin.stats.category.as_str()).collect();
             parts.push(many(violins.len(), "violin", "violins") + &named(names));
-            ("violin plot", Some(x), Some(y))
+            (Some(x), Some(y))
         }
         Layer::Hexagons(hexagons) => {
             parts.push(many(hexagons.counts.len(), "hexagon", "hexagons"));
             parts.push(many(hexagons.counts.iter().sum::<u64>() as usize, "row", "rows"));
-            ("hexbin plot", Some(&hexagons.x), Some(&hexagons.y))
+            (Some(&hexagons.x), Some(&hexagons.y))
         }
         Layer::Candles(candles) => {
             parts.push(many(candles.at.len(), "candle", "candles"));
-            ("candlestick chart", Some(&candles.x), Some(&candles.y))
+            (Some(&candles.x), Some(&candles.y))
         }
         Layer::Choropleth(choropleth) => {
             parts.push(map::counted(choropleth));
             parts.push(format!("colour = {}", choropleth.color_label));
-            ("choropleth", None, None)
+            (None, None)
         }
     };
     let label = |whole: &Option<String>, own: Option<&String>, axis: Option<&Axis>| {
@@ -372,5 +354,6 @@ fn describe_layer(plot: &Plot, facet: Option<&Facet>, layer: &Layer) -> String {
         parts.extend(label.map(|label| format!("{side} = {label}")));
     }
     parts.extend(plot.style.map.map(|projection| format!("map = {}", projection.name())));
-    format!("{name}: {}", parts.join(", "))
+    let is_turned = plot.style.is_horizontal && matches!(layer, Layer::Xy { .. }) && info.shape == SeriesShape::Bars;
+    format!("{}{}: {}", if is_turned { "horizontal " } else { "" }, info.description, parts.join(", "))
 }

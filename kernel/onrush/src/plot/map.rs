@@ -7,9 +7,6 @@ use onrush_wire::{Class, Diagnostic};
 use super::{Plot, Source};
 use crate::raise::{here, raise};
 
-/// What can be drawn on a map.
-const ON_MAPS: &[Mark] = &[Mark::Scatter, Mark::Raster, Mark::RasterLines, Mark::Choropleth];
-
 impl Plot {
     /// Draws the plot on a map of the world, without a network: x is the longitude and y the latitude in degrees, as in
     /// `f.plot().raster("lon", "lat").map()`. For `scatter`, `raster` and `raster_lines`; a choropleth is a map already. Limits of the
@@ -60,24 +57,19 @@ impl Plot {
 
     fn has_choropleth(&self) -> bool {
         match &self.source {
-            Source::Frame { layers, .. } => layers.iter().any(|layer| layer.mark == Mark::Choropleth),
+            Source::Frame { layers, .. } => layers.iter().any(|layer| layer.mark.info().is_map),
             Source::Values(_) | Source::Panels(..) => false,
         }
     }
 
     /// Whether everything that is drawn can be on a map.
     pub(super) fn check_map(&self) {
-        let is_made = |layer: &Layer| {
-            matches!(
-                layer,
-                Layer::Xy { mark: Mark::Scatter, .. } | Layer::Points { .. } | Layer::Raster(_) | Layer::Choropleth(_)
-            )
-        };
+        let is_on_maps = |mark: Mark| mark.info().is_on_maps;
+        let is_made = |layer: &Layer| is_on_maps(layer.mark());
         let (all, has_map) = match &self.source {
-            Source::Frame { layers, .. } => (
-                layers.iter().all(|layer| ON_MAPS.contains(&layer.mark)),
-                self.style.map.is_some() || self.has_choropleth(),
-            ),
+            Source::Frame { layers, .. } => {
+                (layers.iter().all(|layer| is_on_maps(layer.mark)), self.style.map.is_some() || self.has_choropleth())
+            }
             Source::Values(layers) => (layers.iter().all(is_made), self.style.map.is_some()),
             Source::Panels(facets, _) => {
                 (facets.iter().flat_map(|facet| &facet.layers).all(is_made), self.style.map.is_some())

@@ -12,7 +12,7 @@ use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, LayerRequest};
 
 use super::columns::{Values, each_of, rank_of, ranked};
 use super::rows::Rows;
-use super::{CATEGORIES, Source, name, needed};
+use super::{CATEGORIES, Source, needed};
 
 /// Rows whose values are held, because that is faster.
 pub const HELD: usize = 2_000_000;
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
     pub(super) fn box_data(&mut self, layer: &LayerRequest) -> Result<BoxData<'a>, Diagnostic> {
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let rows = self.rows([Some(y), layer.x.as_ref(), None])?;
-        let values = Values::of(&rows, 0, y)?.number(&format!("the y of a {}", name(layer.mark)), y)?;
+        let values = Values::of(&rows, 0, y)?.number(&format!("the y of a {}", layer.mark.info().name), y)?;
         let mut x = self.box_categories(layer, &rows)?;
         if let Some(x) = &mut x {
             let all = x.keep_most(&rows, CATEGORIES, self.task)?;

@@ -8,7 +8,7 @@ use onrush_wire::plot::{AxisScale, ErrorBar, Interval, Layer, LayerRequest, Mark
 use onrush_wire::{Diagnostic, Expr};
 
 use super::columns::{Values, each_of, grown, label, rank_of, ranked};
-use super::{CATEGORIES, SERIES, Source, grouped, most, name, needed};
+use super::{CATEGORIES, SERIES, Source, grouped, most, needed};
 
 /// Error bars that can be told apart, and points of a band.
 const BARS: usize = 1_000;
@@ -110,7 +110,7 @@ impl Source<'_> {
         let high_expr = needed(layer.more_y.first(), layer.mark, "high")?;
         let rows = self.rows([Some(x_expr), Some(low_expr), Some(high_expr), layer.color.as_ref()])?;
         let x = Values::of(&rows, 0, x_expr)?;
-        let what = |side: &str| format!("the {side} end of a {}", name(layer.mark));
+        let what = |side: &str| format!("the {side} end of a {}", layer.mark.info().name);
         let low = Values::of(&rows, 1, low_expr)?.number(&what("low"), low_expr)?;
         let high = Values::of(&rows, 2, high_expr)?.number(&what("high"), high_expr)?;
         let color = self.color(&rows, 3, layer)?;

@@ -19,7 +19,7 @@ use onrush_wire::{Diagnostic, Expr, codec};
 use super::columns::{Values, each_of, label, without_alias};
 use super::map;
 use super::rows::Rows;
-use super::{SERIES, Source, aggregate, grouped, name, needed, unknown_aggregate};
+use super::{SERIES, Source, aggregate, grouped, needed, unknown_aggregate};
 
 /// Pixels of a picture whose size the user did not set. The data area is a bit smaller, so that the picture is scaled down.
 const SIZE: (u32, u32) = (600, 360);
@@ -674,7 +674,8 @@ impl Source<'_> {
         let axis = |index: usize, expr: &Expr| {
             let values = Values::of(&rows, index, expr)?;
             if values.scale == AxisScale::Category {
-                let message = format!("a {} needs numbers or times, and `{}` is text", name(layer.mark), values.label);
+                let message =
+                    format!("a {} needs numbers or times, and `{}` is text", layer.mark.info().name, values.label);
                 return Err(place(plan_error("plot-type", message), expr.span.as_ref(), None, "not a number"));
             }
             Ok(values)

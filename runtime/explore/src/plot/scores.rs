@@ -9,7 +9,7 @@ use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};
 
 use super::columns::{Values, each_of, label};
-use super::{Source, grouped, name, needed};
+use super::{Source, grouped, needed};
 
 /// Points of a curve.
 const CURVE: usize = 1_000;
@@ -59,8 +59,8 @@ impl Source<'_> {
     ) -> Result<(Vec<bool>, Vec<f64>), Diagnostic> {
         let rows = self.rows([Some(truth_expr), Some(score_expr)])?;
         let truth = Values::of(&rows, 0, truth_expr)?;
-        let score =
-            Values::of(&rows, 1, score_expr)?.number(&format!("the score of a {}", name(layer.mark)), score_expr)?;
+        let score = Values::of(&rows, 1, score_expr)?
+            .number(&format!("the score of a {}", layer.mark.info().name), score_expr)?;
         let (mut values, mut scores, mut left_out) = (Vec::new(), Vec::new(), 0);
         each_of(&rows, [Some(&truth), Some(&score)], self.task, |[value, score]| {
             if value.is_finite() && score.is_finite() {
@@ -142,7 +142,7 @@ fn not_a_truth(truth: &Values, found: &[f64], mark: Mark, expr: &Expr) -> Diagno
     let more = if found.len() > SHOWN { ", …" } else { "" };
     let shown = shown.collect::<Vec<_>>().join(", ");
     let has = if found.is_empty() { "no values".to_string() } else { format!("{shown}{more}") };
-    let message = format!("a {} needs a truth of two classes, and `{}` has {has}", name(mark), truth.label);
+    let message = format!("a {} needs a truth of two classes, and `{}` has {has}", mark.info().name, truth.label);
     place(plan_error("plot-type", message), expr.span.as_ref(), None, "not true and false, nor 0 and 1")
         .help("compare it with the positive class: `x!(survived == \"yes\")`")
 }

@@ -7,14 +7,14 @@ use onrush_expr::check::{place, plan_error};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, Bins, Interval, Layer, LayerRequest, Mark, Series};
 
+use super::Source;
 use super::columns::{different, label};
-use super::{Source, name};
 
 impl Source<'_> {
     /// A series for each column of `y`, named like it.
     pub fn several(&mut self, layer: &LayerRequest) -> Result<Vec<Layer>, Diagnostic> {
         if let Some(color) = &layer.color {
-            let message = format!("a {} has either several columns for `y` or a colour", name(layer.mark));
+            let message = format!("a {} has either several columns for `y` or a colour", layer.mark.info().name);
             return Err(place(plan_error("plot", message), color.span.as_ref(), None, "")
                 .help("leave `.color(..)` out, or draw one column"));
         }
@@ -79,31 +79,27 @@ fn rename(layer: &mut Layer, new: &str) {
     }
 }
 
-/// The name of the only series of a layer, if it has none.
+/// The name of the only series of a layer, if it has none, with the label of its values and the noun of its mark.
 fn unnamed(layer: &mut Layer) -> Option<(&mut String, String, &'static str)> {
-    match layer {
-        Layer::Xy { mark, x, y, series } => match series.as_mut_slice() {
-            [Series { name, .. }] if name.is_empty() => {
-                let label = if matches!(mark, Mark::Density | Mark::Ecdf) { &x.label } else { &y.label };
-                Some((name, label.clone(), super::name(*mark)))
-            }
-            _ => None,
+    let info = layer.mark().info();
+    let (name, label) = match layer {
+        Layer::Xy { x, y, series, .. } => match series.as_mut_slice() {
+            [Series { name, .. }] => (name, if info.is_distribution { &x.label } else { &y.label }),
+            _ => return None,
         },
-        Layer::Points { name, y, .. } if name.is_empty() => Some((name, y.label.clone(), super::name(Mark::Scatter))),
+        Layer::Points { name, y, .. } => (name, &y.label),
         Layer::Histogram { x, series } => match series.as_mut_slice() {
-            [Bins { name, .. }] if name.is_empty() => Some((name, x.label.clone(), super::name(Mark::Histogram))),
-            _ => None,
+            [Bins { name, .. }] => (name, &x.label),
+            _ => return None,
         },
         // Intervals without estimates have the colour of the layer before them.
-        Layer::Intervals { y, series, is_band, .. } => match series.as_mut_slice() {
-            [Interval { name, y: middle, .. }] if name.is_empty() && !middle.is_empty() => {
-                let mark = if *is_band { Mark::Regression } else { Mark::PointPlot };
-                Some((name, y.label.clone(), super::name(mark)))
-            }
-            _ => None,
+        Layer::Intervals { y, series, .. } => match series.as_mut_slice() {
+            [Interval { name, y: middle, .. }] if !middle.is_empty() => (name, &y.label),
+            _ => return None,
         },
-        _ => None,
-    }
+        _ => return None,
+    };
+    name.is_empty().then(|| (name, label.clone(), info.name))
 }
 
 /// Series of several layers get the names of their columns, and of their marks where the columns are the same. The legend shows them.

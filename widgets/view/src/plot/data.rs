@@ -13,6 +13,7 @@ use onrush_wire::map::Projection;
 use onrush_wire::number::thousands;
 use onrush_wire::plot::{
     Axis, AxisScale, BoxStats, Candles, ColorMap, Facet, Hexagons, Layer, Mark, Pixels, Plot, Raster, Series,
+    SeriesShape,
 };
 use plotters::style::RGBColor;
 
@@ -379,15 +380,17 @@ struct Builder {
 impl Builder {
     fn layer(&mut self, layer: &Layer) {
         match layer {
-            Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, y, series } => self.bars(x, y, series),
-            Layer::Xy { mark: Mark::Area | Mark::Density, x, y, series } => self.areas(x, y, series),
-            Layer::Xy { mark: Mark::Line, x, y, series } => self.lines(x, y, series),
-            Layer::Xy { mark: Mark::Ecdf | Mark::Roc | Mark::PrecisionRecall, x, y, series } => {
-                self.from_zero = true;
-                self.lines(x, y, series);
-            }
-            Layer::Xy { mark: Mark::Strip, x, y, series } => self.strip(x, y, series),
-            Layer::Xy { x, y, series, .. } => self.scatter(x, y, series),
+            Layer::Xy { mark, x, y, series } => match mark.info().shape {
+                SeriesShape::Bars => self.bars(x, y, series),
+                SeriesShape::Areas => self.areas(x, y, series),
+                SeriesShape::Lines => self.lines(*mark, x, y, series),
+                SeriesShape::LinesFromZero => {
+                    self.from_zero = true;
+                    self.lines(Mark::Line, x, y, series);
+                }
+                SeriesShape::Strip => self.strip(x, y, series),
+                SeriesShape::Points => self.scatter(x, y, series),
+            },
             Layer::Points { x, y, .. } => self.colored(x, y, layer),
             Layer::Histogram { series, .. } => self.histogram(series),
             Layer::Box { x, boxes, .. } => self.boxes(x, boxes),
@@ -512,24 +515,24 @@ impl Builder {
         segments
     }
 
-    fn lines(&mut self, x: &Axis, y: &Axis, series: &[Series]) {
+    fn lines(&mut self, mark: Mark, x: &Axis, y: &Axis, series: &[Series]) {
         for s in series {
             let key = self.key(&s.name, true);
             for mut points in self.segments(x, y, s) {
                 if self.is_ordered {
                     points.sort_by(|a, b| a.0.total_cmp(&b.0));
                 }
-                self.push_line(points, &key);
+                self.push_line(mark, points, &key);
             }
         }
     }
 
-    fn push_line(&mut self, points: Vec<(f64, f64)>, key: &Key) {
+    fn push_line(&mut self, mark: Mark, points: Vec<(f64, f64)>, key: &Key) {
         let series = key.name.clone();
         self.shapes.push(if points.len() == 1 {
             Shape::Points { series, points, color: key.color }
         } else {
-            Shape::Line { series, points, color: key.color, dashes: key.dashes }
+            Shape::Line { series, mark, points, color: key.color, dashes: key.dashes }
         });
     }
 
@@ -575,7 +578,10 @@ impl Builder {
         }
         let mut closest = f64::INFINITY;
         for layer in layers {
-            let Layer::Xy { mark: Mark::Bar | Mark::Histogram, x, series, .. } = layer else { continue };
+            let Layer::Xy { x, series, .. } = layer else { continue };
+            if layer.mark().info().shape != SeriesShape::Bars {
+                continue;
+            }
             let place = |v: &f64| self.x.position(Self::place(&self.x, x, *v));
             let mut positions: Vec<f64> = series.iter().flat_map(|s| s.x.iter().filter_map(place)).collect();
             positions.sort_by(f64::total_cmp);

@@ -2,6 +2,7 @@
 //! `marks.rs`.
 
 use onrush_wire::map::ShapeSet;
+use onrush_wire::plot::Mark;
 use plotters::style::RGBColor;
 
 /// In drawn positions; a y of negative infinity stands for the lower end of the axis.
@@ -17,6 +18,8 @@ pub enum Shape {
     },
     Line {
         series: String,
+        /// The mark whose lines connect points in this way.
+        mark: Mark,
         points: Vec<(f64, f64)>,
         color: RGBColor,
         dashes: Option<&'static str>,
@@ -124,7 +127,7 @@ pub struct Point {
 
 impl Shape {
     /// The colour of a series that no legend names.
-    pub fn unnamed_color(&self) -> Option<RGBColor> {
+    fn unnamed_color(&self) -> Option<RGBColor> {
         match self {
             Shape::Bar { series, color, .. }
             | Shape::Line { series, color, .. }
@@ -135,12 +138,16 @@ impl Shape {
         }
     }
 
-    /// The width of lines that all lines of a mark have in common.
-    pub fn line_width(&self) -> Option<f64> {
-        match self {
-            Shape::Interval { width, .. } => Some(*width),
-            _ => None,
-        }
+    /// Whether one mark of Vega-Lite can draw both: shapes of one kind, mark and line width. Series without a name have the colour of
+    /// their mark.
+    pub fn shares_mark(&self, other: &Shape) -> bool {
+        let line = |shape: &Shape| match shape {
+            Shape::Line { mark, .. } => (Some(*mark), None),
+            Shape::Interval { width, .. } => (None, Some(*width)),
+            _ => (None, None),
+        };
+        let is_same_kind = std::mem::discriminant(self) == std::mem::discriminant(other);
+        is_same_kind && self.unnamed_color() == other.unnamed_color() && line(self) == line(other)
     }
 
     /// Whether text at a position has no room at its right side.

@@ -10,7 +10,7 @@ mod units;
 use std::collections::HashSet;
 
 use onrush_wire::number::thousands;
-use onrush_wire::plot::{AxisScale, Layer, Plot, Theme};
+use onrush_wire::plot::{AxisScale, Plot, Theme};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 
@@ -60,7 +60,7 @@ pub enum Absent {
 /// The specification. `alt` is the text for screen readers.
 pub fn spec(plot: &Plot, alt: &str) -> Result<Value, Absent> {
     let layers = plot.layers.iter().chain(plot.facets.iter().flat_map(|facet| &facet.layers));
-    if plot.style.map.is_some() || layers.into_iter().any(|layer| matches!(layer, Layer::Raster(_))) {
+    if plot.style.map.is_some() || layers.into_iter().any(|layer| layer.mark().info().is_raster) {
         return Err(Absent::Raster);
     }
     let mut panels = Data::panels(plot);
@@ -329,13 +329,7 @@ impl Spec<'_> {
         let mut all: Vec<Unit> = Vec::new();
         let mut rest = self.data.shapes.as_slice();
         while let Some(first) = rest.first() {
-            let kind = std::mem::discriminant(first);
-            // Series without a name have the colour of their mark.
-            let own = first.unnamed_color();
-            let width = first.line_width();
-            let is_same =
-                |s: &&Shape| std::mem::discriminant(*s) == kind && s.unnamed_color() == own && s.line_width() == width;
-            let length = rest.iter().take_while(is_same).count();
+            let length = rest.iter().take_while(|shape| shape.shares_mark(first)).count();
             let (these, others) = rest.split_at(length);
             rest = others;
             match first {

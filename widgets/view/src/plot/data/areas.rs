@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onrush_wire::plot::{Axis, Series};
+use onrush_wire::plot::{Axis, Mark, Series};
 
 use super::super::shapes::Shape;
 use super::{Builder, Key};
@@ -25,7 +25,7 @@ impl Builder {
             }
         }
         for (points, key) in outlines {
-            self.push_line(points, &key);
+            self.push_line(Mark::Line, points, &key);
         }
     }
 

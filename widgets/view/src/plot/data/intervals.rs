@@ -1,6 +1,6 @@
 //! Shapes of error bars, bands, violins, strips, hexagons and candles.
 
-use onrush_wire::plot::{Axis, Candles, Hexagons, Interval, Series, Violin};
+use onrush_wire::plot::{Axis, Candles, Hexagons, Interval, Mark, Series, Violin};
 use plotters::style::RGBColor;
 
 use super::super::shapes::{Point, Shape};
@@ -78,7 +78,7 @@ impl Builder {
             let line = Series { name: one.name.clone(), x: one.x.clone(), y: one.y.clone() };
             let key = Key { color, ..self.key(&one.name, true) };
             for points in self.segments(x, y, &line) {
-                self.push_line(points, &key);
+                self.push_line(Mark::Line, points, &key);
             }
         }
     }
