@@ -171,6 +171,23 @@ fn check_option(option: &str, mark: Mark, at: Span) {
     )
 }
 
+/// Lists the methods of all marks with their columns, in lines that fit a terminal.
+fn all_calls() -> String {
+    const WIDTH: usize = 70;
+    let calls = Mark::ALL.map(|mark| format!("`.{}({})`", mark.info().method, mark.info().columns.join(", ")));
+    let (mut help, mut width) = ("add".to_string(), "add".len());
+    for (index, call) in calls.iter().enumerate() {
+        let before = if index + 1 == calls.len() { "or " } else { "" };
+        let after = if index + 2 < calls.len() { "," } else { "" };
+        let word = format!("{before}{call}{after}");
+        let is_full = width + 1 + word.len() > WIDTH;
+        help.push(if is_full { '\n' } else { ' ' });
+        width = if is_full { word.len() } else { width + 1 + word.len() };
+        help.push_str(&word);
+    }
+    help
+}
+
 /// The colour map of this name.
 pub(crate) fn color_map(name: &str, at: Span) -> ColorMap {
     match name {
@@ -500,7 +517,7 @@ impl Plot {
             Source::Frame { layers, .. } if layers.is_empty() => raise(
                 Diagnostic::error(Class::Plan, "plot", "this plot does not say what is drawn")
                     .at(self.at.clone(), "")
-                    .help("add `.bar(x, y)`, `.line(x, y)`, `.area(x, y)`, `.scatter(x, y)`,\n`.hist(x)`, `.density(x)`, `.box_plot(x, y)`, `.heatmap(x, y)`,\n`.raster(x, y)`, `.choropleth(region, value)`, `.correlation()`,\n`.ecdf(x)`, `.violin(x, y)`, `.strip(x, y)`, `.point_plot(x, y)`,\n`.regression(x, y)`, `.hexbin(x, y)` or `.pair(columns)`"),
+                    .help(all_calls()),
             ),
             Source::Frame { frame, layers } => {
                 let request = PlotRequest {
