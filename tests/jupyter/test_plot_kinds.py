@@ -11,6 +11,7 @@ ROWS = """let rows = sql("select n % 3 as g, n % 10 as x, n * 7 % 13 as y, n % 2
     date '2013-01-01' + (n % 10)::int as day from range(200) as t(n)");"""
 # What is drawn, and what its text begins with.
 KINDS = {
+    'step("x", "y").aggregate("mean").color("k").step_where("post")': "step line: 3 series",
     'ecdf("y").by("k")': "cumulative distribution: 3 series (p, q, r), x = y, y = proportion",
     'violin("k", "y").order(["r"])': "violin plot: 3 violins",
     'violin("k", "y").horizontal()': "violin plot: 3 violins",
@@ -65,6 +66,8 @@ def test_candles_and_files(rows, tmp_path):
         ('roc("k", "y")', 'a ROC curve needs a truth of two classes, and `k` has "p", "q", "r"'),
         ('violin("k", "y").bins(3)', "`violin` does not take `bins`"),
         ('point_plot("k", "y").error("95")', "no error bar `95`"),
+        ('step("x", "y").step_where("hv")', "no place of steps `hv`"),
+        ('line("x", "y").step_where("post")', "`line` does not take `step_where`"),
         ('line("x", "y").vline("soon", "")', '`vline` takes a number or a date, and "soon" is neither'),
         ('ecdf("x").horizontal()', "only bars, histograms, box plots, violins and strips can be horizontal"),
     ],

@@ -129,7 +129,7 @@ fn layers(
                 source.scatter(layer, &mut layers)?;
                 map::check_layers(&request.style, layer, &layers)?;
             }
-            Mark::Bar | Mark::Line | Mark::Area => layers.push(source.xy(layer)?),
+            Mark::Bar | Mark::Line | Mark::Area | Mark::Step(_) => layers.push(source.xy(layer)?),
             Mark::Histogram => layers.push(source.histogram(layer)?),
             Mark::Density => layers.push(source.density(layer)?),
             Mark::Box => layers.push(source.boxes(layer)?),

@@ -1,5 +1,6 @@
-//! Plots of distributions, intervals, fits, pairs, prices and scores of a frame.
+//! Plots of steps, distributions, intervals, fits, pairs, prices and scores of a frame.
 
+use onrush_wire::plot::marks::StepPosition;
 use onrush_wire::plot::{ErrorBar, LayerRequest, Mark};
 use onrush_wire::{Class, Diagnostic, Expr, Span};
 
@@ -8,6 +9,34 @@ use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 
 impl Plot {
+    /// A line of horizontal and vertical pieces through the points, in the order of `x`. [`Plot::step_where`] sets the
+    /// place of the steps. A list of columns for `y` gives a line for each.
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn step(self, x: impl IntoExprs, y: impl IntoExprs) -> Self {
+        self.layer_of(Mark::Step(StepPosition::default()), x.into_exprs(), y.into_exprs(), here("step"))
+    }
+
+    /// The place of the steps of [`Plot::step`], as `where` in matplotlib: `"pre"` (a value holds to the left of its
+    /// point; the default), `"post"` (to the right) or `"mid"` (half-way to both neighbours).
+    #[track_caller]
+    #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
+    pub fn step_where(mut self, place: &str) -> Self {
+        let at = here("step_where");
+        let position = match place {
+            "pre" => StepPosition::Pre,
+            "post" => StepPosition::Post,
+            "mid" => StepPosition::Mid,
+            other => raise(
+                Diagnostic::error(Class::Plan, "step", format!("no place of steps `{other}`"))
+                    .at(at, "")
+                    .help("they are \"pre\", \"post\" and \"mid\""),
+            ),
+        };
+        self.last("step_where", at).mark = Mark::Step(position);
+        self
+    }
+
     /// The empirical cumulative distribution function of `x`: the share of values at or below each value. `.by(column)`
     /// or `.color(column)` draws a curve for each group.
     #[track_caller]

@@ -51,6 +51,20 @@ pub enum Mark {
     ConfusionMatrix,
     /// Regions of a map, coloured by a value of each: `x` names the region.
     Choropleth,
+    /// A line of horizontal and vertical pieces through the points.
+    Step(StepPosition),
+}
+
+/// The place between two points at which a step line changes, by the names of matplotlib: `pre`, `post`, `mid`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StepPosition {
+    /// At the left point: a value holds to the left of its point.
+    #[default]
+    Pre,
+    /// At the right point: a value holds to the right of its point.
+    Post,
+    /// Half-way.
+    Mid,
 }
 
 /// The facts about a mark.
@@ -113,9 +127,10 @@ const PLAIN: MarkInfo = MarkInfo {
 
 impl Mark {
     /// All marks, in the order of messages.
-    pub const ALL: [Mark; 25] = [
+    pub const ALL: [Mark; 26] = [
         Mark::Bar,
         Mark::Line,
+        Mark::Step(StepPosition::Pre),
         Mark::Area,
         Mark::Scatter,
         Mark::Histogram,
@@ -159,6 +174,15 @@ impl Mark {
                 options: &["aggregate", "every", "color"],
                 name: "line chart",
                 description: "line chart",
+                shape: SeriesShape::Lines,
+                has_several_y: true,
+                ..PLAIN
+            },
+            Mark::Step(_) => MarkInfo {
+                method: "step",
+                options: &["aggregate", "every", "color", "step_where"],
+                name: "step line",
+                description: "step line",
                 shape: SeriesShape::Lines,
                 has_several_y: true,
                 ..PLAIN
@@ -416,6 +440,7 @@ mod tests {
             "precision_recall",
             "confusion_matrix",
             "choropleth",
+            "step",
         ];
         let decoded = |byte: u8| postcard::from_bytes::<Mark>(&[byte, 0]);
         for (byte, method) in (0..).zip(order) {

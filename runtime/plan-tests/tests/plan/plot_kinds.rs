@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
 use onrush_frame::TaskHandle;
+use onrush_wire::plot::marks::StepPosition;
 use onrush_wire::plot::{ErrorBar, Interval, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series, Violin};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
@@ -232,6 +233,20 @@ fn hexbin_counts_are_those_of_matplotlib() {
     found.sort_unstable();
     wanted.sort_unstable();
     assert_eq!(found, wanted);
+}
+
+/// By hand: the points of a step line are in the order of x, means as those of a line.
+#[test]
+fn steps_are_in_the_order_of_x() {
+    let bench = Bench::default();
+    let frame = bench.frame(vec![("x", numbers(&[3.0, 1.0, 2.0, 1.0])), ("y", numbers(&[5.0, 2.0, 8.0, 4.0]))]);
+    let steps = layer(Mark::Step(StepPosition::Post), "x", Some("y"));
+    let made = plot(&bench, frame, LayerRequest { aggregate: Some("mean".into()), ..steps.clone() });
+    assert!(matches!(made.layers[0], Layer::Xy { mark: Mark::Step(StepPosition::Post), .. }), "{made:?}");
+    let one = |made: &Plot| (series(made)[0].x.clone(), series(made)[0].y.clone());
+    assert_eq!(one(&made), (vec![1.0, 2.0, 3.0], vec![3.0, 8.0, 5.0]));
+    let (x, _) = one(&plot(&bench, frame, steps));
+    assert_eq!(x, [1.0, 1.0, 2.0, 3.0]);
 }
 
 #[test]

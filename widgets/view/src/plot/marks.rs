@@ -1,5 +1,7 @@
 //! Draws the data's shapes into a chart's frame.
 
+use onrush_wire::plot::Mark;
+use onrush_wire::plot::marks::StepPosition;
 use plotters::prelude::{Circle, Color, PathElement, Polygon, Rectangle};
 use plotters::style::{RGBColor, ShapeStyle};
 use plotters_backend::DrawingBackend;
@@ -93,10 +95,10 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
                 let corners = [(x.0, y.0), (x.1, y.1)];
                 area.draw(&Rectangle::new(corners, color.mix(*opacity).filled()))?;
             }
-            Shape::Line { points, color, dashes, .. } => {
+            Shape::Line { mark, points, color, dashes, .. } => {
                 chart.canvas.borrow_mut().dash(*dashes);
                 let width = if points.len() > 500 { 1.3 } else { 2.0 };
-                area.draw(&PathElement::new(points.clone(), color.stroke_width((width * UNIT) as u32)))?;
+                area.draw(&PathElement::new(connected(points, *mark), color.stroke_width((width * UNIT) as u32)))?;
                 chart.canvas.borrow_mut().dash(None);
             }
             Shape::Area { upper, lower, color, opacity, .. } => {
@@ -208,6 +210,23 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
 }
 
 /// A line between two values, with caps of a length in pixels.
+/// The path through the points of a line. A step line has corners between its points.
+fn connected(points: &[(f64, f64)], mark: Mark) -> Vec<(f64, f64)> {
+    let Mark::Step(position) = mark else { return points.to_vec() };
+    let corners = points.windows(2).flat_map(|pair| {
+        let (from, to) = (pair[0], pair[1]);
+        let x = match position {
+            StepPosition::Pre => from.0,
+            StepPosition::Post => to.0,
+            StepPosition::Mid => from.0.midpoint(to.0),
+        };
+        [(x, from.1), (x, to.1), to]
+    });
+    let mut path: Vec<(f64, f64)> = points.first().copied().into_iter().chain(corners).collect();
+    path.dedup();
+    path
+}
+
 fn draw_interval(
     area: &Area,
     (at, is_lying): (f64, bool),

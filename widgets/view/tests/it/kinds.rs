@@ -3,6 +3,7 @@
 
 use onrush_view::bundle;
 use onrush_wire::display::Content;
+use onrush_wire::plot::marks::StepPosition;
 use onrush_wire::plot::{
     Annotations, Axis, AxisScale, Bins, BoxStats, Candles, Facet, Hexagons, Interval, Layer, Mark, Plot, PlotPosition,
     PlotStyle, PlotText, Series, ShadedSpan, Theme, Violin,
@@ -32,6 +33,43 @@ fn words(made: &Value) -> Vec<String> {
     let svg = made["image/svg+xml"].as_str().unwrap();
     let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));
     texts.map(|(_, text)| text.to_string()).filter(|text| !text.trim().is_empty()).collect()
+}
+
+/// The points of the first path of the marks, as shares of the axes from 0 to 4, and the name by which Vega-Lite connects them.
+fn steps(position: StepPosition) -> (Vec<(f64, f64)>, Value) {
+    let limits = Some((0.0, 4.0));
+    let style = PlotStyle { x_limits: limits, y_limits: limits, ..PlotStyle::default() };
+    let layer = xy(Mark::Step(position), axis("t", &[]), &[(0.0, 0.0), (2.0, 4.0), (4.0, 1.0)]);
+    let made = made(vec![layer], style);
+    let svg = made["image/svg+xml"].as_str().unwrap();
+    let number = |text: &str| text.trim().parse::<f64>().unwrap();
+    let (_, frame) = svg.split_once("<clipPath").unwrap();
+    let side = |name: &str| number(frame.split_once(&format!(" {name}=\"")).unwrap().1.split('"').next().unwrap());
+    let (left, top, width, height) = (side("x"), side("y"), side("width"), side("height"));
+    let (_, path) = frame.split_once("<path d=\"M").unwrap();
+    let points = path.split('"').next().unwrap().split('L').map(|point| {
+        let (x, y) = point.trim().split_once(' ').unwrap();
+        let share = |part: f64| (part * 400.0).round() / 100.0;
+        (share((number(x) - left) / width), share(1.0 - (number(y) - top) / height))
+    });
+    (points.collect(), made[MIME]["layer"][0]["mark"]["interpolate"].clone())
+}
+
+/// Corners by hand: `pre` changes at the left point, `post` at the right one, `mid` half-way.
+#[test]
+fn steps_have_corners_between_their_points() {
+    let (points, name) = steps(StepPosition::Pre);
+    assert_eq!(points, [(0.0, 0.0), (0.0, 4.0), (2.0, 4.0), (2.0, 1.0), (4.0, 1.0)]);
+    assert_eq!(name, "step-before");
+    let (points, name) = steps(StepPosition::Post);
+    assert_eq!(points, [(0.0, 0.0), (2.0, 0.0), (2.0, 4.0), (4.0, 4.0), (4.0, 1.0)]);
+    assert_eq!(name, "step-after");
+    let (points, name) = steps(StepPosition::Mid);
+    assert_eq!(points, [(0.0, 0.0), (1.0, 0.0), (1.0, 4.0), (2.0, 4.0), (3.0, 4.0), (3.0, 1.0), (4.0, 1.0)]);
+    assert_eq!(name, "step");
+    let text =
+        made(vec![xy(Mark::Step(StepPosition::Pre), axis("t", &[]), &[(0.0, 0.0), (2.0, 4.0)])], PlotStyle::default());
+    assert_eq!(text["text/plain"], "step line: 2 points, x = t, y = v");
 }
 
 fn violin(category: &str) -> Violin {

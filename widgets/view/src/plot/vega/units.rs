@@ -1,6 +1,7 @@
 //! Shapes of one kind as rows of data, a mark and its channels.
 
-use onrush_wire::plot::AxisScale;
+use onrush_wire::plot::marks::StepPosition;
+use onrush_wire::plot::{AxisScale, Mark};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};
 
@@ -132,6 +133,14 @@ impl Spec<'_> {
         }
         let width = if longest > 500 { 1.3 } else { 2.0 };
         unit.mark = json!({ "type": "line", "clip": true, "strokeWidth": width, "strokeJoin": "round" });
+        if let Some(Shape::Line { mark: Mark::Step(position), .. }) = shapes.first() {
+            let name = match position {
+                StepPosition::Pre => "step-before",
+                StepPosition::Post => "step-after",
+                StepPosition::Mid => "step",
+            };
+            unit.mark["interpolate"] = name.into();
+        }
         unit.encoding.insert("x".into(), self.position(Side::X, "x", false));
         unit.encoding.insert("y".into(), self.position(Side::Y, "y", false));
         if shapes.len() > 1 {
