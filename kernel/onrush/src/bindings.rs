@@ -8,12 +8,14 @@ use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::{FrameId, Generation};
 
-use crate::frame::{Frame, WeakFrame};
-use crate::host;
+use crate::process;
+
+/// The id of a frame; `None` if its last handle was dropped.
+type WeakId = Box<dyn Fn() -> Option<FrameId> + Send>;
 
 struct Bindings {
     generation: Generation,
-    frames: Vec<(String, WeakFrame)>,
+    frames: Vec<(String, WeakId)>,
     variables: BTreeSet<String>,
 }
 
@@ -22,7 +24,7 @@ static BINDINGS: Mutex<Bindings> =
 
 fn lock() -> MutexGuard<'static, Bindings> {
     let mut bindings = BINDINGS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let generation = host::context().map_or(Generation(0), |c| c.generation);
+    let generation = process::context().map_or(Generation(0), |c| c.generation);
     if bindings.generation != generation {
         bindings.generation = generation;
         bindings.frames.clear();
@@ -31,11 +33,11 @@ fn lock() -> MutexGuard<'static, Bindings> {
 }
 
 /// A `let` bound a frame. It shadows an earlier one of that name.
-pub(crate) fn bind(name: &str, frame: &Frame) {
+pub(crate) fn bind(name: &str, frame: impl Fn() -> Option<FrameId> + Send + 'static) {
     bind_name(name);
     let mut bindings = lock();
-    bindings.frames.retain(|(known, frame)| known != name && frame.id().is_some());
-    bindings.frames.push((name.to_string(), frame.downgrade()));
+    bindings.frames.retain(|(known, frame)| known != name && frame().is_some());
+    bindings.frames.push((name.to_string(), Box::new(frame)));
 }
 
 /// A `let` bound something.
@@ -53,5 +55,5 @@ pub fn clear() {
 }
 
 pub(crate) fn current() -> Vec<(String, FrameId)> {
-    lock().frames.iter().filter_map(|(name, frame)| Some((name.clone(), frame.id()?))).collect()
+    lock().frames.iter().filter_map(|(name, frame)| Some((name.clone(), frame()?))).collect()
 }

@@ -1,6 +1,5 @@
 //! The values of a column in Rust: views of shared memory for numbers, vectors for types with another layout in Rust.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -11,13 +10,13 @@ use arrow::datatypes::{self as ad, DataType as Arrow, TimeUnit as ArrowUnit};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 use onrush_wire::{Class, DataType, Diagnostic};
 
-use crate::values::{value_at, wire_type};
+use crate::values::{date_from_days, value_at, wire_type};
 
 /// The values of a column, in order. It derefs to a slice: `delays[0]`, `delays.iter()`, `&delays[..10]`.
 #[derive(Clone)]
 pub struct Column<T: Element> {
-    name: String,
-    array: ArrayRef,
+    pub(crate) name: String,
+    pub(crate) array: ArrayRef,
     values: T::Store,
 }
 
@@ -104,16 +103,6 @@ impl<T: Element + PartialEq> PartialEq<Vec<T>> for Column<T> {
 impl<T: Element + PartialEq, const N: usize> PartialEq<[T; N]> for Column<T> {
     fn eq(&self, other: &[T; N]) -> bool {
         **self == *other
-    }
-}
-
-impl<T: Element + fmt::Debug> fmt::Debug for Column<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if crate::display::offer(self, || crate::display::array_preview(&self.name, &self.array)) {
-            return Ok(());
-        }
-        let values: &[T] = self;
-        fmt::Debug::fmt(values, f)
     }
 }
 
@@ -241,10 +230,6 @@ impl<T: Single> Element for Option<T> {
             .map(|row| if array.is_null(row) { Ok(None) } else { T::single(array, row).map(Some) })
             .collect()
     }
-}
-
-pub(crate) fn date_from_days(days: i32) -> Option<NaiveDate> {
-    NaiveDate::default().checked_add_signed(TimeDelta::days(days.into()))
 }
 
 /// Converts the column to the Arrow type that a Rust type needs. Numbers become other numbers if no value changes, and a

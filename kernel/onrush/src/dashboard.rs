@@ -21,10 +21,9 @@ pub use wanted::IntoWanted;
 use crate::display::Show;
 use crate::expr::IntoExprs;
 use crate::frame::Frame;
-use crate::graph::plot::new_id;
 use crate::plot::{self, one};
 use crate::raise::{here, raise};
-use crate::{host, session};
+use crate::{process, session};
 
 /// Rows of a page that filters without a kernel. Of more rows it has a sample.
 const PAGE_ROWS: u64 = 500_000;
@@ -56,7 +55,7 @@ pub fn dashboard(frame: &Frame) -> Dashboard {
         title: None,
         columns: None,
         theme: Theme::default(),
-        id: new_id("dashboard"),
+        id: process::new_id("dashboard"),
         filters: Arc::default(),
         at: here("dashboard"),
     }
@@ -340,7 +339,7 @@ impl Dashboard {
 
     /// The filters that a user or a cell has set.
     fn filters(&self) -> Vec<Filter> {
-        match host::read_control(&self.id) {
+        match process::read_control(&self.id) {
             Some(Setting::Filters(filters)) => filters,
             _ => self.filters.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
@@ -348,7 +347,7 @@ impl Dashboard {
 
     fn keep(&self, filters: Vec<Filter>) {
         self.filters.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&filters);
-        host::tell(&FromHost::Filter { id: self.id.clone(), filters });
+        process::tell(&FromHost::Filter { id: self.id.clone(), filters });
     }
 
     #[inline(never)]
@@ -429,7 +428,7 @@ impl Dashboard {
         let data = self.drawn(filters.clone(), at.clone());
         let file = DashboardFile { filters, rows };
         let picture = Picture::Dashboard(Box::new(self.request()), data, file);
-        if let Err(diagnostic) = host::save_picture(picture, &path.display().to_string()) {
+        if let Err(diagnostic) = process::save_picture(picture, &path.display().to_string()) {
             session::raise_at(diagnostic, at);
         }
         self

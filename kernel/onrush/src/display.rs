@@ -14,9 +14,10 @@ use onrush_wire::session::{Reply, Request};
 use onrush_wire::{DataType, Schema, Value};
 
 use crate::column::{Column, Element};
-use crate::frame::Frame;
+use crate::handle::Frame;
+use crate::rich::{MimeBundle, RichDisplay};
 use crate::values::{value_at, wire_type};
-use crate::{host, session};
+use crate::{process, session};
 
 /// Rows of a table that are shown: at the start and at the end.
 const HEAD: usize = 10;
@@ -91,14 +92,24 @@ macro_rules! __bind {
 /// Notes the variable `name`, and its frame if it holds one.
 #[doc(hidden)]
 pub fn bind<T>(name: &str, value: &T) {
-    bind_value(name, &host::AnyRef::new(value));
+    bind_value(name, &process::AnyRef::new(value));
 }
 
 #[inline(never)]
-fn bind_value(name: &str, value: &host::AnyRef<'_>) {
+fn bind_value(name: &str, value: &process::AnyRef<'_>) {
     match value.downcast::<Frame>() {
-        Some(frame) => crate::bindings::bind(name, frame),
+        Some(frame) => crate::bindings::bind(name, frame.weak_id()),
         None => crate::bindings::bind_name(name),
+    }
+}
+
+impl<T: Element + Debug> Debug for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if offer(self, || array_preview(&self.name, &self.array)) {
+            return Ok(());
+        }
+        let values: &[T] = self;
+        Debug::fmt(values, f)
     }
 }
 
@@ -117,13 +128,13 @@ impl<T: ?Sized> Known for T {}
 fn send(content: Content, is_result: bool) {
     // Without a kernel process nothing can draw tables.
     let content = match content {
-        Content::Table(table) if host::context().is_none() => Content::Text(crate::text::table(&table)),
-        Content::Frame { preview, .. } if host::context().is_none() => {
+        Content::Table(table) if process::context().is_none() => Content::Text(crate::text::table(&table)),
+        Content::Frame { preview, .. } if process::context().is_none() => {
             Content::Text(crate::text::table(&preview.short(HEAD, TAIL)))
         }
         content => content,
     };
-    host::display(Display { content, display_id: None, update: false, is_result });
+    process::display(Display { content, display_id: None, update: false, is_result });
 }
 
 /// The result of `evcxr_display`: of the type's method, or of the stand-in.
@@ -198,11 +209,17 @@ pub trait Show {
     fn content(&self) -> Option<Content>;
 }
 
+impl Show for MimeBundle {
+    fn content(&self) -> Option<Content> {
+        Some(self.as_content())
+    }
+}
+
 pub trait ViaRich {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: crate::rich::RichDisplay + ?Sized> ViaRich for &&&&Shown<'_, T> {
+impl<T: RichDisplay + ?Sized> ViaRich for &&&&Shown<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
         if let Some(content) = self.0.mime_bundle().content() {
             send(content, is_result);

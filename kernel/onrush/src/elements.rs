@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike,
 use onrush_wire::{Class, Diagnostic, Span};
 
 use crate::column::{Column, Element};
-use crate::frame::Frame;
+use crate::handle::{self, Frame};
 use crate::raise::raise;
 
 /// Values that make a column, by reference: an array, a slice, a `Vec` or a `Column` of numbers, strings, `bool`s, dates, or
@@ -176,7 +176,7 @@ pub fn frame(file: &str, columns: Vec<NamedColumn>) -> Frame {
     let fields: Vec<Field> = columns.iter().map(|c| Field::new(c.name, c.array.data_type().clone(), true)).collect();
     let arrays = columns.into_iter().map(|c| c.array).collect();
     match RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays) {
-        Ok(batch) => crate::frame::send(&batch, at),
+        Ok(batch) => handle::send(&batch, at),
         Err(e) => raise(fail("frame", "the columns do not make a frame".to_string()).note(e.to_string()).at(at, "")),
     }
 }

@@ -14,6 +14,8 @@ pub(crate) use value::list as list_of;
 
 use onrush_wire::{Arg, DataType, ExprKind, Span, Value};
 
+/// The name of a call whose arguments are the values of a list. No function of the user has it.
+pub(crate) const LIST: &str = "\0list";
 /// Calls one in the other, at most, as the session has them.
 const MOST_NESTED: usize = 100;
 
@@ -241,9 +243,7 @@ impl Expr {
     pub fn is_in(&self, list: impl ToExpr) -> Expr {
         let list = match list.into_expr().0.into_parts() {
             (ExprKind::Literal(Value::List(values)), _) => values.into_iter().map(onrush_wire::Expr::literal).collect(),
-            (ExprKind::Call { function, args }, _) if function == crate::__x::LIST => {
-                args.into_iter().map(|a| a.value).collect()
-            }
+            (ExprKind::Call { function, args }, _) if function == LIST => args.into_iter().map(|a| a.value).collect(),
             (kind, span) => vec![onrush_wire::Expr { kind, span }],
         };
         let kind = ExprKind::In { value: Box::new(self.0.clone()), list };

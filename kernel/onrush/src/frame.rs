@@ -1,4 +1,4 @@
-//! `Frame`: the handle of a lazy table in the session.
+//! The methods of `Frame`, the handle of a lazy table in the session.
 //!
 //! A method sends one step of a plan. The session checks it against the schema at once, and runs the plan when the frame is
 //! shown, collected, written or persisted.
@@ -23,91 +23,25 @@ pub use collect::FromValue;
 pub use database::{DatabaseWriter, read_database};
 pub use group::GroupBy;
 pub use join::{Asof, IntoAsof, IntoJoin, On, asof, on, using};
-pub(crate) use read::send;
 pub use reshape::{concat, concat_diagonal, concat_horizontal};
-pub(crate) use rows::iso;
 pub use sql::sql;
 pub use time::{Resample, date_range, int_range};
 pub use write::{CsvWriter, ExcelWriter, IpcWriter, JsonWriter, ParquetWriter};
 
-use std::any::Any;
 use std::path::Path;
-use std::sync::{Arc, Weak};
 
 use onrush_wire::display::Content;
 use onrush_wire::plan::Op;
 use onrush_wire::session::{Reply, Request};
-use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Schema, Span};
+use onrush_wire::{Class, Diagnostic, FrameId, Schema, Span};
 
 use crate::display::{Show, offer};
 use crate::expr::{IntoExprs, IntoSortKeys};
+pub(crate) use crate::handle::Frame;
 use crate::raise::{here, raise};
-use crate::{host, session};
-
-/// An immutable table in the session: named, typed columns and ordered rows. The handle is small and cheap to clone. Use and
-/// display do not move it.
-///
-/// Methods return new frames and leave this one unchanged. An error, such as an unknown column or a type that does not fit,
-/// raises at the call.
-#[derive(Clone)]
-pub struct Frame {
-    handle: Arc<Handle>,
-}
-
-/// Released when its last clone is dropped. The session learns of it after the cell has succeeded.
-struct Handle {
-    id: FrameId,
-    schema: Schema,
-    /// The id of the session that holds the frame.
-    epoch: u64,
-}
-
-impl Handle {
-    /// `None` if its session has ended.
-    fn known_id(&self) -> Option<FrameId> {
-        (self.epoch == session::epoch()).then_some(self.id)
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if let Some(id) = self.known_id() {
-            host::release(id);
-        }
-    }
-}
-
-/// A weak handle: it names a frame and does not keep it.
-pub(crate) struct WeakFrame(Weak<Handle>);
-
-impl WeakFrame {
-    /// `None` if the last handle was dropped.
-    pub fn id(&self) -> Option<FrameId> {
-        self.0.upgrade().and_then(|handle| handle.known_id())
-    }
-}
-
-/// A new kind of object has its line here.
-pub(crate) fn object_of(value: &dyn Any) -> Option<ObjectId> {
-    let frame = value.downcast_ref::<Frame>().and_then(|frame| frame.handle.known_id()).map(ObjectId::from);
-    frame.or_else(|| crate::learn::object_of(value))
-}
+use crate::{process, session};
 
 impl Frame {
-    pub(crate) fn new((id, schema): (FrameId, Schema)) -> Self {
-        host::set_object_of(object_of);
-        Frame { handle: Arc::new(Handle { id, schema, epoch: session::epoch() }) }
-    }
-
-    #[inline(never)]
-    pub(crate) fn step(op: Op, at: Span) -> Self {
-        Frame::new(session::step(op, at))
-    }
-
-    pub(crate) fn downgrade(&self) -> WeakFrame {
-        WeakFrame(Arc::downgrade(&self.handle))
-    }
-
     /// The session's id of the frame. Raises if that session has ended.
     #[doc(hidden)]
     pub fn id(&self) -> FrameId {
@@ -314,7 +248,7 @@ impl Frame {
 
     /// Publishes the frame to all notebooks under `name`, after the cell has succeeded. Notebooks take it with [`get`].
     pub fn publish(&self, name: &str) {
-        host::publish(name, self.id());
+        process::publish(name, self.id());
     }
 }
 

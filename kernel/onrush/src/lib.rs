@@ -18,6 +18,7 @@ mod elements;
 mod expr;
 mod frame;
 pub mod graph;
+mod handle;
 #[doc(hidden)]
 pub mod host;
 #[doc(hidden)]
@@ -26,6 +27,7 @@ pub mod learn;
 mod matrix;
 mod plot;
 pub mod prelude;
+mod process;
 mod progress;
 mod raise;
 mod rich;
@@ -59,11 +61,12 @@ pub use frame::read::binary::*;
 pub use frame::read::*;
 pub use frame::text::*;
 pub use frame::{
-    Asof, CsvWriter, DatabaseWriter, ExcelWriter, Explanation, Frame, FromValue, GroupBy, IntoAsof, IntoFrames,
+    Asof, CsvWriter, DatabaseWriter, ExcelWriter, Explanation, FromValue, GroupBy, IntoAsof, IntoFrames,
     IntoJoin, IntoPairs, IntoSampleSize, IpcWriter, JsonWriter, On, ParquetWriter, Resample, asof, concat,
     concat_diagonal, concat_horizontal, date_range, get, int_range, on, publish, read_database, sql, using,
 };
 pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
+pub use handle::Frame;
 pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;

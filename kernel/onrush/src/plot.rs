@@ -20,9 +20,8 @@ use onrush_wire::{Class, Diagnostic, Expr, ExprKind, Span};
 use crate::display::Show;
 use crate::expr::IntoExprs;
 use crate::frame::Frame;
-use crate::graph::plot::new_id;
 use crate::raise::{here, raise};
-use crate::{host, session};
+use crate::{process, session};
 
 /// A plot. It is shown when it is the last expression of a cell, and written to a file by [`Plot::save`].
 ///
@@ -461,7 +460,7 @@ impl Plot {
     pub fn save(self, path: impl AsRef<std::path::Path>) -> Self {
         let at = here("save");
         let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
-        if let Err(diagnostic) = host::save_picture(Picture::Plot(self.drawn()), &path.display().to_string()) {
+        if let Err(diagnostic) = process::save_picture(Picture::Plot(self.drawn()), &path.display().to_string()) {
             session::raise_at(diagnostic, at);
         }
         self
@@ -668,7 +667,7 @@ impl Plot {
                 [layer] if layer.mark.info().is_raster => {
                     let (layers, style) = (layers.clone(), self.style.clone());
                     let request = Box::new(PlotRequest { frame: frame.id(), layers, style, facet: None });
-                    Content::Raster { id: new_id("raster"), request, plot }
+                    Content::Raster { id: process::new_id("raster"), request, plot }
                 }
                 _ => Content::Plot(plot),
             },

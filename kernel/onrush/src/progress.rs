@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use onrush_wire::host::FromHost;
 use onrush_wire::progress::{Loop, TaskState};
 
-use crate::host;
+use crate::process;
 
 /// The time before a loop is reported, and the interval of its reports.
 const FIRST: Duration = Duration::from_millis(500);
@@ -120,8 +120,8 @@ impl Line {
         self.is_told = true;
         times().told = Some(Instant::now());
         self.told.elapsed_ms = elapsed.as_millis() as u64;
-        if host::context().is_some() {
-            return host::tell(&FromHost::Loop(self.told.clone()));
+        if process::context().is_some() {
+            return process::tell(&FromHost::Loop(self.told.clone()));
         }
         // A program has a terminal.
         if elapsed < FIRST {

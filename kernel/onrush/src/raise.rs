@@ -16,15 +16,15 @@ thread_local! {
 /// Ends the cell with `diagnostic`. It unwinds without the panic hook; [`attempt`] catches it.
 pub fn raise(diagnostic: Diagnostic) -> ! {
     // A cell process shows what ended the cell. In a separate program nobody else would show it.
-    if ATTEMPTS.get() == 0 && crate::host::context().is_none() {
+    if ATTEMPTS.get() == 0 && crate::process::context().is_none() {
         match diagnostic.labels.first() {
             Some(label) => eprintln!("error: {diagnostic}\n --> {}:{}", label.span.file, label.span.line),
             None => eprintln!("error: {diagnostic}"),
         }
     }
     match ATTEMPTS.get() {
-        0 => crate::host::calls::keep(),
-        _ => crate::host::calls::leave(),
+        0 => crate::process::calls::keep(),
+        _ => crate::process::calls::leave(),
     }
     resume_unwind(Box::new(diagnostic))
 }
@@ -42,7 +42,7 @@ pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
     outcome.map_err(|payload| match payload.downcast::<Diagnostic>() {
         Ok(diagnostic) => *diagnostic,
         Err(panic) => {
-            crate::host::calls::leave();
+            crate::process::calls::leave();
             resume_unwind(panic)
         }
     })

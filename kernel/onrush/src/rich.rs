@@ -6,8 +6,7 @@ use std::fmt::Display as Text;
 use onrush_wire::display::{Content, Display};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::display::Show;
-use crate::host;
+use crate::process;
 use crate::raise::{here, raise};
 
 /// Forms of one output by MIME type. A front end shows the richest form that it knows.
@@ -126,10 +125,10 @@ impl MimeBundle {
 
     /// Shows the output in the middle of a cell.
     pub fn show(&self) {
-        host::display(Display { content: self.as_content(), display_id: None, update: false, is_result: false });
+        process::display(Display { content: self.as_content(), display_id: None, update: false, is_result: false });
     }
 
-    fn as_content(&self) -> Content {
+    pub(crate) fn as_content(&self) -> Content {
         let mut forms = self.forms.clone();
         let has = |mime: &str| forms.iter().any(|(known, _)| known == mime);
         if !has("text/plain") && !forms.is_empty() {
@@ -140,12 +139,6 @@ impl MimeBundle {
             forms.push(("text/plain".to_string(), text));
         }
         Content::Mime(forms)
-    }
-}
-
-impl Show for MimeBundle {
-    fn content(&self) -> Option<Content> {
-        Some(self.as_content())
     }
 }
 
@@ -239,11 +232,11 @@ mod tests {
 
     #[test]
     fn what_is_no_picture_is_refused() {
-        let error = crate::attempt(|| show_png("plot.png")).unwrap_err();
+        let error = crate::raise::attempt(|| show_png("plot.png")).unwrap_err();
         assert_eq!(error.message, "`png` takes the bytes of a PNG file, not the text \"plot.png\"");
-        let error = crate::attempt(|| show_png([0xff, 0xd8, 0xff, 0xe0, 0])).unwrap_err();
+        let error = crate::raise::attempt(|| show_png([0xff, 0xd8, 0xff, 0xe0, 0])).unwrap_err();
         assert!(error.help[0].contains("image/jpeg"), "{error}");
-        let error = crate::attempt(|| show_svg("chart.svg")).unwrap_err();
+        let error = crate::raise::attempt(|| show_svg("chart.svg")).unwrap_err();
         assert!(error.message.contains("not the text \"chart.svg\""), "{error}");
     }
 }

@@ -19,7 +19,7 @@ use onrush_wire::session::{Reply, Request};
 use onrush_wire::visual::{Section, VisualAsk, VisualHead, VisualSpec};
 use onrush_wire::{Class, DataType, Diagnostic, FrameId, Generation, Schema, Span, paths};
 
-use crate::host;
+use crate::process;
 use crate::raise::raise;
 use connection::Connection;
 
@@ -82,7 +82,7 @@ pub(crate) fn ask(request: &Request) -> Result<Reply, Diagnostic> {
 #[inline(never)]
 fn ask_with_memory(request: &Request, memory: Option<BorrowedFd<'_>>) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
     let mut guard = lock();
-    let (pid, generation) = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
+    let (pid, generation) = (std::process::id(), process::context().map_or(Generation(0), |c| c.generation));
     if !matches!(&*guard, Some((p, g, _)) if *p == pid && *g == generation) {
         *guard = None;
     }
@@ -146,12 +146,12 @@ fn lost(error: &CodecError) -> Diagnostic {
 }
 
 fn connect(generation: Generation) -> Result<Connection, Diagnostic> {
-    match host::context() {
+    match process::context() {
         Some(context) => {
             let socket = PathBuf::from(&context.session_socket);
             match Connection::open(&socket, context.notebook.clone(), generation) {
                 Err(connection::OpenError::NobodyThere(_)) => {
-                    host::need_session()?;
+                    process::need_session()?;
                     Connection::open(&socket, context.notebook, generation).map_err(Into::into)
                 }
                 other => other.map_err(Into::into),

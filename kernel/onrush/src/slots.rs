@@ -2,11 +2,10 @@
 
 use onrush_wire::{Class, Diagnostic, Expr as Tree, ExprKind, Span, Value};
 
-use crate::expr::{Expr, Exprs, ToExpr};
+use crate::expr::{Expr, Exprs, LIST, ToExpr};
 use crate::raise::raise;
 
 const SLOT: &str = "\0slot";
-pub(crate) const LIST: &str = "\0list";
 const NAMED_COLUMN: &str = "\0column";
 
 /// A Rust value in braces, or the result of a user function.

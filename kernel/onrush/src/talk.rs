@@ -2,21 +2,21 @@
 
 use onrush_wire::{Class, Diagnostic};
 
-use crate::host;
+use crate::process;
 use crate::raise::{here, raise};
 
 /// Asks for a line of text. The returned string has no line break.
 #[track_caller]
 pub fn input(prompt: &str) -> String {
     let at = here("input");
-    host::input(prompt, false).unwrap_or_else(|| stopped(at))
+    process::input(prompt, false).unwrap_or_else(|| stopped(at))
 }
 
 /// Asks for a line of text as [`input`] does, without showing what is typed.
 #[track_caller]
 pub fn password(prompt: &str) -> String {
     let at = here("password");
-    host::input(prompt, true).unwrap_or_else(|| stopped(at))
+    process::input(prompt, true).unwrap_or_else(|| stopped(at))
 }
 
 /// Asks for a line of text, with a prompt as of `format!`: `let n: i32 = input!("how many? ").trim().parse()?;`
@@ -39,5 +39,5 @@ fn stopped(at: onrush_wire::Span) -> ! {
 
 /// Clears the output of this cell when the next output arrives.
 pub fn clear_output() {
-    host::clear_output(true);
+    process::clear_output(true);
 }

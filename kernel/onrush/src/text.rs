@@ -80,7 +80,7 @@ fn value(value: &Value) -> String {
             let fields: Vec<String> = fields.iter().map(|(name, v)| format!("{name}: {}", self::value(v))).collect();
             format!("{{{}}}", fields.join(", "))
         }
-        other => match crate::frame::iso(other) {
+        other => match crate::values::iso(other) {
             Some(text) => text.replace('T', " "),
             None => format!("{other:?}"),
         },

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{self as ad, DataType as Arrow, TimeUnit as ArrowUnit};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta};
 use onrush_wire::{DataType, Expr, ExprKind, Field, Schema, TimeUnit, UnaryOp, Value};
 
 fn unit(unit: ArrowUnit) -> TimeUnit {
@@ -237,9 +238,38 @@ fn value_text(value: &Value) -> String {
         Value::Float(v) => format!("{v:?}"),
         Value::Text(v) => format!("{v:?}"),
         Value::List(values) => format!("[{}]", values.iter().map(value_text).collect::<Vec<_>>().join(", ")),
-        Value::Date(days) => {
-            crate::column::date_from_days(*days).map_or_else(|| format!("{days} days"), |d| d.to_string())
-        }
+        Value::Date(days) => date_from_days(*days).map_or_else(|| format!("{days} days"), |d| d.to_string()),
         other => format!("{other:?}"),
     }
+}
+
+/// The day; `None` beyond chrono's range.
+pub(crate) fn date_from_days(days: i32) -> Option<NaiveDate> {
+    NaiveDate::default().checked_add_signed(TimeDelta::days(days.into()))
+}
+
+/// Dates and times as chrono reads them by serde.
+pub fn iso(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Date(days) => date_from_days(*days)?.to_string(),
+        Value::Time(ns) => {
+            let (seconds, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+            let time = NaiveTime::from_num_seconds_from_midnight_opt(u32::try_from(seconds).ok()?, rest as u32)?;
+            time.format("%H:%M:%S%.f").to_string()
+        }
+        Value::Timestamp { value, unit, zone } => {
+            let per_second: i64 = match unit {
+                TimeUnit::Second => 1,
+                TimeUnit::Millisecond => 1_000,
+                TimeUnit::Microsecond => 1_000_000,
+                TimeUnit::Nanosecond => 1_000_000_000,
+            };
+            let nanoseconds = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
+            let time = DateTime::from_timestamp(value.div_euclid(per_second), nanoseconds as u32)?;
+            let zone = if zone.is_some() { "Z" } else { "" };
+            format!("{}{zone}", time.naive_utc().format("%Y-%m-%dT%H:%M:%S%.f"))
+        }
+        Value::Duration { value, unit } => format!("{value}{unit}"),
+        _ => return None,
+    })
 }

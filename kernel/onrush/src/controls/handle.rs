@@ -8,7 +8,7 @@ use onrush_wire::control::{Control, ControlKind, Panel, Setting};
 use onrush_wire::host::FromHost;
 
 use super::reactions;
-use crate::host;
+use crate::process;
 
 /// A handle of a control. Clones are the same control.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Handle {
     pub fn read(&self) -> Setting {
         let id = self.id();
         if reactions::is_shown(&id)
-            && let Some(setting) = host::read_control(&id)
+            && let Some(setting) = process::read_control(&id)
         {
             self.inner().control.setting = setting;
         }
@@ -69,7 +69,7 @@ impl Handle {
             inner.control.clone()
         };
         if reactions::is_shown(&control.id) {
-            host::tell(&FromHost::Control(control));
+            process::tell(&FromHost::Control(control));
         }
     }
 

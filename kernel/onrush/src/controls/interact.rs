@@ -13,7 +13,7 @@ use super::kinds::{
     dropdown, number_field, slider, text_field,
 };
 use super::reactions::{self, Life};
-use crate::host;
+use crate::process;
 
 /// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string is a text
 /// field, a number is a number field. A parameter can also be a control.
@@ -185,7 +185,7 @@ pub fn interact<P: Parameters>(names: &[&str], parameters: P, mut body: impl FnM
             control.watched = true;
         });
     }
-    host::capture();
+    process::capture();
     body(P::values(&controls));
     present(handles, Box::new(move || body(P::values(&controls))));
 }
@@ -196,6 +196,6 @@ fn present(handles: Vec<Handle>, action: Box<dyn FnMut()>) {
     let ids: Vec<String> = handles.iter().map(Handle::id).collect();
     let column = Handle::with_children(ControlKind::Column { children: ids.clone() }, Setting::None, handles);
     let content = Content::Panel(Panel { captured: true, ..column.panel() });
-    host::display(Shown { content, display_id: None, update: false, is_result: false });
+    process::display(Shown { content, display_id: None, update: false, is_result: false });
     reactions::add(ids, Life::Shown(column.id()), action);
 }

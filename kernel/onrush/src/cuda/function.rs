@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_call_is_an_expression_that_holds_the_text() {
-        let expr = call(&PROGRAM, 0, [crate::col("x"), crate::lit(2)]);
+        let expr = call(&PROGRAM, 0, [crate::expr::col("x"), crate::expr::lit(2)]);
         assert_eq!(format!("{expr:?}"), "add(x, 2)");
         let (kind, span) = expr.0.into_parts();
         let ExprKind::Native { function, args } = kind else { panic!() };

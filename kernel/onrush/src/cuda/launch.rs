@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
         if printed.left_out > 0 {
             println!("\n… and {} bytes more", printed.left_out);
         }
-        crate::host::flush();
+        crate::process::flush();
         match outcome {
             Ok((nanoseconds, device)) => Launched {
                 kernel: self.kernel,

@@ -18,7 +18,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::buffer::AnyBuffer;
 use super::launch::{Given, Program};
-use crate::host;
+use crate::process;
 use crate::session::start::program;
 
 /// Where CUDA kernels run.
@@ -89,7 +89,7 @@ pub fn with<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, Failu
 
 fn with_printed<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut guard = lock(&slot(target).worker);
-    let owner = (std::process::id(), host::context().map_or(Generation(0), |c| c.generation));
+    let owner = (std::process::id(), process::context().map_or(Generation(0), |c| c.generation));
     if guard.as_mut().is_some_and(|worker| worker.owner != owner || worker.has_ended()) {
         *guard = None;
     }
@@ -212,7 +212,7 @@ impl Worker {
         let child = command.spawn().map_err(no_worker)?;
         // The new worker does not have the buffers that were dropped before.
         *lock(&slot(target).freed) = Some(Vec::new());
-        host::keep_to_runner(socket.as_raw_fd());
+        process::keep_to_runner(socket.as_raw_fd());
         let (loaded, buffers) = (BTreeSet::new(), HashMap::new());
         let device = "?".to_string();
         let mut worker = Worker { target, child, socket, memory, device, emulated: false, owner, loaded, buffers };
@@ -383,7 +383,7 @@ fn full(error: &std::io::Error) -> Failure {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        host::give_up(self.socket.as_raw_fd());
+        process::give_up(self.socket.as_raw_fd());
         // The worker of another process ends with that process.
         if self.owner.0 == std::process::id() {
             let _ = self.child.kill();

@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 use onrush_wire::{Arg, Class, Diagnostic, ExprKind, TimeUnit, Value};
 
-use super::{Expr, Then};
+use super::{Expr, LIST, Then};
 
 /// A value in an expression: a number, a string, a `bool`, an `Option` (`None` is null), a date or time of chrono,
 /// a list of them, or an expression. A string is a literal here, not a column name.
@@ -150,7 +150,7 @@ pub(crate) fn list(items: Vec<onrush_wire::Expr>) -> Expr {
         return literal(Value::List(values.collect()));
     }
     let args = items.into_iter().map(|value| Arg { name: None, value }).collect();
-    Expr(onrush_wire::Expr::new(ExprKind::Call { function: crate::__x::LIST.to_string(), args }))
+    Expr(onrush_wire::Expr::new(ExprKind::Call { function: LIST.to_string(), args }))
 }
 
 impl<T: ToExpr> ToExpr for [T] {

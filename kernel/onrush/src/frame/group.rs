@@ -137,7 +137,7 @@ impl GroupBy {
         };
         let alike: Vec<RecordBatch> = results.iter().enumerate().map(of_schema).collect();
         match concat_batches(&alike[0].schema(), &alike) {
-            Ok(batch) => super::send(&batch, at),
+            Ok(batch) => crate::handle::send(&batch, at),
             Err(e) => raise(Diagnostic::error(Class::Data, "frame", e.to_string()).at(at, "")),
         }
     }

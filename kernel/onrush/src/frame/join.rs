@@ -4,7 +4,7 @@ use onrush_wire::plan::{AsofStrategy, JoinKind, Op};
 use onrush_wire::{Class, Diagnostic, Expr, Span, Value};
 
 use super::Frame;
-use crate::expr::IntoExprs;
+use crate::expr::{self, IntoExprs};
 use crate::raise::{here, raise};
 
 /// The key columns of a join, and the suffix of names that both frames have; see [`on`] and [`using`].
@@ -86,7 +86,7 @@ macro_rules! names {
         }
     )*};
 }
-names!([] &str, [] String, [] &String, [] crate::Expr, [] &crate::Expr, [] crate::Exprs, [T: IntoExprs, const N: usize] [T; N],
+names!([] &str, [] String, [] &String, [] expr::Expr, [] &expr::Expr, [] expr::Exprs, [T: IntoExprs, const N: usize] [T; N],
        [T: IntoExprs + Clone, const N: usize] &[T; N], [T: IntoExprs] Vec<T>, [T: IntoExprs + Clone] &Vec<T>,
        [T: IntoExprs + Clone] &[T]);
 

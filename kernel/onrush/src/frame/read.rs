@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use onrush_wire::plan::{CsvOptions, Format, Op, Source};
 
 use super::{Frame, folder, path_text};
+use crate::handle::send;
 use crate::raise::here;
 
 pub(super) fn source(path: String, format: Format) -> Op {
@@ -40,11 +41,6 @@ pub fn read_ndjson(path: impl AsRef<Path>) -> Frame {
 #[track_caller]
 pub fn from_batch(batch: &RecordBatch) -> Frame {
     send(batch, here("from_batch"))
-}
-
-#[inline(never)]
-pub(crate) fn send(batch: &RecordBatch, at: onrush_wire::Span) -> Frame {
-    Frame::new(crate::session::send(batch, at))
 }
 
 impl From<RecordBatch> for Frame {

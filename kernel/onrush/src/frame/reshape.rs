@@ -194,7 +194,7 @@ impl Frame {
             raise(Diagnostic::error(Class::Plan, "lengths", message).at(at, "").help("give one value for each row"));
         }
         let column = match RecordBatch::try_from_iter([(name, values)]) {
-            Ok(batch) => super::send(&batch, at.clone()),
+            Ok(batch) => crate::handle::send(&batch, at.clone()),
             Err(e) => raise(Diagnostic::error(Class::Plan, "frame", e.to_string()).at(at, "")),
         };
         Frame::step(Op::Concat { inputs: vec![self.id(), column.id()], how: ConcatHow::Horizontal }, at)

@@ -5,7 +5,7 @@ use std::fmt;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType as Arrow;
-use onrush_wire::{Class, Diagnostic, Schema, TimeUnit, Value};
+use onrush_wire::{Class, Diagnostic, Schema, Value};
 use serde::de::value::StrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
@@ -15,7 +15,7 @@ use serde::de::{
 use super::Frame;
 use crate::raise::here;
 use crate::session;
-use crate::values::{value_at, wire_schema};
+use crate::values::{iso, value_at, wire_schema};
 
 impl Frame {
     /// All rows as values of a type that derives `serde::Deserialize`. A struct takes columns by its field names and ignores
@@ -353,31 +353,4 @@ impl<'de> VariantAccess<'de> for UnitVariant {
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Problem> {
         self.tuple_variant(0, visitor)
     }
-}
-
-/// Dates and times as chrono reads them by serde.
-pub fn iso(value: &Value) -> Option<String> {
-    use chrono::{DateTime, NaiveTime};
-    Some(match value {
-        Value::Date(days) => crate::column::date_from_days(*days)?.to_string(),
-        Value::Time(ns) => {
-            let (seconds, rest) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-            let time = NaiveTime::from_num_seconds_from_midnight_opt(u32::try_from(seconds).ok()?, rest as u32)?;
-            time.format("%H:%M:%S%.f").to_string()
-        }
-        Value::Timestamp { value, unit, zone } => {
-            let per_second: i64 = match unit {
-                TimeUnit::Second => 1,
-                TimeUnit::Millisecond => 1_000,
-                TimeUnit::Microsecond => 1_000_000,
-                TimeUnit::Nanosecond => 1_000_000_000,
-            };
-            let nanoseconds = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
-            let time = DateTime::from_timestamp(value.div_euclid(per_second), nanoseconds as u32)?;
-            let zone = if zone.is_some() { "Z" } else { "" };
-            format!("{}{zone}", time.naive_utc().format("%Y-%m-%dT%H:%M:%S%.f"))
-        }
-        Value::Duration { value, unit } => format!("{value}{unit}"),
-        _ => return None,
-    })
 }

@@ -27,7 +27,7 @@ fn refuse(message: String, help: &str, at: Span) -> ! {
 
 fn frame_of(columns: Vec<(String, ArrayRef)>, at: Span) -> Frame {
     match RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))) {
-        Ok(batch) => super::send(&batch, at),
+        Ok(batch) => crate::handle::send(&batch, at),
         Err(e) => raise(Diagnostic::error(Class::Plan, "frame", e.to_string()).at(at, "")),
     }
 }

@@ -88,7 +88,7 @@ fn moment(value: &impl ToExpr, at: &Span) -> (NaiveDateTime, bool) {
             let time = || ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"].into_iter();
             date.or_else(|| time().find_map(|f| NaiveDateTime::parse_from_str(text, f).ok()).map(|t| (t, false)))
         }
-        Value::Date(days) => crate::column::date_from_days(*days).map(|date| (date.and_time(Default::default()), true)),
+        Value::Date(days) => crate::values::date_from_days(*days).map(|date| (date.and_time(Default::default()), true)),
         Value::Timestamp { value, .. } => DateTime::from_timestamp_micros(*value).map(|t| (t.naive_utc(), false)),
         _ => None,
     };
@@ -101,7 +101,7 @@ fn moment(value: &impl ToExpr, at: &Span) -> (NaiveDateTime, bool) {
 
 fn column(name: &str, values: ArrayRef, at: Span) -> Frame {
     match RecordBatch::try_from_iter([(name, values)]) {
-        Ok(batch) => super::send(&batch, at),
+        Ok(batch) => crate::handle::send(&batch, at),
         Err(e) => raise(Diagnostic::error(Class::Plan, "frame", e.to_string()).at(at, "")),
     }
 }

@@ -14,7 +14,7 @@ use super::Graph;
 use crate::display::Show;
 use crate::elements::ColumnValue;
 use crate::expr::{ToExpr, col};
-use crate::frame::{Frame, send};
+use crate::handle::{Frame, send};
 use crate::raise::{here, raise};
 
 /// The id of a node: a value, or a tuple of values if ids have several columns.

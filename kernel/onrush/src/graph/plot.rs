@@ -3,8 +3,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use onrush_wire::control::Setting;
 use onrush_wire::display::{Content, Picture};
@@ -19,7 +17,7 @@ use crate::display::Show;
 use crate::expr::{Expr, col, concat_str, lit};
 use crate::frame::Frame;
 use crate::raise::{here, raise};
-use crate::{host, plot, session};
+use crate::{plot, process, session};
 
 /// A picture of a graph. It is shown when it is the last expression of a cell, and written to a file by [`GraphPlot::save`].
 ///
@@ -65,16 +63,8 @@ impl Graph {
     #[must_use = "a view is shown at the end of a cell, or by `show(&view)`"]
     pub fn view(&self) -> GraphView {
         let plot = self.plot();
-        GraphView { plot: GraphPlot { at: here("view"), ..plot }, id: new_id("graph") }
+        GraphView { plot: GraphPlot { at: here("view"), ..plot }, id: process::new_id("graph") }
     }
-}
-
-/// A unique id, also after a snapshot has taken over, whose counter goes back.
-pub(crate) fn new_id(kind: &str) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{kind}-{:x}-{:x}-{count:x}", std::process::id(), now.as_nanos())
 }
 
 fn layout(algorithm: &str) -> Positions {
@@ -91,7 +81,7 @@ impl GraphPlot {
     /// The same picture, in which nodes can be selected.
     #[must_use = "a view is shown at the end of a cell, or by `show(&view)`"]
     pub fn view(self) -> GraphView {
-        GraphView { plot: self, id: new_id("graph") }
+        GraphView { plot: self, id: process::new_id("graph") }
     }
 
     /// Also puts a PNG into the notebook, for viewers that show no SVG.
@@ -106,7 +96,7 @@ impl GraphPlot {
     pub fn save(self, path: impl AsRef<Path>) -> Self {
         let at = here("save");
         let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
-        if let Err(diagnostic) = host::save_picture(Picture::Graph(self.drawn().1), &path.display().to_string()) {
+        if let Err(diagnostic) = process::save_picture(Picture::Graph(self.drawn().1), &path.display().to_string()) {
             session::raise_at(diagnostic, at);
         }
         self
@@ -142,7 +132,7 @@ impl GraphView {
     /// The selected nodes: the rows of [`Graph::nodes`] that the user has selected. Without a selection the frame has no rows.
     #[track_caller]
     pub fn selection(&self) -> Frame {
-        let ids = match host::read_control(&self.id) {
+        let ids = match process::read_control(&self.id) {
             Some(Setting::Nodes(ids)) => ids,
             _ => Vec::new(),
         };

@@ -18,7 +18,7 @@ use crate::expr::{Expr, Exprs, IntoExprs, ToExpr};
 use crate::frame::Frame;
 use crate::plot::Plot;
 use crate::raise::{here, raise};
-use crate::{host, session};
+use crate::{process, session};
 
 /// A fitted model in the session. Immutable; the handle is small and cheap to clone.
 ///
@@ -40,7 +40,7 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.epoch == session::epoch() {
-            host::release(self.id);
+            process::release(self.id);
         }
     }
 }
@@ -217,8 +217,6 @@ impl Model {
     fn of(reply: Reply, at: Span) -> Model {
         match reply {
             Reply::Model { id, info } => {
-                // Its variables are looked into as those of frames are.
-                host::set_object_of(crate::frame::object_of);
                 Model { handle: Arc::new(Handle { id, info: *info, epoch: session::epoch() }) }
             }
             other => session::unexpected(&other, at),
@@ -481,7 +479,7 @@ impl Model {
     /// Publishes the model to all notebooks under `name`, after the cell has succeeded. Notebooks take it with
     /// [`get_model`].
     pub fn publish(&self, name: &str) {
-        host::publish(name, self.id());
+        process::publish(name, self.id());
     }
 }
 
