@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use libc::{c_int, c_void, siginfo_t};
-use onrush::host::last_words;
+use onrush::host::crash_record;
 use onrush_wire::host::Fault;
 
 /// The signal that stands for an exhausted stack: unused on this platform, and it ends a process by default.
@@ -61,7 +61,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     let (info, context) = unsafe { (&*info, &*context.cast::<libc::ucontext_t>()) };
     let end = match sender(info) {
         Some(process) => {
-            last_words::fault(Fault::Sent(process));
+            crash_record::fault(Fault::Sent(process));
             signal
         }
         None => fault(signal, info, context),
@@ -100,7 +100,7 @@ fn fault(signal: c_int, info: &siginfo_t, context: &libc::ucontext_t) -> c_int {
     let is_stack = signal == libc::SIGSEGV && has_address && address.abs_diff(stack) < NEAR;
     // SAFETY: plain system calls.
     let is_main = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
-    last_words::fault(match (has_address, is_stack, is_main) {
+    crash_record::fault(match (has_address, is_stack, is_main) {
         (false, ..) => Fault::Signal,
         (true, true, true) => Fault::Stack,
         (true, true, false) => Fault::ThreadStack,
@@ -156,7 +156,7 @@ fn note_call(address: usize) {
     let path = path.to_bytes();
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     if name.starts_with(CELL) {
-        last_words::call(path, (address - base) as u64);
+        crash_record::call(path, (address - base) as u64);
     }
 }
 

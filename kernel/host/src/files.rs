@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 
 use libc::{c_char, c_int, c_uint};
-use onrush::host::last_words;
+use onrush::host::crash_record;
 
 /// Folders whose entries are not files on a disk.
 const NO_FILES: [&[u8]; 3] = [b"/dev/", b"/proc/", b"/sys/"];
@@ -20,7 +20,7 @@ unsafe fn open_noted(folder: c_int, path: *const c_char, flags: c_int, mode: c_u
         // SAFETY: the system call has succeeded, so the path is text that ends in a zero.
         let path = unsafe { CStr::from_ptr(path) }.to_bytes();
         if !NO_FILES.iter().any(|start| path.starts_with(start)) {
-            last_words::wrote(path);
+            crash_record::wrote(path);
         }
     }
     fd

@@ -17,7 +17,7 @@ mod threads;
 use std::io;
 use std::os::unix::net::UnixStream;
 
-use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, last_words};
+use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, crash_record};
 use onrush_wire::codec::{CodecError, read_message, write_message};
 use onrush_wire::host::{Fault, Finished, FromHost, LastWords, ToHost};
 
@@ -33,7 +33,7 @@ fn main() {
             Ok(Turn::Again) => {}
             Ok(Turn::End) | Err(CodecError::Closed) => stdio::exit(0),
             Err(_) => {
-                last_words::fault(Fault::Channel);
+                crash_record::fault(Fault::Channel);
                 stdio::exit(3)
             }
         }
@@ -58,7 +58,7 @@ fn prepare() -> io::Result<()> {
         std::env::remove_var("LD_LIBRARY_PATH");
         std::env::remove_var("GLIBC_TUNABLES");
     }
-    last_words::start();
+    crash_record::start();
     crash::install();
     run::install_panic_hook();
     stdio::start();
@@ -80,7 +80,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
     match read_message::<ToHost>(&mut *control)? {
         ToHost::Configure { notebook, generation, session_socket } => {
             host::configure(Context { notebook, generation, session_socket });
-            let last = LastWords { opened: threads::take_opened(), ..last_words::read() };
+            let last = LastWords { opened: threads::take_opened(), ..crash_record::read() };
             let ready = FromHost::Ready { pid: std::process::id(), generation, last };
             host::send(|control| write_message(control, &ready))?;
         }
@@ -110,7 +110,7 @@ fn transaction(
     control: &mut UnixStream,
     work: impl Fn(&mut Store) -> Finished,
 ) -> Result<(), CodecError> {
-    last_words::begin();
+    crash_record::begin();
     let (threads, held) = (snapshot::other_threads(), snapshot::held());
     match snapshot::take(threads) {
         snapshot::Fork::Runner { wake, pid } => {

@@ -200,7 +200,7 @@ fn note(info: &PanicHookInfo<'_>) {
         info.location().map(|l| Span { file: l.file().to_string(), line: l.line(), column: l.column(), length: 1 });
     let message = message_of(info.payload());
     // If the process aborts over it, this is all that is left.
-    host::last_words::panicked(&message, span.as_ref());
+    host::crash_record::panicked(&message, span.as_ref());
     host::calls::keep();
     host::set_panic(Panic { message, span });
 }

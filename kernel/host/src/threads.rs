@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libc::{c_int, c_long, c_void, pthread_attr_t, pthread_t};
-use onrush::host::{Store, last_words};
+use onrush::host::{Store, crash_record};
 use onrush_wire::host::Fault;
 
 use super::next::Next;
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn syscall(
         // SAFETY: a futex's first argument is the address of a word that can be read; the kernel would read it, too.
         let word = unsafe { ptr::read_volatile(a as *const u32) };
         if word == c as u32 {
-            last_words::fault(Fault::Abandoned);
+            crash_record::fault(Fault::Abandoned);
             super::stdio::exit(3);
         }
     }

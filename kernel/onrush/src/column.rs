@@ -10,7 +10,7 @@ use arrow::datatypes::{self as ad, DataType as Arrow, TimeUnit as ArrowUnit};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 use onrush_wire::{Class, DataType, Diagnostic};
 
-use crate::values::{date_from_days, value_at, wire_type};
+use crate::arrow_conversion::{date_from_days, value_at, wire_type};
 
 /// The values of a column, in order. It derefs to a slice: `delays[0]`, `delays.iter()`, `&delays[..10]`.
 #[derive(Clone)]

@@ -5,14 +5,14 @@
 
 mod handle;
 mod interact;
-mod kinds;
 mod reactions;
+mod widgets;
 
 pub use interact::{IntoControl, Parameters, interact, keep, parameter};
-pub(crate) use kinds::preview;
-pub use kinds::{
+pub use reactions::{forget, forget_all, react};
+pub(crate) use widgets::preview;
+pub use widgets::{
     Button, Checkbox, Choice, Choices, ControlBox, Controls, NumberField, ProgressBar, RangeSlider, ReadControl, Scale,
     Slider, Span, TextField, TextLabel, button, checkbox, dropdown, hbox, html, label, multi_select, number_field,
     progress_bar, radio, range_slider, slider, text_area, text_field, vbox,
 };
-pub use reactions::{forget, forget_all, react};

@@ -13,10 +13,10 @@ use onrush_wire::display::{Content, Display, PreviewColumn, TableKind, TablePrev
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{DataType, Schema, Value};
 
+use crate::arrow_conversion::{value_at, wire_type};
 use crate::column::{Column, Element};
 use crate::handle::Frame;
 use crate::rich::{MimeBundle, RichDisplay};
-use crate::values::{value_at, wire_type};
 use crate::{process, session};
 
 /// Rows of a table that are shown: at the start and at the end.
@@ -128,9 +128,9 @@ impl<T: ?Sized> Known for T {}
 fn send(content: Content, is_result: bool) {
     // Without a kernel process nothing can draw tables.
     let content = match content {
-        Content::Table(table) if process::context().is_none() => Content::Text(crate::text::table(&table)),
+        Content::Table(table) if process::context().is_none() => Content::Text(crate::text_table::table(&table)),
         Content::Frame { preview, .. } if process::context().is_none() => {
-            Content::Text(crate::text::table(&preview.short(HEAD, TAIL)))
+            Content::Text(crate::text_table::table(&preview.short(HEAD, TAIL)))
         }
         content => content,
     };
@@ -413,7 +413,7 @@ impl Show for Frame {
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.content() {
-            Some(Content::Frame { preview, .. }) => f.write_str(&crate::text::table(&preview.short(HEAD, TAIL))),
+            Some(Content::Frame { preview, .. }) => f.write_str(&crate::text_table::table(&preview.short(HEAD, TAIL))),
             _ => Ok(()),
         }
     }
@@ -465,7 +465,7 @@ impl Show for onrush_wire::Diagnostic {
     }
 }
 
-fn list_content<T: crate::elements::ColumnValue + Debug>(values: &[T]) -> Option<Content> {
+fn list_content<T: crate::into_column::ColumnValue + Debug>(values: &[T]) -> Option<Content> {
     if values.len() <= LONG {
         return Some(content_of_debug(values));
     }
@@ -489,19 +489,19 @@ fn long_list(head: &ArrayRef, tail: &ArrayRef, total: usize) -> Content {
     })
 }
 
-impl<T: crate::elements::ColumnValue + Debug> Show for Vec<T> {
+impl<T: crate::into_column::ColumnValue + Debug> Show for Vec<T> {
     fn content(&self) -> Option<Content> {
         list_content(self)
     }
 }
 
-impl<T: crate::elements::ColumnValue + Debug> Show for [T] {
+impl<T: crate::into_column::ColumnValue + Debug> Show for [T] {
     fn content(&self) -> Option<Content> {
         list_content(self)
     }
 }
 
-impl<T: crate::elements::ColumnValue + Debug, const N: usize> Show for [T; N] {
+impl<T: crate::into_column::ColumnValue + Debug, const N: usize> Show for [T; N] {
     fn content(&self) -> Option<Content> {
         list_content(self)
     }

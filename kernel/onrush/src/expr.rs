@@ -381,7 +381,7 @@ impl IntoDataType for &str {
 /// The source text on one line, close to what was written: `(distance / air_time) * 60`.
 impl std::fmt::Debug for Expr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::values::expression_text(&self.0))
+        f.write_str(&crate::arrow_conversion::expression_text(&self.0))
     }
 }
 

@@ -74,7 +74,7 @@ impl Frame {
             _ => false,
         };
         if let Some(other) = exprs.iter().find(|expr| !is_selector(expr)) {
-            let text = crate::values::expression_text(other);
+            let text = crate::arrow_conversion::expression_text(other);
             let message = format!("`{text}` is an expression, and the name of a column is expected");
             let help = "name columns, or take selectors such as `numeric()` and `matching(\"^x_\")`; an expression becomes a column \
                         with `with_columns(x!(name = ..))`";

@@ -10,7 +10,7 @@ mod tests;
 
 pub use crate::process::{
     AnyError, CONTROL_FD, CellError, Context, LIFETIME_FD, OUTPUT_FD, Panic, calls, capture, clear_output, configure,
-    context, describe_panic, display, flush, fork, input, last_panic, last_words, need_session, of_runner, output,
+    context, crash_record, describe_panic, display, flush, fork, input, last_panic, need_session, of_runner, output,
     payload_text, publish, read_control, release, returned, save_picture, send, send_begin, send_end, set_panic,
     take_ledger, tell,
 };

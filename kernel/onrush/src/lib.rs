@@ -4,8 +4,9 @@
 //! the cell process can be forked and killed freely.
 
 #[doc(hidden)]
-#[path = "slots.rs"]
+#[path = "x_macro_runtime.rs"]
 pub mod __x;
+mod arrow_conversion;
 #[doc(hidden)]
 pub mod bindings;
 mod column;
@@ -14,17 +15,17 @@ pub mod cuda;
 mod dashboard;
 #[doc(hidden)]
 pub mod display;
-mod elements;
 mod expr;
 mod frame;
 pub mod graph;
 mod handle;
 #[doc(hidden)]
 pub mod host;
-#[doc(hidden)]
-pub mod instances;
+mod into_column;
 pub mod learn;
 mod matrix;
+#[doc(hidden)]
+pub mod monomorphizations;
 mod plot;
 pub mod prelude;
 mod process;
@@ -32,14 +33,13 @@ mod progress;
 mod raise;
 mod rich;
 mod session;
-mod talk;
-mod text;
-mod values;
+mod stdin;
+mod text_table;
 
 /// Runtime support for the expansion of `frame!`.
 #[doc(hidden)]
 pub mod __frame {
-    pub use crate::elements::{column, frame};
+    pub use crate::into_column::{column, frame};
 }
 
 pub use column::{Column, Element};
@@ -51,7 +51,6 @@ pub use controls::{
 pub use cuda::Buffer;
 pub use dashboard::{Dashboard, IntoWanted, dashboard};
 pub use display::show;
-pub use elements::{ColumnValue, IntoColumn};
 pub use expr::{
     Expr, ExprDt, ExprList, ExprStr, Exprs, IntoColumns, IntoDataType, IntoExprs, IntoSortKeys, SortKey, Then, ToExpr,
     When, all, asc, booleans, coalesce, col, concat_str, desc, len, lit, matching, max_horizontal, min_horizontal,
@@ -67,6 +66,7 @@ pub use frame::{
 };
 pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
 pub use handle::Frame;
+pub use into_column::{ColumnValue, IntoColumn};
 pub use matrix::{Matrix, Number};
 pub use onrush_macros::{frame, interact, x};
 pub use onrush_wire::plan::Keep;
@@ -76,7 +76,7 @@ pub use progress::{Progress, progress};
 pub use raise::{Error, attempt, raise};
 pub use rich::{MimeBundle, RichDisplay, show_html, show_latex, show_markdown, show_png, show_svg};
 pub use session::use_session;
-pub use talk::{clear_output, input, password};
+pub use stdin::{clear_output, input, password};
 
 pub use arrow;
 pub use chrono;

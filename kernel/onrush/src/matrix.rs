@@ -8,7 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{self as ad, DataType as Arrow};
 use onrush_wire::{Class, DataType, Diagnostic};
 
-use crate::values::wire_type;
+use crate::arrow_conversion::wire_type;
 
 /// Numbers in rows and columns, in row-major order: `m[(row, column)]`, `m.row(0)`, `m.as_slice()`.
 #[derive(Clone, PartialEq)]

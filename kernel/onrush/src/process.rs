@@ -4,8 +4,8 @@
 
 pub mod calls;
 mod channel;
+pub mod crash_record;
 mod error;
-pub mod last_words;
 
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_picture, tell};
 pub use channel::{send, send_begin, send_end};

@@ -211,7 +211,7 @@ pub(crate) fn step(op: Op, at: Span) -> (FrameId, Schema) {
 /// A frame of these rows. Many travel through shared memory.
 #[inline(never)]
 pub(crate) fn send(batch: &RecordBatch, at: Span) -> (FrameId, Schema) {
-    let schema = crate::values::wire_schema(&batch.schema());
+    let schema = crate::arrow_conversion::wire_schema(&batch.schema());
     let answer = memory::stream(batch).and_then(|stream| {
         let (bytes, memory) = match &stream {
             memory::Stream::Inline(bytes) => (Some(bytes.clone()), None),

@@ -1,4 +1,4 @@
-//! The common part of all controls: identity, state and kind. Typed controls are in `kinds`.
+//! The common part of all controls: identity, state and kind. Typed controls are in `widgets`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};

@@ -8,11 +8,11 @@ use onrush_wire::control::{ControlKind, Panel, Setting};
 use onrush_wire::display::{Content, Display as Shown};
 
 use super::handle::Handle;
-use super::kinds::{
+use super::reactions::{self, Life};
+use super::widgets::{
     AsControl, Checkbox, Choice, Choices, NumberField, RangeSlider, ReadControl, Scale, Slider, TextField, checkbox,
     dropdown, number_field, slider, text_field,
 };
-use super::reactions::{self, Life};
 use crate::process;
 
 /// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string is a text

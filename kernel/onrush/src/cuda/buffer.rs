@@ -14,7 +14,7 @@ use onrush_wire::Diagnostic;
 
 use super::worker;
 use crate::column::Column;
-use crate::elements::{ColumnValue, IntoColumn};
+use crate::into_column::{ColumnValue, IntoColumn};
 use crate::raise::raise;
 
 /// The counter of buffers and of versions of their contents. A snapshot counts on from its state, with a separate worker.

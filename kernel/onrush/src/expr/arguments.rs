@@ -138,7 +138,7 @@ impl IntoExprs for () {
 fn named(exprs: Vec<onrush_wire::Expr>) -> Vec<String> {
     let name = |expr: onrush_wire::Expr| match expr.into_kind() {
         ExprKind::Column(name) => name,
-        kind => crate::values::expression_text(&onrush_wire::Expr::new(kind)),
+        kind => crate::arrow_conversion::expression_text(&onrush_wire::Expr::new(kind)),
     };
     exprs.into_iter().map(name).collect()
 }

@@ -9,13 +9,13 @@ use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, DataType, Diagnostic, Span, TimeUnit, Value};
 
 use super::Frame;
+use crate::arrow_conversion::wire_type;
 use crate::column::{Column, Element};
 use crate::cuda::{self, Buffer};
 use crate::expr::IntoExprs;
 use crate::matrix::{Matrix, Number};
 use crate::raise::{here, raise};
 use crate::session::{self, Lent};
-use crate::values::wire_type;
 
 impl Frame {
     /// Runs the plan and returns all rows as an Arrow batch, in memory that is shared with the session.

@@ -9,10 +9,10 @@ use onrush_wire::{BinaryOp, Class, Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::pick::{binary, over};
 use super::{Frame, IntoSampleSize};
+use crate::arrow_conversion::value_at;
 use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 use crate::session;
-use crate::values::value_at;
 
 /// Groups that `map_groups` calls a function for.
 const MOST_GROUPS: usize = 10_000;

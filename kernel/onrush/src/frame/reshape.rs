@@ -5,8 +5,8 @@ use onrush_wire::plan::{ConcatHow, Keep, Op, SampleSize};
 use onrush_wire::{Class, DataType, Diagnostic, ExprKind, Span, Value};
 
 use super::{Frame, IntoFrames, IntoPairs, IntoSampleSize};
-use crate::elements::IntoColumn;
 use crate::expr::IntoExprs;
+use crate::into_column::IntoColumn;
 use crate::raise::{here, raise};
 
 impl Frame {

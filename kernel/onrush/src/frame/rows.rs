@@ -13,9 +13,9 @@ use serde::de::{
 };
 
 use super::Frame;
+use crate::arrow_conversion::{iso, value_at, wire_schema};
 use crate::raise::here;
 use crate::session;
-use crate::values::{iso, value_at, wire_schema};
 
 impl Frame {
     /// All rows as values of a type that derives `serde::Deserialize`. A struct takes columns by its field names and ignores

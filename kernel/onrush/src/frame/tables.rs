@@ -11,10 +11,10 @@ use onrush_wire::{BinaryOp, Class, DataType, Diagnostic, Expr, Span, Value};
 
 use super::Frame;
 use super::pick::binary;
+use crate::arrow_conversion::value_at;
 use crate::expr::IntoExprs;
 use crate::raise::{here, raise};
 use crate::session;
-use crate::values::value_at;
 
 /// Expressions that one request asks for.
 const AT_ONCE: usize = 300;

@@ -88,7 +88,9 @@ fn moment(value: &impl ToExpr, at: &Span) -> (NaiveDateTime, bool) {
             let time = || ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M"].into_iter();
             date.or_else(|| time().find_map(|f| NaiveDateTime::parse_from_str(text, f).ok()).map(|t| (t, false)))
         }
-        Value::Date(days) => crate::values::date_from_days(*days).map(|date| (date.and_time(Default::default()), true)),
+        Value::Date(days) => {
+            crate::arrow_conversion::date_from_days(*days).map(|date| (date.and_time(Default::default()), true))
+        }
         Value::Timestamp { value, .. } => DateTime::from_timestamp_micros(*value).map(|t| (t.naive_utc(), false)),
         _ => None,
     };
@@ -209,7 +211,7 @@ impl Resample {
         };
         let bounds = Frame::step(Op::Select { input: groups.id(), exprs: vec![end("min"), end("max")] }, at.clone());
         let batch = crate::session::collect(bounds.id(), Vec::new(), at.clone());
-        let micros = |column: usize| match crate::values::value_at(batch.column(column), 0) {
+        let micros = |column: usize| match crate::arrow_conversion::value_at(batch.column(column), 0) {
             Value::Int(micros) => DateTime::from_timestamp_micros(micros).map(|t| t.naive_utc()),
             _ => None,
         };

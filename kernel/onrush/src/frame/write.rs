@@ -58,7 +58,7 @@ impl Frame {
         let sink = Sink { path, folder: folder(), format };
         match session::expect(&Request::Write { frame: self.id(), sink }, at.clone()) {
             Reply::Written { rows, path, .. } => {
-                crate::process::last_words::wrote(path.as_bytes());
+                crate::process::crash_record::wrote(path.as_bytes());
                 rows
             }
             other => session::unexpected(&other, at),

@@ -12,9 +12,9 @@ use onrush_wire::{Class, Diagnostic, ExprKind, Span, Value};
 
 use super::Graph;
 use crate::display::Show;
-use crate::elements::ColumnValue;
 use crate::expr::{ToExpr, col};
 use crate::handle::{Frame, send};
+use crate::into_column::ColumnValue;
 use crate::raise::{here, raise};
 
 /// The id of a node: a value, or a tuple of values if ids have several columns.

@@ -78,7 +78,7 @@ impl Graph {
         };
         match session::expect(&Request::WriteGraph(write), at.clone()) {
             Reply::Written { rows, path, .. } => {
-                crate::process::last_words::wrote(path.as_bytes());
+                crate::process::crash_record::wrote(path.as_bytes());
                 rows
             }
             other => session::unexpected(&other, at),

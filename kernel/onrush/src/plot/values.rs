@@ -10,7 +10,7 @@ use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, Mark, PlotStyle, Series};
 use onrush_wire::{Class, Diagnostic, Span};
 
 use super::{Plot, Source};
-use crate::elements::IntoColumn;
+use crate::into_column::IntoColumn;
 use crate::raise::{here, raise};
 
 /// A line through points: `plot(xs, ys)`, of arrays, slices or `Vec`s of the same length. Dates and times give a time axis.
@@ -234,7 +234,7 @@ fn same_length(a: &ArrayRef, b: &ArrayRef, at: &Span) {
 }
 
 fn not_numbers(array: &ArrayRef, what: &str, at: &Span) -> ! {
-    let found = crate::values::wire_type(array.data_type());
+    let found = crate::arrow_conversion::wire_type(array.data_type());
     raise(
         Diagnostic::error(Class::Plan, "plot", format!("{what} of type {found} have no place on an axis of numbers"))
             .at(at.clone(), "")

@@ -161,7 +161,7 @@ fn answer(question: &FromHost) -> Result<(), Diagnostic> {
 /// Has the kernel process draw and write a picture.
 pub fn save_picture(picture: Picture, path: &str) -> Result<(), Diagnostic> {
     answer(&FromHost::SavePicture { picture, path: path.to_string() })?;
-    super::last_words::wrote(path.as_bytes());
+    super::crash_record::wrote(path.as_bytes());
     Ok(())
 }
 

@@ -80,7 +80,7 @@ fn value(value: &Value) -> String {
             let fields: Vec<String> = fields.iter().map(|(name, v)| format!("{name}: {}", self::value(v))).collect();
             format!("{{{}}}", fields.join(", "))
         }
-        other => match crate::values::iso(other) {
+        other => match crate::arrow_conversion::iso(other) {
             Some(text) => text.replace('T', " "),
             None => format!("{other:?}"),
         },
