@@ -18,7 +18,7 @@ use page::page;
 
 use crate::Bundle;
 use crate::html::escape;
-use crate::plot::{raster, theme};
+use crate::plot::{png, theme};
 use tile::{Pen, Tile};
 
 /// The MIME type of a live dashboard.
@@ -122,7 +122,7 @@ fn text(request: &DashboardRequest, data: &Dashboard, filters: &[Filter]) -> Str
 pub fn bundle(id: &str, request: &DashboardRequest, filters: &[Filter], data: &Dashboard) -> Bundle {
     let mut bundle = Bundle::new();
     let picture = svg(request, data, filters);
-    if let Ok(png) = raster::png(&picture, 1.0) {
+    if let Ok(png) = png::png(&picture, 1.0) {
         bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
     }
     let mut live = state(request, data, filters);

@@ -17,7 +17,7 @@ use onrush_wire::Diagnostic;
 use onrush_wire::number::thousands;
 use onrush_wire::visual::{Drawing, GraphPlot, NodeColor};
 
-use crate::plot::{complete, raster::png, save_drawn};
+use crate::plot::{complete, png::png, save_drawn};
 use crate::{Bundle, GRAPH};
 use raster::ShadedRaster;
 

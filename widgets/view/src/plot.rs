@@ -8,12 +8,12 @@ pub mod canvas;
 pub mod chart;
 pub mod data;
 mod format;
+mod heatmap_blocks;
 pub mod legend;
 mod map;
 mod marks;
-mod matrix;
-mod paper;
-pub mod raster;
+mod pdf;
+pub mod png;
 pub mod scale;
 pub mod shade;
 mod shapes;
@@ -55,8 +55,8 @@ pub fn bundle(plot: &Plot) -> Bundle {
         // A map has no other form for a notebook that is not trusted.
         let limit = if plot.style.map.is_some() { 4 * PNG_LIMIT } else { PNG_LIMIT };
         // Pixels of a raster gain nothing from more pixels.
-        let scale = if svg.contains(raster::IMAGE) { 1.0 } else { 1.5 };
-        if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| raster::png(&svg, scale))
+        let scale = if svg.contains(png::IMAGE) { 1.0 } else { 1.5 };
+        if let Ok(png) = complete.map_err(|e| e.message).and_then(|svg| png::png(&svg, scale))
             && (plot.style.png || png.len() <= limit || svg.len() > vega::LIMIT)
         {
             bundle.insert("image/png".into(), base64::engine::general_purpose::STANDARD.encode(png).into());
@@ -106,14 +106,14 @@ fn state_of(plot: &Plot, svg: String) -> serde_json::Value {
         let Window { x0, y0, x1, y1 } = raster.window;
         ([x0, y0, x1, y1], [raster.width, raster.height])
     });
-    let frame = raster::place(&svg).unwrap_or_default();
+    let frame = png::place(&svg).unwrap_or_default();
     serde_json::json!({ "svg": svg, "window": window, "frame": frame, "size": size, "alt": alt(plot) })
 }
 
 /// Maps the user's options of drawn axes to the axes of the data: in a horizontal plot they are swapped. Matrices have
 /// no more cells than are drawn.
 fn of_the_data(plot: &Plot) -> Plot {
-    let mut plot = matrix::fitting(plot);
+    let mut plot = heatmap_blocks::fitting(plot);
     if plot.style.is_horizontal {
         let style = &mut plot.style;
         std::mem::swap(&mut style.x_label, &mut style.y_label);
@@ -152,7 +152,7 @@ pub fn complete<'s>(
     draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>,
 ) -> Result<Cow<'s, str>, Diagnostic> {
     const NAMED: usize = 3;
-    let letters = raster::undrawn(svg);
+    let letters = png::undrawn(svg);
     if letters.is_empty() {
         return Ok(Cow::Borrowed(svg));
     }
@@ -190,15 +190,15 @@ pub fn save_drawn(path: &Path, draw: &dyn Fn(Option<String>) -> Result<String, D
     let failed = |e: String| Diagnostic::error(Class::Internal, "plot", e);
     let bytes = match extension.as_str() {
         "svg" => draw(None)?.into_bytes(),
-        "png" => raster::png(&complete(&draw(None)?, draw)?, 2.0).map_err(failed)?,
+        "png" => png::png(&complete(&draw(None)?, draw)?, 2.0).map_err(failed)?,
         "pdf" => {
             let svg = draw(None)?;
-            if svg.contains(raster::IMAGE) {
+            if svg.contains(png::IMAGE) {
                 let message = "a raster is saved as `.svg` or `.png`, not as `.pdf`";
                 return Err(Diagnostic::error(Class::Plan, "plot-format", message)
                     .help(format!("write `{}`", path.with_extension("png").display())));
             }
-            paper::pdf(&complete(&svg, draw)?).map_err(failed)?
+            pdf::pdf(&complete(&svg, draw)?).map_err(failed)?
         }
         _ => {
             let found = if extension.is_empty() { "no extension".to_string() } else { format!("`.{extension}`") };

@@ -16,7 +16,7 @@ use crate::html::escape;
 use crate::plot::scale::{Scale, number_label, number_ticks};
 use crate::plot::shade::MAP;
 use crate::plot::theme::{self, Colors, fit_text, text_width};
-use crate::plot::{self, raster};
+use crate::plot::{self, png};
 use crate::table::Formats;
 
 /// Pixels above the data: the name of the view.
@@ -125,8 +125,8 @@ impl Pen {
     /// A view at a place of the page.
     pub fn place(&mut self, tile: &Tile, left: f64, top: f64) {
         // A raster stands below the name of its view.
-        let shifted = format!("{}{}\"{left} {}\" ", raster::IMAGE, raster::SHIFT, top + TITLE);
-        let fragment = tile.fragment.replace(raster::IMAGE, &shifted);
+        let shifted = format!("{}{}\"{left} {}\" ", png::IMAGE, png::SHIFT, top + TITLE);
+        let fragment = tile.fragment.replace(png::IMAGE, &shifted);
         let _ = writeln!(self.out, "<g transform=\"translate({left} {top})\">\n{fragment}</g>");
     }
 }

@@ -19,8 +19,8 @@ use plotters::style::RGBColor;
 
 use super::chart;
 use super::format;
+use super::heatmap_blocks;
 use super::map::{self, Placer};
-use super::matrix;
 use super::scale::Scale;
 use super::shade::{self, Levels};
 use super::shapes::{Point, Shape};
@@ -326,7 +326,7 @@ fn empty_scale(axes: &[&Axis], log: bool, cells: Option<usize>) -> Scale {
     let mut kind = axes.iter().map(|a| a.scale).next().unwrap_or(AxisScale::Number);
     let mut categories: Vec<String> = Vec::new();
     let mut known: HashSet<&str> = HashSet::new();
-    let most = if cells.is_some() { matrix::CELLS } else { CATEGORIES };
+    let most = if cells.is_some() { heatmap_blocks::CELLS } else { CATEGORIES };
     for axis in axes.iter().filter(|a| a.scale == AxisScale::Category) {
         kind = AxisScale::Category;
         for category in &axis.categories {

@@ -1,4 +1,4 @@
-//! SVG to PDF: lines stay lines, and text stays text if its font can be embedded (see `raster.rs`).
+//! SVG to PDF: lines stay lines, and text stays text if its font can be embedded (see `png.rs`).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>, String> {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());
     fonts.load_font_data(dejavu::sans::bold().to_vec());
-    if !super::raster::own_suffices(svg) {
+    if !super::png::own_suffices(svg) {
         fonts.load_system_fonts();
     }
     fonts.set_sans_serif_family("DejaVu Sans");
