@@ -18,7 +18,7 @@ const NARROWEST_SOURCE: usize = 40;
 /// Minimum width of text, however far to the right it begins, in cells.
 const NARROWEST: usize = 28;
 /// The start of a continuation line, in colours: by it a wider front end joins the lines
-/// (`widgets/web/ts/error/read.ts`).
+/// (`widgets/web/ts/error/parse_traceback.ts`).
 const GOES_ON: &str = "\x1b[0m";
 
 /// The lines of a traceback.

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { read, replacement, type Snippet } from "../ts/error/read.ts";
+import { read, replacement, type Snippet } from "../ts/error/parse_traceback.ts";
 import text from "./error.txt";
 
 const rows = (snippet: Snippet | undefined) =>

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Connection, Reply } from "../ts/connection.ts";
+import { facts } from "../ts/table/column_header.ts";
+import { Model } from "../ts/table/model.ts";
 import {
     brushed,
     type Cell,
@@ -17,10 +19,8 @@ import {
     type Saved,
     short,
     shown,
-} from "../ts/table/data.ts";
-import { facts } from "../ts/table/head.ts";
-import { Model } from "../ts/table/model.ts";
-import { Scroll, TALLEST } from "../ts/table/scroll.ts";
+} from "../ts/table/types.ts";
+import { Scroll, TALLEST } from "../ts/table/virtual_scroll.ts";
 
 const column = (index: number, name: string, display: string): Column => ({
     column_index: index,
@@ -212,7 +212,7 @@ test("rows that were scrolled past are never asked for", async () => {
     model.connect(kernel as unknown as Connection);
     model.opened();
     await kernel.answer("get_state", {});
-    for (let row = 0; row < 1e7; row += 1e6) model.want(row, row + 14, [0]);
+    for (let row = 0; row < 1e7; row += 1e6) model.setViewport(row, row + 14, [0]);
     assert.equal(kernel.asked.filter(one => one.method === "get_data_values").length, 2);
     const page = (first: number) => ({
         columns: [Array.from({ length: 100 }, (_, i) => String(first + i))],

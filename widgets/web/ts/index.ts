@@ -4,7 +4,7 @@ import { IRenderMimeRegistry, type MimeModel, type Renderer } from "@jupyterlab/
 import { Panel, Widget } from "@lumino/widgets";
 import { CONTROLS, CONTROLS_RANK, Controls } from "./controls.ts";
 import { drawError, ERROR } from "./error/view.ts";
-import { type Context, type Panel as NotebookPanel, Watches } from "./gone.ts";
+import { type Context, type Panel as NotebookPanel, OutputTrackers } from "./output_lifecycle.ts";
 import { type Draw, type Drawn, RENDERERS } from "./renderers.ts";
 import { editorsOf, sessionOf } from "./session.ts";
 
@@ -103,7 +103,7 @@ export default {
     autoStart: true,
     requires: [IRenderMimeRegistry],
     activate: (app: Application, registry: IRenderMimeRegistry): void => {
-        app.docRegistry?.addWidgetExtension("Notebook", new Watches(app.name === "Jupyter Notebook"));
+        app.docRegistry?.addWidgetExtension("Notebook", new OutputTrackers(app.name === "Jupyter Notebook"));
         for (const [mimeType, draw] of Object.entries(RENDERERS)) {
             const createRenderer = () => new Output(mimeType, draw);
             // Safe: data becomes text, never markup.

@@ -97,7 +97,7 @@ pub fn column_schema(index: usize, name: &str, dtype: &DataType) -> Json {
     schema
 }
 
-/// The data of the renderer: see `widgets/web/ts/table/data.ts`.
+/// The data of the renderer: see `widgets/web/ts/table/types.ts`.
 pub fn json(frame: FrameId, preview: &TablePreview) -> Json {
     let formats = Formats::of(preview);
     let shown = preview.columns.len().min(COLUMNS);

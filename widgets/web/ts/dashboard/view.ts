@@ -18,7 +18,7 @@ const PAUSE = 60;
 /** Milliseconds after the last key before the kernel is asked. */
 const REST = 150;
 /** Milliseconds without a change before the notebook gets the new picture. */
-const SETTLED = 800;
+const DEBOUNCE_MS = 800;
 
 /** What answers for a dashboard: a kernel, or the rows in a page. */
 export interface Source {
@@ -308,7 +308,7 @@ export class DashboardView implements Drawn, Owner {
             } catch {
                 // Something newer was asked for, or the kernel is gone: what was saved stays.
             }
-        }, SETTLED) as unknown as number;
+        }, DEBOUNCE_MS) as unknown as number;
     }
 
     private fail(why: unknown): void {

@@ -4,7 +4,7 @@
 import type { Drawn } from "../renderers.ts";
 import type { Go } from "../session.ts";
 import { button, el, toClipboard } from "../table/dom.ts";
-import { type Call, type Diagnostic, type Place, type Row, read, replacement, type Words } from "./read.ts";
+import { type Call, type Diagnostic, type Place, type Row, read, replacement, type Words } from "./parse_traceback.ts";
 import css from "./style.css";
 
 /** The internal type of JupyterLab for outputs that nbformat calls `error`; the kernel cannot add another representation. */

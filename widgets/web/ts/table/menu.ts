@@ -1,7 +1,7 @@
 // Popups over the table: the menu of a column with its filter, a full value, the steps as Rust.
 
-import { type Column, type Filter, isNested, isNumber, isTemporal, named } from "./data.ts";
 import { button, el, toClipboard } from "./dom.ts";
+import { type Column, type Filter, isNested, isNumber, isTemporal, named } from "./types.ts";
 
 export interface ColumnActions {
     live: boolean;

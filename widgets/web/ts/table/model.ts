@@ -14,7 +14,7 @@ import {
     type Saved,
     type SortKey,
     shown,
-} from "./data.ts";
+} from "./types.ts";
 
 /** Rows and columns of a request. */
 const BLOCK = 100;
@@ -140,9 +140,9 @@ export class Model {
     }
 
     /** Sets the viewport: missing blocks are requested. */
-    want(first: number, end: number, columns: number[]): void {
+    setViewport(first: number, end: number, columns: number[]): void {
         this.wanted = { first, end, columns };
-        this.pump();
+        this.fetchMissing();
     }
 
     sortBy(column: number, add: boolean): void {
@@ -348,7 +348,7 @@ export class Model {
         this.setBusy("");
     }
 
-    private pump(): void {
+    private fetchMissing(): void {
         if (!this.live) return;
         const { first, end, columns } = this.wanted;
         const parts = [...new Set(columns.map(column => Math.floor(column / COLUMNS)))];
@@ -386,7 +386,7 @@ export class Model {
         if (epoch === this.epoch) {
             this.underWay.delete(key);
             this.changed();
-            this.pump();
+            this.fetchMissing();
         }
     }
 

@@ -1,8 +1,8 @@
 // The visible rows. A cell that stays in view keeps its element, however often the table is drawn: a click is a press and a release
 // over one element, and the press alone causes a redraw.
 
-import { type Column, grouped, type shown } from "./data.ts";
 import { el, keep } from "./dom.ts";
+import { type Column, grouped, type shown } from "./types.ts";
 
 export interface Placed {
     column: Column;

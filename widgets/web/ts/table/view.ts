@@ -5,6 +5,12 @@
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";
 import type { SessionContext } from "../session.ts";
+import { explained, facts, picture } from "./column_header.ts";
+import { button, el, keep, toClipboard } from "./dom.ts";
+import { columnMenu, Popup, textPanel } from "./menu.ts";
+import { Model, type Range } from "./model.ts";
+import { type Placed, Rows } from "./rows.ts";
+import style from "./style.css";
 import {
     bytes,
     type Column,
@@ -16,14 +22,8 @@ import {
     type Saved,
     shown,
     visible,
-} from "./data.ts";
-import { button, el, keep, toClipboard } from "./dom.ts";
-import { explained, facts, picture } from "./head.ts";
-import { columnMenu, Popup, textPanel } from "./menu.ts";
-import { Model, type Range } from "./model.ts";
-import { type Placed, Rows } from "./rows.ts";
-import { Scroll } from "./scroll.ts";
-import style from "./style.css";
+} from "./types.ts";
+import { Scroll } from "./virtual_scroll.ts";
 
 const ROW = 24;
 const HEAD = 84;
@@ -246,7 +246,7 @@ class TableView implements Drawn {
         this.drawBars(columns.length);
         const indices = visible.map(one => one.column.column_index);
         const [first, end] = scroll.visible;
-        model.want(first, end, indices);
+        model.setViewport(first, end, indices);
         if (model.live) model.wantProfiles(indices);
     }
 

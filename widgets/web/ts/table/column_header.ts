@@ -1,5 +1,7 @@
 // The header of a column: its name, type, summary, and a picture of its values that is also a filter.
 
+import { el, svg } from "./dom.ts";
+import type { Model } from "./model.ts";
 import {
     brushed,
     type Column,
@@ -11,9 +13,7 @@ import {
     short,
     shown,
     visible,
-} from "./data.ts";
-import { el, svg } from "./dom.ts";
-import type { Model } from "./model.ts";
+} from "./types.ts";
 
 const WIDTH = 100;
 const HEIGHT = 24;

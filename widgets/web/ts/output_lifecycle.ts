@@ -9,9 +9,9 @@ import { TABLE } from "./table/view.ts";
 
 const TARGET = "onrush.outputs";
 /** MIME types with state in the kernel or its session. */
-const HOLDING = [TABLE, CONTROLS];
+const STATEFUL_MIME_TYPES = [TABLE, CONTROLS];
 /** Debounce in milliseconds: a moved cell, or a redrawn output, is back after this time. */
-const SETTLED = 700;
+const DEBOUNCE_MS = 700;
 /** A page that still exists after this time was not left, in milliseconds. */
 const STAYED = 3000;
 /** Seconds after which a page that was left does not come back: a reload is done by then. */
@@ -34,14 +34,14 @@ export interface NotebookModel {
 }
 
 /** One notebook, whatever the number of its views. */
-export class Watch {
+export class OutputTracker {
     /** Cells whose outputs hold state, as far as known. */
     private holding = new Set<string>();
     private timer: ReturnType<typeof setTimeout> | undefined;
     /** Open as long as the page is: when the kernel knows no page any more, it releases the state of outputs. */
     private page: Connection | null = null;
     private readonly changed = () => {
-        this.timer ??= setTimeout(() => this.look(), SETTLED);
+        this.timer ??= setTimeout(() => this.look(), DEBOUNCE_MS);
     };
     private readonly left = () => {
         this.page?.dispose();
@@ -117,7 +117,7 @@ function holds(cell: Cell): boolean {
     const { outputs } = cell;
     for (let i = 0; i < (outputs?.length ?? 0); i++) {
         const data = outputs?.get(i).data ?? {};
-        if (HOLDING.some(mimeType => mimeType in data)) return true;
+        if (STATEFUL_MIME_TYPES.some(mimeType => mimeType in data)) return true;
     }
     return false;
 }
@@ -134,26 +134,26 @@ export interface Context {
 }
 
 /** Tracks each notebook as long as a view of it is open. Called for each view. */
-export class Watches {
+export class OutputTrackers {
     constructor(private readonly alone: boolean) {}
 
-    private readonly open = new Map<Context, { views: number; watch: Watch | null }>();
+    private readonly open = new Map<Context, { views: number; tracker: OutputTracker | null }>();
 
     createNew(panel: Panel, context: Context): undefined {
-        const one = this.open.get(context) ?? { views: 0, watch: null };
+        const one = this.open.get(context) ?? { views: 0, tracker: null };
         one.views += 1;
         this.open.set(context, one);
         void context.ready.then(() => {
             const model = panel.content.model;
-            if (model && !one.watch && one.views > 0) {
-                one.watch = new Watch(model, context.sessionContext, this.alone);
+            if (model && !one.tracker && one.views > 0) {
+                one.tracker = new OutputTracker(model, context.sessionContext, this.alone);
             }
         });
         panel.disposed.connect(() => {
             one.views -= 1;
             if (one.views > 0) return;
             this.open.delete(context);
-            one.watch?.close();
+            one.tracker?.close();
         });
     }
 }
