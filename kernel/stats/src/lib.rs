@@ -7,10 +7,10 @@ use onrush_wire::plot::BoxStats;
 /// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for each value
 /// where the values are few integers. `wanted` sets their number, and they then fill the range exactly.
 pub fn edges(values: &[f64], wanted: Option<u32>, is_integer: bool) -> Vec<f64> {
-    let mut survey = Survey::default();
-    values.iter().for_each(|v| survey.add(*v));
-    survey.sample = values.iter().copied().filter(|v| v.is_finite()).collect();
-    survey.edges(wanted, is_integer)
+    let mut stats = SampleStats::default();
+    values.iter().for_each(|v| stats.add(*v));
+    stats.sample = values.iter().copied().filter(|v| v.is_finite()).collect();
+    stats.edges(wanted, is_integer)
 }
 
 /// How many values there are, and from where to where.
@@ -38,7 +38,7 @@ impl Extent {
 
 /// What a walk over values tells that bins and densities need.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct SampleStats {
     /// Finite values.
     pub count: u64,
     pub low: f64,
@@ -50,7 +50,7 @@ pub struct Survey {
     pub sample: Vec<f64>,
 }
 
-impl Survey {
+impl SampleStats {
     #[inline]
     pub fn add(&mut self, value: f64) {
         if !value.is_finite() {
@@ -81,7 +81,8 @@ impl Survey {
         let (low, high) = (self.low, self.high);
         if !(high - low).is_finite() {
             let sample = self.sample.iter().map(|v| v / 4.0).collect();
-            let quarters = Survey { count: self.count, low: low / 4.0, high: high / 4.0, sample, ..Survey::default() };
+            let quarters =
+                SampleStats { count: self.count, low: low / 4.0, high: high / 4.0, sample, ..SampleStats::default() };
             return times_four(quarters.edges(wanted, is_integer));
         }
         if let Some(bins) = wanted {
@@ -121,13 +122,13 @@ pub struct Density {
 impl Density {
     /// `bandwidth` is the kernels' standard deviation; by Scott's rule (1992), `n^(-1/5)` standard deviations, if `None`. The grid
     /// ends three of them beyond the values.
-    pub fn new(survey: &Survey, bandwidth: Option<f64>) -> Self {
-        let rule = survey.deviation() * (survey.count.max(1) as f64).powf(-0.2);
+    pub fn new(stats: &SampleStats, bandwidth: Option<f64>) -> Self {
+        let rule = stats.deviation() * (stats.count.max(1) as f64).powf(-0.2);
         let bandwidth = bandwidth.filter(|b| *b > 0.0 && b.is_finite()).unwrap_or(rule);
         // Equal values have no deviation; their density is a peak.
-        let bandwidth = if bandwidth > 0.0 { bandwidth } else { (survey.low.abs() * 1e-3).max(1e-3) };
-        let low = survey.low - 3.0 * bandwidth;
-        let span = survey.high - survey.low + 6.0 * bandwidth;
+        let bandwidth = if bandwidth > 0.0 { bandwidth } else { (stats.low.abs() * 1e-3).max(1e-3) };
+        let low = stats.low - 3.0 * bandwidth;
+        let span = stats.high - stats.low + 6.0 * bandwidth;
         let nodes = (span / bandwidth * 16.0).clamp(512.0, 65_536.0) as usize;
         Density { low, step: span / (nodes - 1) as f64, bandwidth, weights: vec![0.0; nodes], count: 0 }
     }
@@ -172,8 +173,8 @@ impl Density {
     }
 }
 
-/// Bins of equal width on a logarithmic axis, of a survey of logarithms to base 10.
-pub fn log_edges(logarithms: &Survey, wanted: Option<u32>) -> Vec<f64> {
+/// Bins of equal width on a logarithmic axis, of sample statistics of logarithms to base 10.
+pub fn log_edges(logarithms: &SampleStats, wanted: Option<u32>) -> Vec<f64> {
     let mut edges: Vec<f64> = logarithms.edges(wanted, false).into_iter().map(|edge| 10f64.powf(edge)).collect();
     // The smallest and the largest value are inside, however the powers were rounded.
     if let [first, .., last] = edges.as_mut_slice() {
@@ -561,9 +562,9 @@ mod tests {
     fn a_density_is_scipys() {
         // scipy.stats.gaussian_kde([1, 2, 2.5, 4, 7, 7.5, 8]).evaluate([...]), Scott's rule: factor 0.6776, deviation 2.8929.
         let values = [1.0, 2.0, 2.5, 4.0, 7.0, 7.5, 8.0];
-        let mut survey = Survey::default();
-        values.iter().for_each(|v| survey.add(*v));
-        let mut density = Density::new(&survey, None);
+        let mut stats = SampleStats::default();
+        values.iter().for_each(|v| stats.add(*v));
+        let mut density = Density::new(&stats, None);
         values.iter().for_each(|v| density.add(*v));
         let (x, y) = density.curve(100_000);
         let at = |wanted: f64| {

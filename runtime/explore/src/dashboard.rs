@@ -30,7 +30,7 @@ use onrush_wire::plot::{AxisScale, PlotStyle};
 use onrush_wire::visual::{SectionKind, VisualAsk, VisualHead};
 use onrush_wire::{Diagnostic, Expr, Value, codec};
 
-use crate::plot::{Held, PositionedRows, Rows, aggregate, label, positioned, without_alias};
+use crate::plot::{MaterializedInput, PositionedRows, Rows, aggregate, label, positioned, without_alias};
 use condition::{Plane, inside};
 use dimension::{Codes, SlicedColumn, UnslicedColumn};
 use passes::{Keys, Passing, Tally};
@@ -443,7 +443,7 @@ impl Index {
         let is_frame = |kind: &Kind| matches!(kind, Kind::Numbers | Kind::Table);
         let kept = match self.condition(filters)? {
             Some(predicate) if !moving && self.views.iter().any(is_frame) => {
-                Some(Held::step(engine, &Op::Filter { input: self.request.frame, predicate }, task)?)
+                Some(MaterializedInput::step(engine, &Op::Filter { input: self.request.frame, predicate }, task)?)
             }
             _ => None,
         };
@@ -486,7 +486,7 @@ impl Index {
                 Kind::Numbers | Kind::Table if moving => ViewData::Unchanged,
                 Kind::Numbers => {
                     let select = Op::Select { input: frame, exprs: request.columns.clone() };
-                    let held = Held::step(engine, &select, task)?;
+                    let held = MaterializedInput::step(engine, &select, task)?;
                     ViewData::Numbers(engine.preview(held.id, 1, 0, false, task)?)
                 }
                 Kind::Table if request.columns.is_empty() => {
@@ -494,7 +494,7 @@ impl Index {
                 }
                 Kind::Table => {
                     let select = Op::Select { input: frame, exprs: request.columns.clone() };
-                    let held = Held::step(engine, &select, task)?;
+                    let held = MaterializedInput::step(engine, &select, task)?;
                     ViewData::Table(engine.preview(held.id, TABLE_ROWS, 0, false, task)?)
                 }
             };

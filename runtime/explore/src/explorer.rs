@@ -2,9 +2,9 @@
 //!
 //! A cached view is dropped if it is forgotten, its frame is released or newer views need the memory. It can be computed again.
 
-mod order;
+mod column_profile;
 mod ranks;
-mod summary;
+mod sort;
 
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
@@ -30,7 +30,7 @@ const WRITE: usize = 1 << 16;
 const KEPT: usize = 24;
 
 /// The rows of a view: those of `table` in `order`, or all of them as they are.
-struct Arrangement {
+struct ViewRows {
     table: Arc<Table>,
     /// Where each batch of the table begins.
     starts: Vec<usize>,
@@ -40,7 +40,7 @@ struct Arrangement {
 struct Kept {
     key: u128,
     frame: FrameId,
-    arrangement: Arc<Arrangement>,
+    view_rows: Arc<ViewRows>,
     /// What it alone keeps in memory.
     bytes: u64,
 }
@@ -64,13 +64,13 @@ impl ViewCache {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn get(&self, key: u128) -> Option<Arc<Arrangement>> {
+    fn get(&self, key: u128) -> Option<Arc<ViewRows>> {
         let mut kept = self.lock();
         let at = kept.iter().position(|k| k.key == key)?;
         let found = kept.remove(at);
-        let arrangement = Arc::clone(&found.arrangement);
+        let view_rows = Arc::clone(&found.view_rows);
         kept.push(found);
-        Some(arrangement)
+        Some(view_rows)
     }
 
     fn put(&self, next: Kept, limit: u64) {
@@ -89,7 +89,7 @@ impl ViewCache {
 
 impl TableHolder for ViewCache {
     fn forget_table(&self, table: &Arc<Table>) {
-        self.lock().retain(|k| !Arc::ptr_eq(&k.arrangement.table, table));
+        self.lock().retain(|k| !Arc::ptr_eq(&k.view_rows.table, table));
     }
 
     fn release(&self, objects: &[ObjectId]) {
@@ -97,7 +97,7 @@ impl TableHolder for ViewCache {
     }
 }
 
-impl Arrangement {
+impl ViewRows {
     fn new(table: Arc<Table>, order: Option<Vec<u32>>) -> Self {
         let mut next = 0;
         let starts = table.batches().iter().map(|batch| {
@@ -105,7 +105,7 @@ impl Arrangement {
             next += batch.num_rows();
             start
         });
-        Arrangement { starts: starts.collect(), order, table }
+        ViewRows { starts: starts.collect(), order, table }
     }
 
     fn rows(&self) -> usize {
@@ -141,7 +141,7 @@ impl Explorer {
             self.look_at(view.frame, task)?;
         }
         match what {
-            Explore::Arrange => Ok(Explored::Count(self.arranged_rows(view, task)?)),
+            Explore::Arrange => Ok(Explored::Count(self.row_count(view, task)?)),
             Explore::Rows { offset, count, columns } => self.page(view, *offset, (*count).min(PAGE), columns, task),
             Explore::Summary(request) => {
                 // Its rows count, not their order.
@@ -149,7 +149,7 @@ impl Explorer {
                 let name = self.column_name(view.frame, request.column)?;
                 let chunks = self.column_chunks(&unsorted, &name, task)?;
                 task.stage(format!("summarise {name}"));
-                Ok(Explored::Summary(summary::of(&chunks, request, task)?))
+                Ok(Explored::Summary(column_profile::of(&chunks, request, task)?))
             }
             Explore::Write { columns, sink } => self.write_view(view, columns, sink, task),
             Explore::Forget => {
@@ -168,7 +168,7 @@ impl Explorer {
             return Ok(());
         }
         if let Whole::Held(table) = self.engine.whole(&frame, (0, 0), task)? {
-            self.keep(key, &all, Arrangement::new(table, None))?;
+            self.keep(key, &all, ViewRows::new(table, None))?;
         }
         Ok(())
     }
@@ -199,22 +199,22 @@ impl Explorer {
         field.map(|field| field.name().clone()).ok_or_else(|| internal(&format!("there is no column {column}")))
     }
 
-    fn arranged_rows(&self, view: &View, task: &TaskHandle) -> Result<u64, Diagnostic> {
+    fn row_count(&self, view: &View, task: &TaskHandle) -> Result<u64, Diagnostic> {
         let frame = self.engine.frame(view.frame)?;
         match self.scanned(&frame) {
             Some(rows) if view.filter.is_none() && view.sort.is_empty() => Ok(rows),
-            _ => Ok(self.arrangement(view, task)?.rows() as u64),
+            _ => Ok(self.view_rows(view, task)?.rows() as u64),
         }
     }
 
-    fn arrangement(&self, view: &View, task: &TaskHandle) -> Result<Arc<Arrangement>, Diagnostic> {
+    fn view_rows(&self, view: &View, task: &TaskHandle) -> Result<Arc<ViewRows>, Diagnostic> {
         let key = self.view_key(view)?;
         if let Some(found) = self.cache.get(key) {
             return Ok(found);
         }
         if view.filter.is_none() && view.sort.is_empty() {
             // The view is the frame itself. Its pages do not wait for the sort of another table.
-            return self.keep(key, view, self.arrange(view, task)?);
+            return self.keep(key, view, self.compute_rows(view, task)?);
         }
         let _one_at_a_time = loop {
             match self.cache.computing.try_lock() {
@@ -229,23 +229,23 @@ impl Explorer {
         if let Some(found) = self.cache.get(key) {
             return Ok(found);
         }
-        self.keep(key, view, self.arrange(view, task)?)
+        self.keep(key, view, self.compute_rows(view, task)?)
     }
 
-    fn keep(&self, key: u128, view: &View, arrangement: Arrangement) -> Result<Arc<Arrangement>, Diagnostic> {
-        let order = arrangement.order.as_ref().map_or(0, |order| order.len() as u64 * 4);
+    fn keep(&self, key: u128, view: &View, view_rows: ViewRows) -> Result<Arc<ViewRows>, Diagnostic> {
+        let order = view_rows.order.as_ref().map_or(0, |order| order.len() as u64 * 4);
         // Rows that the frame holds itself cost nothing more.
         let rows = match &self.engine.frame(view.frame)?.resident {
-            Some(resident) if Arc::ptr_eq(&resident.look(), &arrangement.table) => 0,
-            _ => arrangement.table.bytes(),
+            Some(resident) if Arc::ptr_eq(&resident.look(), &view_rows.table) => 0,
+            _ => view_rows.table.bytes(),
         };
-        let arrangement = Arc::new(arrangement);
-        let kept = Kept { key, frame: view.frame, arrangement: Arc::clone(&arrangement), bytes: order + rows };
+        let view_rows = Arc::new(view_rows);
+        let kept = Kept { key, frame: view.frame, view_rows: Arc::clone(&view_rows), bytes: order + rows };
         self.cache.put(kept, self.engine.memory_limit() / 4);
-        Ok(arrangement)
+        Ok(view_rows)
     }
 
-    fn arrange(&self, view: &View, task: &TaskHandle) -> Result<Arrangement, Diagnostic> {
+    fn compute_rows(&self, view: &View, task: &TaskHandle) -> Result<ViewRows, Diagnostic> {
         let frame = self.engine.frame(view.frame)?;
         let (table, mut order) = match (&view.filter, self.scanned(&frame)) {
             (None, _) => (self.rows_of_frame(&frame, view.frame, task)?, None),
@@ -262,11 +262,11 @@ impl Explorer {
         };
         if !view.sort.is_empty() {
             task.stage("sort");
-            let keys = order::keys(&view.sort, table.schema())?;
+            let keys = sort::keys(&view.sort, table.schema())?;
             let limit = self.engine.memory_limit();
-            order = order::order(&table, order, &keys, limit, task)?;
+            order = sort::order(&table, order, &keys, limit, task)?;
         }
-        Ok(Arrangement::new(table, order))
+        Ok(ViewRows::new(table, order))
     }
 
     /// Positions of the rows for which a predicate is true.
@@ -275,7 +275,7 @@ impl Explorer {
         let kind = ExprKind::Alias(Box::new(predicate.clone()), "passes".to_string());
         let exprs = vec![Expr { kind, span: None }];
         let table = self.engine.run_op(&Op::Select { input, exprs }, task)?;
-        order::few_enough(table.rows())?;
+        sort::few_enough(table.rows())?;
         let mut kept = Vec::new();
         let mut start = 0u32;
         for batch in table.batches() {
@@ -308,12 +308,12 @@ impl Explorer {
         }
         if let (Some(total), true) = (self.scanned(&frame), view.filter.is_none() && view.sort.is_empty()) {
             let part = self.engine.part(&frame, offset.min(total) as usize, count as usize, task)?;
-            let part = Arrangement::new(Arc::new(part), None);
+            let part = ViewRows::new(Arc::new(part), None);
             return Ok(rows_of(&part, 0, count, columns, total, offset));
         }
-        let arrangement = self.arrangement(view, task)?;
-        let total = arrangement.rows() as u64;
-        Ok(rows_of(&arrangement, offset, count, columns, total, 0))
+        let view_rows = self.view_rows(view, task)?;
+        let total = view_rows.rows() as u64;
+        Ok(rows_of(&view_rows, offset, count, columns, total, 0))
     }
 
     /// The values of a column in the view's rows, in pieces.
@@ -324,16 +324,16 @@ impl Explorer {
             let table = self.engine.table(view.frame, &[name.to_string()], task)?;
             return Ok(table.batches().iter().map(|batch| Arc::clone(batch.column(0))).collect());
         }
-        let arrangement = self.arrangement(view, task)?;
-        let table = &arrangement.table;
+        let view_rows = self.view_rows(view, task)?;
+        let table = &view_rows.table;
         let column = table.schema().index_of(name).map_err(failed)?;
-        let Some(order) = &arrangement.order else {
+        let Some(order) = &view_rows.order else {
             return Ok(table.batches().iter().map(|batch| Arc::clone(batch.column(column))).collect());
         };
         // Rows that pass a filter are in the table's order: each batch has a stretch of them.
         let mut chunks = Vec::new();
         let mut rest = order.as_slice();
-        for (batch, start) in table.batches().iter().zip(&arrangement.starts) {
+        for (batch, start) in table.batches().iter().zip(&view_rows.starts) {
             let end = start + batch.num_rows();
             let (here, after) = rest.split_at(rest.partition_point(|row| (*row as usize) < end));
             rest = after;
@@ -354,26 +354,26 @@ impl Explorer {
             return self.write_rows(view, columns, sink, task);
         }
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
-        let arrangement = self.arrangement(view, task)?;
+        let view_rows = self.view_rows(view, task)?;
         let positions: Vec<usize> = match columns {
-            [] => (0..arrangement.table.schema().fields().len()).collect(),
+            [] => (0..view_rows.table.schema().fields().len()).collect(),
             some => some.iter().map(|c| *c as usize).collect(),
         };
-        let table = arrangement.table.project(&positions).map_err(failed)?;
+        let table = view_rows.table.project(&positions).map_err(failed)?;
         let mut writer = onrush_io::FileWriter::create(sink, table.schema())?;
         task.stage(format!("write {}", sink.name()));
         task.set_rows(0);
-        task.set_total_rows(Some(arrangement.rows() as u64));
+        task.set_total_rows(Some(view_rows.rows() as u64));
         let mut write = |batch: &RecordBatch| {
             task.add_rows(batch.num_rows() as u64);
             writer.write(batch, task)
         };
-        match &arrangement.order {
+        match &view_rows.order {
             None => table.batches().iter().try_for_each(&mut write)?,
             Some(order) => {
                 let batches: Vec<&RecordBatch> = table.batches().iter().collect();
                 for rows in order.chunks(WRITE) {
-                    let places: Vec<_> = rows.iter().map(|row| arrangement.place(*row as usize)).collect();
+                    let places: Vec<_> = rows.iter().map(|row| view_rows.place(*row as usize)).collect();
                     write(&interleave_record_batch(&batches, &places).map_err(failed)?)?;
                 }
             }
@@ -406,13 +406,13 @@ fn written(file: onrush_io::WrittenFile) -> Explored {
     Explored::Written { path: file.path.to_string_lossy().into_owned(), rows: file.rows, bytes: file.bytes }
 }
 
-fn rows_of(arrangement: &Arrangement, offset: u64, count: u32, columns: &[u32], total: u64, before: u64) -> Explored {
-    let rows = arrangement.rows();
+fn rows_of(view_rows: &ViewRows, offset: u64, count: u32, columns: &[u32], total: u64, before: u64) -> Explored {
+    let rows = view_rows.rows();
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(rows);
     let to = from.saturating_add(count as usize).min(rows);
-    let positions: Vec<usize> = (from..to).map(|row| arrangement.position(row)).collect();
-    let places: Vec<(usize, usize)> = positions.iter().map(|row| arrangement.place(*row)).collect();
-    let batches = arrangement.table.batches();
+    let positions: Vec<usize> = (from..to).map(|row| view_rows.position(row)).collect();
+    let places: Vec<(usize, usize)> = positions.iter().map(|row| view_rows.place(*row)).collect();
+    let batches = view_rows.table.batches();
     let values = |column: u32| -> Vec<Value> {
         places.iter().map(|(batch, row)| preview::shown(batches[*batch].column(column as usize), *row)).collect()
     };

@@ -2,27 +2,27 @@
 //!
 //! Drawing is the task of `widgets/view`.
 
+mod axis_values;
 mod bars;
-mod boxes;
+mod box_plot;
 mod candles;
 mod choropleth;
-mod columns;
 mod correlation;
+mod downsample;
 mod ecdf;
 mod facets;
-mod heat;
-mod held;
+mod heatmap;
 mod hexbin;
 mod intervals;
-mod lines;
 mod map;
+mod materialized_input;
 mod pair;
 mod raster;
 mod regression;
-mod rows;
+mod row_source;
 mod scores;
 mod several;
-mod time;
+mod time_bins;
 mod violin;
 
 use std::collections::{HashMap, HashSet};
@@ -30,18 +30,18 @@ use std::collections::{HashMap, HashSet};
 use onrush_engine::{Engine, KEPT};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
-use onrush_stats::{self as statistics, Cell, Combine, Density, Survey};
+use onrush_stats::{self as statistics, Cell, Combine, Density, SampleStats};
 use onrush_wire::map::ShapeSet;
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
-use columns::{Column, Values, grown};
-pub(crate) use columns::{label, names, visible, without_alias};
-pub(crate) use held::Held;
+use axis_values::{Column, Values, grown};
+pub(crate) use axis_values::{label, names, visible, without_alias};
+pub(crate) use materialized_input::MaterializedInput;
 pub(crate) use raster::{PositionedRows, positioned};
 pub use raster::{Rasters, clipped};
-pub(crate) use rows::Rows;
-pub(crate) use time::fitting;
+pub(crate) use row_source::Rows;
+pub(crate) use time_bins::fitting;
 
 /// Points of a scatter plot that are drawn.
 const POINTS: usize = 5_000;
@@ -74,7 +74,7 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
         facets: Vec::new(),
         facet_label: String::new(),
     };
-    let held = held::Held::columns(engine, request, task)?;
+    let held = materialized_input::MaterializedInput::columns(engine, request, task)?;
     let request = &PlotRequest { frame: held.as_ref().map_or(request.frame, |held| held.id), ..request.clone() };
     let mut shared = Shared::default();
     match &request.facet {
@@ -95,11 +95,11 @@ struct Shared {
     /// Edges of a histogram's bins.
     edges: HashMap<usize, Vec<f64>>,
     /// Cells of a heat map, along x and along y.
-    cells: HashMap<(usize, char), heat::Cells>,
+    cells: HashMap<(usize, char), heatmap::Cells>,
     /// Numbers and times that are a box plot's categories.
     values: HashMap<usize, Vec<i64>>,
     /// Time buckets.
-    grids: HashMap<usize, time::Grid>,
+    grids: HashMap<usize, time_bins::Grid>,
     /// The regions of a choropleth.
     shapes: HashMap<usize, ShapeSet>,
 }
@@ -253,7 +253,7 @@ impl<'a> Source<'a> {
     fn line(&mut self, layer: &LayerRequest, rows: &Rows, (mut x, y): (Values, &Values)) -> Result<Layer, Diagnostic> {
         let texts = if x.scale == AxisScale::Category { x.keep_most(rows, DRAWN, self.task)? } else { 0 };
         let color = self.color(rows, 2, layer)?;
-        let made = lines::lines(rows, (&x, y), color.as_ref(), self.line, self.task)?;
+        let made = downsample::lines(rows, (&x, y), color.as_ref(), self.line, self.task)?;
         self.left_out(made.without_x - x.hidden, "point", "no value");
         self.most_frequent(DRAWN, texts, &x.label);
         self.left_out(made.without_color, "row", "no colour");
@@ -285,12 +285,13 @@ impl<'a> Source<'a> {
         let y_values = y.map(|y| Values::of(&rows, 1, y)?.number(&what, y)).transpose()?;
         let color = self.color(&rows, 1 + usize::from(y.is_some()), layer)?;
         let grid = self.grid(layer, (&rows, &x_values), x)?;
-        let asked = time::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
-        let made = time::combine(&rows, &x_values, y_values.as_ref(), color.as_ref(), &asked, self.task)?;
+        let asked =
+            time_bins::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
+        let made = time_bins::combine(&rows, &x_values, y_values.as_ref(), color.as_ref(), &asked, self.task)?;
         self.left_out(made.left_out, "row", "no value");
         self.series_left_out(made.hidden, made.series.len(), layer);
         let label = if y.is_some() { label(&aggregate(function, layer)?) } else { "rows".to_string() };
-        if let time::Grid::Stretches(every) = grid {
+        if let time_bins::Grid::Stretches(every) = grid {
             let what = if y.is_some() { function } else { "rows" };
             self.notes.push(format!("{what} of each {}", every.words()));
         }
@@ -307,7 +308,7 @@ impl<'a> Source<'a> {
         let Some(x) = layer.x.as_ref().filter(|_| layer.aggregate.is_some() || layer.every.is_some()) else {
             return Ok(false);
         };
-        let is_time = columns::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
+        let is_time = axis_values::scale(&self.engine.type_of(self.frame, x, self.task)?) == Some(AxisScale::Time);
         if !is_time && layer.every.is_some() {
             let message = format!("`every` needs dates or times, and `{}` has none", label(x));
             return Err(place(plan_error("plot-type", message), x.span.as_ref(), None, "not a time"));
@@ -315,11 +316,11 @@ impl<'a> Source<'a> {
         Ok(is_time)
     }
 
-    fn grid(&mut self, layer: &LayerRequest, x: (&Rows, &Values), at: &Expr) -> Result<time::Grid, Diagnostic> {
+    fn grid(&mut self, layer: &LayerRequest, x: (&Rows, &Values), at: &Expr) -> Result<time_bins::Grid, Diagnostic> {
         if let Some(known) = self.shared.grids.get(&self.index) {
             return Ok(*known);
         }
-        let grid = time::grid(x, layer.every.as_deref(), layer.mark == Mark::Bar, at, self.task)?;
+        let grid = time_bins::grid(x, layer.every.as_deref(), layer.mark == Mark::Bar, at, self.task)?;
         self.shared.grids.insert(self.index, grid);
         Ok(grid)
     }
@@ -484,7 +485,7 @@ impl<'a> Source<'a> {
     ) -> Result<Vec<(String, T)>, Diagnostic> {
         let (mut made, mut sizes) = (Vec::new(), Vec::new());
         let (mut nulls, mut missing) = (0, 0);
-        columns::each_of(rows, [Some(values), color], self.task, |[value, at]| {
+        axis_values::each_of(rows, [Some(values), color], self.task, |[value, at]| {
             if !value.is_finite() {
                 missing += 1;
                 return;
@@ -544,9 +545,9 @@ impl<'a> Source<'a> {
         }
         let edges = if self.has_log_bins {
             let logarithm = |value: f64| if value > 0.0 { value.log10() } else { f64::NAN };
-            statistics::log_edges(&values.survey(rows, self.task, SAMPLE, logarithm)?, layer.bins)
+            statistics::log_edges(&values.sample_stats(rows, self.task, SAMPLE, logarithm)?, layer.bins)
         } else {
-            values.survey(rows, self.task, SAMPLE, |value| value)?.edges(layer.bins, values.is_integer)
+            values.sample_stats(rows, self.task, SAMPLE, |value| value)?.edges(layer.bins, values.is_integer)
         };
         self.shared.edges.insert(self.index, edges.clone());
         Ok(edges)
@@ -558,14 +559,15 @@ impl<'a> Source<'a> {
             let all = color.keep_most(&rows, SERIES, self.task)?;
             self.most_frequent(SERIES, all, &color.label);
         }
-        let mut surveys: Vec<Survey> = Vec::new();
-        columns::each_of(&rows, [Some(&values), color.as_ref()], self.task, |[value, at]| {
+        let mut group_stats: Vec<SampleStats> = Vec::new();
+        axis_values::each_of(&rows, [Some(&values), color.as_ref()], self.task, |[value, at]| {
             let series = if color.is_some() { at } else { 0.0 };
             if series >= 0.0 {
-                grown(&mut surveys, series as usize).add(value);
+                grown(&mut group_stats, series as usize).add(value);
             }
         })?;
-        let new = |series: usize| Density::new(surveys.get(series).unwrap_or(&Survey::default()), layer.bandwidth);
+        let new =
+            |series: usize| Density::new(group_stats.get(series).unwrap_or(&SampleStats::default()), layer.bandwidth);
         let made = self.by_series((&rows, &values), color.as_ref(), new, |density: &mut Density, value| {
             density.add(value);
             true
@@ -574,7 +576,7 @@ impl<'a> Source<'a> {
             let (x, y) = density.curve(CURVE);
             Series { name, x, y }
         };
-        let series: Vec<Series> = match surveys.iter().all(|s| s.count == 0) {
+        let series: Vec<Series> = match group_stats.iter().all(|s| s.count == 0) {
             true => Vec::new(),
             false => made.into_iter().map(curve).collect(),
         };
@@ -603,7 +605,7 @@ impl<'a> Source<'a> {
         let mut values = vec![vec![Cell::default(); x_axis.categories.len()]; y_axis.categories.len()];
         let mut left_out = 0;
         let walked = [Some(&x_side.values), Some(&y_side.values), color.as_ref()];
-        columns::each_of(&rows, walked, self.task, |[x, y, value]| {
+        axis_values::each_of(&rows, walked, self.task, |[x, y, value]| {
             let value = if color.is_some() { value } else { 1.0 };
             let (column, line) = (x_side.cell(x), y_side.cell(y));
             match line.and_then(|line| values.get_mut(line)?.get_mut(column?)) {
@@ -624,13 +626,13 @@ impl<'a> Source<'a> {
     }
 
     /// The rows of a heat map, and its sides.
-    fn sides(&mut self, layer: &LayerRequest) -> Result<(Rows<'a>, [heat::Side; 2]), Diagnostic> {
+    fn sides(&mut self, layer: &LayerRequest) -> Result<(Rows<'a>, [heatmap::Side; 2]), Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let rows = self.rows([Some(x), Some(y), layer.color.as_ref()])?;
         let mut side = |index: usize, expr: &Expr, name: char| {
             let known = (&mut self.shared.cells, (self.index, name));
-            heat::Side::of(&rows, index, expr, layer.bins, known, self.task)
+            heatmap::Side::of(&rows, index, expr, layer.bins, known, self.task)
         };
         let sides = [side(0, x, 'x')?, side(1, y, 'y')?];
         Ok((rows, sides))

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use onrush_stats::{Density, Survey};
+use onrush_stats::{Density, SampleStats};
 use onrush_view::progress::{Line, Work};
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
 use onrush_wire::map::{Choropleth, Projection, RegionValue, ShapeSet};
@@ -344,9 +344,9 @@ fn points(cloud: &[(f64, f64)]) -> Vec<Plot> {
 
 fn density(cloud: &[(f64, f64)]) -> Plot {
     let ys: Vec<f64> = cloud.iter().take(1200).map(|point| point.1).collect();
-    let mut survey = Survey::default();
-    ys.iter().for_each(|y| survey.add(*y));
-    let mut density = Density::new(&survey, None);
+    let mut stats = SampleStats::default();
+    ys.iter().for_each(|y| stats.add(*y));
+    let mut density = Density::new(&stats, None);
     ys.iter().for_each(|y| density.add(*y));
     let (x, y) = density.curve(400);
     let curve = vec![Series { name: String::new(), x, y }];

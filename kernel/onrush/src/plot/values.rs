@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, TimeUnit};
-use onrush_stats::{self as statistics, Density, Survey};
+use onrush_stats::{self as statistics, Density, SampleStats};
 use onrush_wire::plot::{Axis, AxisScale, Bins, Layer, Mark, PlotStyle, Series};
 use onrush_wire::{Class, Diagnostic, Span};
 
@@ -142,11 +142,11 @@ fn finished(layer: Layer, at: Span) -> Plot {
 #[inline(never)]
 fn smooth(values: &ArrayRef, at: Span) -> Plot {
     let (values, scale) = numbers(values, "values", &at);
-    let mut survey = Survey::default();
-    values.iter().for_each(|v| survey.add(*v));
+    let mut stats = SampleStats::default();
+    values.iter().for_each(|v| stats.add(*v));
     let mut series = Vec::new();
-    if survey.count > 0 {
-        let mut density = Density::new(&survey, None);
+    if stats.count > 0 {
+        let mut density = Density::new(&stats, None);
         values.iter().for_each(|v| density.add(*v));
         let (x, y) = density.curve(400);
         series.push(Series { name: String::new(), x, y });
@@ -264,11 +264,11 @@ fn numbers(array: &ArrayRef, what: &str, at: &Span) -> (Vec<f64>, AxisScale) {
 /// Edges of bins that hold all values. If `bins` is `None`, the number of bins is chosen from the values.
 fn counted(values: &[f64], bins: Option<u32>, is_log: bool) -> Bins {
     let edges = if is_log {
-        let mut survey = Survey::default();
+        let mut stats = SampleStats::default();
         let logarithms = || values.iter().filter(|v| **v > 0.0).map(|v| v.log10());
-        logarithms().for_each(|v| survey.add(v));
-        survey.sample = logarithms().collect();
-        statistics::log_edges(&survey, bins)
+        logarithms().for_each(|v| stats.add(v));
+        stats.sample = logarithms().collect();
+        statistics::log_edges(&stats, bins)
     } else {
         statistics::edges(values, bins, values.iter().all(|v| v.fract() == 0.0))
     };

@@ -7,8 +7,8 @@ use onrush_stats::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{self, Column, Values, grown, rank_of};
-use super::rows::Rows;
+use super::axis_values::{self, Column, Values, grown, rank_of};
+use super::row_source::Rows;
 use super::{CATEGORIES, SERIES, Source, grouped, most};
 
 /// Bars that can be told apart.
@@ -32,7 +32,7 @@ impl Source<'_> {
         // The rows of each series.
         let mut sizes: Vec<usize> = Vec::new();
         let (mut without_value, mut without_color, mut count) = (0, 0, 0usize);
-        columns::each_of(rows, [Some(x), Some(y), color.as_ref()], self.task, |[x, y, series]| {
+        axis_values::each_of(rows, [Some(x), Some(y), color.as_ref()], self.task, |[x, y, series]| {
             let series = if color.is_some() { series } else { 0.0 };
             if x.is_nan() || y.is_nan() {
                 without_value += 1;
@@ -117,7 +117,7 @@ impl Source<'_> {
             x.positions.push(x.categories.len() as f64);
             y.positions.push(rest);
             x.categories.push("other".to_string());
-            columns::different(&mut x.categories);
+            axis_values::different(&mut x.categories);
             note.push_str(&format!("; the rest is `{}`", x.categories.last().map_or("other", |c| c.as_str())));
         }
         self.notes.push(note);

@@ -4,7 +4,7 @@ use onrush_expr::check::{place, plan_error};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Candles, Layer, LayerRequest};
 
-use super::columns::{Values, each_of};
+use super::axis_values::{Values, each_of};
 use super::{Source, grouped, needed};
 
 /// Candles that can be told apart.

@@ -9,7 +9,7 @@ use onrush_wire::map::{Choropleth, Projection, RegionValue, ShapeSet};
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Column, label};
+use super::axis_values::{Column, label};
 use super::{Source, aggregate, grouped, map, needed};
 
 /// Names in a note.

@@ -8,8 +8,8 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, AxisScale, Layer};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId};
 
-use super::columns::Values;
-use super::rows::Rows;
+use super::axis_values::Values;
+use super::row_source::Rows;
 
 /// Columns that can be told apart.
 const COLUMNS: usize = 60;

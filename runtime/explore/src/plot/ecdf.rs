@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 
-use super::columns::{rank_of, ranked};
+use super::axis_values::{rank_of, ranked};
 use super::{SERIES, Source};
 
 /// Points of the grid, and distinct values of exact steps, however many series there are.
@@ -25,10 +25,10 @@ impl Source<'_> {
         }
         let has_log = self.has_log_bins;
         let drawn = move |value: f64| if has_log { value.log10() } else { value };
-        let survey = values.survey(&rows, self.task, 0, drawn)?;
+        let stats = values.sample_stats(&rows, self.task, 0, drawn)?;
         let series = color.as_ref().map_or(1, |color| color.categories().len());
         let most = (self.line / series.max(1)).clamp(FEWEST, MOST);
-        let span = (survey.low, survey.high);
+        let span = (stats.low, stats.high);
         let edges: Vec<f64> = (0..=most)
             .map(|i| match i as f64 / most as f64 {
                 0.0 => span.0,

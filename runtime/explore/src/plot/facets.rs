@@ -9,8 +9,8 @@ use onrush_wire::plan::Op;
 use onrush_wire::plot::{Facet, Plot, PlotRequest};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};
 
-use super::columns::{Column, label};
-use super::held::Held;
+use super::axis_values::{Column, label};
+use super::materialized_input::MaterializedInput;
 use super::{Shared, Source, grouped, layers};
 
 /// Panels that can be told apart.
@@ -73,7 +73,7 @@ pub fn panels(
     for ((_, value), name) in found.into_iter().zip(names) {
         let literal = Expr::new(ExprKind::Literal(value));
         let predicate = Expr::new(ExprKind::Binary(BinaryOp::Equal, Box::new(by.clone()), Box::new(literal)));
-        let panel = Held::step(engine, &Op::Filter { input: request.frame, predicate }, task)?;
+        let panel = MaterializedInput::step(engine, &Op::Filter { input: request.frame, predicate }, task)?;
         let mut own = Vec::new();
         let made = layers(engine, request, panel.id, shared, task, (count, &mut own))?;
         notes.push((name.clone(), own));

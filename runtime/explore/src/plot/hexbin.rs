@@ -7,7 +7,7 @@ use onrush_stats::Extent;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Hexagons, Layer, LayerRequest, PlotStyle};
 
-use super::columns::{Values, each_of};
+use super::axis_values::{Values, each_of};
 use super::{Source, needed};
 
 /// Hexagons along x if the user does not say how many, and the most.

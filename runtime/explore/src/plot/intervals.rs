@@ -7,7 +7,7 @@ use onrush_learn::t_distribution;
 use onrush_wire::plot::{AxisScale, ErrorBar, Interval, Layer, LayerRequest, Mark};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Values, each_of, grown, label, rank_of, ranked};
+use super::axis_values::{Values, each_of, grown, label, rank_of, ranked};
 use super::{CATEGORIES, SERIES, Source, grouped, most, needed};
 
 /// Error bars that can be told apart, and points of a band.

@@ -6,7 +6,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Facet, LayerRequest, Mark, Plot, PlotRequest};
 use onrush_wire::{Diagnostic, FrameId};
 
-use super::columns::label;
+use super::axis_values::label;
 use super::{Shared, layers};
 
 /// Columns whose panels can be read.

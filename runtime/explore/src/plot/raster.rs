@@ -16,9 +16,9 @@ use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, codec};
 
-use super::columns::{Values, each_of, label, without_alias};
+use super::axis_values::{Values, each_of, label, without_alias};
 use super::map;
-use super::rows::Rows;
+use super::row_source::Rows;
 use super::{SERIES, Source, aggregate, grouped, needed, unknown_aggregate};
 
 /// Pixels of a picture whose size the user did not set. The data area is a bit smaller, so that the picture is scaled down.

@@ -5,7 +5,7 @@ use onrush_learn::t_distribution;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{AxisScale, Interval, Layer, LayerRequest};
 
-use super::columns::{Values, each_of, grown};
+use super::axis_values::{Values, each_of, grown};
 use super::{SERIES, Source, grouped, most, needed};
 
 /// Points of a line.

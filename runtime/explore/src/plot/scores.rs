@@ -8,7 +8,7 @@ use onrush_stats::spread;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Values, each_of, label};
+use super::axis_values::{Values, each_of, label};
 use super::{Source, grouped, needed};
 
 /// Points of a curve.

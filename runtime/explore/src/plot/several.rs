@@ -8,7 +8,7 @@ use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, Bins, Interval, Layer, LayerRequest, Mark, Series};
 
 use super::Source;
-use super::columns::{different, label};
+use super::axis_values::{different, label};
 
 impl Source<'_> {
     /// A series for each column of `y`, named like it.

@@ -1,11 +1,11 @@
 //! Violin plots: a density estimate and the quartiles of each category.
 
-use onrush_stats::{Density, Survey};
+use onrush_stats::{Density, SampleStats};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Layer, LayerRequest, Violin};
 
 use super::Source;
-use super::columns::{each_of, grown};
+use super::axis_values::{each_of, grown};
 
 /// Points of one side of a violin.
 const OUTLINE: usize = 100;
@@ -17,21 +17,21 @@ impl Source<'_> {
     /// equal values has no density.
     pub(super) fn violins(&mut self, layer: &LayerRequest) -> Result<Layer, Diagnostic> {
         let (rows, values, x, (axis, boxes)) = self.box_data(layer)?;
-        let mut surveys = vec![Survey::default(); axis.categories.len()];
+        let mut group_stats = vec![SampleStats::default(); axis.categories.len()];
         let group_of = |at: f64| if x.is_some() { at } else { 0.0 };
         each_of(&rows, [Some(&values), x.as_ref()], self.task, |[value, at]| {
             let group = group_of(at);
             if group >= 0.0 {
-                grown(&mut surveys, group as usize).add(value);
+                grown(&mut group_stats, group as usize).add(value);
             }
         })?;
-        let width = |survey: &Survey| {
-            let scott = survey.deviation() * (survey.count.max(1) as f64).powf(-0.2);
+        let width = |stats: &SampleStats| {
+            let scott = stats.deviation() * (stats.count.max(1) as f64).powf(-0.2);
             layer.bandwidth.filter(|width| *width > 0.0 && width.is_finite()).unwrap_or(scott)
         };
-        let mut densities: Vec<Option<Density>> = surveys
+        let mut densities: Vec<Option<Density>> = group_stats
             .iter()
-            .map(|survey| (survey.deviation() > 0.0).then(|| Density::new(survey, Some(width(survey)))))
+            .map(|stats| (stats.deviation() > 0.0).then(|| Density::new(stats, Some(width(stats)))))
             .collect();
         each_of(&rows, [Some(&values), x.as_ref()], self.task, |[value, at]| {
             let group = group_of(at);
@@ -44,8 +44,8 @@ impl Source<'_> {
         let violins = boxes.into_iter().map(|stats| {
             let group = axis.categories.iter().position(|name| *name == stats.category).unwrap_or(0);
             let curve = densities.get(group).and_then(Option::as_ref).map(|density| density.curve(OUTLINE));
-            let reach = CUT * width(&surveys[group]);
-            let span = surveys[group].low - reach..=surveys[group].high + reach;
+            let reach = CUT * width(&group_stats[group]);
+            let span = group_stats[group].low - reach..=group_stats[group].high + reach;
             let points = curve.map(|(at, density)| at.into_iter().zip(density)).into_iter().flatten();
             let (at, density) = points.filter(|(at, _)| span.contains(at)).unzip();
             Violin { stats, at, density }

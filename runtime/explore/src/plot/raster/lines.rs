@@ -1,6 +1,6 @@
 //! GroupLines through the rows of a group, drawn as rows come.
 
-use super::super::columns::grown;
+use super::super::axis_values::grown;
 use super::Canvas;
 
 /// Where the line of each group is.

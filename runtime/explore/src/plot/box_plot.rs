@@ -10,8 +10,8 @@ use onrush_stats::{self as statistics, Extent};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, BoxStats, Layer, LayerRequest};
 
-use super::columns::{Values, each_of, rank_of, ranked};
-use super::rows::Rows;
+use super::axis_values::{Values, each_of, rank_of, ranked};
+use super::row_source::Rows;
 use super::{CATEGORIES, Source, needed};
 
 /// Rows whose values are held, because that is faster.

@@ -7,8 +7,8 @@ use onrush_stats as statistics;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr};
 
-use super::columns::{Values, names};
-use super::rows::Rows;
+use super::axis_values::{Values, names};
+use super::row_source::Rows;
 
 /// Bins of a side with more values than can be told apart.
 const CELLS: u32 = 30;
@@ -84,10 +84,10 @@ fn cells(values: &Values, rows: &Rows, bins: Option<u32>, task: &TaskHandle) -> 
             return Ok(Cells::Values(distinct));
         }
     }
-    let survey = values.survey(rows, task, 0, |value| value)?;
+    let stats = values.sample_stats(rows, task, 0, |value| value)?;
     Ok(Cells::Bins(match (bins, values.scale) {
-        (None, AxisScale::Number) if survey.count > 0 => statistics::round_edges(survey.low, survey.high, CELLS),
-        _ => survey.edges(Some(bins.unwrap_or(CELLS)), false),
+        (None, AxisScale::Number) if stats.count > 0 => statistics::round_edges(stats.low, stats.high, CELLS),
+        _ => stats.edges(Some(bins.unwrap_or(CELLS)), false),
     }))
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     use onrush_frame::Table;
 
-    use super::super::columns::each_of;
+    use super::super::axis_values::each_of;
     use super::*;
 
     fn rows(columns: Vec<ArrayRef>) -> Rows<'static> {

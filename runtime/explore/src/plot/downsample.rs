@@ -6,8 +6,8 @@ use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, Series};
 
 use super::SERIES;
-use super::columns::{Values, each_of, grown};
-use super::rows::Rows;
+use super::axis_values::{Values, each_of, grown};
+use super::row_source::Rows;
 
 pub struct Lines {
     pub x: Axis,

@@ -9,29 +9,29 @@ use onrush_wire::plan::Op;
 use onrush_wire::plot::{Mark, PlotRequest};
 use onrush_wire::{Diagnostic, Expr, ExprKind, FrameId};
 
-use super::rows::Rows;
+use super::row_source::Rows;
 
 /// Ids of frames that only a plot knows, downwards from the largest; a notebook's ids count upwards.
 static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// A frame that is there as long as this is.
-pub struct Held<'a> {
+pub struct MaterializedInput<'a> {
     engine: &'a Engine,
     pub id: FrameId,
 }
 
-impl Drop for Held<'_> {
+impl Drop for MaterializedInput<'_> {
     fn drop(&mut self) {
         self.engine.release(&[self.id]);
     }
 }
 
-impl<'a> Held<'a> {
+impl<'a> MaterializedInput<'a> {
     /// The frame of a step.
     pub fn step(engine: &'a Engine, op: &Op, task: &TaskHandle) -> Result<Self, Diagnostic> {
         let id = FrameId(NEXT.fetch_sub(1, Ordering::Relaxed));
         engine.step(id, op, None, None, task)?;
-        Ok(Held { engine, id })
+        Ok(MaterializedInput { engine, id })
     }
 
     /// The columns that the plot uses, held. `None` if the frame is held already, if one walk is all that there is, if the columns take
@@ -62,7 +62,7 @@ impl<'a> Held<'a> {
         };
         let Some((frame, table)) = rows.if_few(task)? else { return Ok(None) };
         engine.hold(&frame, table, id, task)?;
-        Ok(Some(Held { engine, id }))
+        Ok(Some(MaterializedInput { engine, id }))
     }
 }
 

@@ -10,9 +10,9 @@ use onrush_wire::number::thousands;
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 
+use super::axis_values::{Values, each_of, grown, rank_of, ranked};
 use super::bars::BARS;
-use super::columns::{Values, each_of, grown, rank_of, ranked};
-use super::rows::Rows;
+use super::row_source::Rows;
 use super::{SERIES, most};
 
 /// Limit of distinct timestamps that are drawn without buckets, for lines and for bars.

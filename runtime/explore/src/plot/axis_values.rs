@@ -12,11 +12,11 @@ use chrono::{Offset as _, TimeZone as _};
 use onrush_expr::check::{place, plan_error, type_name};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
-use onrush_stats::Survey;
+use onrush_stats::SampleStats;
 use onrush_wire::plot::{Axis, AxisScale};
 use onrush_wire::{Diagnostic, Expr, ExprKind};
 
-use super::rows::Rows;
+use super::row_source::Rows;
 
 #[derive(Clone)]
 pub struct Column {
@@ -314,18 +314,18 @@ impl Values {
     }
 
     /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values, all of `of` each value.
-    pub fn survey(
+    pub fn sample_stats(
         &self,
         rows: &Rows,
         task: &TaskHandle,
         sample: usize,
         of: impl Fn(f64) -> f64,
-    ) -> Result<Survey, Diagnostic> {
-        let (mut survey, mut taken) = (Survey::default(), Vec::new());
+    ) -> Result<SampleStats, Diagnostic> {
+        let (mut stats, mut taken) = (SampleStats::default(), Vec::new());
         let (mut every, mut row) = (1, 0usize);
         self.each(rows, task, |value| {
             let value = of(value);
-            survey.add(value);
+            stats.add(value);
             if row.is_multiple_of(every) && value.is_finite() {
                 taken.push(value);
                 if taken.len() > 2 * sample {
@@ -340,8 +340,8 @@ impl Values {
             }
             row += 1;
         })?;
-        survey.sample = taken;
-        Ok(survey)
+        stats.sample = taken;
+        Ok(stats)
     }
 
     /// The positions of a piece of rows.
