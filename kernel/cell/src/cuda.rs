@@ -550,7 +550,7 @@ fn launch(kernel: &Kernel, program: &str) -> (String, String) {
     }
     let item = format!(
         "{name}(blocks: impl ::onrush::cuda::Blocks, threads: impl ::onrush::cuda::Threads{parameters}) \
-         -> ::onrush::cuda::Launched {{ ::onrush::cuda::Call::new(&{program}, {:?}, blocks, threads){calls}.launch() }}",
+         -> ::onrush::cuda::LaunchReport {{ ::onrush::cuda::Call::new(&{program}, {:?}, blocks, threads){calls}.launch() }}",
         kernel.name,
     );
     (item, format!("{name}(blocks, threads{shown})"))
@@ -667,7 +667,7 @@ mod tests {
         let rust = rust(text);
         assert!(rust.contains("pub fn move_(blocks"), "{rust}");
         assert!(rust.contains("r#in: &::onrush"), "{rust}");
-        assert_eq!(rust.matches("-> ::onrush::cuda::Launched").count(), 1);
+        assert_eq!(rust.matches("-> ::onrush::cuda::LaunchReport").count(), 1);
         let rust = self::rust("%%cuda\n__global__ void k(int N, int threads) {}");
         assert!(rust.contains(", n_: i32, threads_: i32)") && rust.contains(".scalar(\"N\", n_)"), "{rust}");
     }

@@ -351,7 +351,7 @@ fn root_epilogue(request: &Request<'_>, entry: &str) -> String {
     let convert = if request.any_error { ".map_err(|e| e.into_cell_error())" } else { "" };
     let mut text = format!(
         "\n#[path = \"{BODY}/{file}\"] mod __body;\n#[allow(unsafe_code)] #[unsafe(no_mangle)] pub fn {entry}(store: &mut ::onrush::host::Store) -> \
-         ::core::result::Result<::onrush::host::Done, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
+         ::core::result::Result<::onrush::host::CellEnd, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
         file = request.file,
     );
     for (number, Again { name, folder, file, .. }) in request.again.iter().enumerate() {
@@ -379,7 +379,7 @@ fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<St
     let error = if request.any_error { "AnyError" } else { "CellError" };
     let _ = writeln!(
         body,
-        "::core::result::Result::<::onrush::host::Done, ::onrush::host::{error}>::Ok(__onrush_store.done()) }}{end}"
+        "::core::result::Result::<::onrush::host::CellEnd, ::onrush::host::{error}>::Ok(__onrush_store.done()) }}{end}"
     );
     body
 }
@@ -700,7 +700,7 @@ fn body_prologue(
     let (crates, print) = if has_globs { ("", "") } else { (crates, print) };
     let mut text = format!(
         "use {outer}; {crates}{print}pub fn __onrush_run(__onrush_store: &mut ::onrush::host::Store) -> \
-         ::core::result::Result<::onrush::host::Done, ::onrush::host::{error}> {{ {inner}"
+         ::core::result::Result<::onrush::host::CellEnd, ::onrush::host::{error}> {{ {inner}"
     );
     text.push_str(&around(request.cell, request.notebook).0);
     if request.asks_for_borrowers {

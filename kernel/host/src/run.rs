@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, c_void};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
-use onrush::host::{self, CellError, Done, Entry, Panic, Store};
+use onrush::host::{self, CellEnd, CellError, Entry, Panic, Store};
 use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 use onrush_wire::{Class, Diagnostic, Span};
@@ -110,7 +110,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     forget_caught();
     loaded();
     match panic::catch_unwind(AssertUnwindSafe(|| entry(store))) {
-        Ok(Ok(Done { .. })) => Ok(()),
+        Ok(Ok(CellEnd { .. })) => Ok(()),
         Ok(Err(CellError { diagnostic })) => {
             // A panic that the cell caught earlier is not the reason for this error.
             host::calls::take();

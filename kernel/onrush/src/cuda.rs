@@ -14,6 +14,6 @@ pub(crate) use buffer::preview;
 pub use buffer::{Buffer, Element};
 pub use extent::{Blocks, SharedMemory, Threads, WithShared};
 pub use function::{Function, call};
-pub use launch::{Call, Defined, Launched, Program, define};
+pub use launch::{Call, Definitions, LaunchReport, Program, define};
 pub use worker::Target;
 pub(crate) use worker::device;

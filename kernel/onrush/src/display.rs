@@ -53,15 +53,15 @@ macro_rules! __show {
         match &$value {
             value => {
                 #[allow(unused_imports)]
-                use $crate::display::{Known as _, NoEvcxr as _, Referent as _, ReferentItself as _};
+                use $crate::display::{InferReceiver as _, NoEvcxr as _, Referent as _, ReferentItself as _};
                 #[allow(unused_imports)]
                 use $crate::display::{ViaDebug as _, ViaDisplay as _, ViaNothing as _, ViaOwn as _, ViaRich as _};
                 // Without this a value of a type that nothing says would be taken for a reference.
                 (*value).__onrush_known();
                 #[allow(unused_mut)]
-                let mut referent = (&&$crate::display::Shown(value)).__onrush_referent();
+                let mut referent = (&&$crate::display::ShownValue(value)).__onrush_referent();
                 if $crate::display::Answer::from(referent.evcxr_display()).is_unhandled() {
-                    (&&&&&$crate::display::Shown(value)).__onrush_show($is_result);
+                    (&&&&&$crate::display::ShownValue(value)).__onrush_show($is_result);
                 }
             }
         }
@@ -114,15 +114,15 @@ impl<T: Element + Debug> Debug for Column<T> {
 }
 
 /// A value to display.
-pub struct Shown<'a, T: ?Sized>(pub &'a T);
+pub struct ShownValue<'a, T: ?Sized>(pub &'a T);
 
 /// A method of every type. The call makes rustc infer the receiver's type.
-pub trait Known {
+pub trait InferReceiver {
     #[inline(always)]
     fn __onrush_known(&self) {}
 }
 
-impl<T: ?Sized> Known for T {}
+impl<T: ?Sized> InferReceiver for T {}
 
 #[inline(never)]
 fn send(content: Content, is_result: bool) {
@@ -141,7 +141,7 @@ fn send(content: Content, is_result: bool) {
 pub struct Answer(bool);
 
 /// The result of the stand-in for `evcxr_display`.
-pub struct Unhandled;
+pub struct NoDisplayMethod;
 
 impl Answer {
     pub fn is_unhandled(&self) -> bool {
@@ -149,8 +149,8 @@ impl Answer {
     }
 }
 
-impl From<Unhandled> for Answer {
-    fn from(_: Unhandled) -> Self {
+impl From<NoDisplayMethod> for Answer {
+    fn from(_: NoDisplayMethod) -> Self {
         Answer(true)
     }
 }
@@ -170,8 +170,8 @@ impl<T, E> From<Result<T, E>> for Answer {
 /// Found when neither a type nor a trait that is in scope has a method `evcxr_display` for it: that takes `&self`, and is looked for
 /// before what takes `&mut self`.
 pub trait NoEvcxr {
-    fn evcxr_display(&mut self) -> Unhandled {
-        Unhandled
+    fn evcxr_display(&mut self) -> NoDisplayMethod {
+        NoDisplayMethod
     }
 }
 
@@ -182,7 +182,7 @@ pub trait Referent<'a, T: ?Sized> {
     fn __onrush_referent(&self) -> &'a T;
 }
 
-impl<'a, T: ?Sized> Referent<'a, T> for &Shown<'a, &'a T> {
+impl<'a, T: ?Sized> Referent<'a, T> for &ShownValue<'a, &'a T> {
     #[inline(always)]
     fn __onrush_referent(&self) -> &'a T {
         self.0
@@ -194,7 +194,7 @@ pub trait ReferentItself<'a, T: ?Sized> {
     fn __onrush_referent(&self) -> &'a T;
 }
 
-impl<'a, T: ?Sized> ReferentItself<'a, T> for Shown<'a, T> {
+impl<'a, T: ?Sized> ReferentItself<'a, T> for ShownValue<'a, T> {
     #[inline(always)]
     fn __onrush_referent(&self) -> &'a T {
         self.0
@@ -219,7 +219,7 @@ pub trait ViaRich {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: RichDisplay + ?Sized> ViaRich for &&&&Shown<'_, T> {
+impl<T: RichDisplay + ?Sized> ViaRich for &&&&ShownValue<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
         if let Some(content) = self.0.mime_bundle().content() {
             send(content, is_result);
@@ -232,7 +232,7 @@ pub trait ViaOwn {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: Show + ?Sized> ViaOwn for &&&Shown<'_, T> {
+impl<T: Show + ?Sized> ViaOwn for &&&ShownValue<'_, T> {
     #[track_caller]
     fn __onrush_show(&self, is_result: bool) {
         if let Some(content) = self.0.content() {
@@ -246,7 +246,7 @@ pub trait ViaDebug {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: Debug + ?Sized> ViaDebug for &&Shown<'_, T> {
+impl<T: Debug + ?Sized> ViaDebug for &&ShownValue<'_, T> {
     #[track_caller]
     fn __onrush_show(&self, is_result: bool) {
         send(content_of_debug(self.0), is_result);
@@ -262,7 +262,7 @@ pub trait ViaDisplay {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: fmt::Display + ?Sized> ViaDisplay for &Shown<'_, T> {
+impl<T: fmt::Display + ?Sized> ViaDisplay for &ShownValue<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
         send(Content::Text(limited(format_args!("{}", self.0))), is_result);
     }
@@ -303,7 +303,7 @@ pub trait ViaNothing {
     fn __onrush_show(&self, is_result: bool);
 }
 
-impl<T: ?Sized> ViaNothing for Shown<'_, T> {
+impl<T: ?Sized> ViaNothing for ShownValue<'_, T> {
     fn __onrush_show(&self, is_result: bool) {
         let text = unshowable(std::any::type_name::<T>());
         send(Content::Text(text), is_result);
@@ -351,9 +351,9 @@ fn debug_text(value: &dyn Debug, address: usize) -> Content {
 }
 
 /// Stops after [`LONGEST`] bytes, so that a huge value does not fill the notebook.
-struct Limited(String);
+struct LimitedText(String);
 
-impl Write for Limited {
+impl Write for LimitedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         ASKED.set(0);
         let room = LONGEST.saturating_sub(self.0.len());
@@ -368,7 +368,7 @@ impl Write for Limited {
 
 #[inline(never)]
 fn limited(text: fmt::Arguments<'_>) -> String {
-    let mut out = Limited(String::new());
+    let mut out = LimitedText(String::new());
     let complete = out.write_fmt(text).is_ok();
     if !complete && out.0.len() + 4 > LONGEST {
         out.0.push_str("\n… cut here: the text is longer than 100 kB");

@@ -14,8 +14,8 @@ pub use crate::process::{
     payload_text, publish, read_control, release, returned, save_picture, send, send_begin, send_end, set_panic,
     take_ledger, tell,
 };
-pub use keep::{KeepBothEnds, KeepIterator, KeepOther, Kept};
-pub use store::{Done, Preview, Store};
+pub use keep::{KeepBothEnds, KeepIterator, KeepOther, KeptValue};
+pub use store::{CellEnd, Preview, Store};
 pub use tests::{Test, Verdict, run_tests};
 
 use std::any::Any;
@@ -27,7 +27,7 @@ use onrush_wire::ObjectId;
 pub trait Nameable {}
 
 /// What every compiled cell exports. It returns the proof that it reached its end.
-pub type Entry = fn(&mut Store) -> Result<Done, CellError>;
+pub type Entry = fn(&mut Store) -> Result<CellEnd, CellError>;
 
 /// The object of the session that a variable holds, if it holds one. A new kind of object has its line here.
 fn object_of(value: &dyn Any) -> Option<ObjectId> {

@@ -227,7 +227,7 @@ pub(crate) fn send(batch: &RecordBatch, at: Span) -> (FrameId, Schema) {
 }
 
 /// A column for kernels, as it came.
-pub(crate) enum Lent {
+pub(crate) enum LentColumn {
     /// In the memory of a device, by its name and whether the processor plays it. The descriptor keeps it.
     OnDevice { memory: OwnedFd, rows: u64, dtype: DataType, device: (String, bool) },
     /// As [`collect`] gives it.
@@ -236,14 +236,14 @@ pub(crate) enum Lent {
 
 /// A column of a frame for kernels.
 #[inline(never)]
-pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> Lent {
+pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> LentColumn {
     let answer = ask_with_memory(&Request::Lend { frame, column }, None);
     let lent = answer.and_then(|(reply, descriptor)| match (reply, descriptor) {
         (Reply::Lent { rows, dtype, device, emulated, .. }, Some(memory)) => {
-            Ok(Lent::OnDevice { memory, rows, dtype, device: (device, emulated) })
+            Ok(LentColumn::OnDevice { memory, rows, dtype, device: (device, emulated) })
         }
         (Reply::Batches { inline, bytes, .. }, descriptor) => {
-            memory::batch(inline, descriptor, bytes).map(Lent::OnHost)
+            memory::batch(inline, descriptor, bytes).map(LentColumn::OnHost)
         }
         (other, _) => unexpected(&other, at.clone()),
     });

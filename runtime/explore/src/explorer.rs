@@ -37,7 +37,7 @@ struct ViewRows {
     order: Option<Vec<u32>>,
 }
 
-struct Kept {
+struct CachedView {
     key: u128,
     frame: FrameId,
     view_rows: Arc<ViewRows>,
@@ -54,13 +54,13 @@ pub struct Explorer {
 /// What is kept, the latest used last.
 #[derive(Default)]
 struct ViewCache {
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<CachedView>>,
     /// Held while an order is computed: two at a time would need twice the memory.
     computing: Mutex<()>,
 }
 
 impl ViewCache {
-    fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<CachedView>> {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -73,7 +73,7 @@ impl ViewCache {
         Some(view_rows)
     }
 
-    fn put(&self, next: Kept, limit: u64) {
+    fn put(&self, next: CachedView, limit: u64) {
         let mut kept = self.lock();
         kept.retain(|k| k.key != next.key);
         kept.push(next);
@@ -240,7 +240,7 @@ impl Explorer {
             _ => view_rows.table.bytes(),
         };
         let view_rows = Arc::new(view_rows);
-        let kept = Kept { key, frame: view.frame, view_rows: Arc::clone(&view_rows), bytes: order + rows };
+        let kept = CachedView { key, frame: view.frame, view_rows: Arc::clone(&view_rows), bytes: order + rows };
         self.cache.put(kept, self.engine.memory_limit() / 4);
         Ok(view_rows)
     }

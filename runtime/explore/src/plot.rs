@@ -76,7 +76,7 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
     };
     let held = materialized_input::MaterializedInput::columns(engine, request, task)?;
     let request = &PlotRequest { frame: held.as_ref().map_or(request.frame, |held| held.id), ..request.clone() };
-    let mut shared = Shared::default();
+    let mut shared = SharedScales::default();
     match &request.facet {
         _ if request.layers.iter().any(|layer| layer.mark == Mark::Pair) => {
             pair::panels(engine, request, request.frame, task, &mut plot)?;
@@ -91,7 +91,7 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
 
 /// What all panels share, by layer, so that they can be compared.
 #[derive(Default)]
-struct Shared {
+struct SharedScales {
     /// Edges of a histogram's bins.
     edges: HashMap<usize, Vec<f64>>,
     /// Cells of a heat map, along x and along y.
@@ -108,7 +108,7 @@ fn layers(
     engine: &Engine,
     request: &PlotRequest,
     frame: FrameId,
-    shared: &mut Shared,
+    shared: &mut SharedScales,
     task: &TaskHandle,
     (panels, notes): (usize, &mut Vec<String>),
 ) -> Result<Vec<Layer>, Diagnostic> {
@@ -169,7 +169,7 @@ struct Source<'a> {
     line: usize,
     /// Whether the axis of a histogram's bins is logarithmic.
     has_log_bins: bool,
-    shared: &'a mut Shared,
+    shared: &'a mut SharedScales,
     task: &'a TaskHandle,
     notes: &'a mut Vec<String>,
 }
@@ -285,8 +285,12 @@ impl<'a> Source<'a> {
         let y_values = y.map(|y| Values::of(&rows, 1, y)?.number(&what, y)).transpose()?;
         let color = self.color(&rows, 1 + usize::from(y.is_some()), layer)?;
         let grid = self.grid(layer, (&rows, &x_values), x)?;
-        let asked =
-            time_bins::Asked { combine, grid, is_bars: layer.mark == Mark::Bar, keep: self.line.max(OVER_TIME) };
+        let asked = time_bins::TimeBinRequest {
+            combine,
+            grid,
+            is_bars: layer.mark == Mark::Bar,
+            keep: self.line.max(OVER_TIME),
+        };
         let made = time_bins::combine(&rows, &x_values, y_values.as_ref(), color.as_ref(), &asked, self.task)?;
         self.left_out(made.left_out, "row", "no value");
         self.series_left_out(made.hidden, made.series.len(), layer);

@@ -224,8 +224,8 @@ const SHORT: &[(&str, &str)] = &[
     ("std::result::Result", "Result"),
     ("std::vec::Vec", "Vec"),
     ("std::boxed::Box", "Box"),
-    ("Result<Done, CellError>", "Result<(), _>"),
-    ("Result<Done, AnyError>", "Result<(), _>"),
+    ("Result<CellEnd, CellError>", "Result<(), _>"),
+    ("Result<CellEnd, AnyError>", "Result<(), _>"),
     ("__onrush_run", "the cell"),
 ];
 

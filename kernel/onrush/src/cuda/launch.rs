@@ -45,11 +45,11 @@ impl Program {
 }
 
 /// The functions that a `%%cuda` cell has defined.
-pub struct Defined {
+pub struct Definitions {
     signatures: &'static [&'static str],
 }
 
-impl Debug for Defined {
+impl Debug for Definitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.signatures.join("\n"))
     }
@@ -57,7 +57,7 @@ impl Debug for Defined {
 
 /// Compiles the CUDA kernels of a cell.
 #[inline(never)]
-pub fn define(program: &'static Program) -> Defined {
+pub fn define(program: &'static Program) -> Definitions {
     if let Err(mut diagnostic) = worker::with(program.target, |worker| worker.load(program)) {
         if diagnostic.labels.is_empty() {
             let span = Span { file: program.file.to_string(), line: program.line, column: 1, length: 6 };
@@ -65,21 +65,21 @@ pub fn define(program: &'static Program) -> Defined {
         }
         raise(diagnostic);
     }
-    Defined { signatures: program.signatures }
+    Definitions { signatures: program.signatures }
 }
 
-pub(super) enum Given<'a> {
+pub(super) enum LaunchArgument<'a> {
     Read(&'a dyn AnyBuffer),
     Write(&'a mut dyn AnyBuffer),
     Scalar(Vec<u8>),
 }
 
-impl Given<'_> {
+impl LaunchArgument<'_> {
     pub(super) fn buffer(&self) -> Option<&dyn AnyBuffer> {
         match self {
-            Given::Read(buffer) => Some(*buffer),
-            Given::Write(buffer) => Some(&**buffer),
-            Given::Scalar(_) => None,
+            LaunchArgument::Read(buffer) => Some(*buffer),
+            LaunchArgument::Write(buffer) => Some(&**buffer),
+            LaunchArgument::Scalar(_) => None,
         }
     }
 }
@@ -91,7 +91,7 @@ pub struct Call<'a> {
     blocks: [i128; 3],
     threads: [i128; 3],
     shared: u64,
-    arguments: Vec<(&'static str, Given<'a>)>,
+    arguments: Vec<(&'static str, LaunchArgument<'a>)>,
 }
 
 impl<'a> Call<'a> {
@@ -101,30 +101,30 @@ impl<'a> Call<'a> {
     }
 
     pub fn read<T: Element>(mut self, name: &'static str, buffer: &'a Buffer<T>) -> Self {
-        self.arguments.push((name, Given::Read(buffer)));
+        self.arguments.push((name, LaunchArgument::Read(buffer)));
         self
     }
 
     pub fn write<T: Element>(mut self, name: &'static str, buffer: &'a mut Buffer<T>) -> Self {
-        self.arguments.push((name, Given::Write(buffer)));
+        self.arguments.push((name, LaunchArgument::Write(buffer)));
         self
     }
 
     pub fn scalar(mut self, name: &'static str, value: impl Scalar) -> Self {
-        self.arguments.push((name, Given::Scalar(value.bytes())));
+        self.arguments.push((name, LaunchArgument::Scalar(value.bytes())));
         self
     }
 
     /// Runs the kernel to its end. Raises if the launch fails or the kernel faults.
     #[track_caller]
-    pub fn launch(self) -> Launched {
+    pub fn launch(self) -> LaunchReport {
         let mut at = here(self.kernel);
         at.length = self.kernel.chars().count() as u32;
         self.run(at)
     }
 
     #[inline(never)]
-    fn run(mut self, at: Span) -> Launched {
+    fn run(mut self, at: Span) -> LaunchReport {
         let launch = self.message().unwrap_or_else(|diagnostic| raise(diagnostic.at(at.clone(), "")));
         let buffers = self.arguments.iter().filter_map(|(_, given)| given.buffer());
         let bytes = buffers.map(|buffer| buffer.length() * u64::from(buffer.element())).sum();
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
         }
         crate::process::flush();
         match outcome {
-            Ok((nanoseconds, device)) => Launched {
+            Ok((nanoseconds, device)) => LaunchReport {
                 kernel: self.kernel,
                 blocks: launch.blocks,
                 threads: launch.threads,
@@ -204,12 +204,12 @@ impl<'a> Call<'a> {
             written,
         };
         let sizes = |sizes: &[i128; 3]| sizes.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
-        let argument = |(name, given): &(&'static str, Given<'_>)| Argument {
+        let argument = |(name, given): &(&'static str, LaunchArgument<'_>)| Argument {
             name: name.to_string(),
             value: match given {
-                Given::Scalar(bytes) => ArgumentValue::Scalar(bytes.clone()),
-                Given::Read(buffer) => named(*buffer, false),
-                Given::Write(buffer) => named(&**buffer, true),
+                LaunchArgument::Scalar(bytes) => ArgumentValue::Scalar(bytes.clone()),
+                LaunchArgument::Read(buffer) => named(*buffer, false),
+                LaunchArgument::Write(buffer) => named(&**buffer, true),
             },
         };
         Ok(Launch {
@@ -247,7 +247,7 @@ impl Scalar for bool {
 
 /// A finished launch. It shows the time on the device and the throughput of its buffers.
 #[derive(Clone, PartialEq)]
-pub struct Launched {
+pub struct LaunchReport {
     kernel: &'static str,
     blocks: [u32; 3],
     threads: [u32; 3],
@@ -256,7 +256,7 @@ pub struct Launched {
     device: String,
 }
 
-impl Launched {
+impl LaunchReport {
     /// The time by the device's clock, without the copies before and after.
     pub fn time(&self) -> Duration {
         self.time
@@ -290,7 +290,7 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-impl Debug for Launched {
+impl Debug for LaunchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (blocks, threads) = (sizes(&self.blocks), sizes(&self.threads));
         let plural = |number: &str| if number == "1" { "" } else { "s" };

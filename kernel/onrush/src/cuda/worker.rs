@@ -17,7 +17,7 @@ use onrush_wire::{Class, Diagnostic, Generation, paths, stream};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::buffer::AnyBuffer;
-use super::launch::{Given, Program};
+use super::launch::{LaunchArgument, Program};
 use crate::process;
 use crate::session::start::program;
 
@@ -108,7 +108,7 @@ fn with_printed<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, F
 pub fn launch(
     program: &'static Program,
     launch: &Launch,
-    arguments: &mut [(&'static str, Given<'_>)],
+    arguments: &mut [(&'static str, LaunchArgument<'_>)],
 ) -> (Result<(u64, String), Diagnostic>, Printed) {
     let outcome = with_printed(program.target, |worker| {
         worker.load(program)?;
@@ -122,7 +122,7 @@ pub fn launch(
         let outcome = worker.ask(&ToWorker::Launch(launch.clone()), None, Some(&launch.kernel))?;
         let (FromWorker::Launched(launched), descriptors) = outcome else { return Err(worker.broken()) };
         for (_, given) in arguments.iter() {
-            if let Given::Write(buffer) = given {
+            if let LaunchArgument::Write(buffer) = given {
                 // Until the copy to the host, the host has other contents than the device.
                 worker.buffers.remove(&buffer.number());
             }
@@ -280,13 +280,13 @@ impl Worker {
     /// Brings back the results of a kernel, or the descriptors of their device memory: of all buffers, or of none.
     fn bring(
         &mut self,
-        arguments: &mut [(&'static str, Given<'_>)],
+        arguments: &mut [(&'static str, LaunchArgument<'_>)],
         mut lent: HashMap<u64, OwnedFd>,
     ) -> Result<(), Failure> {
         // The memory holds one chunk at a time: earlier chunks are kept until all have arrived.
         let mut come = Vec::new();
         for (at, (_, given)) in arguments.iter().enumerate() {
-            let Given::Write(buffer) = given else { continue };
+            let LaunchArgument::Write(buffer) = given else { continue };
             if lent.contains_key(&buffer.number()) {
                 continue;
             }
@@ -300,12 +300,12 @@ impl Worker {
             }
         }
         for (at, from, bytes) in come {
-            if let (_, Given::Write(buffer)) = &mut arguments[at] {
+            if let (_, LaunchArgument::Write(buffer)) = &mut arguments[at] {
                 buffer.put(from, &bytes);
             }
         }
         for (_, given) in arguments {
-            if let Given::Write(buffer) = given {
+            if let LaunchArgument::Write(buffer) = given {
                 if let Some(memory) = lent.remove(&buffer.number()) {
                     buffer.lend(memory);
                 }

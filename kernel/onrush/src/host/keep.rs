@@ -8,11 +8,11 @@ use std::cell::Cell;
 use super::Store;
 
 /// A value on its way into the store.
-pub struct Kept<T>(Cell<Option<T>>);
+pub struct KeptValue<T>(Cell<Option<T>>);
 
-impl<T> Kept<T> {
+impl<T> KeptValue<T> {
     pub fn new(value: T) -> Self {
-        Kept(Cell::new(Some(value)))
+        KeptValue(Cell::new(Some(value)))
     }
 }
 
@@ -24,7 +24,7 @@ pub trait KeepBothEnds {
     fn __onrush_keep(&self, store: &mut Store, name: &str);
 }
 
-impl<I: DoubleEndedIterator + 'static> KeepBothEnds for &&Kept<I> {
+impl<I: DoubleEndedIterator + 'static> KeepBothEnds for &&KeptValue<I> {
     fn __onrush_keep(&self, store: &mut Store, name: &str) {
         match self.0.take() {
             Some(value) if has_no_name::<I>() => {
@@ -40,7 +40,7 @@ pub trait KeepIterator {
     fn __onrush_keep(&self, store: &mut Store, name: &str);
 }
 
-impl<I: Iterator + 'static> KeepIterator for &Kept<I> {
+impl<I: Iterator + 'static> KeepIterator for &KeptValue<I> {
     fn __onrush_keep(&self, store: &mut Store, name: &str) {
         match self.0.take() {
             Some(value) if has_no_name::<I>() => {
@@ -56,7 +56,7 @@ pub trait KeepOther {
     fn __onrush_keep(&self, store: &mut Store, name: &str);
 }
 
-impl<T: 'static> KeepOther for Kept<T> {
+impl<T: 'static> KeepOther for KeptValue<T> {
     fn __onrush_keep(&self, store: &mut Store, name: &str) {
         if let Some(value) = self.0.take() {
             store.put(name, value);
@@ -71,6 +71,6 @@ macro_rules! __keep {
     ($store:expr, $name:expr, $value:expr) => {{
         #[allow(unused_imports)]
         use $crate::host::{KeepBothEnds as _, KeepIterator as _, KeepOther as _};
-        (&&&$crate::host::Kept::new($value)).__onrush_keep($store, $name);
+        (&&&$crate::host::KeptValue::new($value)).__onrush_keep($store, $name);
     }};
 }

@@ -1,7 +1,7 @@
 //! Locks in variables whose holder is gone: after a failed cell, threads of earlier cells do not run any more, and what they had
 //! locked would stay locked for ever.
 //!
-//! Known are `Mutex` and `RwLock` of the standard library, as variables and in an `Arc`. A lock inside of a value of another type stays
+//! Known types are `Mutex` and `RwLock` of the standard library, as variables and in an `Arc`. A lock inside of a value of another type stays
 //! as it is: nothing says where it lies.
 
 use std::any::{Any, type_name};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, RwLock};
 const COUNTERS: usize = 2 * size_of::<usize>();
 
 /// The names of the types that are known, up to what they hold.
-struct Known {
+struct KnownTypes {
     locks: Vec<&'static str>,
     arc: Option<&'static str>,
 }
@@ -26,7 +26,7 @@ fn word<L>(lock: &L) -> u32 {
 
 /// Only those that look as expected with this standard library: a lock begins with a word that is 0 while nobody holds it. That does not
 /// depend on what is locked, which comes last because it may be unsized.
-fn known() -> Known {
+fn known() -> KnownTypes {
     let before = |name: &'static str| name.strip_suffix("u8>");
     let mut locks = Vec::new();
     let (small, large) = (Mutex::new(0u8), Mutex::new(0u128));
@@ -47,7 +47,7 @@ fn known() -> Known {
     // SAFETY: an `Arc` of a sized value is one pointer.
     let inner = unsafe { std::ptr::from_ref(&shared).cast::<usize>().read() };
     let as_expected = size_of::<Arc<u8>>() == size_of::<usize>() && inner + COUNTERS == Arc::as_ptr(&shared).addr();
-    Known { locks, arc: before(type_name::<Arc<u8>>()).filter(|_| as_expected) }
+    KnownTypes { locks, arc: before(type_name::<Arc<u8>>()).filter(|_| as_expected) }
 }
 
 /// Opens what is locked, and gives the names of these variables.

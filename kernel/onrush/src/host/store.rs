@@ -20,7 +20,7 @@ struct Slot {
 }
 
 /// The proof that a cell reached its end and put its variables back. Only [`Store::done`] makes one.
-pub struct Done(());
+pub struct CellEnd(());
 
 #[derive(Default)]
 pub struct Store {
@@ -66,8 +66,8 @@ impl Store {
     }
 
     #[inline(never)]
-    pub fn done(&mut self) -> Done {
-        Done(())
+    pub fn done(&mut self) -> CellEnd {
+        CellEnd(())
     }
 
     /// Opens the locks that a gone thread holds, as far as they are variables; gives their names.

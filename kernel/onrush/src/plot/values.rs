@@ -82,14 +82,14 @@ fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
 }
 
 /// The values of each label, in the order in which labels first appear.
-struct Labelled {
+struct LabelledGroups {
     names: Vec<String>,
     groups: Vec<Vec<f64>>,
     /// The number of values that were left out.
     notes: Vec<String>,
 }
 
-fn labelled(labels: &ArrayRef, values: &ArrayRef, at: &Span) -> Labelled {
+fn labelled(labels: &ArrayRef, values: &ArrayRef, at: &Span) -> LabelledGroups {
     let texts = cast(labels, &Arrow::LargeUtf8).unwrap_or_else(|_| not_numbers(labels, "labels", at));
     let values = numbers(values, "values", at).0;
     let (mut names, mut groups): (Vec<String>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
@@ -109,7 +109,7 @@ fn labelled(labels: &ArrayRef, values: &ArrayRef, at: &Span) -> Labelled {
     }
     let s = if without == 1 { "" } else { "s" };
     let notes = (without > 0).then(|| format!("{without} value{s} with no label left out")).into_iter().collect();
-    Labelled { names, groups, notes }
+    LabelledGroups { names, groups, notes }
 }
 
 /// A histogram: number of values in each bin. `hist(values)`, `hist(values).bins(30)`. Nulls and NaN are left out.
@@ -158,7 +158,7 @@ fn smooth(values: &ArrayRef, at: Span) -> Plot {
 #[inline(never)]
 fn boxes(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     same_length(labels, values, &at);
-    let Labelled { names, groups, mut notes } = labelled(labels, values, &at);
+    let LabelledGroups { names, groups, mut notes } = labelled(labels, values, &at);
     let most = statistics::outlier_limit(names.len());
     let boxes: Vec<_> =
         names.iter().zip(groups).filter_map(|(label, list)| statistics::box_of(label.clone(), list, most)).collect();

@@ -24,12 +24,12 @@ pub fn span_of(location: &Location<'_>) -> Span {
 
 /// The type without its lifetimes. Errors and variables may borrow (`mutex.lock()?`); such a type has no `TypeId`.
 fn type_of<E>() -> TypeId {
-    trait Typed {
+    trait HasTypeId {
         fn id(&self) -> TypeId
         where
             Self: 'static;
     }
-    impl<E> Typed for PhantomData<E> {
+    impl<E> HasTypeId for PhantomData<E> {
         fn id(&self) -> TypeId
         where
             Self: 'static,
@@ -37,9 +37,9 @@ fn type_of<E>() -> TypeId {
             TypeId::of::<E>()
         }
     }
-    let typed: &dyn Typed = &PhantomData::<E>;
+    let typed: &dyn HasTypeId = &PhantomData::<E>;
     // SAFETY: only the bound of the trait object changes; the marker holds nothing that could end.
-    unsafe { std::mem::transmute::<&dyn Typed, &(dyn Typed + 'static)>(typed) }.id()
+    unsafe { std::mem::transmute::<&dyn HasTypeId, &(dyn HasTypeId + 'static)>(typed) }.id()
 }
 
 /// The value as one of type `T`, if it is one.

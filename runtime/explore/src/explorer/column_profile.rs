@@ -106,7 +106,7 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
         summary.nulls += chunk.logical_null_count() as u64;
     }
     task.set_total_rows(Some(summary.rows));
-    let mut seen = Seen::default();
+    let mut seen = ValueCounts::default();
     match &mut scale {
         Scale::Opaque => {
             // A column of nulls has no values at all.
@@ -123,7 +123,9 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
             (summary.min, summary.max) = (moments.least.map(value), moments.most.map(value));
             (summary.mean, summary.std) = moments.mean_and_std(1.0);
             let found = quantiles::of::<Float64Type>(chunks, prepare, &moments, request, task)?;
-            let at = |found: quantiles::Found<f64>| value(found.between(|low, high, part| low + (high - low) * part));
+            let at = |found: quantiles::QuantileEstimate<f64>| {
+                value(found.between(|low, high, part| low + (high - low) * part))
+            };
             tell(&mut summary, request, found, at);
             if let Some((least, most)) = moments.finite {
                 summary.histogram = float_histogram(chunks, least, most, request.bins, task)?;
@@ -241,7 +243,7 @@ fn each_value<T: Copy>(values: &[T], nulls: Option<&NullBuffer>, mut each: impl 
 fn walk<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
     prepare: impl Fn(&ArrayRef) -> Result<ArrayRef, Diagnostic>,
-    seen: &mut Seen,
+    seen: &mut ValueCounts,
     task: &TaskHandle,
 ) -> Result<Moments<P::Native>, Diagnostic>
 where
@@ -320,8 +322,8 @@ where
 fn tell<T>(
     summary: &mut Summary,
     request: &SummaryRequest,
-    found: Vec<quantiles::Found<T>>,
-    value: impl Fn(quantiles::Found<T>) -> Value,
+    found: Vec<quantiles::QuantileEstimate<T>>,
+    value: impl Fn(quantiles::QuantileEstimate<T>) -> Value,
 ) {
     let mut found = found.into_iter();
     for (q, one) in request.quantiles.iter().zip(found.by_ref()) {
@@ -336,7 +338,7 @@ fn numbers<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
     kind: &Integer,
     summary: &mut Summary,
-    seen: &mut Seen,
+    seen: &mut ValueCounts,
     request: &SummaryRequest,
     task: &TaskHandle,
 ) -> Result<(), Diagnostic>
@@ -362,12 +364,12 @@ where
         (summary.mean, summary.std) = moments.mean_and_std(kind.unit());
     }
     let found = quantiles::of::<P>(chunks, prepare, &moments, request, task)?;
-    let at = |found: quantiles::Found<P::Native>| match found {
-        quantiles::Found::Between(low, high, part) if kind.has_mean() && low != high && part > 0.0 => {
+    let at = |found: quantiles::QuantileEstimate<P::Native>| match found {
+        quantiles::QuantileEstimate::Between(low, high, part) if kind.has_mean() && low != high && part > 0.0 => {
             Value::Float((low.float() + (high.float() - low.float()) * part) * kind.unit())
         }
-        quantiles::Found::Between(low, ..) => kind.value(low.wide()),
-        quantiles::Found::About(x) => kind.value(x.round() as i128),
+        quantiles::QuantileEstimate::Between(low, ..) => kind.value(low.wide()),
+        quantiles::QuantileEstimate::About(x) => kind.value(x.round() as i128),
     };
     tell(summary, request, found, at);
     let (Some(least), Some(most), true) = (least, most, request.bins > 0) else { return Ok(()) };
@@ -400,7 +402,12 @@ where
     Ok(())
 }
 
-fn texts(chunks: &[ArrayRef], summary: &mut Summary, seen: &mut Seen, task: &TaskHandle) -> Result<(), Diagnostic> {
+fn texts(
+    chunks: &[ArrayRef],
+    summary: &mut Summary,
+    seen: &mut ValueCounts,
+    task: &TaskHandle,
+) -> Result<(), Diagnostic> {
     for (at, chunk) in chunks.iter().enumerate() {
         task.check()?;
         if let DataType::Dictionary(..) = chunk.data_type() {
@@ -432,7 +439,12 @@ fn texts(chunks: &[ArrayRef], summary: &mut Summary, seen: &mut Seen, task: &Tas
     Ok(())
 }
 
-fn booleans(chunks: &[ArrayRef], summary: &mut Summary, seen: &mut Seen, task: &TaskHandle) -> Result<(), Diagnostic> {
+fn booleans(
+    chunks: &[ArrayRef],
+    summary: &mut Summary,
+    seen: &mut ValueCounts,
+    task: &TaskHandle,
+) -> Result<(), Diagnostic> {
     for (at, chunk) in chunks.iter().enumerate() {
         task.check()?;
         for (row, value) in chunk.as_boolean().iter().enumerate() {
@@ -512,20 +524,20 @@ impl Hasher for Same {
 const REGISTERS: u32 = 14;
 
 /// The values that came by: counted one by one while there are few, estimated beyond.
-struct Seen {
+struct ValueCounts {
     /// Where a value was first, and how often it came.
     counts: HashMap<u64, (usize, usize, u64), BuildHasherDefault<Same>>,
     counting: bool,
     registers: Vec<u8>,
 }
 
-impl Default for Seen {
+impl Default for ValueCounts {
     fn default() -> Self {
-        Seen { counts: HashMap::default(), counting: true, registers: vec![0; 1 << REGISTERS] }
+        ValueCounts { counts: HashMap::default(), counting: true, registers: vec![0; 1 << REGISTERS] }
     }
 }
 
-impl Seen {
+impl ValueCounts {
     #[inline]
     fn add(&mut self, hash: u64, chunk: usize, row: usize) {
         if self.counting {

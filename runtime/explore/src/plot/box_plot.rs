@@ -145,7 +145,7 @@ type Walk<'a> = dyn FnMut(&mut dyn FnMut(usize, f64)) -> Result<(), Diagnostic> 
 
 /// What there is in each group, and the values around its quartiles: in two walks where a sample of that size tells about where they are,
 /// and in at most eleven, whatever the values are. Without a sample (0), in at most ten.
-fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<Wanted>>), Diagnostic> {
+fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<RankSearch>>), Diagnostic> {
     let (mut spans, mut samples) = (vec![Extent::default(); groups], vec![Sample::default(); groups]);
     walk(&mut |group, value| {
         if keep > 0 {
@@ -153,15 +153,15 @@ fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>
         }
         spans[group].add(value);
     })?;
-    let mut wanted: Vec<Vec<Wanted>> = spans.iter().map(Wanted::quartiles).collect();
+    let mut wanted: Vec<Vec<RankSearch>> = spans.iter().map(RankSearch::quartiles).collect();
     if keep > 0 {
         if between(&mut wanted, &spans, samples, walk)? {
             return Ok((spans, wanted));
         }
-        wanted = spans.iter().map(Wanted::quartiles).collect();
+        wanted = spans.iter().map(RankSearch::quartiles).collect();
     }
     for done in 0.. {
-        let mut bins: Vec<Vec<Span>> = wanted.iter().map(|all| Wanted::spans(all)).collect();
+        let mut bins: Vec<Vec<Span>> = wanted.iter().map(|all| RankSearch::spans(all)).collect();
         if bins.iter().all(Vec::is_empty) {
             break;
         }
@@ -219,7 +219,7 @@ struct Bracket {
 
 /// Holds the values around each quartile, as the samples place it: `false` if it was not there, or if they are too many.
 fn between(
-    wanted: &mut [Vec<Wanted>],
+    wanted: &mut [Vec<RankSearch>],
     spans: &[Extent],
     mut samples: Vec<Sample>,
     walk: &mut Walk,
@@ -234,7 +234,7 @@ fn between(
         let low = first.map_or(spans[group].low, |at| kept[at]);
         Bracket { low, high: last.map_or(spans[group].high, |at| kept[at]), below: 0, inside: Vec::new() }
     };
-    let of_group = |(group, wanted): (usize, &Vec<Wanted>)| -> Vec<Bracket> {
+    let of_group = |(group, wanted): (usize, &Vec<RankSearch>)| -> Vec<Bracket> {
         wanted.chunks(2).map(|two| bracket(group, two[0].rank)).collect()
     };
     let mut brackets: Vec<Vec<Bracket>> = wanted.iter().enumerate().map(of_group).collect();
@@ -288,13 +288,13 @@ type Span = (f64, f64, Vec<Extent>);
 
 /// A value by its rank among those from `low` to `high`; known when these are the same.
 #[derive(Clone)]
-struct Wanted {
+struct RankSearch {
     rank: u64,
     low: f64,
     high: f64,
 }
 
-impl Wanted {
+impl RankSearch {
     /// The two values around each quartile; none of an empty group.
     fn quartiles(all: &Extent) -> Vec<Self> {
         if all.count == 0 {
@@ -304,7 +304,7 @@ impl Wanted {
             let below = (q * (all.count - 1) as f64).floor() as u64;
             [below, (below + 1).min(all.count - 1)]
         });
-        ranks.map(|rank| Wanted { rank, low: all.low, high: all.high }).collect()
+        ranks.map(|rank| RankSearch { rank, low: all.low, high: all.high }).collect()
     }
 
     /// The different spans in which values are still looked for, with empty bins.

@@ -11,7 +11,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Value};
 
 use super::axis_values::{Column, label};
 use super::materialized_input::MaterializedInput;
-use super::{Shared, Source, grouped, layers};
+use super::{SharedScales, Source, grouped, layers};
 
 /// Panels that can be told apart.
 const PANELS: usize = 20;
@@ -22,7 +22,7 @@ pub fn panels(
     engine: &Engine,
     request: &PlotRequest,
     by: &Expr,
-    shared: &mut Shared,
+    shared: &mut SharedScales,
     task: &TaskHandle,
     plot: &mut Plot,
 ) -> Result<(), Diagnostic> {

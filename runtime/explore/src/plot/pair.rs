@@ -7,7 +7,7 @@ use onrush_wire::plot::{Facet, LayerRequest, Mark, Plot, PlotRequest};
 use onrush_wire::{Diagnostic, FrameId};
 
 use super::axis_values::label;
-use super::{Shared, layers};
+use super::{SharedScales, layers};
 
 /// Columns whose panels can be read.
 const COLUMNS: usize = 8;
@@ -49,7 +49,7 @@ pub fn panels(
                 }
             };
             let one = PlotRequest { layers: vec![layer], facet: None, ..request.clone() };
-            let made = layers(engine, &one, frame, &mut Shared::default(), task, (count, &mut notes))?;
+            let made = layers(engine, &one, frame, &mut SharedScales::default(), task, (count, &mut notes))?;
             plot.facets.push(Facet {
                 layers: made,
                 x_label: Some(label(x)),

@@ -97,7 +97,7 @@ impl Scales {
 
 /// What is kept of each pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kept {
+pub enum PixelStatistic {
     Counts,
     Numbers(Combine),
     /// The number of categories.
@@ -109,7 +109,7 @@ pub enum Kept {
 struct Canvas {
     grid: PixelGrid,
     scales: Scales,
-    kept: Kept,
+    kept: PixelStatistic,
     counts: Vec<u32>,
     /// Of each pixel, or empty.
     values: Vec<f64>,
@@ -118,20 +118,20 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn new(grid: PixelGrid, kept: Kept) -> Self {
+    fn new(grid: PixelGrid, kept: PixelStatistic) -> Self {
         let pixels = grid.pixels();
         let values = match kept {
-            Kept::Counts | Kept::Categories(_) => Vec::new(),
-            Kept::Numbers(Combine::Min) => vec![f64::INFINITY; pixels],
-            Kept::Numbers(Combine::Max) => vec![f64::NEG_INFINITY; pixels],
-            Kept::Numbers(_) => vec![0.0; pixels],
+            PixelStatistic::Counts | PixelStatistic::Categories(_) => Vec::new(),
+            PixelStatistic::Numbers(Combine::Min) => vec![f64::INFINITY; pixels],
+            PixelStatistic::Numbers(Combine::Max) => vec![f64::NEG_INFINITY; pixels],
+            PixelStatistic::Numbers(_) => vec![0.0; pixels],
         };
         Canvas { grid, scales: grid.scales(), kept, counts: vec![0; Canvas::layers(kept) * pixels], values, rows: 0 }
     }
 
     /// How many counts a pixel has.
-    fn layers(kept: Kept) -> usize {
-        if let Kept::Categories(count) = kept { count } else { 1 }
+    fn layers(kept: PixelStatistic) -> usize {
+        if let PixelStatistic::Categories(count) = kept { count } else { 1 }
     }
 
     /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel, so that no branch
@@ -155,7 +155,7 @@ impl Canvas {
     /// Counts that a device has made.
     fn of_counts(grid: PixelGrid, counts: Vec<u32>) -> Self {
         let rows = counts.iter().map(|count| u64::from(*count)).sum();
-        Canvas { grid, scales: grid.scales(), kept: Kept::Counts, counts, values: Vec::new(), rows }
+        Canvas { grid, scales: grid.scales(), kept: PixelStatistic::Counts, counts, values: Vec::new(), rows }
     }
 
     /// Counts a row. `color` is a value, or the index of a category; NaN for none.
@@ -163,10 +163,10 @@ impl Canvas {
         let Some(cell) = self.scales.cell(at) else { return };
         let pixel = self.grid.index(cell);
         match self.kept {
-            Kept::Counts => self.counts[pixel] += 1,
+            PixelStatistic::Counts => self.counts[pixel] += 1,
             _ if color.is_nan() => return,
-            Kept::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
-            Kept::Numbers(combine) => {
+            PixelStatistic::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
+            PixelStatistic::Numbers(combine) => {
                 self.counts[pixel] += 1;
                 let value = &mut self.values[pixel];
                 match combine {
@@ -183,8 +183,8 @@ impl Canvas {
     fn merge(&mut self, later: &Canvas) {
         self.counts.iter_mut().zip(&later.counts).for_each(|(sum, count)| *sum += count);
         self.values.iter_mut().zip(&later.values).for_each(|(value, later)| match self.kept {
-            Kept::Numbers(Combine::Min) => *value = value.min(*later),
-            Kept::Numbers(Combine::Max) => *value = value.max(*later),
+            PixelStatistic::Numbers(Combine::Min) => *value = value.min(*later),
+            PixelStatistic::Numbers(Combine::Max) => *value = value.max(*later),
             _ => *value += later,
         });
         self.rows += later.rows;
@@ -201,8 +201,8 @@ impl Canvas {
         let mut count = |x: i64, y: i64| {
             let pixel = self.grid.index((x as u32, y as u32));
             match self.kept {
-                Kept::Categories(_) if color.is_nan() => {}
-                Kept::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
+                PixelStatistic::Categories(_) if color.is_nan() => {}
+                PixelStatistic::Categories(_) => self.counts[color as usize * self.grid.pixels() + pixel] += 1,
                 _ => self.counts[pixel] += 1,
             }
         };
@@ -240,12 +240,12 @@ impl Canvas {
     fn finish(self, names: Vec<String>) -> Pixels {
         let pixels = self.grid.pixels();
         match self.kept {
-            Kept::Counts => Pixels::Counts(self.counts),
-            Kept::Categories(_) => {
+            PixelStatistic::Counts => Pixels::Counts(self.counts),
+            PixelStatistic::Categories(_) => {
                 let counts = self.counts.chunks(pixels.max(1)).map(<[u32]>::to_vec).collect();
                 Pixels::Categories { names, counts }
             }
-            Kept::Numbers(combine) => {
+            PixelStatistic::Numbers(combine) => {
                 let value = |(count, value): (&u32, &f64)| match (count, combine) {
                     (0, _) => f32::NAN,
                     (count, Combine::Mean) => (value / f64::from(*count)) as f32,
@@ -295,7 +295,7 @@ pub struct Positions {
 }
 
 /// Counts positions on all cores.
-fn count(held: &Positions, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
+fn count(held: &Positions, grid: PixelGrid, kept: PixelStatistic, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
     count_where(held, grid, kept, |_| true, task)
 }
 
@@ -303,7 +303,7 @@ fn count(held: &Positions, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Re
 fn count_where(
     held: &Positions,
     grid: PixelGrid,
-    kept: Kept,
+    kept: PixelStatistic,
     is_wanted: impl Fn(usize) -> bool + Sync,
     task: &TaskHandle,
 ) -> Result<Canvas, Diagnostic> {
@@ -311,13 +311,13 @@ fn count_where(
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
     let parts = match kept {
         _ if rows < CHUNK => 1,
-        Kept::Numbers(_) => PARTS,
+        PixelStatistic::Numbers(_) => PARTS,
         _ => cores.min(PARTS),
     };
     let part = rows.div_ceil(parts).max(1);
     let one = |begin: usize| {
         let mut canvas = Canvas::new(grid, kept);
-        if kept == Kept::Counts {
+        if kept == PixelStatistic::Counts {
             // For the rows that are nowhere.
             canvas.counts.push(0);
         }
@@ -326,7 +326,7 @@ fn count_where(
                 break;
             }
             let end = (start + CHUNK).min(begin + part).min(rows);
-            if kept == Kept::Counts {
+            if kept == PixelStatistic::Counts {
                 canvas.add_counts((&held.x[start..end], &held.y[start..end]), |at| is_wanted(start + at));
                 continue;
             }
@@ -397,7 +397,7 @@ impl Extent {
 }
 
 /// The rows, the range of their positions, and how many have none.
-type Found = (HeldRows, Extent, usize);
+type IndexedRows = (HeldRows, Extent, usize);
 
 /// The columns of a raster.
 struct Columns<'a> {
@@ -435,7 +435,13 @@ impl Columns<'_> {
     }
 
     /// Counts the rows as they come.
-    fn counted(&self, mark: Mark, grid: PixelGrid, kept: Kept, task: &TaskHandle) -> Result<Canvas, Diagnostic> {
+    fn counted(
+        &self,
+        mark: Mark,
+        grid: PixelGrid,
+        kept: PixelStatistic,
+        task: &TaskHandle,
+    ) -> Result<Canvas, Diagnostic> {
         let (mut canvas, mut lines) = (Canvas::new(grid, kept), GroupLines::default());
         self.each(task, |at, color, by| match mark {
             Mark::RasterLines => lines.next(&mut canvas, at, color, if self.by.is_some() { by } else { 0.0 }),
@@ -449,7 +455,7 @@ impl Columns<'_> {
 struct RasterIndex {
     x: Axis,
     y: Axis,
-    kept: Kept,
+    kept: PixelStatistic,
     names: Vec<String>,
     color_label: String,
     /// The range of the finite positions.
@@ -547,7 +553,7 @@ impl Rasters {
         if !is_extent(window.x0, window.x1) || !is_extent(window.y0, window.y1) {
             return Err(plan_error("argument", format!("the window {window:?} has no extent")));
         }
-        let (mut shared, mut notes) = (super::Shared::default(), Vec::new());
+        let (mut shared, mut notes) = (super::SharedScales::default(), Vec::new());
         let source = Source::of_raster(engine, request.frame, (&mut shared, &mut notes), task);
         let known = lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
         let index = match known {
@@ -609,7 +615,12 @@ impl Source<'_> {
         columns.counted(layer.mark, grid, kept, self.task)
     }
 
-    fn raster_index(&self, layer: &LayerRequest, columns: &Columns<'_>, kept: Kept) -> Result<RasterIndex, Diagnostic> {
+    fn raster_index(
+        &self,
+        layer: &LayerRequest,
+        columns: &Columns<'_>,
+        kept: PixelStatistic,
+    ) -> Result<RasterIndex, Diagnostic> {
         self.indexed(layer, columns, kept, false)
     }
 
@@ -618,7 +629,7 @@ impl Source<'_> {
         &self,
         layer: &LayerRequest,
         columns: &Columns<'_>,
-        kept: Kept,
+        kept: PixelStatistic,
         has_every_row: bool,
     ) -> Result<RasterIndex, Diagnostic> {
         let on_device = if has_every_row { None } else { self.on_device(layer, columns, kept)? };
@@ -627,8 +638,8 @@ impl Source<'_> {
             None => self.positions(columns, kept, (layer.mark == Mark::RasterLines, has_every_row))?,
         };
         let color_label = match (&layer.color, kept) {
-            (Some(color), Kept::Categories(_)) => label(color),
-            (Some(_), Kept::Numbers(_)) => {
+            (Some(color), PixelStatistic::Categories(_)) => label(color),
+            (Some(_), PixelStatistic::Numbers(_)) => {
                 let value = LayerRequest { y: layer.color.clone(), ..layer.clone() };
                 label(&aggregate(layer.aggregate.as_deref().unwrap_or("mean"), &value)?)
             }
@@ -651,8 +662,13 @@ impl Source<'_> {
     }
 
     /// Positions that are counted on a device: two columns of numbers as they are, whose rows are all alike.
-    fn on_device(&self, layer: &LayerRequest, columns: &Columns<'_>, kept: Kept) -> Result<Option<Found>, Diagnostic> {
-        let is_plain = layer.mark == Mark::Raster && kept == Kept::Counts && layer.color.is_none();
+    fn on_device(
+        &self,
+        layer: &LayerRequest,
+        columns: &Columns<'_>,
+        kept: PixelStatistic,
+    ) -> Result<Option<IndexedRows>, Diagnostic> {
+        let is_plain = layer.mark == Mark::Raster && kept == PixelStatistic::Counts && layer.color.is_none();
         let (Some(x), Some(y), true) = (&layer.x, &layer.y, is_plain) else { return Ok(None) };
         if columns.projector.is_some() || columns.log != (false, false) {
             return Ok(None);
@@ -666,7 +682,11 @@ impl Source<'_> {
         Ok(Some((HeldRows::Device(held), Extent { x: found.x, y: found.y }, missing)))
     }
 
-    fn raster_columns(&self, layer: &LayerRequest, style: &PlotStyle) -> Result<(Columns<'_>, Kept), Diagnostic> {
+    fn raster_columns(
+        &self,
+        layer: &LayerRequest,
+        style: &PlotStyle,
+    ) -> Result<(Columns<'_>, PixelStatistic), Diagnostic> {
         let x = needed(layer.x.as_ref(), layer.mark, "x")?;
         let y = needed(layer.y.as_ref(), layer.mark, "y")?;
         let exprs = [Some(x), Some(y), layer.color.as_ref(), layer.by.as_ref()];
@@ -704,7 +724,7 @@ impl Source<'_> {
         };
         let is_category = columns.color.as_ref().is_some_and(|color| color.scale == AxisScale::Category);
         let kept = match (&mut columns.color, layer.aggregate.as_deref()) {
-            (None, None | Some("count" | "len")) => Kept::Counts,
+            (None, None | Some("count" | "len")) => PixelStatistic::Counts,
             (None, Some(function)) => {
                 let message =
                     format!("`{function}` needs a column: say `.color(..)` before `.aggregate(\"{function}\")`");
@@ -717,7 +737,7 @@ impl Source<'_> {
                     columns.has_other = true;
                     columns.names.push("other".to_string());
                 }
-                Kept::Categories(columns.names.len())
+                PixelStatistic::Categories(columns.names.len())
             }
             (Some(color), Some(function)) if is_category => {
                 let message = format!("`{}` is text, which has no {function}", color.label);
@@ -731,13 +751,13 @@ impl Source<'_> {
             (Some(_), function) => {
                 let function = function.unwrap_or("mean");
                 match Combine::of(function) {
-                    Some(Combine::Count) => Kept::Counts,
+                    Some(Combine::Count) => PixelStatistic::Counts,
                     Some(Combine::Median) | None => {
                         return Err(
                             unknown_aggregate(function, layer).help("write `mean`, `sum`, `min`, `max` or `count`")
                         );
                     }
-                    Some(combine) => Kept::Numbers(combine),
+                    Some(combine) => PixelStatistic::Numbers(combine),
                 }
             }
         };
@@ -748,10 +768,10 @@ impl Source<'_> {
     fn positions(
         &self,
         columns: &Columns<'_>,
-        kept: Kept,
+        kept: PixelStatistic,
         (is_lines, has_every_row): (bool, bool),
-    ) -> Result<Found, Diagnostic> {
-        let per_row = 16 + if kept == Kept::Counts { 0 } else { 4 };
+    ) -> Result<IndexedRows, Diagnostic> {
+        let per_row = 16 + if kept == PixelStatistic::Counts { 0 } else { 4 };
         let most = (self.engine.memory_limit() / HELD / per_row) as usize;
         let (mut held, mut extent, mut missing) = (Positions::default(), Extent::new(), 0);
         let mut fits = !is_lines;
@@ -762,7 +782,7 @@ impl Source<'_> {
             if fits && (is_there || has_every_row) {
                 held.x.push(at.0);
                 held.y.push(at.1);
-                if kept != Kept::Counts {
+                if kept != PixelStatistic::Counts {
                     held.colors.push(color as f32);
                 }
                 if held.x.len() > most {

@@ -84,7 +84,7 @@ pub fn fitting(span: f64, most: f64) -> CalendarInterval {
 }
 
 /// What is asked of [`combine`].
-pub struct Asked {
+pub struct TimeBinRequest {
     pub combine: Combine,
     pub grid: Grid,
     /// Bars are where there are rows; a line goes through all stretches from its first to its last.
@@ -93,7 +93,7 @@ pub struct Asked {
     pub keep: usize,
 }
 
-pub struct Combined {
+pub struct TimeBinSeries {
     pub x: Axis,
     pub series: Vec<Series>,
     /// Rows without a moment, a value or a colour.
@@ -112,9 +112,9 @@ pub fn combine(
     x: &Values,
     y: Option<&Values>,
     color: Option<&Values>,
-    asked: &Asked,
+    asked: &TimeBinRequest,
     task: &TaskHandle,
-) -> Result<Combined, Diagnostic> {
+) -> Result<TimeBinSeries, Diagnostic> {
     let mut cells: Vec<BTreeMap<i64, Cell>> = Vec::new();
     let mut left_out = 0;
     let index_of = |moment: f64| match asked.grid {
@@ -168,7 +168,7 @@ pub fn combine(
         kept += line.x.len();
     }
     let series = series.into_iter().map(|s| s.1).collect();
-    Ok(Combined { x: x.axis(), series, left_out, hidden, all, kept })
+    Ok(TimeBinSeries { x: x.axis(), series, left_out, hidden, all, kept })
 }
 
 fn unknown(text: &str, at: &Expr) -> Diagnostic {

@@ -18,16 +18,16 @@ const NARROWEST: usize = 8;
 /// The table with its size above it.
 pub fn text(preview: &TablePreview) -> String {
     let table = Table::new(preview);
-    let mut columns: Vec<Boxed> = Vec::new();
+    let mut columns: Vec<BoxedColumn> = Vec::new();
     if table.has_index() {
-        columns.push(Boxed {
+        columns.push(BoxedColumn {
             right: true,
             head: [String::new(), String::new()],
             cells: table.rows.iter().map(|r| r.index.to_string()).collect(),
         });
     }
     for (i, column) in table.columns.iter().enumerate() {
-        columns.push(Boxed {
+        columns.push(BoxedColumn {
             right: column.right,
             head: [cut(&named(column.name)), cut(&plain(&column.dtype.to_string()))],
             cells: table.rows.iter().map(|r| cut(&shown(&r.cells[i]))).collect(),
@@ -36,14 +36,14 @@ pub fn text(preview: &TablePreview) -> String {
     if preview.kind == TableKind::Values {
         squeeze(&mut columns);
     }
-    let fitting = fit(&columns.iter().map(Boxed::width).collect::<Vec<_>>());
+    let fitting = fit(&columns.iter().map(BoxedColumn::width).collect::<Vec<_>>());
     let left_out = middle(columns.len(), fitting);
     let mut title = table.size('_');
     if !left_out.is_empty() {
         title.push_str(&format!(", {} not shown", left_out.len()));
         let row_count = table.rows.len();
         let ellipsis =
-            Boxed { right: false, head: ["…".into(), "…".into()], cells: vec!["…".to_string(); row_count] };
+            BoxedColumn { right: false, head: ["…".into(), "…".into()], cells: vec!["…".to_string(); row_count] };
         columns.splice(left_out, [ellipsis]);
     }
     if let Some(row) = table.cut {
@@ -60,14 +60,14 @@ pub fn text(preview: &TablePreview) -> String {
     out
 }
 
-struct Boxed {
+struct BoxedColumn {
     right: bool,
     /// Name and type.
     head: [String; 2],
     cells: Vec<String>,
 }
 
-impl Boxed {
+impl BoxedColumn {
     fn width(&self) -> usize {
         self.head.iter().chain(&self.cells).map(|s| s.width()).max().unwrap_or(0)
     }
@@ -89,8 +89,8 @@ fn fit(widths: &[usize]) -> usize {
 }
 
 /// Truncates the widest cells until all columns fit: a list needs every column, in part rather than not at all.
-fn squeeze(columns: &mut [Boxed]) {
-    let total = |columns: &[Boxed]| columns.iter().map(|c| c.width() + 3).sum::<usize>() + 1;
+fn squeeze(columns: &mut [BoxedColumn]) {
+    let total = |columns: &[BoxedColumn]| columns.iter().map(|c| c.width() + 3).sum::<usize>() + 1;
     while total(columns) > WIDTH {
         let Some(widest) = columns.iter_mut().max_by_key(|c| c.width()).filter(|c| c.width() > NARROWEST) else {
             return;
@@ -100,13 +100,13 @@ fn squeeze(columns: &mut [Boxed]) {
     }
 }
 
-fn draw(columns: &[Boxed]) -> String {
-    let widths: Vec<usize> = columns.iter().map(Boxed::width).collect();
+fn draw(columns: &[BoxedColumn]) -> String {
+    let widths: Vec<usize> = columns.iter().map(BoxedColumn::width).collect();
     let rule = |left: &str, line: &str, between: &str, right: &str| {
         let parts: Vec<String> = widths.iter().map(|w| line.repeat(w + 2)).collect();
         format!("{left}{}{right}\n", parts.join(between))
     };
-    let row = |cell: &dyn Fn(&Boxed) -> String| {
+    let row = |cell: &dyn Fn(&BoxedColumn) -> String| {
         let parts: Vec<String> =
             columns.iter().zip(&widths).map(|(c, w)| format!(" {} ", c.pad(&cell(c), *w))).collect();
         format!("│{}│\n", parts.join("┆"))

@@ -303,13 +303,13 @@ impl Cursor<'_> {
 }
 
 /// An option of a call, for errors.
-struct Given<'a> {
+struct CallOption<'a> {
     function: &'a str,
     name: &'a str,
     value: &'a Value,
 }
 
-impl Given<'_> {
+impl CallOption<'_> {
     fn wrong(&self, expected: &str) -> Diagnostic {
         let message = format!("the option `{}` of `{}` is {expected}", self.name, self.function);
         Diagnostic::error(Class::Plan, "bad-option", message)
@@ -421,7 +421,7 @@ fn data_type(text: &str) -> Option<DataType> {
 }
 
 fn with_options(function: &str, format: Format, options: Vec<(String, Value)>) -> Result<Format, Diagnostic> {
-    let given = options.iter().map(|(name, value)| Given { function, name, value });
+    let given = options.iter().map(|(name, value)| CallOption { function, name, value });
     match format {
         Format::Csv(options) => csv(options, given.collect()).map(Format::Csv),
         Format::Parquet(mut options) => {
@@ -465,7 +465,7 @@ const CSV: &str = "`delim`, `quote`, `escape`, `header`, `names`, `columns`, `ty
                    `union_by_name`, `hive_partitioning`, `null_padding` and `ignore_errors`; `csv()` has more of them";
 
 /// Options of DuckDB's reader of CSV.
-fn csv(mut options: CsvOptions, given: Vec<Given<'_>>) -> Result<CsvOptions, Diagnostic> {
+fn csv(mut options: CsvOptions, given: Vec<CallOption<'_>>) -> Result<CsvOptions, Diagnostic> {
     let has = |name: &str| given.iter().any(|option| option.name == name);
     for option in &given {
         match option.name {

@@ -13,25 +13,25 @@ const COPIED: u64 = 2_000_000;
 /// Counts between the least and the largest finite value.
 const COUNTS: usize = 1 << 16;
 
-pub enum Found<T> {
+pub enum QuantileEstimate<T> {
     /// Two values that are next to each other, and how far from the first one on.
     Between(T, T, f64),
     About(f64),
 }
 
-impl<T> Found<T> {
+impl<T> QuantileEstimate<T> {
     pub fn is_exact(&self) -> bool {
-        matches!(self, Found::Between(..))
+        matches!(self, QuantileEstimate::Between(..))
     }
 }
 
-impl Found<f64> {
+impl QuantileEstimate<f64> {
     pub fn between(self, mix: impl Fn(f64, f64, f64) -> f64) -> f64 {
         match self {
             // Infinities have no mean.
-            Found::Between(low, high, part) if low == high || part == 0.0 => low,
-            Found::Between(low, high, part) => mix(low, high, part),
-            Found::About(x) => x,
+            QuantileEstimate::Between(low, high, part) if low == high || part == 0.0 => low,
+            QuantileEstimate::Between(low, high, part) => mix(low, high, part),
+            QuantileEstimate::About(x) => x,
         }
     }
 }
@@ -43,7 +43,7 @@ pub fn of<P: ArrowPrimitiveType>(
     moments: &Moments<P::Native>,
     request: &SummaryRequest,
     task: &TaskHandle,
-) -> Result<Vec<Found<P::Native>>, Diagnostic>
+) -> Result<Vec<QuantileEstimate<P::Native>>, Diagnostic>
 where
     P::Native: Number,
 {
@@ -72,7 +72,7 @@ where
             let (_, low, above) = values.select_nth_unstable_by(at, compare);
             let low = *low;
             let high = if part > 0.0 { above.iter().copied().min_by(compare) } else { None };
-            Found::Between(low, high.unwrap_or(low), part)
+            QuantileEstimate::Between(low, high.unwrap_or(low), part)
         });
         return Ok(found.collect());
     }
@@ -99,16 +99,18 @@ where
     let found = wanted.into_iter().map(|q| {
         let mut left = place(q) - below as f64;
         if left < 0.0 || left > counted as f64 {
-            return Found::About(if left < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY });
+            return QuantileEstimate::About(if left < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY });
         }
         for (bar, count) in counts.iter().enumerate() {
             if left < *count as f64 {
                 // As if the values of a bar lay evenly in it.
-                return Found::About((least + width * (bar as f64 + (left + 0.5) / *count as f64)).clamp(least, most));
+                return QuantileEstimate::About(
+                    (least + width * (bar as f64 + (left + 0.5) / *count as f64)).clamp(least, most),
+                );
             }
             left -= *count as f64;
         }
-        Found::About(most)
+        QuantileEstimate::About(most)
     });
     Ok(found.collect())
 }

@@ -6,8 +6,8 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, LayerRequest, Plot, PlotStyle};
 use onrush_wire::{Diagnostic, FrameId};
 
-use super::super::{Shared, Source, grouped};
-use super::{Canvas, HeldRows, Kept, PixelGrid, Positions, RasterIndex, count_where, limited};
+use super::super::{SharedScales, Source, grouped};
+use super::{Canvas, HeldRows, PixelGrid, PixelStatistic, Positions, RasterIndex, count_where, limited};
 
 /// The rows of a frame with their positions, of which any selection can be drawn.
 pub struct PositionedRows {
@@ -22,7 +22,7 @@ impl<'a> Source<'a> {
     pub(super) fn of_raster(
         engine: &'a Engine,
         frame: FrameId,
-        (shared, notes): (&'a mut Shared, &'a mut Vec<String>),
+        (shared, notes): (&'a mut SharedScales, &'a mut Vec<String>),
         task: &'a TaskHandle,
     ) -> Self {
         Source { engine, frame, index: 0, points: 0, line: 0, has_log_bins: false, shared, task, notes }
@@ -40,7 +40,7 @@ pub fn positioned(
     style: &PlotStyle,
     task: &TaskHandle,
 ) -> Result<PositionedRows, Diagnostic> {
-    let (mut shared, mut notes) = (Shared::default(), Vec::new());
+    let (mut shared, mut notes) = (SharedScales::default(), Vec::new());
     let source = Source::of_raster(engine, frame, (&mut shared, &mut notes), task);
     let (columns, kept) = source.raster_columns(layer, style)?;
     let mut index = source.indexed(layer, &columns, kept, true)?;
@@ -63,7 +63,7 @@ impl PositionedRows {
 
     /// Whether pixels have counts of rows alone, which a device can make.
     pub fn is_counted(&self) -> bool {
-        self.index.kept == Kept::Counts
+        self.index.kept == PixelStatistic::Counts
     }
 
     fn grid(&self, (width, height): (u32, u32)) -> PixelGrid {
