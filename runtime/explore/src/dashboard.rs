@@ -9,7 +9,7 @@ mod on_device;
 mod passes;
 mod wanted;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use arrow::array::{ArrayRef, AsArray};
@@ -29,6 +29,7 @@ use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, PlotStyle};
 use onrush_wire::visual::{SectionKind, VisualAsk, VisualHead};
 use onrush_wire::{Diagnostic, Expr, Value, codec};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::plot::{MaterializedInput, PositionedRows, Rows, aggregate, label, positioned, without_alias};
 use condition::{Plane, inside};
@@ -98,17 +99,16 @@ impl Dashboards {
         task: &TaskHandle,
     ) -> Result<(VisualHead, Parts), Diagnostic> {
         let key = codec::content(request);
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if *ask == VisualAsk::Forget {
-            lock().retain(|(known, _)| *known != key);
+            self.0.lock().retain(|(known, _)| *known != key);
             return Ok((VisualHead::Done, Vec::new()));
         }
-        let known = lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
+        let known = self.0.lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
         let index = match known {
             Some(index) => index,
             None => {
                 let index = Arc::new(Index::of(engine, request, task)?);
-                let mut all = lock();
+                let mut all = self.0.lock();
                 all.push((key, Arc::clone(&index)));
                 let more = all.len().saturating_sub(KEPT_INDEXES);
                 all.drain(..more);
@@ -302,7 +302,7 @@ impl Index {
         self.check(filters)?;
         let mut wanted: Vec<Option<&Filter>> = vec![None; self.views.len()];
         filters.iter().for_each(|filter| wanted[filter.view as usize] = Some(filter));
-        let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut filtered = self.filtered.lock();
         if filtered.kept.is_empty() {
             filtered.kept = vec![None; self.views.len()];
         }

@@ -7,7 +7,7 @@ mod ranks;
 mod sort;
 
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
@@ -21,6 +21,7 @@ use onrush_logical::table::Frame;
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ObjectId, Value, codec};
+use parking_lot::Mutex;
 
 /// Rows that a page has at most.
 const PAGE: u32 = 2000;
@@ -60,12 +61,8 @@ struct ViewCache {
 }
 
 impl ViewCache {
-    fn lock(&self) -> MutexGuard<'_, Vec<CachedView>> {
-        self.kept.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     fn get(&self, key: u128) -> Option<Arc<ViewRows>> {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         let at = kept.iter().position(|k| k.key == key)?;
         let found = kept.remove(at);
         let view_rows = Arc::clone(&found.view_rows);
@@ -74,7 +71,7 @@ impl ViewCache {
     }
 
     fn put(&self, next: CachedView, limit: u64) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         kept.retain(|k| k.key != next.key);
         kept.push(next);
         while kept.len() > KEPT || (kept.len() > 1 && kept.iter().map(|k| k.bytes).sum::<u64>() > limit) {
@@ -83,17 +80,17 @@ impl ViewCache {
     }
 
     fn forget(&self, key: u128) {
-        self.lock().retain(|k| k.key != key);
+        self.kept.lock().retain(|k| k.key != key);
     }
 }
 
 impl TableHolder for ViewCache {
     fn forget_table(&self, table: &Arc<Table>) {
-        self.lock().retain(|k| !Arc::ptr_eq(&k.view_rows.table, table));
+        self.kept.lock().retain(|k| !Arc::ptr_eq(&k.view_rows.table, table));
     }
 
     fn release(&self, objects: &[ObjectId]) {
-        self.lock().retain(|k| !objects.contains(&k.frame.into()));
+        self.kept.lock().retain(|k| !objects.contains(&k.frame.into()));
     }
 }
 
@@ -217,14 +214,11 @@ impl Explorer {
             return self.keep(key, view, self.compute_rows(view, task)?);
         }
         let _one_at_a_time = loop {
-            match self.cache.computing.try_lock() {
-                Ok(guard) => break guard,
-                Err(TryLockError::Poisoned(e)) => break e.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    task.check()?;
-                    std::thread::sleep(Duration::from_millis(3));
-                }
+            if let Some(guard) = self.cache.computing.try_lock() {
+                break guard;
             }
+            task.check()?;
+            std::thread::sleep(Duration::from_millis(3));
         };
         if let Some(found) = self.cache.get(key) {
             return Ok(found);

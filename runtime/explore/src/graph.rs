@@ -4,7 +4,7 @@ mod nodes;
 mod raster;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
@@ -19,6 +19,7 @@ use onrush_wire::visual::{
     VisualAsk, VisualHead, WeightRange, Window,
 };
 use onrush_wire::{Diagnostic, codec};
+use parking_lot::Mutex;
 
 use nodes::NodeRows;
 use raster::{Canvas, raster};
@@ -111,7 +112,7 @@ impl Pictures {
         match ask {
             VisualAsk::Forget => {
                 let key = key(request);
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| *known != key);
+                self.0.lock().retain(|(known, _)| *known != key);
                 Ok((VisualHead::Done, Vec::new()))
             }
             VisualAsk::Raster { window, width, height } => {
@@ -134,9 +135,8 @@ impl Pictures {
         task: &TaskHandle,
     ) -> Result<Arc<GraphPositions>, Diagnostic> {
         let key = key(request);
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = {
-            let mut kept = lock();
+            let mut kept = self.0.lock();
             let at = kept.iter().position(|(known, _)| *known == key);
             at.map(|at| {
                 let found = kept.remove(at);
@@ -164,7 +164,7 @@ impl Pictures {
         };
         let missing = x.iter().zip(&y).filter(|(x, y)| !(x.is_finite() && y.is_finite())).count();
         let placed = Arc::new(GraphPositions { index, x, y, missing });
-        let mut kept = lock();
+        let mut kept = self.0.lock();
         kept.retain(|(known, _)| *known != key);
         kept.push((key, Arc::clone(&placed)));
         let more = kept.len().saturating_sub(KEPT);

@@ -4,7 +4,7 @@
 mod lines;
 mod positioned;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use onrush_engine::{DevicePositions, Engine, PixelWindow};
@@ -15,6 +15,7 @@ use onrush_stats::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, PlotStyle, Raster};
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, codec};
+use parking_lot::Mutex;
 
 use super::axis_values::{Values, each_of, label, without_alias};
 use super::map;
@@ -544,9 +545,8 @@ impl Rasters {
         let style = &request.style;
         // The whole layer: its mark and its groups say which lines there are.
         let key = codec::content(&(request.frame, layer, style.log_x, style.log_y, style.map));
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let VisualAsk::Raster { window, width, height } = ask else {
-            lock().retain(|(known, _)| *known != key);
+            self.0.lock().retain(|(known, _)| *known != key);
             return Ok(VisualHead::Done);
         };
         let is_extent = |low: f64, high: f64| low.is_finite() && high.is_finite() && low < high;
@@ -555,13 +555,13 @@ impl Rasters {
         }
         let (mut shared, mut notes) = (super::SharedScales::default(), Vec::new());
         let source = Source::of_raster(engine, request.frame, (&mut shared, &mut notes), task);
-        let known = lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
+        let known = self.0.lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
         let index = match known {
             Some(index) => index,
             None => {
                 let (columns, kept) = source.raster_columns(layer, style)?;
                 let index = Arc::new(source.raster_index(layer, &columns, kept)?);
-                let mut all = lock();
+                let mut all = self.0.lock();
                 all.push((key, Arc::clone(&index)));
                 let more = all.len().saturating_sub(KEPT_INDEXES);
                 all.drain(..more);
