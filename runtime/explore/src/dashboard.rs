@@ -9,12 +9,14 @@ mod on_device;
 mod passes;
 mod wanted;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type};
+use lru::LruCache;
 use onrush_engine::{DeviceSlots, Engine, HeldMemory};
 use onrush_expr::check::{place, plan_error};
 use onrush_expr::error::internal;
@@ -37,7 +39,7 @@ use dimension::{Codes, SlicedColumn, UnslicedColumn};
 use passes::{Keys, Passing, Tally};
 
 /// Dashboards whose index is kept.
-const KEPT_INDEXES: usize = 4;
+const KEPT_INDEXES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The share of the memory limit that an index may take.
 const SHARE: u64 = 4;
 /// Rows of a table.
@@ -48,9 +50,8 @@ const AXES: (u32, u32) = (110, 70);
 /// The binary parts of an answer.
 pub type Parts = Vec<(String, SectionKind, Vec<u8>)>;
 
-/// The indexes of the dashboards that were used last.
-#[derive(Default)]
-pub struct Dashboards(Mutex<Vec<(Vec<u8>, Arc<Index>)>>);
+/// An LRU cache of the indexes of dashboards.
+pub struct Dashboards(Mutex<LruCache<Vec<u8>, Arc<Index>>>);
 
 /// What is kept of the rows of a frame for the views of a dashboard.
 struct Index {
@@ -85,6 +86,12 @@ enum Kind {
     Table,
 }
 
+impl Default for Dashboards {
+    fn default() -> Self {
+        Dashboards(Mutex::new(LruCache::new(KEPT_INDEXES)))
+    }
+}
+
 impl Dashboards {
     /// What a dashboard asks.
     ///
@@ -100,18 +107,15 @@ impl Dashboards {
     ) -> Result<(VisualHead, Parts), Diagnostic> {
         let key = codec::content(request);
         if *ask == VisualAsk::Forget {
-            self.0.lock().retain(|(known, _)| *known != key);
+            self.0.lock().pop(&key);
             return Ok((VisualHead::Done, Vec::new()));
         }
-        let known = self.0.lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
+        let known = self.0.lock().get(&key).map(Arc::clone);
         let index = match known {
             Some(index) => index,
             None => {
                 let index = Arc::new(Index::of(engine, request, task)?);
-                let mut all = self.0.lock();
-                all.push((key, Arc::clone(&index)));
-                let more = all.len().saturating_sub(KEPT_INDEXES);
-                all.drain(..more);
+                self.0.lock().put(key, Arc::clone(&index));
                 index
             }
         };

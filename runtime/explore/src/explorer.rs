@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
+use lru::LruCache;
 use onrush_engine::{Engine, TableHolder, Whole};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle, preview};
@@ -39,9 +40,8 @@ struct ViewRows {
 }
 
 struct CachedView {
-    key: u128,
     frame: FrameId,
-    view_rows: Arc<ViewRows>,
+    rows: Arc<ViewRows>,
     /// What it alone keeps in memory.
     bytes: u64,
 }
@@ -52,45 +52,52 @@ pub struct Explorer {
     cache: Arc<ViewCache>,
 }
 
-/// What is kept, the latest used last.
-#[derive(Default)]
+/// An LRU cache of views with a limit of their number and of their bytes.
 struct ViewCache {
-    kept: Mutex<Vec<CachedView>>,
+    kept: Mutex<LruCache<u128, CachedView>>,
     /// Held while an order is computed: two at a time would need twice the memory.
     computing: Mutex<()>,
 }
 
+impl Default for ViewCache {
+    fn default() -> Self {
+        ViewCache { kept: Mutex::new(LruCache::unbounded()), computing: Mutex::new(()) }
+    }
+}
+
 impl ViewCache {
     fn get(&self, key: u128) -> Option<Arc<ViewRows>> {
-        let mut kept = self.kept.lock();
-        let at = kept.iter().position(|k| k.key == key)?;
-        let found = kept.remove(at);
-        let view_rows = Arc::clone(&found.view_rows);
-        kept.push(found);
-        Some(view_rows)
+        self.kept.lock().get(&key).map(|view| Arc::clone(&view.rows))
     }
 
-    fn put(&self, next: CachedView, limit: u64) {
+    fn put(&self, key: u128, view: CachedView, limit: u64) {
         let mut kept = self.kept.lock();
-        kept.retain(|k| k.key != next.key);
-        kept.push(next);
-        while kept.len() > KEPT || (kept.len() > 1 && kept.iter().map(|k| k.bytes).sum::<u64>() > limit) {
-            kept.remove(0);
+        kept.put(key, view);
+        while kept.len() > KEPT || (kept.len() > 1 && kept.iter().map(|(_, view)| view.bytes).sum::<u64>() > limit) {
+            kept.pop_lru();
         }
     }
 
     fn forget(&self, key: u128) {
-        self.kept.lock().retain(|k| k.key != key);
+        self.kept.lock().pop(&key);
+    }
+
+    fn remove_if(&self, is_stale: impl Fn(&CachedView) -> bool) {
+        let mut kept = self.kept.lock();
+        let stale: Vec<u128> = kept.iter().filter(|(_, view)| is_stale(view)).map(|(key, _)| *key).collect();
+        for key in stale {
+            kept.pop(&key);
+        }
     }
 }
 
 impl TableHolder for ViewCache {
     fn forget_table(&self, table: &Arc<Table>) {
-        self.kept.lock().retain(|k| !Arc::ptr_eq(&k.view_rows.table, table));
+        self.remove_if(|view| Arc::ptr_eq(&view.rows.table, table));
     }
 
     fn release(&self, objects: &[ObjectId]) {
-        self.kept.lock().retain(|k| !objects.contains(&k.frame.into()));
+        self.remove_if(|view| objects.contains(&view.frame.into()));
     }
 }
 
@@ -234,8 +241,8 @@ impl Explorer {
             _ => view_rows.table.bytes(),
         };
         let view_rows = Arc::new(view_rows);
-        let kept = CachedView { key, frame: view.frame, view_rows: Arc::clone(&view_rows), bytes: order + rows };
-        self.cache.put(kept, self.engine.memory_limit() / 4);
+        let kept = CachedView { frame: view.frame, rows: Arc::clone(&view_rows), bytes: order + rows };
+        self.cache.put(key, kept, self.engine.memory_limit() / 4);
         Ok(view_rows)
     }
 

@@ -4,11 +4,13 @@ mod nodes;
 mod raster;
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
+use lru::LruCache;
 use onrush_engine::{Engine, Index};
 use onrush_expr::check::plan_error;
 use onrush_expr::error::internal;
@@ -25,7 +27,7 @@ use nodes::NodeRows;
 use raster::{Canvas, raster};
 
 /// Pictures whose positions are kept.
-const KEPT: usize = 4;
+const KEPT: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 /// The width and the height of a raster, if none is given.
 const RASTER: (u32, u32) = (800, 600);
 
@@ -39,8 +41,13 @@ struct GraphPositions {
 }
 
 /// Positions of pictures that were drawn last: pan and zoom of a live picture do not compute them again.
-#[derive(Default)]
-pub struct Pictures(Mutex<Vec<(Vec<u8>, Arc<GraphPositions>)>>);
+pub struct Pictures(Mutex<LruCache<Vec<u8>, Arc<GraphPositions>>>);
+
+impl Default for Pictures {
+    fn default() -> Self {
+        Pictures(Mutex::new(LruCache::new(KEPT)))
+    }
+}
 
 impl Pictures {
     /// The data of a picture.
@@ -112,7 +119,7 @@ impl Pictures {
         match ask {
             VisualAsk::Forget => {
                 let key = key(request);
-                self.0.lock().retain(|(known, _)| *known != key);
+                self.0.lock().pop(&key);
                 Ok((VisualHead::Done, Vec::new()))
             }
             VisualAsk::Raster { window, width, height } => {
@@ -135,15 +142,7 @@ impl Pictures {
         task: &TaskHandle,
     ) -> Result<Arc<GraphPositions>, Diagnostic> {
         let key = key(request);
-        let found = {
-            let mut kept = self.0.lock();
-            let at = kept.iter().position(|(known, _)| *known == key);
-            at.map(|at| {
-                let found = kept.remove(at);
-                kept.push(found.clone());
-                found.1
-            })
-        };
+        let found = self.0.lock().get(&key).map(Arc::clone);
         if let Some(placed) = found {
             return Ok(placed);
         }
@@ -164,11 +163,7 @@ impl Pictures {
         };
         let missing = x.iter().zip(&y).filter(|(x, y)| !(x.is_finite() && y.is_finite())).count();
         let placed = Arc::new(GraphPositions { index, x, y, missing });
-        let mut kept = self.0.lock();
-        kept.retain(|(known, _)| *known != key);
-        kept.push((key, Arc::clone(&placed)));
-        let more = kept.len().saturating_sub(KEPT);
-        kept.drain(..more);
+        self.0.lock().put(key, Arc::clone(&placed));
         Ok(placed)
     }
 }

@@ -4,9 +4,11 @@
 mod lines;
 mod positioned;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
+use lru::LruCache;
 use onrush_engine::{DevicePositions, Engine, PixelWindow};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
@@ -521,11 +523,16 @@ fn size(width: Option<u32>, height: Option<u32>) -> (u32, u32) {
 }
 
 /// Rasters that were drawn last in another window than the whole: pan and zoom do not run the plan again.
-#[derive(Default)]
-pub struct Rasters(Mutex<Vec<(Vec<u8>, Arc<RasterIndex>)>>);
+pub struct Rasters(Mutex<LruCache<Vec<u8>, Arc<RasterIndex>>>);
 
 /// Rasters whose positions are kept.
-const KEPT_INDEXES: usize = 2;
+const KEPT_INDEXES: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+impl Default for Rasters {
+    fn default() -> Self {
+        Rasters(Mutex::new(LruCache::new(KEPT_INDEXES)))
+    }
+}
 
 impl Rasters {
     /// What a live raster asks: a plot of the window.
@@ -546,7 +553,7 @@ impl Rasters {
         // The whole layer: its mark and its groups say which lines there are.
         let key = codec::content(&(request.frame, layer, style.log_x, style.log_y, style.map));
         let VisualAsk::Raster { window, width, height } = ask else {
-            self.0.lock().retain(|(known, _)| *known != key);
+            self.0.lock().pop(&key);
             return Ok(VisualHead::Done);
         };
         let is_extent = |low: f64, high: f64| low.is_finite() && high.is_finite() && low < high;
@@ -555,16 +562,13 @@ impl Rasters {
         }
         let (mut shared, mut notes) = (super::SharedScales::default(), Vec::new());
         let source = Source::of_raster(engine, request.frame, (&mut shared, &mut notes), task);
-        let known = self.0.lock().iter().find(|(known, _)| *known == key).map(|(_, index)| Arc::clone(index));
+        let known = self.0.lock().get(&key).map(Arc::clone);
         let index = match known {
             Some(index) => index,
             None => {
                 let (columns, kept) = source.raster_columns(layer, style)?;
                 let index = Arc::new(source.raster_index(layer, &columns, kept)?);
-                let mut all = self.0.lock();
-                all.push((key, Arc::clone(&index)));
-                let more = all.len().saturating_sub(KEPT_INDEXES);
-                all.drain(..more);
+                self.0.lock().put(key, Arc::clone(&index));
                 index
             }
         };
