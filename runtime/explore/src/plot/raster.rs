@@ -2,22 +2,19 @@
 //! `x * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
 
 mod lines;
+mod live;
 mod positioned;
 
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::thread;
 
-use lru::LruCache;
-use onrush_engine::{DevicePositions, Engine, PixelWindow};
+use onrush_engine::{DevicePositions, PixelWindow};
 use onrush_expr::check::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_map::Projector;
 use onrush_stats::Combine;
-use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, PlotStyle, Raster};
-use onrush_wire::visual::{VisualAsk, VisualHead, Window};
-use onrush_wire::{Diagnostic, Expr, codec};
-use parking_lot::Mutex;
+use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Pixels, PlotStyle, Raster};
+use onrush_wire::visual::Window;
+use onrush_wire::{Diagnostic, Expr};
 
 use super::axis_values::{Values, each_of, label, without_alias};
 use super::map;
@@ -36,6 +33,7 @@ const CHUNK: usize = 1 << 18;
 const PARTS: usize = 16;
 
 use lines::GroupLines;
+pub use live::Rasters;
 pub use positioned::{PositionedRows, positioned};
 
 pub type Point = (f64, f64);
@@ -520,75 +518,6 @@ fn limited(mut window: Window, style: &PlotStyle) -> Window {
 /// The sides of a picture in pixels.
 fn size(width: Option<u32>, height: Option<u32>) -> (u32, u32) {
     (width.unwrap_or(SIZE.0).clamp(1, SIDE), height.unwrap_or(SIZE.1).clamp(1, SIDE))
-}
-
-/// Rasters that were drawn last in another window than the whole: pan and zoom do not run the plan again.
-pub struct Rasters(Mutex<LruCache<Vec<u8>, Arc<RasterIndex>>>);
-
-/// Rasters whose positions are kept.
-const KEPT_INDEXES: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-
-impl Default for Rasters {
-    fn default() -> Self {
-        Rasters(Mutex::new(LruCache::new(KEPT_INDEXES)))
-    }
-}
-
-impl Rasters {
-    /// What a live raster asks: a plot of the window.
-    ///
-    /// # Errors
-    /// As [`super::plot`], a window without an extent, and a request that is not a single raster.
-    pub fn answer(
-        &self,
-        engine: &Engine,
-        request: &PlotRequest,
-        ask: &VisualAsk,
-        task: &TaskHandle,
-    ) -> Result<VisualHead, Diagnostic> {
-        let [layer] = request.layers.as_slice() else {
-            return Err(plan_error("plot", "a live raster has one layer"));
-        };
-        let style = &request.style;
-        // The whole layer: its mark and its groups say which lines there are.
-        let key = codec::content(&(request.frame, layer, style.log_x, style.log_y, style.map));
-        let VisualAsk::Raster { window, width, height } = ask else {
-            self.0.lock().pop(&key);
-            return Ok(VisualHead::Done);
-        };
-        let is_extent = |low: f64, high: f64| low.is_finite() && high.is_finite() && low < high;
-        if !is_extent(window.x0, window.x1) || !is_extent(window.y0, window.y1) {
-            return Err(plan_error("argument", format!("the window {window:?} has no extent")));
-        }
-        let (mut shared, mut notes) = (super::SharedScales::default(), Vec::new());
-        let source = Source::of_raster(engine, request.frame, (&mut shared, &mut notes), task);
-        let known = self.0.lock().get(&key).map(Arc::clone);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let (columns, kept) = source.raster_columns(layer, style)?;
-                let index = Arc::new(source.raster_index(layer, &columns, kept)?);
-                self.0.lock().put(key, Arc::clone(&index));
-                index
-            }
-        };
-        let (width, height) = size(Some(*width), Some(*height));
-        let window = if style.map.is_some() { window.with_aspect(width, height) } else { *window };
-        let grid = PixelGrid { window, width, height };
-        let canvas = match index.counted(grid, task)? {
-            Some(canvas) => canvas,
-            None => source.counted_again(layer, style, grid)?,
-        };
-        notes.push(format!("{} rows", grouped(canvas.rows as usize)));
-        Ok(VisualHead::Plot(Box::new(Plot {
-            layers: vec![index.layer(layer, canvas)],
-            // The window takes the place of the user's limits.
-            style: PlotStyle { x_limits: None, y_limits: None, ..style.clone() },
-            notes,
-            facets: Vec::new(),
-            facet_label: String::new(),
-        })))
-    }
 }
 
 impl Source<'_> {
