@@ -1,10 +1,12 @@
-//! Lines and polygons inside of a rectangle: polygons by Sutherland and Hodgman (1974), lines by Liang and Barsky (1984).
+//! Lines and polygons inside of a rectangle: polygons by Sutherland and Hodgman (1974), lines by Liang and Barsky
+//! (1984).
 
 use onrush_wire::visual::Window;
 
 use crate::projection::Point;
 
-/// The part of a polygon inside of a window, in one ring; pieces are connected along the window's edge. Empty if nothing is left.
+/// The part of a polygon inside of a window, in one ring; pieces are connected along the window's edge. Empty if
+/// nothing is left.
 pub fn polygon(ring: Vec<Point>, window: Window) -> Vec<Point> {
     let Window { x0, y0, x1, y1 } = window;
     let (mut xs, mut ys) = ((f64::INFINITY, f64::NEG_INFINITY), (f64::INFINITY, f64::NEG_INFINITY));

@@ -1,4 +1,5 @@
-//! Shapes in positions of a map: simplified to what can be seen, cut at the date line and at the window, closed around the poles.
+//! Shapes in positions of a map: simplified to what can be seen, cut at the date line and at the window, closed around
+//! the poles.
 //!
 //! Coordinates between two points of an edge are those of a straight line in degrees, as in the files of Natural Earth.
 
@@ -138,7 +139,8 @@ impl Lens {
     }
 }
 
-/// The window of a map around a rectangle of degrees; a side that is not given is the whole one. `None` if the map shows nothing of it.
+/// The window of a map around a rectangle of degrees; a side that is not given is the whole one. `None` if the map
+/// shows nothing of it.
 pub fn degrees_window(projection: Projection, lon: Option<(f64, f64)>, lat: Option<(f64, f64)>) -> Option<Window> {
     let projector = Projector::new(projection);
     if lon.is_none() && lat.is_none() {

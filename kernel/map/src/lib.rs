@@ -1,5 +1,5 @@
-//! Maps without a network: projections forward and inverse, and the shapes of land, countries and US states with their names and
-//! codes. Draws nothing and counts nothing.
+//! Maps without a network: projections forward and inverse, and the shapes of land, countries and US states with their
+//! names and codes. Draws nothing and counts nothing.
 
 mod clip;
 mod lens;

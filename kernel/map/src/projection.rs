@@ -1,6 +1,6 @@
-//! Map projections of a unit sphere, with y upwards: Web Mercator (EPSG 3857), equirectangular, Natural Earth (Šavrič et al. 2011), and
-//! Albers' equal-area conic projection of the United States with Alaska and Hawaii in insets, as d3-geo's `geoAlbersUsa` composes it.
-//! Nothing here knows shapes.
+//! Map projections of a unit sphere, with y upwards: Web Mercator (EPSG 3857), equirectangular, Natural Earth (Šavrič
+//! et al. 2011), and Albers' equal-area conic projection of the United States with Alaska and Hawaii in insets, as
+//! d3-geo's `geoAlbersUsa` composes it. Nothing here knows shapes.
 
 use onrush_wire::map::Projection;
 use onrush_wire::visual::Window;
@@ -30,7 +30,8 @@ impl Projector {
         Projector { projection, parts: parts(projection) }
     }
 
-    /// The position of a longitude and a latitude. `None` for what is not in degrees and for places that the map does not show.
+    /// The position of a longitude and a latitude. `None` for what is not in degrees and for places that the map does
+    /// not show.
     pub fn forward(&self, at: Point) -> Option<Point> {
         if !is_degrees(at) || (self.projection == Projection::WebMercator && at.1.abs() > MERCATOR_END) {
             return None;
@@ -242,7 +243,8 @@ fn parts(projection: Projection) -> Vec<Part> {
         Projection::Equirectangular => one(Raw::Equirectangular, PI, FRAC_PI_2),
         Projection::NaturalEarth => one(Raw::NaturalEarth, PI * 0.8707, natural_earth(FRAC_PI_2).1),
         Projection::AlbersUsa => {
-            // The numbers are those of d3-geo, whose y goes down and whose insets are smaller by 1e-6 at a scale of 1070.
+            // The numbers are those of d3-geo, whose y goes down and whose insets are smaller by 1e-6 at a scale of
+            // 1070.
             let part = |middle, conic, (x0, y0): Point, (x1, y1): Point| Part {
                 middle,
                 raw: Raw::Conic(conic),

@@ -1,4 +1,5 @@
-//! The shapes of `data/shapes.deflate`, which `data/make.mjs` writes: arcs that neighbors share (as in TopoJSON), and polygons of them.
+//! The shapes of `data/shapes.deflate`, which `data/make.mjs` writes: arcs that neighbors share (as in TopoJSON), and
+//! polygons of them.
 
 use std::sync::LazyLock;
 
@@ -169,7 +170,8 @@ pub fn arc_index(arc: i64) -> usize {
 mod tests {
     use super::*;
 
-    /// world-atlas 2.0.2 and us-atlas 3.0.1: arcs and points as their files have them; ISO 3166-1 has 249 codes, and Kosovo's.
+    /// world-atlas 2.0.2 and us-atlas 3.0.1: arcs and points as their files have them; ISO 3166-1 has 249 codes, and
+    /// Kosovo's.
     #[test]
     fn the_file_is_complete() {
         let points = |set| shapes(set).arcs.iter().map(Vec::len).sum::<usize>();

@@ -106,8 +106,8 @@ impl<T: Element + PartialEq, const N: usize> PartialEq<[T; N]> for Column<T> {
     }
 }
 
-/// A type that column values can have in Rust: a number, `bool`, `String`, a date or time of chrono, or an `Option` of one
-/// of them for columns with nulls.
+/// A type that column values can have in Rust: a number, `bool`, `String`, a date or time of chrono, or an `Option` of
+/// one of them for columns with nulls.
 #[diagnostic::on_unimplemented(
     message = "a column cannot be read as `{Self}`",
     label = "expected a number type, `bool`, `String`, a date or time of chrono's, or an `Option` of one of these"
@@ -232,8 +232,8 @@ impl<T: Single> Element for Option<T> {
     }
 }
 
-/// Converts the column to the Arrow type that a Rust type needs. Numbers become other numbers if no value changes, and a
-/// date becomes a timestamp. No other types are converted.
+/// Converts the column to the Arrow type that a Rust type needs. Numbers become other numbers if no value changes, and
+/// a date becomes a timestamp. No other types are converted.
 fn as_type(name: &str, array: &ArrayRef, to: &Arrow) -> Result<ArrayRef, Diagnostic> {
     let from = array.data_type();
     if from == to {

@@ -1,5 +1,5 @@
-//! Controls in the output of a cell: sliders, choices, fields, buttons. `value` reads what a user sets. A callback is a closure
-//! that stays in this process, with the variables.
+//! Controls in the output of a cell: sliders, choices, fields, buttons. `value` reads what a user sets. A callback is a
+//! closure that stays in this process, with the variables.
 //!
 //! The kernel process talks to the front end and keeps the state of the controls.
 

@@ -1,8 +1,9 @@
-//! Kernels and functions of `%%cuda` cells: what the functions call that such a cell becomes, and the buffers that they take.
+//! Kernels and functions of `%%cuda` cells: what the functions call that such a cell becomes, and the buffers that they
+//! take.
 //!
-//! A buffer's contents are the cell process's own, so that a cell that fails leaves them as they were. A launch gives them to the
-//! notebook's worker process (`runtime/worker`), which has copies in the device's memory, and brings back what it wrote. CUDA kernels of
-//! `%%cuda check` cells run in a second worker, whose device is always the emulated one.
+//! A buffer's contents are the cell process's own, so that a cell that fails leaves them as they were. A launch gives
+//! them to the notebook's worker process (`runtime/worker`), which has copies in the device's memory, and brings back
+//! what it wrote. CUDA kernels of `%%cuda check` cells run in a second worker, whose device is always the emulated one.
 
 mod buffer;
 mod extent;

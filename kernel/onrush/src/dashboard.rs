@@ -1,5 +1,5 @@
-//! Dashboards: views of one frame that filter each other. A builder of requests; the session counts, the kernel process draws and
-//! keeps the filters.
+//! Dashboards: views of one frame that filter each other. A builder of requests; the session counts, the kernel process
+//! draws and keeps the filters.
 
 mod choice;
 mod wanted;
@@ -30,8 +30,8 @@ const PAGE_ROWS: u64 = 500_000;
 
 /// Views of one frame that filter each other: select in one, and all others show the rows that are left.
 ///
-/// It is shown when it is the last expression of a cell. [`Dashboard::selection`] gives the selected rows in a later cell. Methods
-/// that add a view come first, then the options of the last view, then those of the whole.
+/// It is shown when it is the last expression of a cell. [`Dashboard::selection`] gives the selected rows in a later
+/// cell. Methods that add a view come first, then the options of the last view, then those of the whole.
 #[derive(Clone)]
 pub struct Dashboard {
     frame: Frame,
@@ -45,7 +45,8 @@ pub struct Dashboard {
     at: Span,
 }
 
-/// Starts a dashboard over a frame: `dashboard(&flights).histogram("dep_delay").bar("origin")`. Nothing runs until it is shown.
+/// Starts a dashboard over a frame: `dashboard(&flights).histogram("dep_delay").bar("origin")`. Nothing runs until it
+/// is shown.
 #[track_caller]
 #[must_use = "a dashboard is shown at the end of a cell, by `show(&d)`, or by `.save(path)`"]
 pub fn dashboard(frame: &Frame) -> Dashboard {
@@ -62,8 +63,8 @@ pub fn dashboard(frame: &Frame) -> Dashboard {
 }
 
 impl Frame {
-    /// A dashboard with views for the frame's columns: histograms of numbers and times, bars of categories, a raster of positions; at
-    /// most eight.
+    /// A dashboard with views for the frame's columns: histograms of numbers and times, bars of categories, a raster of
+    /// positions; at most eight.
     #[track_caller]
     #[must_use = "a dashboard is shown at the end of a cell, or by `show(&d)`"]
     pub fn explore(&self) -> Dashboard {
@@ -180,7 +181,8 @@ impl Dashboard {
         made
     }
 
-    /// The range of the bins: `.histogram("fare").range(0.0, 60.0)`. Default: without the longest thousandth at either end.
+    /// The range of the bins: `.histogram("fare").range(0.0, 60.0)`. Default: without the longest thousandth at either
+    /// end.
     #[track_caller]
     #[must_use = "a dashboard is shown at the end of a cell, or by `show(&d)`"]
     pub fn range(mut self, low: impl Into<f64>, high: impl Into<f64>) -> Self {
@@ -407,8 +409,9 @@ impl Dashboard {
         self.keep(Vec::new());
     }
 
-    /// Draws the dashboard into a file: `.svg` or `.png` as it is now, or `.html`: one page that filters without a kernel and without a
-    /// network. A page has at most 500,000 rows, a sample if there are more, and says so. Returns the dashboard.
+    /// Draws the dashboard into a file: `.svg` or `.png` as it is now, or `.html`: one page that filters without a
+    /// kernel and without a network. A page has at most 500,000 rows, a sample if there are more, and says so. Returns
+    /// the dashboard.
     #[track_caller]
     pub fn save(self, path: impl AsRef<Path>) -> Self {
         let at = here("save");

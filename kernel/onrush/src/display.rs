@@ -1,7 +1,8 @@
 //! Display of values in cells: converts a value of any type to an output. How an output looks is in `widgets/view`.
 //!
-//! `__show!` chooses at compile time by autoref specialisation: `evcxr_display` if the type has it, then `RichDisplay`, then
-//! Onrush's types and lists, then `Debug`, then `Display`. Method resolution prefers the candidate with the fewest references.
+//! `__show!` chooses at compile time by autoref specialisation: `evcxr_display` if the type has it, then `RichDisplay`,
+//! then Onrush's types and lists, then `Debug`, then `Display`. Method resolution prefers the candidate with the fewest
+//! references.
 
 mod layout;
 
@@ -31,7 +32,8 @@ const WIDE: usize = 80;
 /// Length in bytes at which a printed value is cut.
 const LONGEST: usize = 100_000;
 
-/// Displays a value in the middle of a cell, as a last expression is displayed. For types without `Debug`: `show!(value)`.
+/// Displays a value in the middle of a cell, as a last expression is displayed. For types without `Debug`:
+/// `show!(value)`.
 #[track_caller]
 pub fn show<T: Debug + ?Sized>(value: &T) {
     send(content_of_debug(value), false);
@@ -167,8 +169,8 @@ impl<T, E> From<Result<T, E>> for Answer {
     }
 }
 
-/// Found when neither a type nor a trait that is in scope has a method `evcxr_display` for it: that takes `&self`, and is looked for
-/// before what takes `&mut self`.
+/// Found when neither a type nor a trait that is in scope has a method `evcxr_display` for it: that takes `&self`, and
+/// is looked for before what takes `&mut self`.
 pub trait NoEvcxr {
     fn evcxr_display(&mut self) -> NoDisplayMethod {
         NoDisplayMethod

@@ -94,7 +94,8 @@ pub fn coalesce(values: impl IntoExprs) -> Expr {
     function("coalesce", values.into_exprs())
 }
 
-/// Concatenates strings, row by row; null if one of them is null. For a separator: `concat_str(..).str()`, or `x!(a + "-" + b)`.
+/// Concatenates strings, row by row; null if one of them is null. For a separator: `concat_str(..).str()`, or `x!(a +
+/// "-" + b)`.
 pub fn concat_str(values: impl IntoExprs) -> Expr {
     function("concat_str", values.into_exprs())
 }
@@ -167,7 +168,8 @@ fn function(name: &str, args: Vec<onrush_wire::Expr>) -> Expr {
 impl Expr {
     #[inline(never)]
     fn method(&self, name: &str, args: Vec<onrush_wire::Expr>, at: Span) -> Expr {
-        // Each call copies what it is called on: calls without end are refused here, not after a quadratic number of copies.
+        // Each call copies what it is called on: calls without end are refused here, not after a quadratic number of
+        // copies.
         let mut receiver = &self.0;
         for _ in 0..MOST_NESTED {
             let ExprKind::Call { args, .. } = &receiver.kind else { break };
@@ -191,8 +193,8 @@ impl Expr {
         Expr(self.0.clone().alias(name))
     }
 
-    /// Converts to another type, given by name (`"f64"`, `"date"`) or as a `DataType`. Raises if a value cannot be converted;
-    /// [`Expr::try_cast`] gives null instead.
+    /// Converts to another type, given by name (`"f64"`, `"date"`) or as a `DataType`. Raises if a value cannot be
+    /// converted; [`Expr::try_cast`] gives null instead.
     #[must_use]
     #[track_caller]
     pub fn cast(&self, to: impl IntoDataType) -> Expr {
@@ -211,8 +213,8 @@ impl Expr {
         Expr(onrush_wire::Expr { kind: ExprKind::Cast { value, to, strict }, span: self.0.span.clone() })
     }
 
-    /// Computes an aggregate or a window function within each group of `partition`, and gives it to every row of the group.
-    /// Chain [`Expr::order_by`] for functions that depend on the order.
+    /// Computes an aggregate or a window function within each group of `partition`, and gives it to every row of the
+    /// group. Chain [`Expr::order_by`] for functions that depend on the order.
     #[must_use]
     #[track_caller]
     pub fn over(&self, partition: impl IntoExprs) -> Expr {
@@ -238,7 +240,8 @@ impl Expr {
         Expr(expr)
     }
 
-    /// Whether the value is one of `list`: an array, a slice or a `Vec` of Rust values, or of expressions. Null stays null.
+    /// Whether the value is one of `list`: an array, a slice or a `Vec` of Rust values, or of expressions. Null stays
+    /// null.
     #[must_use]
     pub fn is_in(&self, list: impl ToExpr) -> Expr {
         let list = match list.into_expr().0.into_parts() {
@@ -250,7 +253,8 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
     }
 
-    /// Whether the value lies between two others, both included. Option in `x!`: `closed = "left"`, `"right"` or `"none"`.
+    /// Whether the value lies between two others, both included. Option in `x!`: `closed = "left"`, `"right"` or
+    /// `"none"`.
     #[must_use]
     pub fn is_between(&self, low: impl ToExpr, high: impl ToExpr) -> Expr {
         let kind = ExprKind::Between {
@@ -262,7 +266,8 @@ impl Expr {
         Expr(onrush_wire::Expr { kind, span: self.0.span.clone() })
     }
 
-    /// Adds to the end of the name that the result has: `all().sum().name_suffix("_sum")`; in `x!`, `.name.suffix("_sum")`.
+    /// Adds to the end of the name that the result has: `all().sum().name_suffix("_sum")`; in `x!`,
+    /// `.name.suffix("_sum")`.
     #[must_use]
     #[track_caller]
     pub fn name_suffix(&self, suffix: &str) -> Expr {
@@ -302,7 +307,8 @@ impl Expr {
         Expr(expr)
     }
 
-    /// Calls a function of the session by its name, with this as the first argument: for functions without a method here.
+    /// Calls a function of the session by its name, with this as the first argument: for functions without a method
+    /// here.
     #[must_use]
     #[track_caller]
     pub fn call(&self, function: &str, args: impl IntoIterator<Item = Expr>) -> Expr {

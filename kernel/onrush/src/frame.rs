@@ -1,7 +1,7 @@
 //! The methods of `Frame`, the handle of a lazy table in the session.
 //!
-//! A method sends one step of a plan. The session checks it against the schema at once, and runs the plan when the frame is
-//! shown, collected, written or persisted.
+//! A method sends one step of a plan. The session checks it against the schema at once, and runs the plan when the
+//! frame is shown, collected, written or persisted.
 
 mod arguments;
 mod collect;
@@ -58,7 +58,8 @@ impl Frame {
         self.handle.schema.names().map(str::to_string).collect()
     }
 
-    /// The names of columns that are named, or that selectors such as `numeric()` stand for. Raises for other expressions.
+    /// The names of columns that are named, or that selectors such as `numeric()` stand for. Raises for other
+    /// expressions.
     pub(crate) fn chosen(&self, exprs: Vec<onrush_wire::Expr>, at: &Span) -> Vec<String> {
         use onrush_wire::ExprKind;
         let name = |expr: &onrush_wire::Expr| match &expr.kind {
@@ -132,8 +133,8 @@ impl Frame {
         }
     }
 
-    /// Keeps columns, and computes new ones: `f.select(["a", "b"])`, `f.select(x!(a, double = b * 2))`. An aggregate gives
-    /// one row.
+    /// Keeps columns, and computes new ones: `f.select(["a", "b"])`, `f.select(x!(a, double = b * 2))`. An aggregate
+    /// gives one row.
     #[track_caller]
     pub fn select(&self, exprs: impl IntoExprs) -> Frame {
         Frame::step(Op::Select { input: self.id(), exprs: exprs.into_exprs() }, here("select"))
@@ -160,14 +161,14 @@ impl Frame {
         Frame::step(Op::Filter { input: self.id(), predicate }, at)
     }
 
-    /// Starts an aggregation: `f.group_by("origin").agg(x!(n = len(), mean = delay.mean()))`. The result has one row for each
-    /// combination of the keys' values, in the keys' order, nulls first.
+    /// Starts an aggregation: `f.group_by("origin").agg(x!(n = len(), mean = delay.mean()))`. The result has one row
+    /// for each combination of the keys' values, in the keys' order, nulls first.
     pub fn group_by(&self, keys: impl IntoExprs) -> GroupBy {
         GroupBy::new(self.clone(), keys.into_exprs())
     }
 
-    /// Sorts by one or several keys: `f.sort("a")`, `f.sort([desc("n"), asc("name")])`. Nulls come first; equal rows keep
-    /// their order.
+    /// Sorts by one or several keys: `f.sort("a")`, `f.sort([desc("n"), asc("name")])`. Nulls come first; equal rows
+    /// keep their order.
     #[track_caller]
     pub fn sort(&self, keys: impl IntoSortKeys) -> Frame {
         Frame::step(Op::Sort { input: self.id(), keys: keys.into_sort_keys() }, here("sort"))
@@ -217,7 +218,8 @@ impl Frame {
         Frame::step(Op::Rename { input: self.id(), names: names.into_pairs() }, here("rename"))
     }
 
-    /// Runs the plan and caches the result in memory until the last handle is dropped. Later steps start from the result.
+    /// Runs the plan and caches the result in memory until the last handle is dropped. Later steps start from the
+    /// result.
     #[track_caller]
     pub fn persist(&self) -> Frame {
         let at = here("persist");

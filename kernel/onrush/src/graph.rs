@@ -24,8 +24,8 @@ use crate::frame::{Frame, on};
 use crate::raise::{here, raise};
 use crate::session;
 
-/// A graph over a frame of edges: `flights.graph("origin", "dest")`. Every row is an edge; a row with a null at an end is left out.
-/// Nodes are the ids that occur. The handle is cheap to clone.
+/// A graph over a frame of edges: `flights.graph("origin", "dest")`. Every row is an edge; a row with a null at an end
+/// is left out. Nodes are the ids that occur. The handle is cheap to clone.
 #[derive(Clone)]
 #[must_use]
 pub struct Graph {
@@ -96,8 +96,8 @@ impl Graph {
         }
     }
 
-    /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight, similarities for
-    /// communities. Calls whose default in NetworkX is `weight="weight"` use it.
+    /// A column of numbers as the weights of the edges: probabilities for ranks, lengths for paths by weight,
+    /// similarities for communities. Calls whose default in NetworkX is `weight="weight"` use it.
     ///
     /// An expression becomes a column of the edges, under its name or `weight`: `g.weight(x!(hours = km / speed))`.
     #[track_caller]
@@ -155,8 +155,8 @@ impl Graph {
         self.directed
     }
 
-    /// Adds the columns of a frame to the nodes whose ids are in its column `id`: `g.with_nodes(&airports, "faa")`. A node without a
-    /// row has null there. Conditions of [`Graph::filter_nodes`] and plots use them.
+    /// Adds the columns of a frame to the nodes whose ids are in its column `id`: `g.with_nodes(&airports, "faa")`. A
+    /// node without a row has null there. Conditions of [`Graph::filter_nodes`] and plots use them.
     #[track_caller]
     pub fn with_nodes(&self, nodes: impl IntoFrame, id: impl IntoColumns) -> Graph {
         self.nodes_from(nodes.to_frame(), id.into_columns(), false, &here("with_nodes"))
@@ -203,8 +203,8 @@ impl Graph {
         }
     }
 
-    /// The nodes in ascending order of their ids: `node`, `degree`, and the columns of [`Graph::with_nodes`]. One of these that is called
-    /// `degree` becomes `degree_right`.
+    /// The nodes in ascending order of their ids: `node`, `degree`, and the columns of [`Graph::with_nodes`]. One of
+    /// these that is called `degree` becomes `degree_right`.
     #[track_caller]
     pub fn nodes(&self) -> Frame {
         self.with_columns_of_nodes(self.degree().frame())

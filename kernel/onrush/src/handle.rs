@@ -11,11 +11,11 @@ use onrush_wire::{FrameId, ObjectId, Schema, Span};
 
 use crate::{process, session};
 
-/// An immutable table in the session: named, typed columns and ordered rows. The handle is small and cheap to clone. Use and
-/// display do not move it.
+/// An immutable table in the session: named, typed columns and ordered rows. The handle is small and cheap to clone.
+/// Use and display do not move it.
 ///
-/// Methods return new frames and leave this one unchanged. An error, such as an unknown column or a type that does not fit,
-/// raises at the call.
+/// Methods return new frames and leave this one unchanged. An error, such as an unknown column or a type that does not
+/// fit, raises at the call.
 #[derive(Clone)]
 pub struct Frame {
     pub(crate) handle: Arc<Handle>,

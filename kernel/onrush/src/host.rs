@@ -1,7 +1,8 @@
-//! The cell process's side of the prelude: the store of variables, and what generated code calls at the edges of a cell.
+//! The cell process's side of the prelude: the store of variables, and what generated code calls at the edges of a
+//! cell.
 //!
-//! Used by `onrush-cell`, by the cell process and by generated code, never by users. What a cell does between its edges is
-//! not here.
+//! Used by `onrush-cell`, by the cell process and by generated code, never by users. What a cell does between its edges
+//! is not here.
 
 mod keep;
 mod locks;
@@ -54,8 +55,8 @@ macro_rules! __print {
     }};
 }
 
-/// A value that is made once for all cells of a process, by its type: the runtime of an asynchronous crate, which must outlive the
-/// cells that wait for what it keeps.
+/// A value that is made once for all cells of a process, by its type: the runtime of an asynchronous crate, which must
+/// outlive the cells that wait for what it keeps.
 pub fn once<T: Send + 'static>(make: impl FnOnce() -> T) -> &'static Mutex<T> {
     static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,8 +11,8 @@ use crate::column::{Column, Element};
 use crate::handle::{self, Frame};
 use crate::raise::raise;
 
-/// Values that make a column, by reference: an array, a slice, a `Vec` or a `Column` of numbers, strings, `bool`s, dates, or
-/// `Option`s of them.
+/// Values that make a column, by reference: an array, a slice, a `Vec` or a `Column` of numbers, strings, `bool`s,
+/// dates, or `Option`s of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a column of a frame",
     label = "expected an array, a slice or a `Vec` of numbers, strings, `bool`s, dates, or `Option`s of them"

@@ -1,7 +1,7 @@
 //! The crate that cells use: frames, expressions, plots, controls, display. Cells import [`prelude`] by default.
 //!
-//! Frames and plans are handles; the session does the work. The crate holds no resident data and starts no threads, so that
-//! the cell process can be forked and killed freely.
+//! Frames and plans are handles; the session does the work. The crate holds no resident data and starts no threads, so
+//! that the cell process can be forked and killed freely.
 
 #[doc(hidden)]
 #[path = "x_macro_runtime.rs"]
@@ -82,7 +82,8 @@ pub use arrow;
 pub use chrono;
 pub use serde;
 
-/// The derives of serde name the crate `serde`, and in cells that name is this crate's file (`--extern serde=libonrush.so`).
-/// Therefore its items are re-exported here, and types that derive in a cell use the same `Deserialize` as the prelude.
+/// The derives of serde name the crate `serde`, and in cells that name is this crate's file (`--extern
+/// serde=libonrush.so`). Therefore its items are re-exported here, and types that derive in a cell use the same
+/// `Deserialize` as the prelude.
 #[doc(hidden)]
 pub use serde::*;

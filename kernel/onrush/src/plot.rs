@@ -1,4 +1,5 @@
-//! Plots from frames and from Rust values: a builder of plot requests. The session aggregates, the kernel process draws.
+//! Plots from frames and from Rust values: a builder of plot requests. The session aggregates, the kernel process
+//! draws.
 
 mod annotations;
 mod kinds;
@@ -25,7 +26,8 @@ use crate::{process, session};
 
 /// A plot. It is shown when it is the last expression of a cell, and written to a file by [`Plot::save`].
 ///
-/// Methods for data come first (`scatter`, `bar`, ...), then options of the last layer (`color`, `bins`, `aggregate`), then the style.
+/// Methods for data come first (`scatter`, `bar`, ...), then options of the last layer (`color`, `bins`, `aggregate`),
+/// then the style.
 #[derive(Clone)]
 pub struct Plot {
     source: Source,
@@ -50,10 +52,10 @@ enum Source {
     Panels(Vec<Facet>, Vec<String>),
 }
 
-/// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust values, of
-/// frames, or of both. Each panel keeps its axis titles and its reference lines. Axes with the same name and the same kind of
-/// values are shared; other axes are separate.
-/// Title, size and all other options can be set for the whole: `panels(...).x_label("s").free_y()`.
+/// A panel for each plot, with its name: `panels([("model", plot(xs, ys)), ("data", scatter(xs, measured))])`, of Rust
+/// values, of frames, or of both. Each panel keeps its axis titles and its reference lines. Axes with the same name and
+/// the same kind of values are shared; other axes are separate. Title, size and all other options can be set for the
+/// whole: `panels(...).x_label("s").free_y()`.
 #[track_caller]
 pub fn panels<N: Into<String>>(plots: impl IntoIterator<Item = (N, Plot)>) -> Plot {
     let at = here("panels");
@@ -138,8 +140,8 @@ fn difference(a: &PlotStyle, b: &PlotStyle) -> Option<&'static str> {
 }
 
 impl Frame {
-    /// Starts a plot of this frame: `f.plot().scatter("distance", "mph").color("carrier")`. Arguments are columns or expressions;
-    /// the session computes the values.
+    /// Starts a plot of this frame: `f.plot().scatter("distance", "mph").color("carrier")`. Arguments are columns or
+    /// expressions; the session computes the values.
     #[track_caller]
     pub fn plot(&self) -> Plot {
         Plot {
@@ -306,8 +308,8 @@ impl Plot {
         )
     }
 
-    /// The colour of each series: one colour for each value of a string column, a colour scale for numbers. In a heat map, the
-    /// value of the cells.
+    /// The colour of each series: one colour for each value of a string column, a colour scale for numbers. In a heat
+    /// map, the value of the cells.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn color(mut self, by: impl IntoExprs) -> Self {
@@ -325,8 +327,9 @@ impl Plot {
         self
     }
 
-    /// Combines the rows of each time bucket by [`Plot::aggregate`] or their mean: `"15m"`, `"1h"`, `"1d"`, `"1w"`, `"1mo"`,
-    /// `"1q"`, `"1y"`. Without it, `aggregate` chooses time buckets if there are more timestamps than can be drawn.
+    /// Combines the rows of each time bucket by [`Plot::aggregate`] or their mean: `"15m"`, `"1h"`, `"1d"`, `"1w"`,
+    /// `"1mo"`, `"1q"`, `"1y"`. Without it, `aggregate` chooses time buckets if there are more timestamps than can be
+    /// drawn.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn every(mut self, length: &str) -> Self {
@@ -367,8 +370,8 @@ impl Plot {
         self
     }
 
-    /// How the values of a raster's pixels become colours: `"eq_hist"` (by rank; the default of counts), `"linear"` (the default of
-    /// other aggregates), `"log"` or `"cbrt"`, as in datashader.
+    /// How the values of a raster's pixels become colours: `"eq_hist"` (by rank; the default of counts), `"linear"`
+    /// (the default of other aggregates), `"log"` or `"cbrt"`, as in datashader.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn how(mut self, name: &str) -> Self {
@@ -378,8 +381,8 @@ impl Plot {
         self
     }
 
-    /// Widens each pixel of a raster by this many pixels, at most 16, so that single points can be seen. Default: up to 3, as long as
-    /// fewer than half of the pixels have a neighbor.
+    /// Widens each pixel of a raster by this many pixels, at most 16, so that single points can be seen. Default: up to
+    /// 3, as long as fewer than half of the pixels have a neighbor.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn spread(mut self, pixels: u32) -> Self {
@@ -554,8 +557,8 @@ looks! {
     free_x() |style| style.free_x = true;
     /// Scales the vertical axis of each panel to its values.
     free_y() |style| style.free_y = true;
-    /// Draws bars, bins and boxes horizontally, with room for long names: categories on the left side. Labels, formats and reference
-    /// lines apply to the axis as it is drawn.
+    /// Draws bars, bins and boxes horizontally, with room for long names: categories on the left side. Labels, formats
+    /// and reference lines apply to the axis as it is drawn.
     horizontal() |style| style.is_horizontal = true;
     /// Number format (d3-format: `",.1f"`, `".0%"`, `"~s"`) or time format (`"%b %Y"`) of the horizontal axis.
     x_format(format: impl Into<String>) |style| style.x_format = Some(format.into());
@@ -621,17 +624,19 @@ marks! {
     strip Strip,
     /// Rows counted in hexagons; [`Plot::bins`] sets their number along x.
     hexbin Hexbin,
-    /// A coloured cell for each pair of values of `x` and `y`: number of rows, or [`Plot::color`] with [`Plot::aggregate`].
+    /// A coloured cell for each pair of values of `x` and `y`: number of rows, or [`Plot::color`] with
+    /// [`Plot::aggregate`].
     heatmap HeatMap,
-    /// All rows as a picture, however many there are: pixels are coloured by the number of rows, or by [`Plot::color`]: the mean of a
-    /// numeric column ([`Plot::aggregate`] chooses another one), or a mix of the colours of a string column's values.
-    /// `f.plot().raster("lon", "lat")`; see [`Plot::how`] and [`Plot::spread`].
+    /// All rows as a picture, however many there are: pixels are coloured by the number of rows, or by [`Plot::color`]:
+    /// the mean of a numeric column ([`Plot::aggregate`] chooses another one), or a mix of the colours of a string
+    /// column's values. `f.plot().raster("lon", "lat")`; see [`Plot::how`] and [`Plot::spread`].
     raster Raster,
-    /// Lines through all rows of each group of [`Plot::by`], in the order of the rows, coloured by the number of lines at a pixel.
+    /// Lines through all rows of each group of [`Plot::by`], in the order of the rows, coloured by the number of lines
+    /// at a pixel.
     raster_lines RasterLines,
-    /// A map whose regions are coloured: `f.plot().choropleth("state", x!(delay.mean()))`. `x` names countries (ISO 3166 codes, English
-    /// names) or US states (FIPS, postal codes, names), and `y` is an aggregate of the rows of each region, or a column whose mean is
-    /// taken. See [`Plot::shapes`] and [`Plot::projection`].
+    /// A map whose regions are coloured: `f.plot().choropleth("state", x!(delay.mean()))`. `x` names countries (ISO
+    /// 3166 codes, English names) or US states (FIPS, postal codes, names), and `y` is an aggregate of the rows of each
+    /// region, or a column whose mean is taken. See [`Plot::shapes`] and [`Plot::projection`].
     choropleth Choropleth
 }
 

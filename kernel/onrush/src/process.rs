@@ -1,4 +1,5 @@
-//! The cell process: its descriptors, who it is, its channel to the kernel process, and how it ends. Exported as `host`.
+//! The cell process: its descriptors, who it is, its channel to the kernel process, and how it ends. Exported as
+//! `host`.
 //!
 //! The lowest module of the crate. It knows nothing of sessions, frames and variables.
 
@@ -67,8 +68,8 @@ pub fn publish(name: &str, object: impl Into<ObjectId>) {
     state().published.push((name.to_string(), object.into()));
 }
 
-/// This socket belongs to the process that runs the cell alone: its snapshot lets go of it, so that who is at the other end notices
-/// when the runner ends.
+/// This socket belongs to the process that runs the cell alone: its snapshot lets go of it, so that who is at the other
+/// end notices when the runner ends.
 pub(crate) fn keep_to_runner(descriptor: RawFd) {
     let mut state = state();
     state.own.retain(|known| *known != descriptor);
@@ -99,8 +100,8 @@ pub(crate) fn new_id(kind: &str) -> String {
     format!("{kind}-{:x}-{:x}-{count:x}", std::process::id(), now.as_nanos())
 }
 
-/// Forks with the locks of this module and of standard output and error held, so that the child gets them unlocked and whole.
-/// Returns what `fork` returns.
+/// Forks with the locks of this module and of standard output and error held, so that the child gets them unlocked and
+/// whole. Returns what `fork` returns.
 pub fn fork() -> i32 {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -78,7 +78,8 @@ impl Line {
         Line { told, begun: None, next: FIRST, is_told: false, is_over: false }
     }
 
-    /// Reads the clock at every step, since a step of a loop worth watching takes longer. Items given out before are done.
+    /// Reads the clock at every step, since a step of a loop worth watching takes longer. Items given out before are
+    /// done.
     fn step(&mut self) {
         let Some(begun) = self.begun else {
             self.told.depth = OPEN.fetch_add(1, Ordering::Relaxed);

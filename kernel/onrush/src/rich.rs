@@ -1,5 +1,5 @@
-//! Rich output that a cell makes itself: HTML, Markdown, LaTeX, SVG and PNG, as of `IPython.display`, and the trait of types that are
-//! shown so. Tables, plots and controls have their forms elsewhere.
+//! Rich output that a cell makes itself: HTML, Markdown, LaTeX, SVG and PNG, as of `IPython.display`, and the trait of
+//! types that are shown so. Tables, plots and controls have their forms elsewhere.
 
 use std::fmt::Display as Text;
 
@@ -115,7 +115,8 @@ impl MimeBundle {
         self.data(mime, base64(bytes.as_ref()))
     }
 
-    /// Adds data of any MIME type, in place of the data that the type had: text, JSON for JSON types, base64 for binary types.
+    /// Adds data of any MIME type, in place of the data that the type had: text, JSON for JSON types, base64 for binary
+    /// types.
     #[must_use]
     pub fn data(mut self, mime: &str, data: impl Text) -> Self {
         self.forms.retain(|(known, _)| known != mime);

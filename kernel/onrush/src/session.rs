@@ -1,7 +1,7 @@
 //! The way to the session: one connection for each process, one request at a time.
 //!
-//! Requests block; user code that wants several at once asks from threads and waits its turn. What a reply carries in shared
-//! memory is mapped here; what it means is said elsewhere.
+//! Requests block; user code that wants several at once asks from threads and waits its turn. What a reply carries in
+//! shared memory is mapped here; what it means is said elsewhere.
 
 mod connection;
 mod memory;
@@ -23,8 +23,9 @@ use crate::process;
 use crate::raise::raise;
 use connection::Connection;
 
-/// The connection, with the process and the generation that made it: after a fork, or when a snapshot took over, another
-/// one is needed. And with that another lock, because a thread that asked in the process before holds this one for ever.
+/// The connection, with the process and the generation that made it: after a fork, or when a snapshot took over,
+/// another one is needed. And with that another lock, because a thread that asked in the process before holds this one
+/// for ever.
 static CONNECTIONS: [Mutex<Option<(u32, Generation, Connection)>>; 64] = [const { Mutex::new(None) }; 64];
 
 /// How often a snapshot took over.
@@ -49,8 +50,8 @@ pub fn use_session(socket: impl Into<PathBuf>) {
     let _ = SOCKET.set(socket.into());
 }
 
-/// Which session was spoken to last, and how many there were before it: a frame of an earlier one is gone, and its number
-/// may be another frame's by now.
+/// Which session was spoken to last, and how many there were before it: a frame of an earlier one is gone, and its
+/// number may be another frame's by now.
 static SESSION: Mutex<(u32, u64)> = Mutex::new((0, 0));
 
 /// Grows when another session answers than before.

@@ -1,11 +1,11 @@
-//! Statistics of plots: bins, boxes, cells, densities, and downsampled lines. Plain numbers in and out; the session uses them for
-//! frames, the prelude for Rust values. Nothing is drawn or sent here.
+//! Statistics of plots: bins, boxes, cells, densities, and downsampled lines. Plain numbers in and out; the session
+//! uses them for frames, the prelude for Rust values. Nothing is drawn or sent here.
 
 use onrush_wire::number::thousands;
 use onrush_wire::plot::BoxStats;
 
-/// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for each value
-/// where the values are few integers. `wanted` sets their number, and they then fill the range exactly.
+/// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for
+/// each value where the values are few integers. `wanted` sets their number, and they then fill the range exactly.
 pub fn edges(values: &[f64], wanted: Option<u32>, is_integer: bool) -> Vec<f64> {
     let mut stats = SampleStats::default();
     values.iter().for_each(|v| stats.add(*v));
@@ -109,8 +109,8 @@ impl SampleStats {
     }
 }
 
-/// A kernel density estimate with Gaussian kernels: values are shared between the two nearest nodes of a grid (linear binning), and
-/// the grid is smoothed (Silverman 1982, Wand 1994). One step for each value, whatever their number.
+/// A kernel density estimate with Gaussian kernels: values are shared between the two nearest nodes of a grid (linear
+/// binning), and the grid is smoothed (Silverman 1982, Wand 1994). One step for each value, whatever their number.
 pub struct Density {
     low: f64,
     step: f64,
@@ -120,8 +120,8 @@ pub struct Density {
 }
 
 impl Density {
-    /// `bandwidth` is the kernels' standard deviation; by Scott's rule (1992), `n^(-1/5)` standard deviations, if `None`. The grid
-    /// ends three of them beyond the values.
+    /// `bandwidth` is the kernels' standard deviation; by Scott's rule (1992), `n^(-1/5)` standard deviations, if
+    /// `None`. The grid ends three of them beyond the values.
     pub fn new(stats: &SampleStats, bandwidth: Option<f64>) -> Self {
         let rule = stats.deviation() * (stats.count.max(1) as f64).powf(-0.2);
         let bandwidth = bandwidth.filter(|b| *b > 0.0 && b.is_finite()).unwrap_or(rule);
@@ -325,7 +325,8 @@ pub fn spread(count: usize, keep: usize) -> impl Iterator<Item = usize> {
     (0..shown).map(move |i| if shown == count { i } else { i * (count - 1) / (shown - 1).max(1) })
 }
 
-/// A line of at most about `keep` points that looks the same: of each stretch the lowest and the highest point stay, in order.
+/// A line of at most about `keep` points that looks the same: of each stretch the lowest and the highest point stay, in
+/// order.
 pub fn thin(x: &[f64], y: &[f64], keep: usize) -> (Vec<f64>, Vec<f64>) {
     if x.len() <= keep {
         return (x.to_vec(), y.to_vec());
@@ -349,9 +350,9 @@ pub fn thin(x: &[f64], y: &[f64], keep: usize) -> (Vec<f64>, Vec<f64>) {
     (xs, ys)
 }
 
-/// A line through the values in the order of `x`, drawn with at most about `keep` points: of each of equal stretches of the x axis
-/// the first, the lowest, the highest and the last point stay (M4; Jugel, Jerzak, Hackenbroich and Markl 2014). Nothing is sorted
-/// but what stays, and points can come one after another.
+/// A line through the values in the order of `x`, drawn with at most about `keep` points: of each of equal stretches of
+/// the x axis the first, the lowest, the highest and the last point stay (M4; Jugel, Jerzak, Hackenbroich and Markl
+/// 2014). Nothing is sorted but what stays, and points can come one after another.
 pub struct Envelope {
     low: f64,
     per: f64,
@@ -560,7 +561,8 @@ mod tests {
 
     #[test]
     fn a_density_is_scipys() {
-        // scipy.stats.gaussian_kde([1, 2, 2.5, 4, 7, 7.5, 8]).evaluate([...]), Scott's rule: factor 0.6776, deviation 2.8929.
+        // scipy.stats.gaussian_kde([1, 2, 2.5, 4, 7, 7.5, 8]).evaluate([...]), Scott's rule: factor 0.6776, deviation
+        // 2.8929.
         let values = [1.0, 2.0, 2.5, 4.0, 7.0, 7.5, 8.0];
         let mut stats = SampleStats::default();
         values.iter().for_each(|v| stats.add(*v));

@@ -1,5 +1,5 @@
-//! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins, boxes,
-//! group means); the kernel process draws (`widgets/view`); rows never travel.
+//! Plots: what is asked of the session ([`PlotRequest`]) and what is drawn ([`Plot`]). The session aggregates (bins,
+//! boxes, group means); the kernel process draws (`widgets/view`); rows never travel.
 
 mod annotations;
 mod layers;
@@ -52,7 +52,8 @@ pub struct LayerRequest {
     pub aggregate: Option<String>,
     /// Standard deviation of a density's kernel, in units of `x`; from the data if `None`.
     pub bandwidth: Option<f64>,
-    /// Length of the time buckets in which rows are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`. `None` if not given.
+    /// Length of the time buckets in which rows are combined: `15m`, `1h`, `1d`, `1w`, `1mo`, `1y`. `None` if not
+    /// given.
     pub every: Option<String>,
     /// Further columns for `y`, each a separate series.
     pub more_y: Vec<Expr>,
@@ -121,7 +122,8 @@ pub struct PlotStyle {
     pub facet_columns: Option<u32>,
     /// Lines across the plot.
     pub rules: Vec<Rule>,
-    /// Bars, boxes and bins lie: the first axis goes down the left side. What is said of an axis is said of the one that is drawn.
+    /// Bars, boxes and bins lie: the first axis goes down the left side. What is said of an axis is said of the one
+    /// that is drawn.
     pub is_horizontal: bool,
     /// Whether each panel has a separate range.
     pub free_x: bool,
@@ -133,8 +135,8 @@ pub struct PlotStyle {
     pub annotations: Annotations,
     /// Panels form a grid: a column of panels has one x axis, a row one y axis.
     pub is_grid: bool,
-    /// A base map under the data: x is the longitude and y the latitude in degrees, also of limits. Positions of rasters are
-    /// projected already. `None` without a map.
+    /// A base map under the data: x is the longitude and y the latitude in degrees, also of limits. Positions of
+    /// rasters are projected already. `None` without a map.
     pub map: Option<Projection>,
 }
 
@@ -201,8 +203,8 @@ pub enum Layer {
         y: Axis,
         series: Vec<Series>,
     },
-    /// A scatter plot whose points have a numeric colour, a size, or both; the lists are as long as `xs`, `colors` and `sizes`
-    /// may be empty. A colour that is not finite is drawn grey. Points of one series have its colour instead.
+    /// A scatter plot whose points have a numeric colour, a size, or both; the lists are as long as `xs`, `colors` and
+    /// `sizes` may be empty. A colour that is not finite is drawn grey. Points of one series have its colour instead.
     Points {
         x: Axis,
         y: Axis,
@@ -225,8 +227,8 @@ pub enum Layer {
         y: Axis,
         boxes: Vec<BoxStats>,
     },
-    /// `values[row][column]`, rows from the bottom; null cells are `None`. With a `range` colours cover it, through a neutral
-    /// one in its middle.
+    /// `values[row][column]`, rows from the bottom; null cells are `None`. With a `range` colours cover it, through a
+    /// neutral one in its middle.
     HeatMap {
         x: Axis,
         y: Axis,

@@ -1,5 +1,5 @@
-//! Dashboards: views of one frame that filter each other. All columns of the views are read once, when a dashboard is opened, and
-//! kept as slots of a byte or two a row; every later question is a pass over these.
+//! Dashboards: views of one frame that filter each other. All columns of the views are read once, when a dashboard is
+//! opened, and kept as slots of a byte or two a row; every later question is a pass over these.
 
 mod check;
 mod condition;
@@ -96,8 +96,8 @@ impl Dashboards {
     /// What a dashboard asks.
     ///
     /// # Errors
-    /// A view that lacks a column or has one of the wrong type, filters that do not fit the views, an index that takes too much
-    /// memory, and everything that the frame's plan can fail with.
+    /// A view that lacks a column or has one of the wrong type, filters that do not fit the views, an index that takes
+    /// too much memory, and everything that the frame's plan can fail with.
     pub fn answer(
         &self,
         engine: &Engine,

@@ -1,6 +1,7 @@
 //! Views of a frame for the table explorer: filtered and sorted once, then read page by page.
 //!
-//! A cached view is dropped if it is forgotten, its frame is released or newer views need the memory. It can be computed again.
+//! A cached view is dropped if it is forgotten, its frame is released or newer views need the memory. It can be
+//! computed again.
 
 mod column_profile;
 mod ranks;

@@ -1,4 +1,5 @@
-//! Views of frames for people: pages and summaries of a table explorer, the data of plots, pictures and cards of graphs.
+//! Views of frames for people: pages and summaries of a table explorer, the data of plots, pictures and cards of
+//! graphs.
 //!
 //! Stands above the engine, which does not know it. Knows no DataFusion, no devices and no drawing (`widgets/view`).
 

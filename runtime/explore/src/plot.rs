@@ -65,7 +65,8 @@ const SAMPLE: usize = 200_000;
 /// Computes a plot. Its notes say what was left out.
 ///
 /// # Errors
-/// A layer that lacks what its mark needs, a column of the wrong type, and everything that the frame's plan can fail with.
+/// A layer that lacks what its mark needs, a column of the wrong type, and everything that the frame's plan can fail
+/// with.
 pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result<Plot, Diagnostic> {
     let mut plot = Plot {
         layers: Vec::new(),
@@ -662,7 +663,8 @@ impl<'a> Source<'a> {
         Rows::select(self.engine, self.frame, &exprs, self.engine.memory_limit() / KEPT)
     }
 
-    /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left out.
+    /// Rows by the value of the colour, in the order of the values' first rows. The rarest beyond [`SERIES`] are left
+    /// out.
     fn split(&mut self, rows: Vec<usize>, color: Option<Column>, of: Of<'_>) -> Vec<(String, Vec<usize>)> {
         let Some(color) = color.map(Column::into_categories) else { return vec![(String::new(), rows)] };
         let mut groups: Vec<(String, Vec<usize>)> = color.categories.iter().map(|c| (c.clone(), Vec::new())).collect();

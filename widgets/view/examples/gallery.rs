@@ -1,5 +1,5 @@
-//! Writes one of everything that the notebook can show into a folder, to be looked at: `cargo run -p onrush-view --example
-//! gallery -- FOLDER`, then open `light.html` and `dark.html`. Not a test.
+//! Writes one of everything that the notebook can show into a folder, to be looked at: `cargo run -p onrush-view
+//! --example gallery -- FOLDER`, then open `light.html` and `dark.html`. Not a test.
 
 use std::path::Path;
 

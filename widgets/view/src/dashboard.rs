@@ -1,5 +1,5 @@
-//! Dashboards as bundles, files and the state of the live form. The session counts, and a front end moves bars and marks brushes over
-//! the pictures that are drawn here, so that the live and the still form look alike.
+//! Dashboards as bundles, files and the state of the live form. The session counts, and a front end moves bars and
+//! marks brushes over the pictures that are drawn here, so that the live and the still form look alike.
 
 mod filters;
 mod page;
@@ -132,7 +132,8 @@ pub fn bundle(id: &str, request: &DashboardRequest, filters: &[Filter], data: &D
     bundle
 }
 
-/// What a live form shows under other filters: without the pictures whose bars and cells it draws itself, and without marks.
+/// What a live form shows under other filters: without the pictures whose bars and cells it draws itself, and without
+/// marks.
 pub fn changes(request: &DashboardRequest, data: &Dashboard, filters: &[Filter]) -> Json {
     let mut state = state(request, data, filters);
     let tiles = tiles(request, data, &[]);

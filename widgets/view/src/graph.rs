@@ -1,4 +1,5 @@
-//! Pictures of graphs as bundles and files: nodes and links, or a raster of a large graph. Positions come from the session.
+//! Pictures of graphs as bundles and files: nodes and links, or a raster of a large graph. Positions come from the
+//! session.
 //!
 //! A bundle carries the data for the extension in `widgets/web`, SVG, a PNG and a line of text, as that of a plot does.
 
@@ -67,8 +68,8 @@ fn alt(plot: &GraphPlot) -> String {
     plot.style.alt.clone().filter(|alt| !alt.trim().is_empty()).unwrap_or_else(|| describe(plot))
 }
 
-/// `graph of 34 nodes and 78 edges: spring_layout, colour = club (Mr. Hi, Officer)`, with the title before it and the notes
-/// after it.
+/// `graph of 34 nodes and 78 edges: spring_layout, colour = club (Mr. Hi, Officer)`, with the title before it and the
+/// notes after it.
 fn describe(plot: &GraphPlot) -> String {
     let many = |n: u64, one: &str| format!("{} {one}{}", thousands(n), if n == 1 { "" } else { "s" });
     let kind = if plot.directed { "directed graph" } else { "graph" };

@@ -109,7 +109,8 @@ pub fn save_plot(plot: &Plot, path: &std::path::Path) -> Result<(), Diagnostic> 
     plot::save(plot, path)
 }
 
-/// Draws a picture into a file, as [`save_plot`] does. A dashboard also becomes a page, whose `script` is that of the front end.
+/// Draws a picture into a file, as [`save_plot`] does. A dashboard also becomes a page, whose `script` is that of the
+/// front end.
 pub fn save(picture: &Picture, path: &std::path::Path, script: &str) -> Result<(), Diagnostic> {
     match picture {
         Picture::Plot(plot) => plot::save(plot, path),
@@ -118,8 +119,8 @@ pub fn save(picture: &Picture, path: &std::path::Path, script: &str) -> Result<(
     }
 }
 
-/// A diagnostic as the lines of a traceback. `source` gives the text of a file (`cell_3.rs`), `title` its name for the user
-/// (`In [3]`).
+/// A diagnostic as the lines of a traceback. `source` gives the text of a file (`cell_3.rs`), `title` its name for the
+/// user (`In [3]`).
 pub fn diagnostic(
     diagnostic: &Diagnostic,
     source: &dyn Fn(&str) -> Option<String>,

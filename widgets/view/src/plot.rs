@@ -1,8 +1,8 @@
 //! Plots as bundles and files. Drawing is in the files under `plot/`; aggregation happens in the session.
 //!
-//! A bundle carries Vega-Lite for front ends that draw it, SVG, a PNG and a line of text, and no HTML: front ends prefer HTML
-//! to pictures, and GitHub draws only the pictures. The PNG is there because JupyterLab does not show SVG of a notebook that
-//! it does not trust; a large one is left out unless it was asked for.
+//! A bundle carries Vega-Lite for front ends that draw it, SVG, a PNG and a line of text, and no HTML: front ends
+//! prefer HTML to pictures, and GitHub draws only the pictures. The PNG is there because JupyterLab does not show SVG
+//! of a notebook that it does not trust; a large one is left out unless it was asked for.
 
 pub mod canvas;
 pub mod chart;
@@ -76,8 +76,8 @@ pub fn bundle(plot: &Plot) -> Bundle {
 /// The MIME type of a live raster.
 const RASTER: &str = "application/vnd.onrush.raster.v1+json";
 
-/// The bundle of a plot of one raster, which a live session draws again for other windows. The SVG is part of the live form, and the
-/// PNG is for everybody else.
+/// The bundle of a plot of one raster, which a live session draws again for other windows. The SVG is part of the live
+/// form, and the PNG is for everybody else.
 pub fn raster_bundle(id: &str, plot: &Plot) -> Bundle {
     let styled = PlotStyle { png: true, ..plot.style.clone() };
     let mut bundle = bundle(&Plot { style: styled, ..plot.clone() });
@@ -91,7 +91,8 @@ pub fn raster_bundle(id: &str, plot: &Plot) -> Bundle {
     bundle
 }
 
-/// What a live raster shows: its SVG, whose `image` fills the data area, the window in drawn positions, and its size in pixels.
+/// What a live raster shows: its SVG, whose `image` fills the data area, the window in drawn positions, and its size in
+/// pixels.
 pub fn raster_state(plot: &Plot) -> serde_json::Value {
     let plot = &of_the_data(plot);
     state_of(plot, svg(plot).unwrap_or_default())
@@ -145,8 +146,8 @@ fn svg(plot: &Plot) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::error(Class::Internal, "plot", format!("the plot could not be drawn: {e}")))
 }
 
-/// For a picture with rasterised letters. If the fonts lack letters of the SVG, it is drawn again with a note that names
-/// them.
+/// For a picture with rasterised letters. If the fonts lack letters of the SVG, it is drawn again with a note that
+/// names them.
 pub fn complete<'s>(
     svg: &'s str,
     draw: &dyn Fn(Option<String>) -> Result<String, Diagnostic>,

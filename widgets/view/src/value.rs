@@ -1,4 +1,5 @@
-//! Values as the text of table cells: one format for each column, so that its digits line up. Knows neither HTML nor boxes.
+//! Values as the text of table cells: one format for each column, so that its digits line up. Knows neither HTML nor
+//! boxes.
 
 use std::fmt::Write as _;
 
@@ -191,7 +192,8 @@ enum Place {
     Nested,
 }
 
-/// About six significant digits of the largest value, at least two decimals, and none that are zero in the whole column.
+/// About six significant digits of the largest value, at least two decimals, and none that are zero in the whole
+/// column.
 fn float_format(values: impl Iterator<Item = f64> + Clone) -> FloatFormat {
     let finite = values.filter(|f| f.is_finite());
     let largest = finite.clone().fold(0.0f64, |a, f| a.max(f.abs()));

@@ -1,4 +1,5 @@
-// The parts of an error, from the text that the kernel writes: `error.txt` is what the test of widgets/view expects of it.
+// The parts of an error, from the text that the kernel writes: `error.txt` is what the test of widgets/view expects of
+// it.
 
 import assert from "node:assert/strict";
 import test from "node:test";

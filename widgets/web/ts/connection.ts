@@ -1,4 +1,5 @@
-// A renderer's connection to the kernel of its notebook: one comm, opened when there is a kernel, with requests and answers.
+// A renderer's connection to the kernel of its notebook: one comm, opened when there is a kernel, with requests and
+// answers.
 
 import type { Comm, CommMessage, Kernel, SessionContext } from "./session.ts";
 

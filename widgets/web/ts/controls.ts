@@ -1,5 +1,5 @@
-// Controls: ipywidgets draws them. If it cannot (the kernel was restarted, there is none, ipywidgets is not installed) their values
-// are shown, never an error. The renderers of the page draw both.
+// Controls: ipywidgets draws them. If it cannot (the kernel was restarted, there is none, ipywidgets is not installed)
+// their values are shown, never an error. The renderers of the page draw both.
 
 import type { IRenderMimeRegistry, MimeModel, Renderer } from "@jupyterlab/rendermime";
 import { Panel } from "@lumino/widgets";
@@ -57,8 +57,8 @@ export class Controls extends Panel implements Renderer {
             const begun = Date.now();
             this.timer = setInterval(() => {
                 this.waited = Date.now() - begun > PATIENCE;
-                // After a page load, ipywidgets is registered in a notebook later than its outputs are drawn, and replaces only
-                // renderers of whole outputs.
+                // After a page load, ipywidgets is registered in a notebook later than its outputs are drawn, and
+                // replaces only renderers of whole outputs.
                 if (this.waits && registry.getFactory(VIEW) !== this.factory) this.enliven(registry, model);
                 this.choose();
                 if ((!this.waits && this.waited) || Date.now() - begun > LONGEST) clearInterval(this.timer);

@@ -1,6 +1,6 @@
-// Tells the kernel about outputs that are gone for good: cleared, or in a closed notebook. The kernel knows by itself about cells
-// that run again or were deleted. Renderers cannot do this: a page creates and drops them at any time, when it scrolls or moves a
-// tab.
+// Tells the kernel about outputs that are gone for good: cleared, or in a closed notebook. The kernel knows by itself
+// about cells that run again or were deleted. Renderers cannot do this: a page creates and drops them at any time, when
+// it scrolls or moves a tab.
 
 import { Connection } from "./connection.ts";
 import { CONTROLS } from "./controls.ts";

@@ -15,8 +15,8 @@ use super::widgets::{
 };
 use crate::process;
 
-/// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string is a text
-/// field, a number is a number field. A parameter can also be a control.
+/// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string
+/// is a text field, a number is a number field. A parameter can also be a control.
 #[diagnostic::on_unimplemented(
     message = "no control is made of `{Self}`",
     label = "expected a range, a list, `true` or `false`, a string, a number, or a control such as `slider(0..60)`"

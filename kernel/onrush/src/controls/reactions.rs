@@ -81,8 +81,8 @@ pub fn forget_all() {
     let _ = catch_unwind(AssertUnwindSafe(|| drop((all, shown))));
 }
 
-/// Drops dead callbacks. Called between callbacks only, because their indexes stay while they run. Dropping a closure runs user
-/// code, which may drop other controls.
+/// Drops dead callbacks. Called between callbacks only, because their indexes stay while they run. Dropping a closure
+/// runs user code, which may drop other controls.
 fn drop_dead() {
     loop {
         let dead: Vec<Reaction> = REACTIONS.with_borrow_mut(|Reactions { all, shown }| {

@@ -544,8 +544,8 @@ macro_rules! watched {
         where
             Self: ReadControl,
         {
-            /// Runs the closure with each new value. If it is set before the control is shown, its output stands below the control.
-            /// Only the newest of the values that arrive while a cell runs is reported.
+            /// Runs the closure with each new value. If it is set before the control is shown, its output stands below
+            /// the control. Only the newest of the values that arrive while a cell runs is reported.
             pub fn on_change(&self, mut action: impl FnMut(<Self as ReadControl>::Value) + 'static) {
                 // The closure must not keep the control, because the control keeps the closure.
                 let (weak, again) = (self.0.weak(), self.again());

@@ -17,7 +17,8 @@ use crate::column::Column;
 use crate::into_column::{ColumnValue, IntoColumn};
 use crate::raise::raise;
 
-/// The counter of buffers and of versions of their contents. A snapshot counts on from its state, with a separate worker.
+/// The counter of buffers and of versions of their contents. A snapshot counts on from its state, with a separate
+/// worker.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 fn next() -> u64 {
@@ -84,19 +85,22 @@ impl Element for bool {
     }
 }
 
-/// An array for CUDA kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `frame.buffer::<f64>("x")`. The last is a
-/// column, which stays on the GPU if possible; `Buffer::from(&frame.column::<f64>("x"))` has the same values by way of the host.
+/// An array for CUDA kernels: `Buffer::from(vec![1.0f32, 2.0])`, `Buffer::<f32>::zeros(n)`, `frame.buffer::<f64>("x")`.
+/// The last is a column, which stays on the GPU if possible; `Buffer::from(&frame.column::<f64>("x"))` has the same
+/// values by way of the host.
 ///
-/// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust a buffer is a slice:
-/// `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves the contents unchanged.
+/// A kernel that takes `float*` gets `&mut buffer`, one that takes `const float*` gets `&buffer`. In Rust a buffer is a
+/// slice: `buffer[0]`, `buffer.iter().sum::<f32>()`, `buffer.to_vec()`. A launch that fails leaves the contents
+/// unchanged.
 ///
-/// The result of a kernel in a buffer of a megabyte or more stays on the device until Rust reads it. Between launches it is not
-/// copied over the bus.
+/// The result of a kernel in a buffer of a megabyte or more stays on the device until Rust reads it. Between launches
+/// it is not copied over the bus.
 pub struct Buffer<T: Element> {
     /// The host's copy. Empty after a kernel wrote the contents on the device, until they are read.
     values: OnceLock<Vec<T>>,
     length: usize,
-    /// The device's copy: the descriptor keeps the memory alive, also after the worker ends. A snapshot has the descriptor of its time.
+    /// The device's copy: the descriptor keeps the memory alive, also after the worker ends. A snapshot has the
+    /// descriptor of its time.
     lent: Option<Arc<OwnedFd>>,
     number: u64,
     /// The version of the contents: the worker's copy is valid while it has the same version.

@@ -10,7 +10,8 @@ pub trait Blocks {
     fn blocks(&self) -> [i128; 3];
 }
 
-/// The number of threads in a block (`blockDim`), as [`Blocks`]. `256.shared(1024)` adds bytes of dynamic shared memory for each block.
+/// The number of threads in a block (`blockDim`), as [`Blocks`]. `256.shared(1024)` adds bytes of dynamic shared memory
+/// for each block.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number of threads",
     label = "expected an integer, or two or three of them: `256`, `(16, 16)`, `(8, 8, 4)`"

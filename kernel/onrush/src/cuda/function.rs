@@ -1,5 +1,5 @@
-//! User-defined functions: the `__device__` functions of a `%%cuda` cell in expressions. The session runs them, not the worker.
-//! worker.
+//! User-defined functions: the `__device__` functions of a `%%cuda` cell in expressions. The session runs them, not the
+//! worker. worker.
 
 use onrush_wire::{Class, Diagnostic, ExprKind, NativeFunction};
 

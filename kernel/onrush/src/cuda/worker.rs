@@ -1,6 +1,6 @@
-//! The connections to the notebook's worker processes: one for the device, one for `%%cuda check`. Each starts when a cell first needs
-//! it. A fault of a kernel, an interrupt and the end of the cell process end it. The next launch starts another worker, and sends it the
-//! cells and buffers again.
+//! The connections to the notebook's worker processes: one for the device, one for `%%cuda check`. Each starts when a
+//! cell first needs it. A fault of a kernel, an interrupt and the end of the cell process end it. The next launch
+//! starts another worker, and sends it the cells and buffers again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -26,8 +26,8 @@ use crate::session::start::program;
 pub enum Target {
     /// On the GPU, or on the emulated device if there is none.
     Device,
-    /// On the emulated device, which checks each access. Its results always come to the host: the other worker may have a GPU, which
-    /// cannot map its memory.
+    /// On the emulated device, which checks each access. Its results always come to the host: the other worker may have
+    /// a GPU, which cannot map its memory.
     Checked,
 }
 
@@ -39,7 +39,8 @@ pub struct Worker {
     /// The name of the worker; empty if it is not to be used again.
     device: String,
     emulated: bool,
-    /// The process id and generation that started the worker: after a snapshot took over, it belongs to another process.
+    /// The process id and generation that started the worker: after a snapshot took over, it belongs to another
+    /// process.
     owner: (u32, Generation),
     loaded: BTreeSet<u64>,
     /// The version of each buffer that the worker has.
@@ -58,7 +59,8 @@ impl Slot {
     }
 }
 
-/// With the lock of `CHECKED`, the lock of `DEVICE` may be taken: contents that only the device has come from there. Not the reverse.
+/// With the lock of `CHECKED`, the lock of `DEVICE` may be taken: contents that only the device has come from there.
+/// Not the reverse.
 static DEVICE: Slot = Slot::new();
 static CHECKED: Slot = Slot::new();
 
@@ -104,7 +106,8 @@ fn with_printed<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, F
     outcome
 }
 
-/// Runs a kernel and returns nanoseconds and the name of the device. The results are in the buffers only if the kernel succeeded.
+/// Runs a kernel and returns nanoseconds and the name of the device. The results are in the buffers only if the kernel
+/// succeeded.
 pub fn launch(
     program: &'static Program,
     launch: &Launch,
@@ -226,8 +229,8 @@ impl Worker {
         }
     }
 
-    /// Whether its process ended since it was last asked something, as when it is killed from outside. It took no contents with it:
-    /// what the device alone has is in memory that the buffers hold.
+    /// Whether its process ended since it was last asked something, as when it is killed from outside. It took no
+    /// contents with it: what the device alone has is in memory that the buffers hold.
     fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

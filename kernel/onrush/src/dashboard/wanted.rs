@@ -5,7 +5,8 @@ use std::ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive};
 use onrush_wire::Value;
 use onrush_wire::dashboard::Wanted;
 
-/// A range of numbers or times, one value, or a list of values. Times are written as strings: `"2013-02-01".."2013-03-01"`.
+/// A range of numbers or times, one value, or a list of values. Times are written as strings:
+/// `"2013-02-01".."2013-03-01"`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be selected in a dashboard",
     label = "expected a range, a value or a list of values",

@@ -1,11 +1,12 @@
-//! Arguments of frame methods: one name, one expression, or a list of them, by value or by reference. A string is a column name
-//! here.
+//! Arguments of frame methods: one name, one expression, or a list of them, by value or by reference. A string is a
+//! column name here.
 
 use onrush_wire::ExprKind;
 
 use super::{Expr, Exprs, Then};
 
-/// One or several columns or expressions: `"a"`, `["a", "b"]`, `x!(a, b = c + 1)`, `col("a")`, a `Vec` or a tuple of them.
+/// One or several columns or expressions: `"a"`, `["a", "b"]`, `x!(a, b = c + 1)`, `col("a")`, a `Vec` or a tuple of
+/// them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of columns or expressions",
     label = "expected a name, an expression, or a list of them",

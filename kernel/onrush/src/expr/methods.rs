@@ -1,5 +1,5 @@
-//! Methods of `Expr` with the names of Polars, for completion and inspection. `x!` does not need them: it sends any method
-//! name to the session, which knows more functions and all their options.
+//! Methods of `Expr` with the names of Polars, for completion and inspection. `x!` does not need them: it sends any
+//! method name to the session, which knows more functions and all their options.
 
 use super::{Expr, ToExpr};
 use crate::raise::here;
@@ -98,12 +98,14 @@ methods! { Expr, |this| this, "":
     backward_fill();
     /// Bins numbers into intervals between `breaks` (an array of numbers); gives the name of the interval.
     cut(breaks);
-    /// Bins numbers into intervals between quantiles: so many intervals, or a list of shares such as `[0.25, 0.75]`. Raises if two
-    /// quantiles are equal. Options in `x!`: `labels = [..]`, `left_closed = true`, `allow_duplicates = true`.
+    /// Bins numbers into intervals between quantiles: so many intervals, or a list of shares such as `[0.25, 0.75]`.
+    /// Raises if two quantiles are equal. Options in `x!`: `labels = [..]`, `left_closed = true`, `allow_duplicates =
+    /// true`.
     qcut(quantiles);
     /// Other values for some values, by a `HashMap`, or by pairs `[("a", "b")]`; the rest stays. The type stays, too.
     replace(map);
-    /// Other values for all values, which may have another type. Raises for a value that is not in the map. Option in `x!`: `default = value`.
+    /// Other values for all values, which may have another type. Raises for a value that is not in the map. Option in
+    /// `x!`: `default = value`.
     replace_strict(map);
     /// A field of a struct; in `x!` also `user.name`.
     field(name);
@@ -147,7 +149,8 @@ methods! { Expr, |this| this, "":
     diff(n);
     /// Relative change from the value `n` rows before.
     pct_change(n);
-    /// Rank from 1; equal values share the mean of their ranks. Options in `x!`: `method = "dense"`, `descending = true`.
+    /// Rank from 1; equal values share the mean of their ranks. Options in `x!`: `method = "dense"`, `descending =
+    /// true`.
     rank();
     /// Cumulative sum.
     cum_sum();
@@ -191,8 +194,8 @@ methods! { Expr, |this| this, "":
     rolling_median_by(by, window_size);
     /// Linear interpolation of nulls between two values.
     interpolate();
-    /// Exponentially weighted mean with the weight `alpha` of the newest value. In `x!` also `span = 10`, `com = 2`, `half_life = 5`;
-    /// options: `adjust = false`, `min_samples = 3`, `ignore_nulls = true`.
+    /// Exponentially weighted mean with the weight `alpha` of the newest value. In `x!` also `span = 10`, `com = 2`,
+    /// `half_life = 5`; options: `adjust = false`, `min_samples = 3`, `ignore_nulls = true`.
     ewm_mean(alpha);
     /// Whether no other row has this value.
     is_unique();
@@ -300,8 +303,8 @@ methods! { ExprDt, |this| this.0, "dt.":
     epoch(unit);
     /// The same moment in another time zone.
     convert_time_zone(time_zone);
-    /// The same wall clock in a time zone. Raises for a time that occurs twice or never. Options in `x!`: `ambiguous = "earliest"`,
-    /// `"latest"` or `"null"`, and `non_existent = "null"`.
+    /// The same wall clock in a time zone. Raises for a time that occurs twice or never. Options in `x!`: `ambiguous =
+    /// "earliest"`, `"latest"` or `"null"`, and `non_existent = "null"`.
     replace_time_zone(time_zone);
     /// A duration in whole days.
     total_days();

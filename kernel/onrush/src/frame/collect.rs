@@ -41,11 +41,11 @@ impl Frame {
     }
 
     /// The values of one column for the kernels of `%%cuda` cells: `let x = f.buffer::<f64>("x");`. They equal
-    /// [`Buffer::from`]`(&f.column::<f64>("x"))`. If the frame's rows are on the GPU, for example after `persist()`, a column of a megabyte
-    /// or more is copied on the device, and to the host only when Rust reads it.
+    /// [`Buffer::from`]`(&f.column::<f64>("x"))`. If the frame's rows are on the GPU, for example after `persist()`, a
+    /// column of a megabyte or more is copied on the device, and to the host only when Rust reads it.
     ///
-    /// `T` is a number (`f32`, `f64`, `i8` to `i64`, `u8` to `u64`) or `bool`; numbers become other numbers if no value changes. Raises as
-    /// [`Frame::column`] does, if the type does not fit or if there are nulls: a buffer has none.
+    /// `T` is a number (`f32`, `f64`, `i8` to `i64`, `u8` to `u64`) or `bool`; numbers become other numbers if no value
+    /// changes. Raises as [`Frame::column`] does, if the type does not fit or if there are nulls: a buffer has none.
     #[track_caller]
     pub fn buffer<T: Element + cuda::Element>(&self, name: &str) -> Buffer<T> {
         let at = here("buffer");
@@ -63,7 +63,8 @@ impl Frame {
         }
     }
 
-    /// The column as the session exports it to the worker's device. `None` if the copy by way of the host is known to be right.
+    /// The column as the session exports it to the worker's device. `None` if the copy by way of the host is known to
+    /// be right.
     #[inline(never)]
     fn lent(&self, name: &str, wanted: &DataType, at: Span) -> Option<LentColumn> {
         // A conversion happens on the host, and an unknown column is an error there.
@@ -76,8 +77,8 @@ impl Frame {
         }
     }
 
-    /// The only value of an expression that yields one row: `let mean: f64 = f.value(x!(delay.mean()))`. A null needs an
-    /// `Option`.
+    /// The only value of an expression that yields one row: `let mean: f64 = f.value(x!(delay.mean()))`. A null needs
+    /// an `Option`.
     #[track_caller]
     pub fn value<T: FromValue>(&self, expr: impl IntoExprs) -> T {
         let at = here("value");

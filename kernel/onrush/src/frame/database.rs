@@ -9,14 +9,14 @@ use super::read::source;
 use crate::raise::here;
 use crate::session;
 
-/// The rows of a query of a database: `read_database("sqlite:///shop.db", "select * from orders")`. The query runs at once,
-/// in the database and in its dialect. Types are the database's; a column of a type that frames do not hold is cast in the
-/// query.
+/// The rows of a query of a database: `read_database("sqlite:///shop.db", "select * from orders")`. The query runs at
+/// once, in the database and in its dialect. Types are the database's; a column of a type that frames do not hold is
+/// cast in the query.
 ///
-/// The address is `sqlite:///file.db`, `duckdb:///file.duckdb` or `postgresql://user:password@host/database`, or the path of
-/// a file that ends in `.db`, `.sqlite` or `.duckdb`. The drivers are those of Python packages: `adbc-driver-sqlite`,
-/// `duckdb` and `adbc-driver-postgresql`. The database is opened for reading alone. Passwords are in no message and in no
-/// plan.
+/// The address is `sqlite:///file.db`, `duckdb:///file.duckdb` or `postgresql://user:password@host/database`, or the
+/// path of a file that ends in `.db`, `.sqlite` or `.duckdb`. The drivers are those of Python packages:
+/// `adbc-driver-sqlite`, `duckdb` and `adbc-driver-postgresql`. The database is opened for reading alone. Passwords are
+/// in no message and in no plan.
 ///
 /// # Panics
 /// Raises an error if the driver is not installed, if the database does not exist, or if the query is wrong.

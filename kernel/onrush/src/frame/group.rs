@@ -64,8 +64,8 @@ impl GroupBy {
         self.picked(binary(BinaryOp::Less, left, Expr::literal(n as i64)), here("tail"))
     }
 
-    /// A random sample of each group: so many rows (or all of a smaller group), or a fraction of them, rounded. With the keys as
-    /// strata it is a stratified sample. In the order of the keys.
+    /// A random sample of each group: so many rows (or all of a smaller group), or a fraction of them, rounded. With
+    /// the keys as strata it is a stratified sample. In the order of the keys.
     #[track_caller]
     pub fn sample(&self, amount: impl IntoSampleSize, seed: u64) -> Frame {
         let at = here("sample");
@@ -104,9 +104,9 @@ impl GroupBy {
         Frame::step(Op::Select { input: sorted.id(), exprs }, at)
     }
 
-    /// Calls a Rust function with the rows of each group, in the order of the keys, and concatenates the frames that it returns, which
-    /// have the same columns: `f.group_by("shop").map_groups(|g| g.top_k(1, "price"))`. Each call runs a plan: where an
-    /// expression does the same, it is much faster. At most 10,000 groups.
+    /// Calls a Rust function with the rows of each group, in the order of the keys, and concatenates the frames that it
+    /// returns, which have the same columns: `f.group_by("shop").map_groups(|g| g.top_k(1, "price"))`. Each call runs a
+    /// plan: where an expression does the same, it is much faster. At most 10,000 groups.
     #[track_caller]
     pub fn map_groups(&self, mut function: impl FnMut(&Frame) -> Frame) -> Frame {
         let at = here("map_groups");

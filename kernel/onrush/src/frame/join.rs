@@ -36,8 +36,9 @@ impl On {
         self
     }
 
-    /// Checks the keys when the join is made: `"1:1"`, `"1:m"` (each key once on the left), `"m:1"` (once on the right) or `"m:m"`.
-    /// Raises an error that names a key that occurs more than once. Runs the plans of the sides that it checks.
+    /// Checks the keys when the join is made: `"1:1"`, `"1:m"` (each key once on the left), `"m:1"` (once on the right)
+    /// or `"m:m"`. Raises an error that names a key that occurs more than once. Runs the plans of the sides that it
+    /// checks.
     #[must_use]
     #[track_caller]
     pub fn validate(mut self, relation: &str) -> Self {
@@ -164,7 +165,8 @@ impl Asof {
     }
 }
 
-/// The keys of an as-of join: `asof("time").by("ticker")`, or the ordered key alone: `"time"`, `on("time", "quoted_at")`.
+/// The keys of an as-of join: `asof("time").by("ticker")`, or the ordered key alone: `"time"`, `on("time",
+/// "quoted_at")`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say by which column an as-of join finds rows",
     label = "expected asof(\"time\"), or the name of a column that both frames have"
@@ -193,12 +195,12 @@ impl<T: IntoJoin> IntoAsof for T {
 }
 
 impl Frame {
-    /// All rows of this frame, in order, each with the one row of `right` that is nearest by a number or a time, or with nulls:
-    /// `trades.join_asof(&quotes, asof("time").by("ticker").tolerance("2s"))`.
+    /// All rows of this frame, in order, each with the one row of `right` that is nearest by a number or a time, or
+    /// with nulls: `trades.join_asof(&quotes, asof("time").by("ticker").tolerance("2s"))`.
     ///
-    /// Neither frame needs to be sorted. Of several rows at the same key, the last one of `right` is taken looking backward, the first one
-    /// looking forward. A key that is null or NaN is near nothing, and a null in `by` matches nothing. The right frame's key columns are left out. As pandas' `merge_asof`
-    /// and Polars' `join_asof`.
+    /// Neither frame needs to be sorted. Of several rows at the same key, the last one of `right` is taken looking
+    /// backward, the first one looking forward. A key that is null or NaN is near nothing, and a null in `by` matches
+    /// nothing. The right frame's key columns are left out. As pandas' `merge_asof` and Polars' `join_asof`.
     ///
     /// # Errors
     /// Raises if the keys are neither numbers nor times, or a tolerance does not fit them.

@@ -1,4 +1,5 @@
-//! Steps that pick rows or names and are made of other steps: the largest rows, every n-th one, duplicates, other names.
+//! Steps that pick rows or names and are made of other steps: the largest rows, every n-th one, duplicates, other
+//! names.
 
 use onrush_wire::plan::Op;
 use onrush_wire::{BinaryOp, Expr, ExprKind, Span};
@@ -25,15 +26,16 @@ enum Direction {
 }
 
 impl Frame {
-    /// The `k` rows with the largest values, the largest first; nulls come last: `f.top_k(5, "price")`, or `desc("price")`. With `desc`
-    /// among several keys, the rows that come first in that order: `f.top_k(5, (desc("score"), asc("name")))`.
+    /// The `k` rows with the largest values, the largest first; nulls come last: `f.top_k(5, "price")`, or
+    /// `desc("price")`. With `desc` among several keys, the rows that come first in that order: `f.top_k(5,
+    /// (desc("score"), asc("name")))`.
     #[track_caller]
     pub fn top_k(&self, k: usize, by: impl IntoSortKeys) -> Frame {
         self.ends(k, by.into_sort_keys(), here("top_k"), Direction::Largest)
     }
 
-    /// The `k` rows with the smallest values, the smallest first; nulls come last. With `desc` among several keys, the rows that
-    /// come last in that order.
+    /// The `k` rows with the smallest values, the smallest first; nulls come last. With `desc` among several keys, the
+    /// rows that come last in that order.
     #[track_caller]
     pub fn bottom_k(&self, k: usize, by: impl IntoSortKeys) -> Frame {
         self.ends(k, by.into_sort_keys(), here("bottom_k"), Direction::Smallest)

@@ -15,17 +15,17 @@ pub(super) fn source(path: String, format: Format) -> Op {
     Op::Read(Source { path, folder: folder(), format })
 }
 
-/// Reads a CSV file, or several with `*`, `?`, `[..]` and `**` in the path. The first row names the columns. Types are inferred
-/// from the whole file; empty fields and `NA` are null; dates are dates. A file may be compressed by gzip, zstd or bzip2, or be a
-/// zip archive of one file. For other options see [`crate::csv`].
+/// Reads a CSV file, or several with `*`, `?`, `[..]` and `**` in the path. The first row names the columns. Types are
+/// inferred from the whole file; empty fields and `NA` are null; dates are dates. A file may be compressed by gzip,
+/// zstd or bzip2, or be a zip archive of one file. For other options see [`crate::csv`].
 #[track_caller]
 pub fn read_csv(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Csv(CsvOptions::default())), here("read_csv"))
 }
 
-/// Reads JSON: one object in each line, one array of objects, or objects one after another. Columns come in the order of the file.
-/// Integers beyond 64 bits and mixed scalars are strings. A file may be compressed; see [`read_csv`]. For the rows in a field of an
-/// object see [`crate::json`].
+/// Reads JSON: one object in each line, one array of objects, or objects one after another. Columns come in the order
+/// of the file. Integers beyond 64 bits and mixed scalars are strings. A file may be compressed; see [`read_csv`]. For
+/// the rows in a field of an object see [`crate::json`].
 #[track_caller]
 pub fn read_json(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::JsonLines), here("read_json"))

@@ -10,9 +10,10 @@ use crate::into_column::IntoColumn;
 use crate::raise::{here, raise};
 
 impl Frame {
-    /// A random sample without replacement, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them. One
-    /// line of a cell takes equal rows every time; [`Frame::sample_seed`] takes others, and [`Frame::shuffle`] changes the order.
-    /// Raises for more rows than there are. [`GroupBy::sample`](super::GroupBy::sample) takes rows of each group.
+    /// A random sample without replacement, in the frame's order: `f.sample(1000)` rows, or `f.sample(0.1)` of them.
+    /// One line of a cell takes equal rows every time; [`Frame::sample_seed`] takes others, and [`Frame::shuffle`]
+    /// changes the order. Raises for more rows than there are. [`GroupBy::sample`](super::GroupBy::sample) takes rows
+    /// of each group.
     #[track_caller]
     pub fn sample(&self, amount: impl IntoSampleSize) -> Frame {
         let at = here("sample");
@@ -66,7 +67,8 @@ impl Frame {
         Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep: Keep::First }, here("unique_by"))
     }
 
-    /// Removes duplicates as [`Frame::unique_by`], with a choice of the row to keep: `Keep::First`, `Last`, `Any`, or `None` of them.
+    /// Removes duplicates as [`Frame::unique_by`], with a choice of the row to keep: `Keep::First`, `Last`, `Any`, or
+    /// `None` of them.
     #[track_caller]
     pub fn unique_keep(&self, columns: impl IntoExprs, keep: Keep) -> Frame {
         Frame::step(Op::Unique { input: self.id(), subset: columns.into_exprs(), keep }, here("unique_keep"))
@@ -129,8 +131,9 @@ impl Frame {
         Frame::step(Op::Select { input: self.id(), exprs: self.columns().into_iter().map(count).collect() }, at)
     }
 
-    /// A column for each value of `on`, or for each combination of values of several columns (named `{"x","y"}`, as in Polars): rows
-    /// are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`, `min`, `max`, `len`, `first`, `last`, `median`).
+    /// A column for each value of `on`, or for each combination of values of several columns (named `{"x","y"}`, as in
+    /// Polars): rows are grouped by `index`, and `values` combined by `aggregate` (`sum`, `mean`, `min`, `max`, `len`,
+    /// `first`, `last`, `median`).
     #[track_caller]
     pub fn pivot(&self, on: impl IntoExprs, index: impl IntoExprs, values: impl IntoExprs, aggregate: &str) -> Frame {
         let at = here("pivot");
@@ -144,8 +147,9 @@ impl Frame {
         Frame::step(op, at)
     }
 
-    /// Reshapes from wide to long: the columns `on` become rows, with their names in `variable` and their values in `value`. The
-    /// columns `index` are repeated. Selectors such as `numeric()` and `matching("^d_")` stand for columns.
+    /// Reshapes from wide to long: the columns `on` become rows, with their names in `variable` and their values in
+    /// `value`. The columns `index` are repeated. Selectors such as `numeric()` and `matching("^d_")` stand for
+    /// columns.
     #[track_caller]
     pub fn unpivot(&self, on: impl IntoExprs, index: impl IntoExprs) -> Frame {
         self.long(on.into_exprs(), index.into_exprs(), ("variable", "value"), here("unpivot"))

@@ -18,8 +18,8 @@ use crate::raise::here;
 use crate::session;
 
 impl Frame {
-    /// All rows as values of a type that derives `serde::Deserialize`. A struct takes columns by its field names and ignores
-    /// others; a tuple or a `Vec` takes them in order; a map takes all. A null needs an `Option`.
+    /// All rows as values of a type that derives `serde::Deserialize`. A struct takes columns by its field names and
+    /// ignores others; a tuple or a `Vec` takes them in order; a map takes all. A null needs an `Option`.
     ///
     /// ```text
     /// #[derive(Deserialize)]
@@ -175,7 +175,8 @@ impl<'de> SeqAccess<'de> for Columns<'_> {
     }
 }
 
-/// A row of one column also deserialises as the value of that column: `let names: Vec<String> = f.select("name").rows()`.
+/// A row of one column also deserialises as the value of that column: `let names: Vec<String> =
+/// f.select("name").rows()`.
 macro_rules! only_column {
     ($($method:ident($($arg:ident: $t:ty),*)),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self $(, $arg: $t)*, visitor: V) -> Result<V::Value, Problem> {

@@ -1,7 +1,7 @@
 //! SQL: queries over frames and files, and the statements that make, drop and write tables.
 //!
-//! The session plans queries. What concerns names and files of the notebook is done here: paths in FROM become frames, `CREATE TABLE`
-//! keeps a frame under a name, `COPY` writes one.
+//! The session plans queries. What concerns names and files of the notebook is done here: paths in FROM become frames,
+//! `CREATE TABLE` keeps a frame under a name, `COPY` writes one.
 
 mod files;
 
@@ -17,18 +17,20 @@ use crate::raise::here;
 use crate::session;
 use files::{FileTable, files, literal};
 
-/// Frames that `CREATE TABLE` and `CREATE VIEW` made. The snapshot of a failed cell restores the list with all other memory.
+/// Frames that `CREATE TABLE` and `CREATE VIEW` made. The snapshot of a failed cell restores the list with all other
+/// memory.
 static CREATED: Mutex<Vec<(String, Frame)>> = Mutex::new(Vec::new());
 
 fn created() -> std::sync::MutexGuard<'static, Vec<(String, Frame)>> {
     CREATED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The result of a query in DuckDB's dialect. Its tables are the notebook's frames, by their variables' names, published frames, and
-/// files: `sql("select origin, count(*) n from flights group by origin")`, `sql("from 'data/airlines.csv'")`.
+/// The result of a query in DuckDB's dialect. Its tables are the notebook's frames, by their variables' names,
+/// published frames, and files: `sql("select origin, count(*) n from flights group by origin")`, `sql("from
+/// 'data/airlines.csv'")`.
 ///
-/// `create table t as select ...` and `create view` keep a result under a name, `drop table t` forgets it, `copy t to 'x.parquet'`
-/// writes it. `describe`, `summarize`, `show tables`, `explain` and `pivot` are queries.
+/// `create table t as select ...` and `create view` keep a result under a name, `drop table t` forgets it, `copy t to
+/// 'x.parquet'` writes it. `describe`, `summarize`, `show tables`, `explain` and `pivot` are queries.
 ///
 /// # Panics
 /// Raises an error of the cell if the query is wrong, or a file cannot be read or written.

@@ -1,5 +1,5 @@
-//! Tables about a frame: correlations, contingency tables, indicator columns, the frame on its side, an overview of its columns.
-//! The columns of most of them depend on values, which are computed at the call.
+//! Tables about a frame: correlations, contingency tables, indicator columns, the frame on its side, an overview of its
+//! columns. The columns of most of them depend on values, which are computed at the call.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ fn frame_of(columns: Vec<(String, ArrayRef)>, at: Span) -> Frame {
 }
 
 impl Frame {
-    /// Pearson's correlations of the numeric columns with each other: a square table whose first column, `column`, has the names.
-    /// A pair of columns is taken over the rows that have both values. Runs the plan.
+    /// Pearson's correlations of the numeric columns with each other: a square table whose first column, `column`, has
+    /// the names. A pair of columns is taken over the rows that have both values. Runs the plan.
     #[track_caller]
     pub fn corr(&self) -> Frame {
         self.pairs("corr", Some("pearson"), here("corr"))
@@ -94,8 +94,8 @@ impl Frame {
         frame_of(columns, at)
     }
 
-    /// How often each pair of values of two columns occurs: a row for each value of `index`, a column for each value of `columns`,
-    /// both in ascending order. As pandas' `crosstab`.
+    /// How often each pair of values of two columns occurs: a row for each value of `index`, a column for each value of
+    /// `columns`, both in ascending order. As pandas' `crosstab`.
     #[track_caller]
     pub fn crosstab(&self, index: &str, columns: &str) -> Frame {
         let at = here("crosstab");
@@ -115,8 +115,8 @@ impl Frame {
         Frame::step(Op::Sort { input: table.id(), keys: vec![key] }, at)
     }
 
-    /// A column of 0 and 1 (`u8`) for each value of the named columns, in place of them: `color_blue`, `color_red`, `color_null`. As
-    /// Polars' `to_dummies` and pandas' `get_dummies`. Finds the values at the call.
+    /// A column of 0 and 1 (`u8`) for each value of the named columns, in place of them: `color_blue`, `color_red`,
+    /// `color_null`. As Polars' `to_dummies` and pandas' `get_dummies`. Finds the values at the call.
     #[track_caller]
     pub fn to_dummies(&self, columns: impl IntoExprs) -> Frame {
         self.dummies(columns.into_exprs(), 0, here("to_dummies"))
@@ -172,8 +172,8 @@ impl Frame {
         rows.collect()
     }
 
-    /// Rows become columns: `column` has the names of the columns, `column_0` the values of the first row, and so on. Numbers come as
-    /// integers or floats, anything else as strings. Runs the plan; at most 2,000 rows.
+    /// Rows become columns: `column` has the names of the columns, `column_0` the values of the first row, and so on.
+    /// Numbers come as integers or floats, anything else as strings. Runs the plan; at most 2,000 rows.
     #[track_caller]
     pub fn transpose(&self) -> Frame {
         self.turned(None, here("transpose"))
@@ -273,9 +273,9 @@ impl Frame {
         batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
     }
 
-    /// Pairs of rows of both frames for which a condition holds: `f.join_where(&g, x!(time >= start && time < end))`. Names that both
-    /// frames have get the suffix `_right` for the right one, also in the condition. Compares each row with each other one; equal
-    /// keys in the condition make it a hash join.
+    /// Pairs of rows of both frames for which a condition holds: `f.join_where(&g, x!(time >= start && time < end))`.
+    /// Names that both frames have get the suffix `_right` for the right one, also in the condition. Compares each row
+    /// with each other one; equal keys in the condition make it a hash join.
     #[track_caller]
     pub fn join_where(&self, right: &Frame, condition: impl crate::expr::IntoExprs) -> Frame {
         let at = here("join_where");

@@ -91,8 +91,8 @@ impl CsvReader {
         self.quote(quote)
     }
 
-    /// The character that makes the next one a part of the value: `.escape('\\')` reads `"5\" disk"`. Default: none; within
-    /// quotes, a quote is written twice.
+    /// The character that makes the next one a part of the value: `.escape('\\')` reads `"5\" disk"`. Default: none;
+    /// within quotes, a quote is written twice.
     pub fn escape(mut self, escape: impl Into<Option<char>>) -> Self {
         self.options.escape = escape.into();
         self
@@ -109,7 +109,8 @@ impl CsvReader {
         self.header(has_header)
     }
 
-    /// Names of the columns from the left, in place of those of the header. With `.header(false)` the first row is data.
+    /// Names of the columns from the left, in place of those of the header. With `.header(false)` the first row is
+    /// data.
     pub fn names(mut self, names: impl IntoColumns) -> Self {
         self.options.names = names.into_columns();
         self
@@ -120,8 +121,8 @@ impl CsvReader {
         self.names(names)
     }
 
-    /// A name that comes twice: `"rename"` makes `a_duplicated_0` of the second `a`, as Polars does, and `"error"` refuses the
-    /// file. Default: rename, but refuse a header of numbers, since it is a row.
+    /// A name that comes twice: `"rename"` makes `a_duplicated_0` of the second `a`, as Polars does, and `"error"`
+    /// refuses the file. Default: rename, but refuse a header of numbers, since it is a row.
     #[track_caller]
     pub fn duplicate_names(mut self, how: &str) -> Self {
         self.options.duplicate_names = match how {
@@ -143,8 +144,8 @@ impl CsvReader {
         self.comment(start)
     }
 
-    /// Whether blanks and tabs around fields, and between quotes and separators, are left out (`skipinitialspace` of pandas does
-    /// so before fields). Default: no.
+    /// Whether blanks and tabs around fields, and between quotes and separators, are left out (`skipinitialspace` of
+    /// pandas does so before fields). Default: no.
     pub fn trim(mut self, trim: bool) -> Self {
         self.options.trim = trim;
         self
@@ -162,14 +163,15 @@ impl CsvReader {
         self.nulls(strings)
     }
 
-    /// Strings that mean null in one column, instead of those of [`CsvReader::nulls`]: `.column_nulls("price", ["-", "n/a"])`.
+    /// Strings that mean null in one column, instead of those of [`CsvReader::nulls`]: `.column_nulls("price", ["-",
+    /// "n/a"])`.
     pub fn column_nulls(mut self, column: impl Into<String>, strings: impl IntoColumns) -> Self {
         self.options.column_nulls.push((column.into(), strings.into_columns()));
         self
     }
 
-    /// Whether an empty field is null in a column of strings. `false`: it is an empty string. An empty field in quotes always is.
-    /// Default: yes.
+    /// Whether an empty field is null in a column of strings. `false`: it is an empty string. An empty field in quotes
+    /// always is. Default: yes.
     pub fn empty_is_null(mut self, is_null: bool) -> Self {
         self.options.empty_is_null = is_null;
         self
@@ -205,8 +207,8 @@ impl CsvReader {
         self.dtypes(dtypes)
     }
 
-    /// Whether dates and times are recognised: `2024-12-31`, `2024/12/31`, `31.12.2024`, and `31/12/2024` if a day of the column
-    /// is beyond the 12th, each also with a time. Default: yes.
+    /// Whether dates and times are recognised: `2024-12-31`, `2024/12/31`, `31.12.2024`, and `31/12/2024` if a day of
+    /// the column is beyond the 12th, each also with a time. Default: yes.
     pub fn parse_dates(mut self, parse: bool) -> Self {
         self.options.parse_dates = parse;
         self
@@ -217,8 +219,8 @@ impl CsvReader {
         self.parse_dates(parse)
     }
 
-    /// Formats of dates and timestamps, one or several: `.dates("%m/%d/%Y")`, `.dates(["%d %b %Y", "%d.%m.%y %H:%M"])`. The
-    /// notation is that of `strftime`. A column whose values all have the format is of its type.
+    /// Formats of dates and timestamps, one or several: `.dates("%m/%d/%Y")`, `.dates(["%d %b %Y", "%d.%m.%y %H:%M"])`.
+    /// The notation is that of `strftime`. A column whose values all have the format is of its type.
     pub fn dates(mut self, formats: impl IntoColumns) -> Self {
         self.options.dates.extend(formats.into_columns());
         self
@@ -241,8 +243,8 @@ impl CsvReader {
         self
     }
 
-    /// The encoding of the file: `"latin1"`, `"windows-1252"`, `"utf-16"`, `"shift_jis"` and the other names of Python and the web;
-    /// `"utf8-lossy"` replaces what is not UTF-8. Default: UTF-8, or as a byte order mark says.
+    /// The encoding of the file: `"latin1"`, `"windows-1252"`, `"utf-16"`, `"shift_jis"` and the other names of Python
+    /// and the web; `"utf8-lossy"` replaces what is not UTF-8. Default: UTF-8, or as a byte order mark says.
     pub fn encoding(mut self, name: impl Into<String>) -> Self {
         self.options.encoding = Some(name.into());
         self
@@ -287,8 +289,8 @@ impl CsvReader {
         self.file_name(name)
     }
 
-    /// Whether the files of a pattern may have different columns: all of them are read, and null where a file has none. Columns are
-    /// found by name in any case. Default: no.
+    /// Whether the files of a pattern may have different columns: all of them are read, and null where a file has none.
+    /// Columns are found by name in any case. Default: no.
     pub fn union_by_name(mut self, union: bool) -> Self {
         self.options.union_by_name = union;
         self
@@ -322,9 +324,10 @@ impl CsvReader {
         self.cut_rows(truncate).pad_rows(truncate)
     }
 
-    /// The treatment of rows that do not fit. `"fail"`, the default: the first one is an error. `"null"`: values that are not of the
-    /// type that [`CsvReader::dtypes`] says are null, missing fields are null, surplus fields are left out. `"skip"`: the row is
-    /// left out, also if a quote is broken or bytes are not UTF-8. See [`CsvReader::rejects`].
+    /// The treatment of rows that do not fit. `"fail"`, the default: the first one is an error. `"null"`: values that
+    /// are not of the type that [`CsvReader::dtypes`] says are null, missing fields are null, surplus fields are left
+    /// out. `"skip"`: the row is left out, also if a quote is broken or bytes are not UTF-8. See
+    /// [`CsvReader::rejects`].
     #[track_caller]
     pub fn on_error(mut self, policy: &str) -> Self {
         self.options.on_error = match policy {
@@ -356,8 +359,8 @@ impl CsvReader {
         }
     }
 
-    /// The rows that [`CsvReader::read`] leaves out or changes with the same options: a frame of `file`, `line`, `column` (null if
-    /// the whole row does not fit), `text` and `reason`, with the first 100,000 of them.
+    /// The rows that [`CsvReader::read`] leaves out or changes with the same options: a frame of `file`, `line`,
+    /// `column` (null if the whole row does not fit), `text` and `reason`, with the first 100,000 of them.
     #[track_caller]
     pub fn rejects(&self, path: impl AsRef<Path>) -> Frame {
         let mut reader = self.clone();
@@ -382,8 +385,8 @@ pub struct JsonReader {
 }
 
 impl JsonReader {
-    /// The field of the file's object that holds the rows: `"records"`, or `"data.records"` for a field of a field. Its value is an
-    /// array of objects, or one object.
+    /// The field of the file's object that holds the rows: `"records"`, or `"data.records"` for a field of a field. Its
+    /// value is an array of objects, or one object.
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.at = Some(path.into());
         self

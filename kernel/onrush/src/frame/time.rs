@@ -108,8 +108,8 @@ fn column(name: &str, values: ArrayRef, at: Span) -> Frame {
     }
 }
 
-/// Dates or times from `start` to `end`, both included, in steps of `every` (`"1d"`, `"1mo"`, `"15m"`): a frame with the column
-/// `date`, or `time` if a start, an end or a step has a time of day.
+/// Dates or times from `start` to `end`, both included, in steps of `every` (`"1d"`, `"1mo"`, `"15m"`): a frame with
+/// the column `date`, or `time` if a start, an end or a step has a time of day.
 #[track_caller]
 pub fn date_range(start: impl ToExpr, end: impl ToExpr, every: &str) -> Frame {
     let at = here("date_range");
@@ -159,8 +159,8 @@ pub struct Resample {
 }
 
 impl Frame {
-    /// Starts an aggregation by intervals of a time: `f.group_by_dynamic("time", "1h").agg(x!(n = len()))`. The key is the start of
-    /// the interval. Intervals without rows are left out, as in Polars; [`Frame::resample`] has them.
+    /// Starts an aggregation by intervals of a time: `f.group_by_dynamic("time", "1h").agg(x!(n = len()))`. The key is
+    /// the start of the interval. Intervals without rows are left out, as in Polars; [`Frame::resample`] has them.
     /// [`GroupBy::and_by`] adds other keys.
     #[track_caller]
     pub fn group_by_dynamic(&self, time: &str, every: &str) -> GroupBy {
@@ -168,9 +168,9 @@ impl Frame {
         GroupBy::new(self.clone(), vec![interval(time, every, &at)])
     }
 
-    /// Starts an aggregation as of [`Frame::group_by_dynamic`], with a row for each interval between the first and the last one;
-    /// aggregates of intervals without rows are null. As pandas' `resample`. Intervals of a zoned time are those of local time: an hour
-    /// that the zone repeats is two of `"1h"`.
+    /// Starts an aggregation as of [`Frame::group_by_dynamic`], with a row for each interval between the first and the
+    /// last one; aggregates of intervals without rows are null. As pandas' `resample`. Intervals of a zoned time are
+    /// those of local time: an hour that the zone repeats is two of `"1h"`.
     #[track_caller]
     pub fn resample(&self, time: &str, every: &str) -> Resample {
         let at = here("resample");
@@ -240,7 +240,8 @@ impl Resample {
 }
 
 impl Resample {
-    /// The intervals of local time in a zone, and those of the groups: a repeated hour is two, and a skipped one is none.
+    /// The intervals of local time in a zone, and those of the groups: a repeated hour is two, and a skipped one is
+    /// none.
     fn in_zone(&self, walls: &Frame, zone: &str, groups: &Frame, at: &Span) -> Frame {
         let is_short = matches!(Step::parse(&self.every), Some(step) if !step.is_whole_days());
         let time = || Expr::column("time");

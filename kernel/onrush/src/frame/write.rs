@@ -17,15 +17,15 @@ use binary::in_folders;
 pub use binary::{ExcelWriter, IpcWriter, ParquetWriter};
 
 impl Frame {
-    /// Runs the plan and writes the rows as CSV, with a header, empty fields for nulls and `""` for empty strings. `.gz`, `.zst` and
-    /// `.bz2` at the end of the path compress the file. Returns the number of rows.
+    /// Runs the plan and writes the rows as CSV, with a header, empty fields for nulls and `""` for empty strings.
+    /// `.gz`, `.zst` and `.bz2` at the end of the path compress the file. Returns the number of rows.
     #[track_caller]
     pub fn write_csv(&self, path: impl AsRef<Path>) -> u64 {
         self.csv_writer().run(path_text(path), here("write_csv"))
     }
 
-    /// Runs the plan and writes JSON lines: one object for each row. The path can compress the file; see [`Frame::write_csv`].
-    /// Returns the number of rows.
+    /// Runs the plan and writes JSON lines: one object for each row. The path can compress the file; see
+    /// [`Frame::write_csv`]. Returns the number of rows.
     #[track_caller]
     pub fn write_ndjson(&self, path: impl AsRef<Path>) -> u64 {
         self.write_to(path_text(path), SinkFormat::JsonLines, here("write_ndjson"))

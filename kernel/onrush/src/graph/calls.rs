@@ -54,8 +54,8 @@ fn value(expr: onrush_wire::Expr, at: &Span) -> Value {
     }
 }
 
-/// A parameter that is a frame, by value or by reference: also a call of another algorithm, and a list of ids, which is a frame of
-/// `node`: `["JFK", "LGA"]`, a `Vec`, or a list of tuples if ids have several columns.
+/// A parameter that is a frame, by value or by reference: also a call of another algorithm, and a list of ids, which is
+/// a frame of `node`: `["JFK", "LGA"]`, a `Vec`, or a list of tuples if ids have several columns.
 pub trait IntoFrame {
     #[doc(hidden)]
     #[track_caller]

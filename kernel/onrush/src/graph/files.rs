@@ -13,11 +13,12 @@ use crate::frame::{Frame, folder, path_text};
 use crate::raise::here;
 use crate::session;
 
-/// Reads a graph: GraphML, GEXF, GML, Pajek, Matrix Market, METIS, node-link JSON, or an edge list. The extension says the format
-/// (`.graphml`, `.gexf`, `.gml`, `.net`, `.mtx`, `.metis`, `.json`, `.edgelist`, `.el`, `.wel`, `.csv`, `.tsv`), and `.gz` may follow.
+/// Reads a graph: GraphML, GEXF, GML, Pajek, Matrix Market, METIS, node-link JSON, or an edge list. The extension says
+/// the format (`.graphml`, `.gexf`, `.gml`, `.net`, `.mtx`, `.metis`, `.json`, `.edgelist`, `.el`, `.wel`, `.csv`,
+/// `.tsv`), and `.gz` may follow.
 ///
-/// Edges have the columns `source` and `target`, a column `weight` if the file has weights, and the attributes of edges. Attributes of
-/// nodes are columns of nodes, as after [`Graph::with_nodes`]; nodes without an edge are nodes.
+/// Edges have the columns `source` and `target`, a column `weight` if the file has weights, and the attributes of
+/// edges. Attributes of nodes are columns of nodes, as after [`Graph::with_nodes`]; nodes without an edge are nodes.
 #[track_caller]
 pub fn read_graph(path: impl AsRef<Path>) -> Graph {
     read(path_text(path), None, &here("read_graph"))
@@ -62,8 +63,9 @@ impl GraphReader {
 }
 
 impl Graph {
-    /// Writes the graph: GraphML, GEXF, node-link JSON, Matrix Market or an edge list, as the extension says (see [`read_graph`]). Gives
-    /// the number of edges. Columns of edges and of [`Graph::with_nodes`] become attributes; a format that cannot hold them is an error.
+    /// Writes the graph: GraphML, GEXF, node-link JSON, Matrix Market or an edge list, as the extension says (see
+    /// [`read_graph`]). Gives the number of edges. Columns of edges and of [`Graph::with_nodes`] become attributes; a
+    /// format that cannot hold them is an error.
     #[track_caller]
     pub fn write_graph(&self, path: impl AsRef<Path>) -> u64 {
         let at = here("write_graph");

@@ -34,8 +34,8 @@ impl<F: IntoFrame> NodeSet for F {
 }
 
 impl Graph {
-    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`. A node that loses all edges stays in the
-    /// graph.
+    /// The graph of the edges for which a condition holds: `g.filter_edges(x!(distance < 500))`. A node that loses all
+    /// edges stays in the graph.
     #[track_caller]
     pub fn filter_edges(&self, condition: impl IntoExprs) -> Graph {
         self.with_fewer_edges(self.edges.filter(condition))
@@ -55,14 +55,16 @@ impl Graph {
     }
 
     /// The graph of the nodes for which a condition over [`Graph::nodes`] holds, and of the edges between them:
-    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges stays in the graph.
+    /// `g.filter_nodes(x!(lat.is_not_null()))`. `degree` is a node's degree in this graph. A node that loses all edges
+    /// stays in the graph.
     #[track_caller]
     pub fn filter_nodes(&self, condition: impl IntoExprs) -> Graph {
         self.induced_subgraph(&self.nodes().filter(condition).select(self.id_names("node")))
     }
 
-    /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`, with the ids in
-    /// `node` or in the first column; `g.subgraph(["JFK", "LGA"])`. Ids that are not in the graph are ignored.
+    /// The graph of some nodes and of the edges between them: `g.subgraph(&communities.filter(x!(community == 0)))`,
+    /// with the ids in `node` or in the first column; `g.subgraph(["JFK", "LGA"])`. Ids that are not in the graph are
+    /// ignored.
     #[track_caller]
     pub fn subgraph(&self, nodes: impl NodeSet) -> Graph {
         let ids = self.id_names("node");
@@ -81,8 +83,8 @@ impl Graph {
         Graph { edges, isolated: vec![(nodes.clone(), ids)], has_all_nodes: true, ..self.clone() }
     }
 
-    /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. If the graph is undirected, the ends are in
-    /// ascending order.
+    /// One edge for each pair of nodes, with the number of edges in `n`; weights add up. If the graph is undirected,
+    /// the ends are in ascending order.
     #[track_caller]
     pub fn simple(&self) -> Graph {
         let taken = self.ends().into_iter().chain(self.weight.clone()).any(|name| name == "n");
@@ -98,8 +100,8 @@ impl Graph {
         self.merged(kept)
     }
 
-    /// One edge for each pair of nodes, with these aggregates of its edges: `g.simple_agg(x!(n = len(), distance = distance.mean()))`.
-    /// A weight stays one if a column of its name is among them.
+    /// One edge for each pair of nodes, with these aggregates of its edges: `g.simple_agg(x!(n = len(), distance =
+    /// distance.mean()))`. A weight stays one if a column of its name is among them.
     #[track_caller]
     pub fn simple_agg(&self, aggregates: impl IntoExprs) -> Graph {
         self.merged(aggregates.into_exprs().into_iter().map(Expr).collect())

@@ -1,5 +1,5 @@
-//! Pictures of graphs: a builder of requests, and a picture in which nodes can be selected. The session computes positions, the
-//! kernel process draws.
+//! Pictures of graphs: a builder of requests, and a picture in which nodes can be selected. The session computes
+//! positions, the kernel process draws.
 
 use std::fmt;
 use std::path::Path;
@@ -19,10 +19,11 @@ use crate::frame::Frame;
 use crate::raise::{here, raise};
 use crate::{plot, process, session};
 
-/// A picture of a graph. It is shown when it is the last expression of a cell, and written to a file by [`GraphPlot::save`].
+/// A picture of a graph. It is shown when it is the last expression of a cell, and written to a file by
+/// [`GraphPlot::save`].
 ///
-/// Columns are those of [`Graph::nodes`]: `degree`, and the ones that [`Graph::with_nodes`] adds. A graph of more than 5,000 nodes is
-/// shaded as a raster.
+/// Columns are those of [`Graph::nodes`]: `degree`, and the ones that [`Graph::with_nodes`] adds. A graph of more than
+/// 5,000 nodes is shaded as a raster.
 #[derive(Clone)]
 pub struct GraphPlot {
     graph: Graph,
@@ -34,8 +35,8 @@ pub struct GraphPlot {
     at: Span,
 }
 
-/// A picture of a graph in which nodes can be selected: by clicks, by a box, by search. [`GraphView::selection`] reads the
-/// selection in a later cell, and in callbacks of controls.
+/// A picture of a graph in which nodes can be selected: by clicks, by a box, by search. [`GraphView::selection`] reads
+/// the selection in a later cell, and in callbacks of controls.
 #[derive(Clone)]
 pub struct GraphView {
     plot: GraphPlot,
@@ -43,7 +44,8 @@ pub struct GraphView {
 }
 
 impl Graph {
-    /// Starts a picture: `g.plot().color("club").size("degree")`. Without [`GraphPlot::positions`] the layout is ForceAtlas2.
+    /// Starts a picture: `g.plot().color("club").size("degree")`. Without [`GraphPlot::positions`] the layout is
+    /// ForceAtlas2.
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn plot(&self) -> GraphPlot {
@@ -129,7 +131,8 @@ impl GraphPlot {
 }
 
 impl GraphView {
-    /// The selected nodes: the rows of [`Graph::nodes`] that the user has selected. Without a selection the frame has no rows.
+    /// The selected nodes: the rows of [`Graph::nodes`] that the user has selected. Without a selection the frame has
+    /// no rows.
     #[track_caller]
     pub fn selection(&self) -> Frame {
         let ids = match process::read_control(&self.id) {
@@ -166,7 +169,8 @@ macro_rules! builder {
     ($type:ident, $must:literal, |$self:ident| $plot:expr) => {
         impl $type {
             /// The layout: `"forceatlas2"` (the default), `"spring"`, `"spectral"` or `"circular"`; the calls are
-            /// [`Graph::forceatlas2_layout`], [`Graph::spring_layout`], [`Graph::spectral_layout`] and [`Graph::circular_layout`].
+            /// [`Graph::forceatlas2_layout`], [`Graph::spring_layout`], [`Graph::spectral_layout`] and
+            /// [`Graph::circular_layout`].
             #[track_caller]
             #[must_use = $must]
             pub fn layout(mut $self, name: &str) -> Self {
@@ -181,7 +185,8 @@ macro_rules! builder {
                 $self
             }
 
-            /// Numeric columns of the nodes as positions, with `y` upwards: `.positions("lon", "lat")`. Nodes with a null are left out.
+            /// Numeric columns of the nodes as positions, with `y` upwards: `.positions("lon", "lat")`. Nodes with a
+            /// null are left out.
             #[track_caller]
             #[must_use = $must]
             pub fn positions(mut $self, x: impl Into<String>, y: impl Into<String>) -> Self {
@@ -191,8 +196,9 @@ macro_rules! builder {
                 $self
             }
 
-            /// The colour of nodes: one colour for each value of strings and booleans, a colour scale for numbers. Integers with at most ten
-            /// values, and the columns `community` and `component`, have one colour for each value.
+            /// The colour of nodes: one colour for each value of strings and booleans, a colour scale for numbers.
+            /// Integers with at most ten values, and the columns `community` and `component`, have one colour for each
+            /// value.
             #[track_caller]
             #[must_use = $must]
             pub fn color(mut $self, column: impl Into<String>) -> Self {

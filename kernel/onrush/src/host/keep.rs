@@ -1,6 +1,7 @@
 //! How a cell keeps a value that may be an iterator over a closure: its type has no name, that of a box has one.
 //!
-//! `__keep!` chooses at compile time: a method call finds the first of the traits by the number of references it has to take.
+//! `__keep!` chooses at compile time: a method call finds the first of the traits by the number of references it has to
+//! take.
 
 use std::any::type_name;
 use std::cell::Cell;

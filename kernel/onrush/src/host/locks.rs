@@ -1,8 +1,8 @@
-//! Locks in variables whose holder is gone: after a failed cell, threads of earlier cells do not run any more, and what they had
-//! locked would stay locked for ever.
+//! Locks in variables whose holder is gone: after a failed cell, threads of earlier cells do not run any more, and what
+//! they had locked would stay locked for ever.
 //!
-//! Known types are `Mutex` and `RwLock` of the standard library, as variables and in an `Arc`. A lock inside of a value of another type stays
-//! as it is: nothing says where it lies.
+//! Known types are `Mutex` and `RwLock` of the standard library, as variables and in an `Arc`. A lock inside of a value
+//! of another type stays as it is: nothing says where it lies.
 
 use std::any::{Any, type_name};
 use std::mem::size_of;
@@ -24,8 +24,8 @@ fn word<L>(lock: &L) -> u32 {
     unsafe { &*std::ptr::from_ref(lock).cast::<AtomicU32>() }.load(Ordering::Relaxed)
 }
 
-/// Only those that look as expected with this standard library: a lock begins with a word that is 0 while nobody holds it. That does not
-/// depend on what is locked, which comes last because it may be unsized.
+/// Only those that look as expected with this standard library: a lock begins with a word that is 0 while nobody holds
+/// it. That does not depend on what is locked, which comes last because it may be unsized.
 fn known() -> KnownTypes {
     let before = |name: &'static str| name.strip_suffix("u8>");
     let mut locks = Vec::new();
@@ -64,8 +64,8 @@ pub unsafe fn open<'a>(variables: impl Iterator<Item = (&'a str, &'static str, &
             continue;
         }
         let lock = match inner {
-            // SAFETY: by its name an `Arc`, which is one pointer to the counters and the value. One whose value must be aligned to more
-            // than the counters has padding there, which may be written, too.
+            // SAFETY: by its name an `Arc`, which is one pointer to the counters and the value. One whose value must be
+            // aligned to more than the counters has padding there, which may be written, too.
             Some(_) => unsafe { address.cast::<*const u8>().read().add(COUNTERS) },
             None => address,
         };

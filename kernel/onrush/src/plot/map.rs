@@ -9,8 +9,8 @@ use crate::raise::{here, raise};
 
 impl Plot {
     /// Draws the plot on a map of the world, without a network: x is the longitude and y the latitude in degrees, as in
-    /// `f.plot().raster("lon", "lat").map()`. For `scatter`, `raster` and `raster_lines`; a choropleth is a map already. Limits of the
-    /// axes are degrees too.
+    /// `f.plot().raster("lon", "lat").map()`. For `scatter`, `raster` and `raster_lines`; a choropleth is a map
+    /// already. Limits of the axes are degrees too.
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn map(mut self) -> Self {
         if !self.has_choropleth() {
@@ -19,8 +19,8 @@ impl Plot {
         self
     }
 
-    /// The projection of a map: `"web_mercator"` (the default of [`Plot::map`]), `"equirectangular"`, `"natural_earth"` (the default of
-    /// countries) or `"albers_usa"` (the default of US states).
+    /// The projection of a map: `"web_mercator"` (the default of [`Plot::map`]), `"equirectangular"`, `"natural_earth"`
+    /// (the default of countries) or `"albers_usa"` (the default of US states).
     #[track_caller]
     #[must_use = "a plot is shown at the end of a cell, by `show(&plot)`, or by `.save(path)`"]
     pub fn projection(mut self, name: &str) -> Self {

@@ -13,7 +13,8 @@ use super::{Plot, Source};
 use crate::into_column::IntoColumn;
 use crate::raise::{here, raise};
 
-/// A line through points: `plot(xs, ys)`, of arrays, slices or `Vec`s of the same length. Dates and times give a time axis.
+/// A line through points: `plot(xs, ys)`, of arrays, slices or `Vec`s of the same length. Dates and times give a time
+/// axis.
 #[track_caller]
 pub fn plot(xs: impl IntoColumn, ys: impl IntoColumn) -> Plot {
     xy(Mark::Line, &xs.to_array(), &ys.to_array(), here("plot"))

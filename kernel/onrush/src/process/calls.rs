@@ -1,5 +1,5 @@
-//! The calls that led to a panic or to a raise. They are noted as addresses, which takes microseconds; the kernel process looks up
-//! what stands there, and only if the cell ends over it.
+//! The calls that led to a panic or to a raise. They are noted as addresses, which takes microseconds; the kernel
+//! process looks up what stands there, and only if the cell ends over it.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
@@ -22,8 +22,8 @@ pub fn leave() {
     let _ = ARE_KEPT.try_with(|kept| kept.set(true));
 }
 
-/// Notes down the calls of a panic that begins to unwind, unless [`keep`] has done so for this panic, or for the one that is
-/// passed on.
+/// Notes down the calls of a panic that begins to unwind, unless [`keep`] has done so for this panic, or for the one
+/// that is passed on.
 pub fn keep_of_unwinding() {
     if !ARE_KEPT.try_with(|kept| kept.replace(false)).unwrap_or(true) && !super::error::is_panic_known() {
         keep();

@@ -1,7 +1,7 @@
 //! Messages to the kernel process and its answers, over the control socket.
 //!
-//! A message that is an output (a display) leaves a marker in the output pipe, so that the kernel process shows it between
-//! the right pieces of text.
+//! A message that is an output (a display) leaves a marker in the output pipe, so that the kernel process shows it
+//! between the right pieces of text.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
@@ -44,8 +44,8 @@ pub fn send_begin<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
     })
 }
 
-/// The same for the message with which a cell ends. A question that was asked before has its answer first; none is asked after it,
-/// because what the kernel process says next is for the main thread.
+/// The same for the message with which a cell ends. A question that was asked before has its answer first; none is
+/// asked after it, because what the kernel process says next is for the main thread.
 pub fn send_end<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
     send(|socket| {
         ANSWERS.store(false, Ordering::Relaxed);
@@ -125,7 +125,8 @@ pub fn clear_output(wait: bool) {
     }
 }
 
-/// Asks the user for a line; `None` if they interrupted, or if no cell runs. Outside a cell process it reads standard input.
+/// Asks the user for a line; `None` if they interrupted, or if no cell runs. Outside a cell process it reads standard
+/// input.
 pub fn input(prompt: &str, password: bool) -> Option<String> {
     if !connected() {
         print!("{prompt}");

@@ -44,13 +44,13 @@ fn type_of<E>() -> TypeId {
 
 /// The value as one of type `T`, if it is one.
 fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
-    // SAFETY: it is a `T`, but for lifetimes: `&str` is taken for `&'static str`, and what is given back ends with `error`. Nobody
-    // below keeps more than a copy of its text.
+    // SAFETY: it is a `T`, but for lifetimes: `&str` is taken for `&'static str`, and what is given back ends with
+    // `error`. Nobody below keeps more than a copy of its text.
     (type_of::<E>() == TypeId::of::<T>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<T>() })
 }
 
-/// A value by its address and its type without lifetimes. What is generic here is compiled in every cell, for the types that the prelude
-/// has no instance for, so it compares nothing: rustc would read all implementations of `PartialEq`.
+/// A value by its address and its type without lifetimes. What is generic here is compiled in every cell, for the types
+/// that the prelude has no instance for, so it compares nothing: rustc would read all implementations of `PartialEq`.
 pub(crate) struct AnyRef<'a> {
     id: TypeId,
     address: *const (),
@@ -147,7 +147,8 @@ impl AnyError {
     }
 }
 
-/// The end of a cell that returned where it could keep none of its variables: no error, but all is as it was before the cell.
+/// The end of a cell that returned where it could keep none of its variables: no error, but all is as it was before the
+/// cell.
 pub fn returned() -> CellError {
     CellError { diagnostic: Diagnostic::error(Class::Run, "returned", "the cell returned") }
 }

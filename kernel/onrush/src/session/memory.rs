@@ -1,4 +1,5 @@
-//! Rows in shared memory: results are mapped, and read as Arrow arrays in place; frames of Rust values are written there.
+//! Rows in shared memory: results are mapped, and read as Arrow arrays in place; frames of Rust values are written
+//! there.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,4 +1,5 @@
-//! The kinds of layers, and one table of the facts about each kind. The prelude, the session and the drawing look facts up here.
+//! The kinds of layers, and one table of the facts about each kind. The prelude, the session and the drawing look facts
+//! up here.
 
 use serde::{Deserialize, Serialize};
 

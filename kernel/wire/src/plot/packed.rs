@@ -1,4 +1,5 @@
-//! Lists of pixels as bytes: a raster has some hundred thousand of them, which are copied instead of being written one by one.
+//! Lists of pixels as bytes: a raster has some hundred thousand of them, which are copied instead of being written one
+//! by one.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,5 +1,5 @@
-//! The condition of filters as an expression, and as it is written in a cell. The rows that it keeps are those that the dashboard
-//! counts: both compare the same values with the same edges.
+//! The condition of filters as an expression, and as it is written in a cell. The rows that it keeps are those that the
+//! dashboard counts: both compare the same values with the same edges.
 
 use std::fmt::Write as _;
 

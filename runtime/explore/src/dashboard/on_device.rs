@@ -1,5 +1,5 @@
-//! The passes of a dashboard on a device: of views that count rows, which are most. Sums and means of values, and rasters with colours,
-//! are the host's.
+//! The passes of a dashboard on a device: of views that count rows, which are most. Sums and means of values, and
+//! rasters with colours, are the host's.
 
 use std::thread;
 
@@ -13,7 +13,8 @@ use super::passes::{Tally, running};
 use super::{Index, Kind, Parts, bytes, is_within};
 
 impl Index {
-    /// The slots and positions on a device. `None` without a device with memory for them, or if a view is one for the host.
+    /// The slots and positions on a device. `None` without a device with memory for them, or if a view is one for the
+    /// host.
     pub(super) fn on_device(&self, engine: &Engine) -> Result<Option<DeviceSlots>, Diagnostic> {
         let is_for_host = |view: usize| match &self.views[view] {
             Kind::Raster(held, _) => !held.is_counted(),

@@ -1,5 +1,5 @@
-//! Passes over the slots of rows: counts and sums of each view under the filters of the others, and the counts for each step of a
-//! brush (Falcon: Moritz, Howe and Heer, CHI 2019).
+//! Passes over the slots of rows: counts and sums of each view under the filters of the others, and the counts for each
+//! step of a brush (Falcon: Moritz, Howe and Heer, CHI 2019).
 //!
 //! Each row has a bit for each filter that it fails. A view counts the rows that fail no filter but its own.
 
@@ -11,7 +11,8 @@ use onrush_wire::Diagnostic;
 
 use super::dimension::Codes;
 
-/// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same bits.
+/// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same
+/// bits.
 const PARTS: usize = 16;
 /// Rows whose slots are looked up together.
 const CHUNK: usize = 1 << 13;

@@ -208,7 +208,8 @@ struct Moments<T> {
     finite: Option<(T, T)>,
     left_out: u64,
     count: u64,
-    /// Sums of the distances from a value of the column and of their squares: they stay small where the values are large.
+    /// Sums of the distances from a value of the column and of their squares: they stay small where the values are
+    /// large.
     pivot: f64,
     sum: f64,
     squares: f64,
@@ -520,7 +521,8 @@ impl Hasher for Same {
     }
 }
 
-/// Registers of the estimate (HyperLogLog; Flajolet, Fusy, Gandouet, Meunier 2007): a standard error of 1.04 / sqrt(2^14).
+/// Registers of the estimate (HyperLogLog; Flajolet, Fusy, Gandouet, Meunier 2007): a standard error of 1.04 /
+/// sqrt(2^14).
 const REGISTERS: u32 = 14;
 
 /// The values that came by: counted one by one while there are few, estimated beyond.

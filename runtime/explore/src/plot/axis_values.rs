@@ -282,8 +282,8 @@ impl Values {
         Ok(distinct)
     }
 
-    /// Leaves the `most` categories with most rows, in their order; rows of others have no position any more. Returns how many
-    /// categories there were. In a walk, if there can be more.
+    /// Leaves the `most` categories with most rows, in their order; rows of others have no position any more. Returns
+    /// how many categories there were. In a walk, if there can be more.
     pub fn keep_most(&mut self, rows: &Rows, most: usize, task: &TaskHandle) -> Result<usize, Diagnostic> {
         if let Naming::Keys(keys, _) = &self.naming
             && keys.len() <= most
@@ -313,7 +313,8 @@ impl Values {
         Ok(all)
     }
 
-    /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values, all of `of` each value.
+    /// Computes the range, the sums for mean and deviation, and a sample of at most `2 * sample` values, all of `of`
+    /// each value.
     pub fn sample_stats(
         &self,
         rows: &Rows,
@@ -435,7 +436,8 @@ fn floats(array: &ArrayRef, scale: AxisScale) -> Result<Vec<f64>, Diagnostic> {
     Ok(seconds(&instants(array)?, unit_of(array.data_type())))
 }
 
-/// Dates, too, become timestamps. Times with a zone become the times that a clock there shows, so that days begin at midnight there.
+/// Dates, too, become timestamps. Times with a zone become the times that a clock there shows, so that days begin at
+/// midnight there.
 fn instants(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
     broken(match array.data_type() {
         DataType::Timestamp(unit, Some(zone)) => {
@@ -476,7 +478,8 @@ fn unit_of(dtype: &DataType) -> TimeUnit {
     }
 }
 
-/// What tells values apart, and has their order: of times the instants, of numbers their rank. None of what has no place.
+/// What tells values apart, and has their order: of times the instants, of numbers their rank. None of what has no
+/// place.
 fn keys_of(array: &ArrayRef) -> Result<Vec<Option<i64>>, Diagnostic> {
     if scale(array.data_type()) == Some(AxisScale::Time) {
         return Ok(instants(array)?.as_primitive::<Int64Type>().iter().collect());

@@ -1,7 +1,7 @@
 //! Exact quartiles of data too large to hold in memory.
 //!
-//! A sample estimates each quartile, and the values near it are held. If the sample misleads, repeated passes count values into ever
-//! narrower bins until a bin has one value.
+//! A sample estimates each quartile, and the values near it are held. If the sample misleads, repeated passes count
+//! values into ever narrower bins until a bin has one value.
 
 use std::collections::HashSet;
 
@@ -143,8 +143,8 @@ impl<'a> Source<'a> {
 /// A walk over the rows that have a group and a value.
 type Walk<'a> = dyn FnMut(&mut dyn FnMut(usize, f64)) -> Result<(), Diagnostic> + 'a;
 
-/// What there is in each group, and the values around its quartiles: in two walks where a sample of that size tells about where they are,
-/// and in at most eleven, whatever the values are. Without a sample (0), in at most ten.
+/// What there is in each group, and the values around its quartiles: in two walks where a sample of that size tells
+/// about where they are, and in at most eleven, whatever the values are. Without a sample (0), in at most ten.
 fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<RankSearch>>), Diagnostic> {
     let (mut spans, mut samples) = (vec![Extent::default(); groups], vec![Sample::default(); groups]);
     walk(&mut |group, value| {
@@ -217,7 +217,8 @@ struct Bracket {
     inside: Vec<f64>,
 }
 
-/// Holds the values around each quartile, as the samples place it: `false` if it was not there, or if they are too many.
+/// Holds the values around each quartile, as the samples place it: `false` if it was not there, or if they are too
+/// many.
 fn between(
     wanted: &mut [Vec<RankSearch>],
     spans: &[Extent],
@@ -276,8 +277,8 @@ fn bin(value: f64, low: f64, high: f64) -> usize {
     }
 }
 
-/// Bins of as many numbers that can be written: one far value does not leave all others in one bin, and of the at most 2⁶⁴ numbers
-/// of a bin seven walks leave one.
+/// Bins of as many numbers that can be written: one far value does not leave all others in one bin, and of the at most
+/// 2⁶⁴ numbers of a bin seven walks leave one.
 fn bin_by_rank(value: f64, low: f64, high: f64) -> usize {
     let from_low = |value: f64| rank_of(value).wrapping_sub(rank_of(low)) as u64;
     (from_low(value) / (from_low(high) / BINS as u64 + 1)) as usize
@@ -396,7 +397,8 @@ mod tests {
         made.0.into_iter().next().unwrap()
     }
 
-    /// `numpy.quantile(v, [0.25, 0.5, 0.75])`, NumPy 2.4, and whiskers and outliers of `matplotlib.cbook.boxplot_stats(v)`.
+    /// `numpy.quantile(v, [0.25, 0.5, 0.75])`, NumPy 2.4, and whiskers and outliers of
+    /// `matplotlib.cbook.boxplot_stats(v)`.
     #[test]
     fn boxes_are_numpys_and_matplotlibs() {
         let wave: Vec<f64> = (0..1_000).map(|i| f64::from(i * 7_919 % 1_009) / 8.0).collect();
@@ -456,7 +458,8 @@ mod tests {
         }
     }
 
-    /// Each of these is half of the one before it: bins of equal width would leave all but a few of them in the lowest bin.
+    /// Each of these is half of the one before it: bins of equal width would leave all but a few of them in the lowest
+    /// bin.
     #[test]
     fn far_values_take_few_walks() {
         let values: Vec<f64> = (-1_000..1_000).flat_map(|i| [2.0_f64.powi(i), -(2.0_f64.powi(i))]).collect();

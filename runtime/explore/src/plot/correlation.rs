@@ -1,4 +1,5 @@
-//! Pearson correlation matrix of the numeric columns of a frame, over rows valid in both columns, as in pandas and NumPy.
+//! Pearson correlation matrix of the numeric columns of a frame, over rows valid in both columns, as in pandas and
+//! NumPy.
 //!
 //! Two passes with centred sums keep precision if values are large and their differences small.
 

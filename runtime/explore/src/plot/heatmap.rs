@@ -29,8 +29,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// Strings have a cell for each value, and so have numbers and times of which there are few; the others have bins: `bins` of them,
-    /// and those that another panel has.
+    /// Strings have a cell for each value, and so have numbers and times of which there are few; the others have bins:
+    /// `bins` of them, and those that another panel has.
     pub fn of(
         rows: &Rows,
         index: usize,

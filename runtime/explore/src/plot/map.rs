@@ -74,7 +74,8 @@ pub(super) fn nothing_there((x, y): (&str, &str), at: Option<&Expr>) -> Diagnost
         .help("longitudes go from -180 to 180 degrees, latitudes from -90 to 90; the longitude comes first")
 }
 
-/// A choropleth is a map in any case: of the United States in an equal-area projection, of countries in that of Natural Earth.
+/// A choropleth is a map in any case: of the United States in an equal-area projection, of countries in that of Natural
+/// Earth.
 pub(super) fn choose_projection(plot: &mut Plot) {
     let mut layers = plot.layers.iter().chain(plot.facets.iter().flat_map(|facet| &facet.layers));
     let shapes = layers.find_map(|layer| match layer {

@@ -21,7 +21,8 @@ use super::map;
 use super::row_source::Rows;
 use super::{SERIES, Source, aggregate, grouped, needed, unknown_aggregate};
 
-/// Pixels of a picture whose size the user did not set. The data area is a bit smaller, so that the picture is scaled down.
+/// Pixels of a picture whose size the user did not set. The data area is a bit smaller, so that the picture is scaled
+/// down.
 const SIZE: (u32, u32) = (600, 360);
 /// Most pixels of a side.
 const SIDE: u32 = 4_096;
@@ -29,7 +30,8 @@ const SIDE: u32 = 4_096;
 const HELD: u64 = 16;
 /// Rows that are counted between two looks at whether the user stopped it.
 const CHUNK: usize = 1 << 18;
-/// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same bits.
+/// Parts of the rows whose sums are added up one after another, whatever the number of threads: sums have the same
+/// bits.
 const PARTS: usize = 16;
 
 use lines::GroupLines;
@@ -135,8 +137,8 @@ impl Canvas {
         if let PixelStatistic::Categories(count) = kept { count } else { 1 }
     }
 
-    /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel, so that no branch
-    /// depends on where a row lies: the processor would guess wrong for many.
+    /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel, so
+    /// that no branch depends on where a row lies: the processor would guess wrong for many.
     fn add_counts(&mut self, (x, y): (&[f64], &[f64]), is_wanted: impl Fn(usize) -> bool) {
         let Window { x0, y0, x1, y1 } = self.grid.window;
         let ((x_scale, x_offset), (y_scale, y_offset)) = (self.scales.x, self.scales.y);
@@ -191,8 +193,8 @@ impl Canvas {
         self.rows += later.rows;
     }
 
-    /// The pixels of a segment between two positions after the first one, and that one too where the line begins (Bresenham 1965, with
-    /// the ties of datashader), inside of the window (Liang and Barsky 1984).
+    /// The pixels of a segment between two positions after the first one, and that one too where the line begins
+    /// (Bresenham 1965, with the ties of datashader), inside of the window (Liang and Barsky 1984).
     fn segment(&mut self, from: (f64, f64), to: (f64, f64), color: f64, is_start: bool) {
         let Some((a, b, cut)) = clipped(self.grid.window, from, to) else { return };
         let (Some(a), Some(b)) = (self.scales.cell(a), self.scales.cell(b)) else { return };
@@ -258,7 +260,8 @@ impl Canvas {
     }
 }
 
-/// The part of a segment inside of a window (Liang and Barsky 1984), and whether its beginning and its end were cut off. `None` outside, and for NaN.
+/// The part of a segment inside of a window (Liang and Barsky 1984), and whether its beginning and its end were cut
+/// off. `None` outside, and for NaN.
 pub fn clipped(window: Window, from: Point, to: Point) -> Option<(Point, Point, (bool, bool))> {
     let Window { x0, y0, x1, y1 } = window;
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -557,7 +560,8 @@ impl Source<'_> {
         self.indexed(layer, columns, kept, false)
     }
 
-    /// `has_every_row`: rows without a position have one that is not finite, so that row numbers are those of the frame.
+    /// `has_every_row`: rows without a position have one that is not finite, so that row numbers are those of the
+    /// frame.
     fn indexed(
         &self,
         layer: &LayerRequest,

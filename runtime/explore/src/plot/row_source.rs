@@ -77,8 +77,8 @@ impl<'a> Rows<'a> {
         Ok(table)
     }
 
-    /// All rows at once, with the frame that they are of, if they take no more than what may be kept. Else a part of them was computed for
-    /// nothing. Rows that are others each time have to be kept.
+    /// All rows at once, with the frame that they are of, if they take no more than what may be kept. Else a part of
+    /// them was computed for nothing. Rows that are others each time have to be kept.
     pub fn if_few(self, task: &TaskHandle) -> Result<Option<(Arc<Frame>, Arc<Table>)>, Diagnostic> {
         let Some(Plan { engine, frame, keep }) = &self.plan else { return Ok(None) };
         if engine.varies(frame) {
@@ -142,8 +142,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// At most about twice `most` rows at about equal distances, and how many there are. Which of a stretch it is changes, so that no
-    /// pattern in the rows is met again and again. In one walk, of which nothing else is kept.
+    /// At most about twice `most` rows at about equal distances, and how many there are. Which of a stretch it is
+    /// changes, so that no pattern in the rows is met again and again. In one walk, of which nothing else is kept.
     pub fn some(&self, most: usize, task: &TaskHandle) -> Result<(Table, usize), Diagnostic> {
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;

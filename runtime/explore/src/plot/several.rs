@@ -1,5 +1,5 @@
-//! Several columns for `y` as series of one layer. Layers of one plot get different names, and a density over a histogram is scaled
-//! to counts.
+//! Several columns for `y` as series of one layer. Layers of one plot get different names, and a density over a
+//! histogram is scaled to counts.
 
 use std::collections::HashMap;
 
@@ -102,7 +102,8 @@ fn unnamed(layer: &mut Layer) -> Option<(&mut String, String, &'static str)> {
     name.is_empty().then(|| (name, label.clone(), info.name))
 }
 
-/// Series of several layers get the names of their columns, and of their marks where the columns are the same. The legend shows them.
+/// Series of several layers get the names of their columns, and of their marks where the columns are the same. The
+/// legend shows them.
 pub fn named(layers: &mut [Layer]) {
     let mut labels: Vec<String> = Vec::new();
     for layer in layers.iter_mut() {

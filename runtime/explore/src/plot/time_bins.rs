@@ -33,7 +33,8 @@ pub enum Grid {
     Stretches(CalendarInterval),
 }
 
-/// What suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the timestamps cannot.
+/// What suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the
+/// timestamps cannot.
 ///
 /// # Errors
 /// If `wanted` is not an interval, or is too short for the column.
@@ -105,8 +106,8 @@ pub struct TimeBinSeries {
     pub kept: usize,
 }
 
-/// The rows of each stretch combined as Pandas' `resample` does: a stretch without a value has a sum and a count of 0, and no mean,
-/// median, lowest or highest. Without a `y` rows are counted.
+/// The rows of each stretch combined as Pandas' `resample` does: a stretch without a value has a sum and a count of 0,
+/// and no mean, median, lowest or highest. Without a `y` rows are counted.
 pub fn combine(
     rows: &Rows,
     x: &Values,

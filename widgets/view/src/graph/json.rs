@@ -1,5 +1,5 @@
-//! A graph for the renderer of the extension: positions, looks and strings, so that it works without a kernel. Ids, labels and
-//! columns have limits in bytes, because the data is saved with the notebook.
+//! A graph for the renderer of the extension: positions, looks and strings, so that it works without a kernel. Ids,
+//! labels and columns have limits in bytes, because the data is saved with the notebook.
 
 use base64::Engine as _;
 use onrush_wire::number::thousands;

@@ -1,5 +1,5 @@
-//! Labels of nodes that do not overlap: a grid of cells of 60 pixels, in each of which the most important node comes first, as
-//! in sigma.js. `widgets/web/ts/graph/labels.ts` has the same rules.
+//! Labels of nodes that do not overlap: a grid of cells of 60 pixels, in each of which the most important node comes
+//! first, as in sigma.js. `widgets/web/ts/graph/labels.ts` has the same rules.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Counts of nodes and edges at pixels as a shaded picture: edges grey, nodes in the colours of a map, both on a logarithmic
-//! scale as in datashader. Pixels without either are transparent.
+//! Counts of nodes and edges at pixels as a shaded picture: edges grey, nodes in the colours of a map, both on a
+//! logarithmic scale as in datashader. Pixels without either are transparent.
 
 use base64::Engine as _;
 use onrush_wire::plot::ColorMap;

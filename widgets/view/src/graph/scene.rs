@@ -1,5 +1,5 @@
-//! The looks of nodes and links, in pixels: positions in an area, radii, colours, widths. Shared by the SVG and by the data for
-//! the extension.
+//! The looks of nodes and links, in pixels: positions in an area, radii, colours, widths. Shared by the SVG and by the
+//! data for the extension.
 
 use onrush_wire::visual::{GraphPlot, NodeColor, NodeLink};
 use plotters::style::RGBColor;
@@ -121,7 +121,8 @@ fn colors(plot: &GraphPlot, points: &NodeLink) -> (Vec<RGBColor>, Vec<u8>, Optio
     }
 }
 
-/// Pixels of the nodes in an area (left, top, right, bottom): as large as fits, with equal scales of both axes, y upwards.
+/// Pixels of the nodes in an area (left, top, right, bottom): as large as fits, with equal scales of both axes, y
+/// upwards.
 pub fn positions(points: &NodeLink, [left, top, right, bottom]: [f64; 4]) -> Vec<(f64, f64)> {
     let finite = |value: Option<&f32>| value.copied().filter(|v| v.is_finite()).map_or(0.0, f64::from);
     let at = |i: usize| (finite(points.x.get(i)), finite(points.y.get(i)));

@@ -1,6 +1,6 @@
 //! The SVG that plotters draws on. Its own backend rounds to whole pixels, gives every point an element and cannot turn
-//! text by any angle; this one has sixteenths of a pixel, joins equal points into one path (5 000 points are 60 kB instead
-//! of 600), and writes what a screen reader needs. Knows nothing of charts.
+//! text by any angle; this one has sixteenths of a pixel, joins equal points into one path (5 000 points are 60 kB
+//! instead of 600), and writes what a screen reader needs. Knows nothing of charts.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -71,7 +71,8 @@ impl Canvas {
         let _ = writeln!(self.out, "<g class=\"{}\">", escape(class));
     }
 
-    /// Elements drawn until [`Canvas::close`] form a group of which only the part in a rectangle is shown: left, top, right, bottom.
+    /// Elements drawn until [`Canvas::close`] form a group of which only the part in a rectangle is shown: left, top,
+    /// right, bottom.
     pub fn open_clipped(&mut self, class: &str, [left, top, right, bottom]: [f64; 4]) {
         self.flush();
         let [x, y, width, height] = [left, top, right - left, bottom - top].map(round);
@@ -122,7 +123,8 @@ impl Canvas {
         let _ = writeln!(self.out, "<path d=\"{path}\" fill={}/>", of_color(color, opacity, "fill-opacity"));
     }
 
-    /// Polygons as one path, with holes by the even-odd rule, and a text that browsers show when the pointer rests on it.
+    /// Polygons as one path, with holes by the even-odd rule, and a text that browsers show when the pointer rests on
+    /// it.
     pub fn rings(&mut self, rings: &[Vec<(f64, f64)>], color: RGBColor, opacity: f64, title: Option<&str>) {
         self.flush();
         let path: String = rings.iter().map(|ring| outline(ring) + "z").collect();

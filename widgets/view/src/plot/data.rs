@@ -1,5 +1,5 @@
-//! A plot's layers as shapes in drawn positions: bars placed and stacked, lines broken at gaps, categories numbered, and the
-//! range of each axis. Draws nothing.
+//! A plot's layers as shapes in drawn positions: bars placed and stacked, lines broken at gaps, categories numbered,
+//! and the range of each axis. Draws nothing.
 
 mod annotations;
 mod areas;

@@ -1,5 +1,5 @@
-//! Maps: the base map under the data, the regions of a choropleth, and frames in which a step to the right is as long as one upwards.
-//! Projections and shapes are those of `onrush_map`.
+//! Maps: the base map under the data, the regions of a choropleth, and frames in which a step to the right is as long
+//! as one upwards. Projections and shapes are those of `onrush_map`.
 
 use std::rc::Rc;
 
@@ -112,7 +112,8 @@ pub fn limit(
     true
 }
 
-/// A frame and the positions that it shows, with square units. A raster fills its frame, which gets smaller; other maps show more.
+/// A frame and the positions that it shows, with square units. A raster fills its frame, which gets smaller; other maps
+/// show more.
 fn fit([left, top, right, bottom]: [f64; 4], data: &Data, projection: Projection) -> ([f64; 4], Window) {
     let mut window = Window { x0: data.x.low, y0: data.y.low, x1: data.x.high, y1: data.y.high };
     let (width, height) = (right - left, bottom - top);

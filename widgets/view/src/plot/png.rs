@@ -71,7 +71,8 @@ fn tree(svg: &str) -> Result<usvg::Tree, String> {
     usvg::Tree::from_str(svg, &options).map_err(|e| format!("the plot's SVG is not valid: {e}"))
 }
 
-/// A PNG of `scale` pixels for each pixel of the document. Embedded PNGs, which the renderer leaves out, are drawn over it.
+/// A PNG of `scale` pixels for each pixel of the document. Embedded PNGs, which the renderer leaves out, are drawn over
+/// it.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     let tree = tree(svg)?;
     let size = tree.size();

@@ -1,5 +1,6 @@
-//! The pixels of a raster as colours, by the rules of datashader: values are scaled linearly, by their logarithm, by their cube root or
-//! by their rank (`eq_hist`), categories are mixed by their counts, and sparse pixels are widened (`dynspread`).
+//! The pixels of a raster as colours, by the rules of datashader: values are scaled linearly, by their logarithm, by
+//! their cube root or by their rank (`eq_hist`), categories are mixed by their counts, and sparse pixels are widened
+//! (`dynspread`).
 
 use base64::Engine as _;
 use onrush_wire::plot::{ColorMap, Pixels, Raster, Shading};
@@ -216,7 +217,8 @@ fn widened<T: Copy>(
     wide
 }
 
-/// The picture of a raster as PNG in base64. `colors` are those of the categories. `None` if the pixels do not fit the size.
+/// The picture of a raster as PNG in base64. `colors` are those of the categories. `None` if the pixels do not fit the
+/// size.
 pub fn shade(raster: &Raster, levels: &Levels, map: ColorMap, colors: &[RGBColor]) -> Option<String> {
     let pixels = paint(raster, levels, map, colors)?;
     Some(base64::engine::general_purpose::STANDARD.encode(crate::png::encode(&pixels).ok()?))
@@ -296,7 +298,8 @@ mod tests {
         counts.iter().filter(|c| **c > 0).map(|c| (levels.level(f64::from(*c)) * 1e6).round() / 1e6).collect()
     }
 
-    /// datashader 0.19.1: `shade(xarray of [0, 1, 1, 2, 4, 90], how=..)`, its scaled data between its least and its largest one.
+    /// datashader 0.19.1: `shade(xarray of [0, 1, 1, 2, 4, 90], how=..)`, its scaled data between its least and its
+    /// largest one.
     #[test]
     fn counts_have_the_levels_of_datashader() {
         let counts = [0, 1, 1, 2, 4, 90];

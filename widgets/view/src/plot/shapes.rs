@@ -82,7 +82,8 @@ pub enum Shape {
         prices: [f64; 4],
         color: RGBColor,
     },
-    /// Hexagons of one size: twice the distance from the centre to the side along x, three times that to a corner along y.
+    /// Hexagons of one size: twice the distance from the centre to the side along x, three times that to a corner along
+    /// y.
     Hexagons {
         size: (f64, f64),
         points: Vec<(Point, RGBColor)>,
@@ -104,8 +105,8 @@ pub enum Shape {
         x: (f64, f64),
         y: (f64, f64),
     },
-    /// The regions of a map, by their places in `onrush_map::regions`, with a text of each. Regions that are not in the list have no
-    /// value.
+    /// The regions of a map, by their places in `onrush_map::regions`, with a text of each. Regions that are not in the
+    /// list have no value.
     Regions {
         set: ShapeSet,
         fills: Vec<(usize, RGBColor, String)>,
@@ -138,8 +139,8 @@ impl Shape {
         }
     }
 
-    /// Whether one mark of Vega-Lite can draw both: shapes of one kind, mark and line width. Series without a name have the colour of
-    /// their mark.
+    /// Whether one mark of Vega-Lite can draw both: shapes of one kind, mark and line width. Series without a name have
+    /// the colour of their mark.
     pub fn shares_mark(&self, other: &Shape) -> bool {
         let line = |shape: &Shape| match shape {
             Shape::Line { mark, .. } => (Some(*mark), None),

@@ -1,8 +1,8 @@
-//! Plots as Vega-Lite 5, which JupyterLab and VS Code draw with tooltips, zoom and selection: the same shapes, colours, ranges
-//! and notes as the picture. Draws nothing itself.
+//! Plots as Vega-Lite 5, which JupyterLab and VS Code draw with tooltips, zoom and selection: the same shapes, colours,
+//! ranges and notes as the picture. Draws nothing itself.
 //!
-//! Columns never give their names to fields: Vega-Lite reads `a.b` and `a[0]` as paths. Names, titles and values are plain
-//! strings of the specification, which Vega does not read as markup or expressions.
+//! Columns never give their names to fields: Vega-Lite reads `a.b` and `a[0]` as paths. Names, titles and values are
+//! plain strings of the specification, which Vega does not read as markup or expressions.
 
 mod intervals;
 mod units;

@@ -1,5 +1,5 @@
-//! A table in box-drawing characters, as Polars prints it, for a terminal of 80 columns. Widths are those of the terminal:
-//! a wide character takes two cells, a combining one none.
+//! A table in box-drawing characters, as Polars prints it, for a terminal of 80 columns. Widths are those of the
+//! terminal: a wide character takes two cells, a combining one none.
 
 use onrush_wire::display::{TableKind, TablePreview};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

@@ -35,7 +35,8 @@ fn words(made: &Value) -> Vec<String> {
     texts.map(|(_, text)| text.to_string()).filter(|text| !text.trim().is_empty()).collect()
 }
 
-/// The points of the first path of the marks, as shares of the axes from 0 to 4, and the name by which Vega-Lite connects them.
+/// The points of the first path of the marks, as shares of the axes from 0 to 4, and the name by which Vega-Lite
+/// connects them.
 fn steps(position: StepPosition) -> (Vec<(f64, f64)>, Value) {
     let limits = Some((0.0, 4.0));
     let style = PlotStyle { x_limits: limits, y_limits: limits, ..PlotStyle::default() };

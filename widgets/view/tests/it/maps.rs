@@ -61,7 +61,8 @@ fn places(svg: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn points_are_where_d3_has_them_and_units_are_squares() {
-    // d3-geo's positions of these points, at a scale of 961 / 2π around (480, 250): 0, 283.0513 and 506.6944 to the right.
+    // d3-geo's positions of these points, at a scale of 961 / 2π around (480, 250): 0, 283.0513 and 506.6944 to the
+    // right.
     let made = plot(points(&[(0.0, 0.0), (-73.7789, 40.6397), (10.0, 60.0)]), on(Projection::WebMercator));
     let found = places(&svg(&made));
     let expected = [(283.051_325, 131.074_846), (480.0, 250.0), (506.694_444, 48.574_1)];

@@ -1,5 +1,5 @@
-// Pictures of a dashboard as elements of the page. Only shapes and text are taken over, so that nothing in the SVG of a notebook can
-// run or load anything.
+// Pictures of a dashboard as elements of the page. Only shapes and text are taken over, so that nothing in the SVG of a
+// notebook can run or load anything.
 
 const SPACE = "http://www.w3.org/2000/svg";
 

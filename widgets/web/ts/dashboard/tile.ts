@@ -182,7 +182,8 @@ export class SlotsTile extends Tile {
             this.svg = svg;
             if (data.slots.length !== before.slots.length) this.build();
         } else {
-            // Pictures come with the first answer; later ones bring other bars, which stand in the places of that picture.
+            // Pictures come with the first answer; later ones bring other bars, which stand in the places of that
+            // picture.
             const { svg, frame, places, low, high } = before;
             this.data = { ...data, svg, frame, places, low, high };
         }

@@ -1,5 +1,5 @@
-// A dashboard on the page. With a kernel, dragging in a view filters the others: bars at once, by sums that came when the pointer
-// entered the view, and everything when the user lets go. Without one it is the picture that was saved.
+// A dashboard on the page. With a kernel, dragging in a view filters the others: bars at once, by sums that came when
+// the pointer entered the view, and everything when the user lets go. Without one it is the picture that was saved.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn, Keep } from "../renderers.ts";

@@ -1,5 +1,5 @@
-// Parses the traceback of an error, which is coloured text. The kernel writes it (widgets/view/src/diagnostic.rs); a notebook file
-// may hold anything: unexpected input stays text.
+// Parses the traceback of an error, which is coloured text. The kernel writes it (widgets/view/src/diagnostic.rs); a
+// notebook file may hold anything: unexpected input stays text.
 
 export interface Mark {
     /** In characters of the line; `end` is after the last one. */

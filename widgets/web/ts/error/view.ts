@@ -1,5 +1,5 @@
-// The error of a cell: its source with the place underlined, the help, and the calls that led there, folded. Text from cells and
-// data only ever becomes text.
+// The error of a cell: its source with the place underlined, the help, and the calls that led there, folded. Text from
+// cells and data only ever becomes text.
 
 import type { Drawn } from "../renderers.ts";
 import type { Go } from "../session.ts";

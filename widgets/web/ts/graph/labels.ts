@@ -1,5 +1,5 @@
-// Labels of nodes that do not overlap: the rules of `widgets/view/src/graph/labels.rs`. In each cell of a grid the most important
-// node comes first, as in sigma.js.
+// Labels of nodes that do not overlap: the rules of `widgets/view/src/graph/labels.rs`. In each cell of a grid the most
+// important node comes first, as in sigma.js.
 
 import type { Rect } from "./camera.ts";
 

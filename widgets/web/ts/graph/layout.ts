@@ -1,5 +1,5 @@
-// A live layout: ForceAtlas2 (Jacomy et al. 2014) with Gephi's rule for the speed. The repulsion of nodes far away is that of the
-// middle of their cell of a grid.
+// A live layout: ForceAtlas2 (Jacomy et al. 2014) with Gephi's rule for the speed. The repulsion of nodes far away is
+// that of the middle of their cell of a grid.
 
 import type { Graph } from "./data.ts";
 

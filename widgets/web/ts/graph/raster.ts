@@ -1,5 +1,5 @@
-// A large graph as a shaded picture. The kernel draws the part in view anew when the camera rests; until then the last pictures are
-// moved and scaled.
+// A large graph as a shaded picture. The kernel draws the part in view anew when the camera rests; until then the last
+// pictures are moved and scaled.
 
 import type { Connection } from "../connection.ts";
 import type { Rect } from "./camera.ts";

@@ -1,5 +1,5 @@
-// A graph on the page: canvas, tools, search, legend, selection. It needs no kernel. With one, the selection is kept there, and
-// rasters are drawn anew for the part in view.
+// A graph on the page: canvas, tools, search, legend, selection. It needs no kernel. With one, the selection is kept
+// there, and rasters are drawn anew for the part in view.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";

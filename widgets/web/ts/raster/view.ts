@@ -1,5 +1,6 @@
-// A plot of one raster on the page. Without a kernel it is the picture that was saved. With one, dragging, the wheel, a box and keys move
-// the window, and the kernel draws the plot of that window, axes and colours too. Until then the last picture is moved and scaled.
+// A plot of one raster on the page. Without a kernel it is the picture that was saved. With one, dragging, the wheel, a
+// box and keys move the window, and the kernel draws the plot of that window, axes and colours too. Until then the last
+// picture is moved and scaled.
 //
 // The picture is shown as an image, so that nothing in the SVG of a notebook can run.
 

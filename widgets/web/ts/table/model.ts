@@ -1,5 +1,5 @@
-// The state of a table, and its connection to the kernel: loaded rows, filters, sort order, summaries. No drawing. Without a kernel
-// only the saved rows are available.
+// The state of a table, and its connection to the kernel: loaded rows, filters, sort order, summaries. No drawing.
+// Without a kernel only the saved rows are available.
 
 import { type Connection, Failure } from "../connection.ts";
 import {

@@ -1,5 +1,5 @@
-// The data of a table, and functions of it that need no page: kinds of values, their strings, sort orders of saved rows. The names
-// are those of Positron's data explorer.
+// The data of a table, and functions of it that need no page: kinds of values, their strings, sort orders of saved
+// rows. The names are those of Positron's data explorer.
 
 /** A string, or a code for a special value. */
 export type Cell = string | number;

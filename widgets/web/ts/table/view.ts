@@ -1,6 +1,6 @@
-// The table on the page: header, rows, scroll bars, mouse and keyboard. Only rows and columns in view are drawn. A change causes at
-// most one update for each frame of the screen. Elements that are still correct are reused, because pressed, focused or hovered
-// elements must not be replaced.
+// The table on the page: header, rows, scroll bars, mouse and keyboard. Only rows and columns in view are drawn. A
+// change causes at most one update for each frame of the screen. Elements that are still correct are reused, because
+// pressed, focused or hovered elements must not be replaced.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn } from "../renderers.ts";

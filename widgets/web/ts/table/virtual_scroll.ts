@@ -1,5 +1,5 @@
-// Virtual scrolling. Browsers have no elements of a billion pixels: above a limit the scroll bar is scaled, and the wheel still
-// moves by rows.
+// Virtual scrolling. Browsers have no elements of a billion pixels: above a limit the scroll bar is scaled, and the
+// wheel still moves by rows.
 
 /** Chrome and Firefox draw elements of at most 33 and 17 million pixels. */
 export const TALLEST = 8_000_000;

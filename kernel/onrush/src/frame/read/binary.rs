@@ -9,17 +9,18 @@ use crate::expr::IntoColumns;
 use crate::frame::{Frame, path_text};
 use crate::raise::here;
 
-/// Reads a file of any format that is known: its first bytes and its extension say which. With `*` in the path all files
-/// have the format of the first one; a folder stands for all files of known formats below it.
+/// Reads a file of any format that is known: its first bytes and its extension say which. With `*` in the path all
+/// files have the format of the first one; a folder stands for all files of known formats below it.
 ///
-/// The formats are CSV, TSV, JSON, JSON lines, Parquet, Arrow IPC (Feather), Avro, ORC and workbooks (their first sheet).
+/// The formats are CSV, TSV, JSON, JSON lines, Parquet, Arrow IPC (Feather), Avro, ORC and workbooks (their first
+/// sheet).
 #[track_caller]
 pub fn read(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Any), here("read"))
 }
 
-/// Reads a Parquet file, or several with `*` in the path, or all below a folder. Only the used columns and row groups are
-/// read. Folders named `key=value` give columns, if the path is a folder or has a `*`. For options see [`parquet`].
+/// Reads a Parquet file, or several with `*` in the path, or all below a folder. Only the used columns and row groups
+/// are read. Folders named `key=value` give columns, if the path is a folder or has a `*`. For options see [`parquet`].
 #[track_caller]
 pub fn read_parquet(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Parquet(ParquetOptions::default())), here("read_parquet"))
@@ -55,8 +56,8 @@ pub fn read_orc(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Orc), here("read_orc"))
 }
 
-/// Reads the first sheet of a workbook: xlsx, xlsm, xlsb, xls or ods. The first row with a value is the header. For another
-/// sheet or a part of it see [`excel`].
+/// Reads the first sheet of a workbook: xlsx, xlsm, xlsb, xls or ods. The first row with a value is the header. For
+/// another sheet or a part of it see [`excel`].
 #[track_caller]
 pub fn read_excel(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), Format::Excel(ExcelOptions::default())), here("read_excel"))

@@ -156,8 +156,8 @@ enum Value {
     Map(Vec<(String, Value)>),
 }
 
-/// The path, the format and the length of the arguments of a function that reads files. `None`: it is another function, or its
-/// path is not a literal.
+/// The path, the format and the length of the arguments of a function that reads files. `None`: it is another function,
+/// or its path is not a literal.
 fn call(word: &str, text: &str) -> Result<Option<(String, Format, usize)>, Diagnostic> {
     let Some(format) = reader(word) else { return Ok(None) };
     let mut cursor = Cursor { text, at: 0 };

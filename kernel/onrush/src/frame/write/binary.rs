@@ -23,8 +23,8 @@ impl Frame {
         self.parquet_writer().run(path_text(path), here("write_parquet"))
     }
 
-    /// Runs the plan and writes an Arrow IPC file, not compressed. Categorical columns are written as strings. Returns the
-    /// number of rows.
+    /// Runs the plan and writes an Arrow IPC file, not compressed. Categorical columns are written as strings. Returns
+    /// the number of rows.
     #[track_caller]
     pub fn write_ipc(&self, path: impl AsRef<Path>) -> u64 {
         self.ipc_writer().run(path_text(path), here("write_ipc"))
@@ -36,16 +36,16 @@ impl Frame {
         self.ipc_writer().compression("lz4").run(path_text(path), here("write_feather"))
     }
 
-    /// Runs the plan and writes an Avro file, compressed with snappy. Times have at most microseconds. Returns the number of
-    /// rows.
+    /// Runs the plan and writes an Avro file, compressed with snappy. Times have at most microseconds. Returns the
+    /// number of rows.
     #[track_caller]
     pub fn write_avro(&self, path: impl AsRef<Path>) -> u64 {
         let format = SinkFormat::Avro { compression: "snappy".to_string() };
         self.write_to(path_text(path), format, here("write_avro"))
     }
 
-    /// Runs the plan and writes an ORC file, compressed with zstd. Decimals, times of the day, lists and structs have no
-    /// form in it. Returns the number of rows.
+    /// Runs the plan and writes an ORC file, compressed with zstd. Decimals, times of the day, lists and structs have
+    /// no form in it. Returns the number of rows.
     #[track_caller]
     pub fn write_orc(&self, path: impl AsRef<Path>) -> u64 {
         let format = SinkFormat::Orc { compression: "zstd".to_string() };
@@ -98,9 +98,9 @@ impl ParquetWriter {
         self
     }
 
-    /// Writes a folder with a folder for each value of these columns: `out/year=2024/month=5/part-0.parquet`. The columns
-    /// are in the names of the folders alone; rows keep their order inside of a folder. The folder must be new or empty, and
-    /// appears when it is complete. At most 10,000 folders.
+    /// Writes a folder with a folder for each value of these columns: `out/year=2024/month=5/part-0.parquet`. The
+    /// columns are in the names of the folders alone; rows keep their order inside of a folder. The folder must be new
+    /// or empty, and appears when it is complete. At most 10,000 folders.
     pub fn partition_by(mut self, columns: impl IntoColumns) -> Self {
         self.by = columns.into_columns();
         self
