@@ -19,7 +19,7 @@ const SPHERE: Window = Window { x0: -180.0, y0: -90.0, x1: 180.0, y1: 90.0 };
 pub struct Lens {
     projector: Projector,
     shapes: &'static Shapes,
-    /// What is seen.
+    /// The visible window.
     window: Window,
     /// The arcs without the points that cannot be told from a straight line.
     arcs: Vec<Vec<Point>>,
@@ -196,7 +196,8 @@ fn stepped(points: &[Point]) -> Vec<Point> {
     stepped
 }
 
-/// Which points stay if none may be further than `tolerance` from the line (Douglas and Peucker 1973). The ends stay.
+/// The points that stay if none may be further than `tolerance` from the line (Douglas and Peucker 1973). The ends
+/// stay.
 fn simplified(points: &[Point], tolerance: f64) -> Vec<bool> {
     let mut kept = vec![false; points.len()];
     let Some(last) = points.len().checked_sub(1) else { return kept };

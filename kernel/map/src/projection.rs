@@ -1,6 +1,6 @@
 //! Map projections of a unit sphere, with y upwards: Web Mercator (EPSG 3857), equirectangular, Natural Earth (Šavrič
-//! et al. 2011), and Albers' equal-area conic projection of the United States with Alaska and Hawaii in insets, as
-//! d3-geo's `geoAlbersUsa` composes it. Nothing here knows shapes.
+//! et al. 2011), and Albers' equal-area conic projection of the United States. Alaska and Hawaii are in insets, as
+//! d3-geo's `geoAlbersUsa` composes them. Nothing here knows shapes.
 
 use onrush_wire::map::Projection;
 use onrush_wire::visual::Window;
@@ -84,7 +84,7 @@ impl Projector {
         around.filter(|window| window.x0 < window.x1 && window.y0 < window.y1)
     }
 
-    /// What a map of these positions shows: all of it if they span most of it, and if it has insets.
+    /// The window of a map of these positions: all of it if they span most of it, and if it has insets.
     pub fn shown(&self, around: Window) -> Window {
         const MOST: f64 = 0.5;
         let whole = self.bounds();
@@ -119,7 +119,7 @@ pub struct Part {
     /// The longitude in its middle, in degrees.
     pub middle: f64,
     raw: Raw,
-    /// What is seen of it, in positions of the map.
+    /// The visible part, in positions of the map.
     pub window: Window,
 }
 

@@ -1,4 +1,4 @@
-//! Which variables the notebook has, and which of the running cell's hold frames: `sql` finds those by name before
+//! The variables of the notebook, and those of the running cell that hold frames: `sql` finds those by name before
 //! their cell ends, and an unknown column of a variable's name gets a hint.
 //!
 //! Nothing is kept alive here: a binding goes when the last handle does.

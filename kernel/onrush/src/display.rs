@@ -169,8 +169,8 @@ impl<T, E> From<Result<T, E>> for Answer {
     }
 }
 
-/// Found when neither a type nor a trait that is in scope has a method `evcxr_display` for it: that takes `&self`, and
-/// is looked for before what takes `&mut self`.
+/// Found if neither a type nor a trait in scope has a method `evcxr_display`. A method that takes `&self` is found
+/// before one that takes `&mut self`.
 pub trait NoEvcxr {
     fn evcxr_display(&mut self) -> NoDisplayMethod {
         NoDisplayMethod
@@ -179,7 +179,7 @@ pub trait NoEvcxr {
 
 impl<T: ?Sized> NoEvcxr for T {}
 
-/// Where a shown reference leads.
+/// The referent of a shown reference.
 pub trait Referent<'a, T: ?Sized> {
     fn __onrush_referent(&self) -> &'a T;
 }

@@ -84,7 +84,7 @@ impl Graph {
         Graph { edges, source, target, directed, weight: None, columns, isolated, has_all_nodes: false }
     }
 
-    /// What the session needs to know.
+    /// The graph as the session needs it.
     pub(crate) fn spec(&self) -> GraphSpec {
         let isolated = self.isolated.iter();
         GraphSpec {

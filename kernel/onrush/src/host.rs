@@ -1,8 +1,8 @@
 //! The cell process's side of the prelude: the store of variables, and what generated code calls at the edges of a
 //! cell.
 //!
-//! Used by `onrush-cell`, by the cell process and by generated code, never by users. What a cell does between its edges
-//! is not here.
+//! Used by `onrush-cell`, by the cell process and by generated code, never by users. The work of a cell between its
+//! edges is not here.
 
 mod keep;
 mod locks;
@@ -27,7 +27,7 @@ use onrush_wire::ObjectId;
 /// No type implements it: a bound on it makes rustc spell a type's name.
 pub trait Nameable {}
 
-/// What every compiled cell exports. It returns the proof that it reached its end.
+/// The function that every compiled cell exports. It returns the proof that it reached its end.
 pub type Entry = fn(&mut Store) -> Result<CellEnd, CellError>;
 
 /// The object of the session that a variable holds, if it holds one. A new kind of object has its line here.
@@ -55,8 +55,8 @@ macro_rules! __print {
     }};
 }
 
-/// A value that is made once for all cells of a process, by its type: the runtime of an asynchronous crate, which must
-/// outlive the cells that wait for what it keeps.
+/// A value that is made once for all cells of a process, by its type. An example is the runtime of an asynchronous
+/// crate, which must outlive the cells that use it.
 pub fn once<T: Send + 'static>(make: impl FnOnce() -> T) -> &'static Mutex<T> {
     static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

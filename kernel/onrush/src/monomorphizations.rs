@@ -1,8 +1,8 @@
 //! Monomorphizations of the standard library's collections for common types, compiled once with the prelude.
 //!
-//! rustc compiles a generic function in every crate that uses it, unless a linked crate has the instance already and
-//! the level of optimisation shares it, as that of cells does. Functions that take a closure are never shared. No code
-//! here is called.
+//! rustc compiles a generic function in every crate that uses it, unless a linked crate has the instance already. The
+//! level of optimisation must share instances, as that of cells does. Functions that take a closure are never shared.
+//! No code here is called.
 
 #![expect(
     clippy::iter_cloned_collect,

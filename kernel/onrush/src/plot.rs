@@ -580,9 +580,9 @@ looks! {
     legend_title(text: impl Into<String>) |style| style.legend_title = Some(text.into());
     /// Width and height in pixels.
     size(width: u32, height: u32) |style| (style.width, style.height) = (Some(width), Some(height));
-    /// Where the horizontal axis begins and ends: `.x_limits(0.0, 100.0)`. What lies outside is not drawn.
+    /// Limits of the horizontal axis: `.x_limits(0.0, 100.0)`. Values outside are not drawn.
     x_limits(low: impl Into<f64>, high: impl Into<f64>) |style| style.x_limits = Some((low.into(), high.into()));
-    /// Where the vertical axis begins and ends, as [`Plot::x_limits`].
+    /// Limits of the vertical axis, as [`Plot::x_limits`].
     y_limits(low: impl Into<f64>, high: impl Into<f64>) |style| style.y_limits = Some((low.into(), high.into()));
     /// A logarithmic horizontal axis.
     log_x() |style| style.log_x = true;
@@ -620,7 +620,7 @@ marks! {
     box_plot Box,
     /// A density estimate of `y` for each value of `x` (Scott's bandwidth), with quartiles and median inside.
     violin Violin,
-    /// A point for each row at the category of `x`, with jitter. Of many rows a sample is drawn, and a note says so.
+    /// A point for each row at the category of `x`, with jitter. Many rows are drawn as a sample, and a note says so.
     strip Strip,
     /// Rows counted in hexagons; [`Plot::bins`] sets their number along x.
     hexbin Hexbin,

@@ -1,4 +1,4 @@
-//! What every cell imports.
+//! The imports of every cell.
 
 pub use crate::{
     Buffer, Button, Checkbox, Choice, Choices, Column, ControlBox, Dashboard, DataType, Error, Expr, Exprs, Frame,

@@ -68,8 +68,8 @@ pub fn publish(name: &str, object: impl Into<ObjectId>) {
     state().published.push((name.to_string(), object.into()));
 }
 
-/// This socket belongs to the process that runs the cell alone: its snapshot lets go of it, so that who is at the other
-/// end notices when the runner ends.
+/// This socket belongs to the process that runs the cell alone. Its snapshot closes the socket, so that the other end
+/// notices the end of the runner.
 pub(crate) fn keep_to_runner(descriptor: RawFd) {
     let mut state = state();
     state.own.retain(|known| *known != descriptor);
@@ -86,7 +86,7 @@ pub fn of_runner() -> Vec<RawFd> {
     state().own.clone()
 }
 
-/// What was released and published since the last call.
+/// The objects that were released and published since the last call.
 pub fn take_ledger() -> (Vec<ObjectId>, Vec<(String, ObjectId)>) {
     let mut state = state();
     (std::mem::take(&mut state.released), std::mem::take(&mut state.published))

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use onrush_wire::{Diagnostic, Span};
 
-/// What [`attempt`] gives: message, place and help of a call that could not be done.
+/// The error of [`attempt`]: message, place and help of a call that could not be done.
 pub type Error = Diagnostic;
 
 thread_local! {

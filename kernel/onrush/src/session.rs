@@ -1,7 +1,7 @@
 //! The way to the session: one connection for each process, one request at a time.
 //!
-//! Requests block; user code that wants several at once asks from threads and waits its turn. What a reply carries in
-//! shared memory is mapped here; what it means is said elsewhere.
+//! Requests block; user code that wants several at once asks from threads and waits its turn. The shared memory of a
+//! reply is mapped here. Other modules know its meaning.
 
 mod connection;
 mod memory;
@@ -50,7 +50,7 @@ pub fn use_session(socket: impl Into<PathBuf>) {
     let _ = SOCKET.set(socket.into());
 }
 
-/// Which session was spoken to last, and how many there were before it: a frame of an earlier one is gone, and its
+/// The session that answered last, and the number of sessions before it. A frame of an earlier one is gone, and its
 /// number may be another frame's by now.
 static SESSION: Mutex<(u32, u64)> = Mutex::new((0, 0));
 
@@ -59,7 +59,7 @@ pub(crate) fn epoch() -> u64 {
     SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).1
 }
 
-/// What a frame of an earlier session gets.
+/// The error of a frame of an earlier session.
 pub(crate) fn restarted() -> Diagnostic {
     Diagnostic::error(
         Class::Environment,
@@ -262,7 +262,7 @@ pub(crate) fn rows_of(request: &Request, at: Span) -> RecordBatch {
     batch.unwrap_or_else(|diagnostic| raise_at(diagnostic, at))
 }
 
-/// What a live picture asks, and the memory of the answer's sections.
+/// Asks for a live picture, and maps the memory of the answer's sections.
 #[inline(never)]
 pub(crate) fn visual(what: VisualSpec, ask: VisualAsk, at: Span) -> (VisualHead, Vec<Section>, Vec<u8>) {
     let answer = ask_with_memory(&Request::Visual { what, ask }, None).and_then(|(reply, memory)| match reply {

@@ -1,5 +1,5 @@
-//! The forms of a notebook, against a session that takes every step: what is sent, and what comes back. What a session
-//! makes of it is tested with the session.
+//! The forms of a notebook, against a session that takes every step: what is sent, and what comes back. The session's
+//! answers are tested with the session.
 
 #[path = "notebook/fake.rs"]
 mod fake;

@@ -4,8 +4,8 @@
 use onrush_wire::number::thousands;
 use onrush_wire::plot::BoxStats;
 
-/// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them; one for
-/// each value where the values are few integers. `wanted` sets their number, and they then fill the range exactly.
+/// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them. Few
+/// integers have a bin for each value. `wanted` sets their number, and they then fill the range exactly.
 pub fn edges(values: &[f64], wanted: Option<u32>, is_integer: bool) -> Vec<f64> {
     let mut stats = SampleStats::default();
     values.iter().for_each(|v| stats.add(*v));
@@ -36,7 +36,7 @@ impl Extent {
     }
 }
 
-/// What a walk over values tells that bins and densities need.
+/// Statistics of one walk over values, for bins and densities.
 #[derive(Clone, Debug, Default)]
 pub struct SampleStats {
     /// Finite values.
@@ -67,7 +67,7 @@ impl SampleStats {
         self.squares += (value - self.pivot) * (value - self.pivot);
     }
 
-    /// Of the sample: one less in the divisor.
+    /// The deviation of the sample: one less in the divisor.
     pub fn deviation(&self) -> f64 {
         let n = self.count as f64;
         if self.count < 2 { 0.0 } else { ((self.squares - self.sum * self.sum / n) / (n - 1.0)).max(0.0).sqrt() }
@@ -109,7 +109,7 @@ impl SampleStats {
     }
 }
 
-/// A kernel density estimate with Gaussian kernels: values are shared between the two nearest nodes of a grid (linear
+/// A kernel density estimate with Gaussian kernels. Values are shared between the two nearest nodes of a grid (linear
 /// binning), and the grid is smoothed (Silverman 1982, Wand 1994). One step for each value, whatever their number.
 pub struct Density {
     low: f64,
@@ -350,9 +350,9 @@ pub fn thin(x: &[f64], y: &[f64], keep: usize) -> (Vec<f64>, Vec<f64>) {
     (xs, ys)
 }
 
-/// A line through the values in the order of `x`, drawn with at most about `keep` points: of each of equal stretches of
-/// the x axis the first, the lowest, the highest and the last point stay (M4; Jugel, Jerzak, Hackenbroich and Markl
-/// 2014). Nothing is sorted but what stays, and points can come one after another.
+/// A line through the values in the order of `x`, drawn with at most about `keep` points. Equal stretches of the x axis
+/// keep the first, the lowest, the highest and the last point each (M4; Jugel, Jerzak, Hackenbroich and Markl 2014).
+/// Nothing is sorted but what stays, and points can come one after another.
 pub struct Envelope {
     low: f64,
     per: f64,
@@ -360,7 +360,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Of points whose x lies from `low` to `high`.
+    /// The envelope of points whose x lies from `low` to `high`.
     pub fn new(low: f64, high: f64, keep: usize) -> Self {
         let stretches = (keep / 4).max(1);
         Envelope {

@@ -91,7 +91,7 @@ pub enum Shading {
     EqHist,
 }
 
-/// What the user can set about a plot's looks. `None` means a default from the data.
+/// The user's options of a plot's looks. `None` means a default from the data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlotStyle {
     pub title: Option<String>,
@@ -104,7 +104,7 @@ pub struct PlotStyle {
     pub theme: Theme,
     pub log_x: bool,
     pub log_y: bool,
-    /// Where the axes begin and end, in values. Ignored on an axis of categories.
+    /// Limits of the axes, in values. Ignored on an axis of categories.
     pub x_limits: Option<(f64, f64)>,
     pub y_limits: Option<(f64, f64)>,
     /// Whether bars are stacked. If not, they are next to each other.
@@ -115,15 +115,15 @@ pub struct PlotStyle {
     /// How numbers (d3-format: `,.1f`, `.0%`) and times (strftime: `%b %Y`) of an axis are written.
     pub x_format: Option<String>,
     pub y_format: Option<String>,
-    /// What stands for the picture where it cannot be seen; a description of the data if `None`.
+    /// Alternative text of the picture; a description of the data if `None`.
     pub alt: Option<String>,
     pub color_map: Option<ColorMap>,
     /// Panels in a row.
     pub facet_columns: Option<u32>,
     /// Lines across the plot.
     pub rules: Vec<Rule>,
-    /// Bars, boxes and bins lie: the first axis goes down the left side. What is said of an axis is said of the one
-    /// that is drawn.
+    /// Bars, boxes and bins lie: the first axis goes down the left side. Options of an axis apply to the axis as it is
+    /// drawn.
     pub is_horizontal: bool,
     /// Whether each panel has a separate range.
     pub free_x: bool,
@@ -174,7 +174,7 @@ pub enum Theme {
 pub struct Plot {
     pub layers: Vec<Layer>,
     pub style: PlotStyle,
-    /// What was left out or reduced: `5 000 of 336 776 points shown`, `12 nulls left out`.
+    /// Notes on data that was left out or reduced: `5 000 of 336 776 points shown`, `12 nulls left out`.
     pub notes: Vec<String>,
     /// Panels instead of `layers`, in this order.
     pub facets: Vec<Facet>,
@@ -186,7 +186,7 @@ pub struct Plot {
 pub struct Facet {
     pub name: String,
     pub layers: Vec<Layer>,
-    /// What its axes say, if that is not what the plot's style says.
+    /// Titles of its axes, if they differ from those of the plot's style.
     pub x_label: Option<String>,
     pub y_label: Option<String>,
     /// Lines across this panel, in addition to the lines of the style.
@@ -203,7 +203,7 @@ pub enum Layer {
         y: Axis,
         series: Vec<Series>,
     },
-    /// A scatter plot whose points have a numeric colour, a size, or both; the lists are as long as `xs`, `colors` and
+    /// A scatter plot whose points have a numeric colour, a size, or both. The lists are as long as `xs`, `colors` and
     /// `sizes` may be empty. A colour that is not finite is drawn grey. Points of one series have its colour instead.
     Points {
         x: Axis,
@@ -254,7 +254,7 @@ pub enum Layer {
     Choropleth(Choropleth),
 }
 
-/// What was counted at each pixel of a window.
+/// Counts at each pixel of a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Raster {
     pub x: Axis,

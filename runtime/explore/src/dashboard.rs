@@ -1,5 +1,5 @@
 //! Dashboards: views of one frame that filter each other. All columns of the views are read once, when a dashboard is
-//! opened, and kept as slots of a byte or two a row; every later question is a pass over these.
+//! opened, and kept as slots of a byte or two a row. Every later question is a pass over the slots.
 
 mod check;
 mod condition;
@@ -53,7 +53,7 @@ pub type Parts = Vec<(String, SectionKind, Vec<u8>)>;
 /// An LRU cache of the indexes of dashboards.
 pub struct Dashboards(Mutex<LruCache<Vec<u8>, Arc<Index>>>);
 
-/// What is kept of the rows of a frame for the views of a dashboard.
+/// The slots and values of the rows of a frame for the views of a dashboard.
 struct Index {
     request: DashboardRequest,
     rows: usize,
@@ -61,12 +61,12 @@ struct Index {
     codes: Vec<Codes>,
     values: Vec<Vec<f64>>,
     views: Vec<Kind>,
-    /// Of all rows.
+    /// The counts of all rows.
     all: Vec<Option<Tally>>,
     filtered: Mutex<FilterState>,
     /// The slots and positions on a device, which then makes all passes.
     device: Option<DeviceSlots>,
-    /// What the session counts for it.
+    /// The memory that the session counts for it.
     _memory: HeldMemory,
 }
 
@@ -77,7 +77,7 @@ struct FilterState {
     failed: Vec<u16>,
 }
 
-/// What a view is made of: positions in the lists of the index.
+/// The parts of a view: positions in the lists of the index.
 enum Kind {
     Slots { x: usize, value: Option<(usize, Combine)>, label: String },
     Cells { x: usize, y: usize, value: Option<(usize, Combine)>, label: String },
@@ -93,7 +93,7 @@ impl Default for Dashboards {
 }
 
 impl Dashboards {
-    /// What a dashboard asks.
+    /// Answers a question of a dashboard.
     ///
     /// # Errors
     /// A view that lacks a column or has one of the wrong type, filters that do not fit the views, an index that takes
@@ -158,7 +158,7 @@ fn needed<'a>(expr: Option<&'a Expr>, view: &ViewRequest, what: &str) -> Result<
     expr.ok_or_else(|| plan_error("plot", message()))
 }
 
-/// Which aggregate a view shows, and of which expression.
+/// The aggregate that a view shows, and its expression.
 fn measured(view: &ViewRequest) -> Result<Option<(Combine, Expr, String)>, Diagnostic> {
     let Some(function) = &view.layer.aggregate else { return Ok(None) };
     let combine = match Combine::of(function) {
@@ -281,7 +281,7 @@ impl Index {
         }
     }
 
-    /// What a view aggregates. `None`: it counts rows.
+    /// The values that a view aggregates. `None`: it counts rows.
     fn value(&self, view: usize) -> Option<(&[f64], Combine)> {
         match &self.views[view] {
             Kind::Slots { value, .. } | Kind::Cells { value, .. } => {
@@ -430,7 +430,7 @@ impl Index {
     ) -> Result<Dashboard, Diagnostic> {
         let filtered = self.filtered(engine, filters, task)?;
         let bits = filters.iter().fold(0_u16, |bits, filter| bits | 1 << filter.view);
-        // Of the rows that pass the filters of all views but one.
+        // Answers about the rows that pass the filters of all views but one.
         let others = |view: usize| {
             let bits = bits & !(1_u16 << view);
             (bits != 0).then_some(Passing { failed: &filtered.failed, bits })
@@ -629,7 +629,7 @@ fn size(request: &DashboardRequest, view: &ViewRequest) -> (u32, u32) {
     (width.saturating_sub(AXES.0).max(50), height.saturating_sub(AXES.1).max(50))
 }
 
-/// What a view is called.
+/// The title of a view.
 fn title(view: &ViewRequest) -> String {
     let of = |expr: &Option<Expr>| expr.as_ref().map_or(String::new(), label);
     view.title.clone().unwrap_or_else(|| match view.kind {

@@ -35,7 +35,7 @@ const KEPT: usize = 24;
 /// The rows of a view: those of `table` in `order`, or all of them as they are.
 struct ViewRows {
     table: Arc<Table>,
-    /// Where each batch of the table begins.
+    /// The first row of each batch of the table.
     starts: Vec<usize>,
     order: Option<Vec<u32>>,
 }
@@ -43,7 +43,7 @@ struct ViewRows {
 struct CachedView {
     frame: FrameId,
     rows: Arc<ViewRows>,
-    /// What it alone keeps in memory.
+    /// The bytes that it alone keeps in memory.
     bytes: u64,
 }
 

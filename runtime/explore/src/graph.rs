@@ -105,7 +105,7 @@ impl Pictures {
         })
     }
 
-    /// What a live picture asks, with the named parts of its answer: u32 in little endian.
+    /// Answers a live picture, with the named parts of the answer: u32 in little endian.
     ///
     /// # Errors
     /// As [`Pictures::plot`], and a window without an extent.
@@ -168,7 +168,7 @@ impl Pictures {
     }
 }
 
-/// What the positions depend on: not the looks, and the frame of nodes only if it has the positions.
+/// The cache key of positions: without the looks, and with the frame of nodes only if it has the positions.
 fn key(request: &GraphPlotRequest) -> Vec<u8> {
     let nodes = matches!(request.positions, Positions::Columns { .. }).then_some(request.nodes);
     codec::content(&(request.edges, &request.graph, &request.positions, nodes))

@@ -90,7 +90,7 @@ pub fn plot(engine: &Engine, request: &PlotRequest, task: &TaskHandle) -> Result
     Ok(plot)
 }
 
-/// What all panels share, by layer, so that they can be compared.
+/// The scales that all panels share, by layer, so that they can be compared.
 #[derive(Default)]
 struct SharedScales {
     /// Edges of a histogram's bins.
@@ -155,7 +155,7 @@ fn layers(
     Ok(layers)
 }
 
-/// Whether the axis of a histogram's bins is logarithmic. What is said of an axis is said of the one that is drawn.
+/// Whether the axis of a histogram's bins is logarithmic. Options of an axis apply to the axis as it is drawn.
 fn has_log_bins(style: &PlotStyle) -> bool {
     if style.is_horizontal { style.log_y } else { style.log_x }
 }
@@ -163,7 +163,7 @@ fn has_log_bins(style: &PlotStyle) -> bool {
 struct Source<'a> {
     engine: &'a Engine,
     frame: FrameId,
-    /// Which layer it is.
+    /// The place of the layer among the layers.
     index: usize,
     /// Points of a scatter plot, and of a line, that are drawn.
     points: usize,
@@ -718,7 +718,7 @@ impl Of<'_> {
     }
 }
 
-/// Which are the largest, the earlier of equal ones.
+/// Marks the largest, the earlier of equal ones.
 fn most(sizes: &[usize], keep: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|index| std::cmp::Reverse(sizes[*index]));

@@ -1,5 +1,5 @@
-//! Dashboards as bundles, files and the state of the live form. The session counts, and a front end moves bars and
-//! marks brushes over the pictures that are drawn here, so that the live and the still form look alike.
+//! Dashboards as bundles, files and the state of the live form. The session counts. A front end moves bars and marks
+//! brushes over the pictures that are drawn here, so that both forms look alike.
 
 mod filters;
 mod page;
@@ -26,7 +26,7 @@ pub const MIME: &str = "application/vnd.onrush.dashboard.v1+json";
 /// Pixels above the views: the title, and the number of selected rows.
 const HEAD: f64 = 46.0;
 
-/// Where the views stand: left, top, width and height.
+/// The places of the views: left, top, width and height.
 fn places(request: &DashboardRequest, tiles: &[Tile]) -> (Vec<[f64; 4]>, f64) {
     let (mut places, mut left, mut top, mut row): (Vec<[f64; 4]>, f64, f64, f64) = (Vec::new(), 0.0, 0.0, 0.0);
     for (view, tile) in request.views.iter().zip(tiles) {
@@ -58,7 +58,7 @@ fn summary(data: &Dashboard) -> String {
     }
 }
 
-/// What is selected, a line for each filter: `fare: 10 to 20`.
+/// The selection, a line for each filter: `fare: 10 to 20`.
 pub fn sentences(data: &Dashboard, filters: &[Filter]) -> Vec<String> {
     filters
         .iter()
@@ -132,7 +132,7 @@ pub fn bundle(id: &str, request: &DashboardRequest, filters: &[Filter], data: &D
     bundle
 }
 
-/// What a live form shows under other filters: without the pictures whose bars and cells it draws itself, and without
+/// The state of a live form under other filters: without the pictures whose bars and cells it draws itself, and without
 /// marks.
 pub fn changes(request: &DashboardRequest, data: &Dashboard, filters: &[Filter]) -> Json {
     let mut state = state(request, data, filters);
@@ -147,7 +147,7 @@ pub fn changes(request: &DashboardRequest, data: &Dashboard, filters: &[Filter])
     state
 }
 
-/// What the live form shows.
+/// The state of the live form.
 pub fn state(request: &DashboardRequest, data: &Dashboard, filters: &[Filter]) -> Json {
     let tiles = tiles(request, data, filters);
     let (places, height) = places(request, &tiles);
@@ -196,7 +196,7 @@ pub fn save(
 #[cfg(test)]
 mod tests;
 
-/// What a view shows, in a word.
+/// The kind of a view, in a word.
 fn kind(data: &ViewData) -> &'static str {
     match data {
         ViewData::Slots { .. } => "slots",

@@ -385,8 +385,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The rows under a source line: the underlines with the text of the rightmost label, then the other labels from right
-/// to left, each connected by a bar. Nothing exceeds `width`: text of places far to the right begins further left.
+/// The rows under a source line: the underlines with the text of the rightmost label, then the other labels. They go
+/// from right to left, each connected by a bar. Nothing exceeds `width`: text of places far to the right begins further
+/// left.
 fn underlines(marks: &[Mark], width: usize, color: &str, paint: Paint) -> Vec<String> {
     let folded = |text: &str, room: usize| -> Vec<String> {
         let start = WIDTH.saturating_sub(room);

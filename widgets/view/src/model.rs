@@ -84,7 +84,7 @@ fn seconds(value: f64) -> String {
     }
 }
 
-/// What was chosen in bold, the defaults folded.
+/// Chosen parameters are bold, the defaults are folded.
 fn parameters(out: &mut String, card: &Card) {
     let (defaults, chosen): (Vec<_>, Vec<_>) = card.params.iter().partition(|(_, _, is_default)| *is_default);
     if !chosen.is_empty() {
@@ -237,7 +237,7 @@ fn curve(out: &mut String, card: &Card) {
     out.push_str("</svg>\n");
 }
 
-/// What a running task shows of a search or a curve, as a table: head and rows. `None` if there is nothing to show.
+/// The progress of a search or a curve, as a table: head and rows. `None` if there is nothing to show.
 fn table(detail: &Detail) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     match detail {
         Detail::Trials(trials) if !trials.is_empty() => Some(trials_table(trials)),

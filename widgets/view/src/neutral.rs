@@ -1,5 +1,5 @@
-//! Text of cells for a terminal: colours and styles stay, whatever else a terminal obeys (titles, links, the
-//! clipboard, moves of the cursor, questions that it answers on standard input) is shown as signs.
+//! Text of cells for a terminal: colours and styles stay, other escape sequences are shown as signs. They are titles,
+//! links, the clipboard, moves of the cursor, and questions that a terminal answers on standard input.
 
 /// Longer ones are no colours.
 const LONGEST: usize = 64;
@@ -12,7 +12,7 @@ pub struct Neutral {
 }
 
 impl Neutral {
-    /// What can be shown of the text so far.
+    /// The complete part of the text so far.
     pub fn pass(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
@@ -40,7 +40,7 @@ impl Neutral {
         out
     }
 
-    /// What is left at the end.
+    /// The rest of the text at the end.
     pub fn finish(&mut self) -> String {
         let mut out = String::new();
         for c in std::mem::take(&mut self.held).chars() {
@@ -73,7 +73,7 @@ fn push(c: char, out: &mut String) {
 mod tests {
     use super::*;
 
-    // What each sequence does is in ECMA-48 and in xterm's ctlseqs.
+    // The sequences are those of ECMA-48 and of xterm's ctlseqs.
     #[test]
     fn colours_stay_and_commands_are_signs() {
         for text in ["plain ü\n\tb\r", "\x1b[1;31mred\x1b[0m", "\x1b[38;2;1;2;3mx\x1b[m", "\x1b[4:3mwavy"] {

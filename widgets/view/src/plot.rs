@@ -1,8 +1,8 @@
 //! Plots as bundles and files. Drawing is in the files under `plot/`; aggregation happens in the session.
 //!
-//! A bundle carries Vega-Lite for front ends that draw it, SVG, a PNG and a line of text, and no HTML: front ends
+//! A bundle carries Vega-Lite for front ends that draw it, SVG, a PNG and a line of text. It has no HTML: front ends
 //! prefer HTML to pictures, and GitHub draws only the pictures. The PNG is there because JupyterLab does not show SVG
-//! of a notebook that it does not trust; a large one is left out unless it was asked for.
+//! of a notebook that it does not trust. A large PNG needs a request.
 
 pub mod canvas;
 pub mod chart;
@@ -91,8 +91,8 @@ pub fn raster_bundle(id: &str, plot: &Plot) -> Bundle {
     bundle
 }
 
-/// What a live raster shows: its SVG, whose `image` fills the data area, the window in drawn positions, and its size in
-/// pixels.
+/// The state of a live raster: its SVG, whose `image` fills the data area, the window in drawn positions, and its size
+/// in pixels.
 pub fn raster_state(plot: &Plot) -> serde_json::Value {
     let plot = &of_the_data(plot);
     state_of(plot, svg(plot).unwrap_or_default())

@@ -15,7 +15,7 @@ use super::widgets::{
 };
 use crate::process;
 
-/// A parameter of `interact!`: a range is a slider, a list is a dropdown, `true` and `false` are a checkbox, a string
+/// A parameter of `interact!`. A range is a slider, a list is a dropdown, `true` and `false` are a checkbox. A string
 /// is a text field, a number is a number field. A parameter can also be a control.
 #[diagnostic::on_unimplemented(
     message = "no control is made of `{Self}`",

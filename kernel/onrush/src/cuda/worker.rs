@@ -21,7 +21,7 @@ use super::launch::{LaunchArgument, Program};
 use crate::process;
 use crate::session::start::program;
 
-/// Where CUDA kernels run.
+/// The target of CUDA kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// On the GPU, or on the emulated device if there is none.

@@ -1,4 +1,4 @@
-//! What can be selected from code: ranges, one value, lists of values.
+//! Selections from code: ranges, one value, lists of values.
 
 use std::ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive};
 

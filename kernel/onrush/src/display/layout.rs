@@ -1,5 +1,5 @@
-//! Breaks a long `Debug` text into lines, as rustfmt would break the expression: what fits on a line stays on it, and
-//! small values fill lines instead of taking one each.
+//! Breaks a long `Debug` text into lines, as rustfmt would break the expression. A value that fits on a line stays on
+//! it, and small values share lines.
 //!
 //! It knows the text alone: brackets, strings and commas. A text in which these do not match is not broken.
 

@@ -52,7 +52,7 @@ pub struct DatabaseWriter {
 }
 
 impl DatabaseWriter {
-    /// What happens to a table that exists: `fail` (default), `replace` or `append`.
+    /// The treatment of a table that exists: `fail` (default), `replace` or `append`.
     ///
     /// # Panics
     /// Raises an error of the cell for another word.

@@ -198,9 +198,9 @@ impl Frame {
     /// All rows of this frame, in order, each with the one row of `right` that is nearest by a number or a time, or
     /// with nulls: `trades.join_asof(&quotes, asof("time").by("ticker").tolerance("2s"))`.
     ///
-    /// Neither frame needs to be sorted. Of several rows at the same key, the last one of `right` is taken looking
-    /// backward, the first one looking forward. A key that is null or NaN is near nothing, and a null in `by` matches
-    /// nothing. The right frame's key columns are left out. As pandas' `merge_asof` and Polars' `join_asof`.
+    /// Neither frame needs to be sorted. A key with several rows takes the last one of `right` looking backward, and
+    /// the first one looking forward. A key that is null or NaN is near nothing, and a null in `by` matches nothing.
+    /// The right frame's key columns are left out. As pandas' `merge_asof` and Polars' `join_asof`.
     ///
     /// # Errors
     /// Raises if the keys are neither numbers nor times, or a tolerance does not fit them.

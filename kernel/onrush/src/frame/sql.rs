@@ -1,7 +1,7 @@
 //! SQL: queries over frames and files, and the statements that make, drop and write tables.
 //!
-//! The session plans queries. What concerns names and files of the notebook is done here: paths in FROM become frames,
-//! `CREATE TABLE` keeps a frame under a name, `COPY` writes one.
+//! The session plans queries. Names and files of the notebook are resolved here. Paths in FROM become frames, `CREATE
+//! TABLE` keeps a frame under a name, `COPY` writes one.
 
 mod files;
 

@@ -1,5 +1,5 @@
-//! Locks in variables whose holder is gone: after a failed cell, threads of earlier cells do not run any more, and what
-//! they had locked would stay locked for ever.
+//! Locks in variables whose holder is gone. After a failed cell, threads of earlier cells do not run any more, and
+//! their locks would stay locked for ever.
 //!
 //! Known types are `Mutex` and `RwLock` of the standard library, as variables and in an `Arc`. A lock inside of a value
 //! of another type stays as it is: nothing says where it lies.

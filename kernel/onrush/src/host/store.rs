@@ -39,7 +39,7 @@ impl Store {
         Ok(*unsafe { Box::from_raw(Box::into_raw(value).cast::<T>()) })
     }
 
-    // What is not generic is compiled with the prelude, not with every cell.
+    // Code that is not generic is compiled with the prelude, not with every cell.
     #[inline(never)]
     fn take_any(&mut self, name: &str, wanted: TypeId, type_name: &str) -> Result<Box<dyn Any>, CellError> {
         let failed = |message: String| CellError {
@@ -130,7 +130,7 @@ fn cut(text: String) -> String {
     if text.chars().count() <= 80 { text } else { text.chars().take(79).chain(['…']).collect() }
 }
 
-/// What the usual containers hold on the heap; 0 for others.
+/// Bytes of the usual containers on the heap; 0 for others.
 fn heap_bytes(any: &dyn Any) -> u64 {
     macro_rules! held {
         ($($t:ty),*) => {$(if let Some(v) = any.downcast_ref::<Vec<$t>>() {

@@ -21,7 +21,7 @@ pub struct Test {
 /// Lines of the compiled text and where the user wrote them: the first, the last, the cell, and the first line there.
 pub type Lines = &'static [(u32, u32, &'static str, u32)];
 
-/// What a test function can return.
+/// A result of a test function.
 pub trait Verdict {
     fn verdict(self) -> Result<(), String>;
 }
@@ -81,7 +81,7 @@ pub fn run_tests(tests: &[Test], file: &str, lines: Lines) {
     }
 }
 
-/// What the function returned, or the panic's message and place.
+/// The function's result, or the panic's message and place.
 fn outcome(test: &Test, file: &str, lines: Lines) -> Result<Result<(), String>, String> {
     catch_unwind(AssertUnwindSafe(test.run)).map_err(|payload| {
         calls::take();

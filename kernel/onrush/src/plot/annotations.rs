@@ -48,7 +48,7 @@ impl PlotValue for NaiveDate {
     }
 }
 
-/// Where a clock in its zone shows it.
+/// At the time that a clock in its zone shows.
 impl<Z: TimeZone> PlotValue for DateTime<Z> {
     fn position(self) -> PlotPosition {
         self.naive_local().position()

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use onrush_wire::host::Address;
 
-/// Of a deeper recursion the innermost are kept.
+/// A deeper recursion keeps its innermost calls.
 const DEEPEST: usize = 2000;
 
 static CALLS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
@@ -22,8 +22,8 @@ pub fn leave() {
     let _ = ARE_KEPT.try_with(|kept| kept.set(true));
 }
 
-/// Notes down the calls of a panic that begins to unwind, unless [`keep`] has done so for this panic, or for the one
-/// that is passed on.
+/// Notes down the calls of a panic that begins to unwind, unless [`keep`] has done so for this panic or the one passed
+/// on.
 pub fn keep_of_unwinding() {
     if !ARE_KEPT.try_with(|kept| kept.replace(false)).unwrap_or(true) && !super::error::is_panic_known() {
         keep();
@@ -38,14 +38,14 @@ pub fn keep() {
     // SAFETY: there is room for as many addresses as are asked for.
     let count = unsafe { libc::backtrace(addresses.as_mut_ptr(), DEEPEST as i32) };
     let found = &addresses[..usize::try_from(count).unwrap_or(0).min(DEEPEST)];
-    // Of a call it is the address after it that is found: one less is in it.
+    // The address that is found is behind the call: one less is in it.
     let mut kept: Vec<usize> = found.iter().map(|address| (*address as usize).saturating_sub(1)).collect();
     // A function that calls itself does so from one place.
     kept.dedup();
     *lock() = kept;
 }
 
-/// What was noted down last, the innermost call first, as places in shared objects.
+/// The calls that were noted down last, the innermost first, as places in shared objects.
 pub fn take() -> Vec<Address> {
     let addresses = std::mem::take(&mut *lock());
     addresses.into_iter().filter_map(locate).collect()

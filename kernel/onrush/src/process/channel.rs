@@ -1,7 +1,7 @@
 //! Messages to the kernel process and its answers, over the control socket.
 //!
-//! A message that is an output (a display) leaves a marker in the output pipe, so that the kernel process shows it
-//! between the right pieces of text.
+//! A message that is an output (a display) leaves a marker in the output pipe. The kernel process shows it between the
+//! right pieces of text.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
@@ -44,8 +44,8 @@ pub fn send_begin<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
     })
 }
 
-/// The same for the message with which a cell ends. A question that was asked before has its answer first; none is
-/// asked after it, because what the kernel process says next is for the main thread.
+/// The same for the message with which a cell ends. A question that was asked before has its answer first. None is
+/// asked after it, because the next message of the kernel process is for the main thread.
 pub fn send_end<T>(write: impl FnOnce(&mut UnixStream) -> T) -> T {
     send(|socket| {
         ANSWERS.store(false, Ordering::Relaxed);
@@ -186,7 +186,7 @@ pub fn tell(message: &FromHost) {
     }
 }
 
-/// What a user has set. `None`: the kernel process does not know the control, or no cell runs.
+/// The user's setting of a control. `None`: the kernel process does not know the control, or no cell runs.
 pub fn read_control(id: &str) -> Option<Setting> {
     if !connected() {
         return None;

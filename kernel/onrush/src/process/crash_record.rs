@@ -1,6 +1,6 @@
-//! What must outlive a cell's process, however it ends: files it has opened for writing, its panics, its fault. It is
-//! noted down in memory that the process shares with its snapshot, without locks and allocations, so that any thread, a
-//! signal handler and a process that is about to end can do it.
+//! The facts that must outlive a cell's process, however it ends: files opened for writing, its panics, its fault. It
+//! is noted down in memory that the process shares with its snapshot, without locks and allocations. Any thread, a
+//! signal handler and a process that is about to end can do that.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -30,8 +30,8 @@ static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 fn page() -> Option<&'static Page> {
     let address = PAGE.load(Ordering::Acquire);
-    // SAFETY: `start` put the address of a mapping there that has room for a `Page`, is never unmapped and holds only
-    // atomics, for which zeros are valid.
+    // SAFETY: `start` put the address of a mapping there that has room for a `Page` and is never unmapped. It holds
+    // only atomics, for which zeros are valid.
     (address != 0).then(|| unsafe { &*(address as *const Page) })
 }
 

@@ -49,8 +49,8 @@ fn as_type<T: 'static, E>(error: &E) -> Option<&T> {
     (type_of::<E>() == TypeId::of::<T>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<T>() })
 }
 
-/// A value by its address and its type without lifetimes. What is generic here is compiled in every cell, for the types
-/// that the prelude has no instance for, so it compares nothing: rustc would read all implementations of `PartialEq`.
+/// A value by its address and its type without lifetimes. Generic code here is compiled in every cell, for types
+/// without an instance in the prelude. It compares nothing: rustc would read all implementations of `PartialEq`.
 pub(crate) struct AnyRef<'a> {
     id: TypeId,
     address: *const (),
@@ -147,7 +147,7 @@ impl AnyError {
     }
 }
 
-/// The end of a cell that returned where it could keep none of its variables: no error, but all is as it was before the
+/// The end of a cell that returned at a place where it could keep no variable. It is no error, but all is as before the
 /// cell.
 pub fn returned() -> CellError {
     CellError { diagnostic: Diagnostic::error(Class::Run, "returned", "the cell returned") }

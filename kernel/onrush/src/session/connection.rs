@@ -11,7 +11,7 @@ use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths, st
 pub struct Connection {
     socket: UnixStream,
     used: bool,
-    /// Of the session's process.
+    /// The id of the session's process.
     pid: u32,
 }
 

@@ -82,8 +82,8 @@ fn map(file: File, bytes: u64) -> Result<Buffer, Diagnostic> {
     if length < bytes || bytes == 0 {
         return Err(damaged(format!("{length} bytes of shared memory where {bytes} were announced")));
     }
-    // SAFETY: the session seals the memory against writing and shrinking before it sends the descriptor, so what is
-    // mapped never changes and never goes away while the mapping lives; the mapping is read-only.
+    // SAFETY: the session seals the memory against writing and shrinking before it sends the descriptor. The mapped
+    // bytes never change and never go away while the mapping lives. The mapping is read-only.
     let mapping = unsafe { memmap2::Mmap::map(&file) }.map_err(damaged)?;
     Ok(Buffer::from(bytes::Bytes::from_owner(mapping)))
 }

@@ -35,7 +35,7 @@ const SAMPLE: usize = 100_000;
 
 /// An expression whose values are cut into slots.
 pub struct SlicedColumn {
-    /// What is compared with the edges and values.
+    /// The values that are compared with the edges and values.
     pub expr: Expr,
     /// The expression as it was given, without a name.
     pub raw: Expr,
@@ -157,7 +157,7 @@ fn integers(array: &ArrayRef) -> Result<ArrayRef, Diagnostic> {
     broken(cast(&micros, &Arrow::Int64))
 }
 
-/// What is found of a column in the first pass over the rows.
+/// The facts about a column after the first pass over the rows.
 #[derive(Default)]
 pub struct Extent {
     low: Option<f64>,
@@ -252,7 +252,7 @@ impl UnslicedColumn {
             let message = format!("a {what} needs numbers or times, and `{name}` is {}", type_name(&dtype));
             return wrong(message, "a view of categories is `.bar(..)`");
         }
-        // What is compared with edges has one type on both sides, whatever the literal's type is.
+        // A comparison with edges has one type on both sides, whatever the literal's type is.
         let raw = without_alias(expr).clone();
         let inner = || Box::new(raw.clone());
         let expr = match values {
@@ -268,7 +268,7 @@ impl UnslicedColumn {
         Ok(UnslicedColumn { expr, raw, label: name, dtype, is_categories, extent: Extent::default() })
     }
 
-    /// What is selected of the frame.
+    /// The expression that is selected from the frame.
     pub fn expr(&self) -> &Expr {
         &self.expr
     }

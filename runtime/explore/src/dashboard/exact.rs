@@ -49,7 +49,7 @@ impl SlicedColumn {
         self.shown.scale == AxisScale::Time
     }
 
-    /// What is compared with literals: the values as they are, and times as a clock of their zone shows them.
+    /// The values that are compared with literals: as they are, and times as a clock of their zone shows them.
     fn compared(&self) -> Expr {
         if self.is_time() { self.expr.clone() } else { self.raw.clone() }
     }

@@ -34,7 +34,7 @@ impl Index {
         engine.device_slots(&slots.collect::<Vec<_>>(), &positions.collect::<Vec<_>>(), self.rows)
     }
 
-    /// Where the positions of a raster are among those of all rasters.
+    /// The place of a raster's positions among those of all rasters.
     pub(super) fn position_of(&self, view: usize) -> usize {
         self.views[..view].iter().filter(|kind| matches!(kind, Kind::Raster(..))).count()
     }

@@ -1,5 +1,5 @@
-//! Passes over the slots of rows: counts and sums of each view under the filters of the others, and the counts for each
-//! step of a brush (Falcon: Moritz, Howe and Heer, CHI 2019).
+//! Passes over the slots of rows. They give counts and sums of each view under the filters of the others, and the
+//! counts for each step of a brush (Falcon: Moritz, Howe and Heer, CHI 2019).
 //!
 //! Each row has a bit for each filter that it fails. A view counts the rows that fail no filter but its own.
 
@@ -17,7 +17,7 @@ const PARTS: usize = 16;
 /// Rows whose slots are looked up together.
 const CHUNK: usize = 1 << 13;
 
-/// Where the rows of a view are counted: `codes[x] + width * codes[y]`.
+/// The slots in which the rows of a view are counted: `codes[x] + width * codes[y]`.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
     pub x: &'a Codes,
@@ -47,11 +47,11 @@ pub struct Passing<'a> {
     pub bits: u16,
 }
 
-/// What is known of each slot.
+/// The aggregates of each slot.
 #[derive(Clone)]
 pub struct Tally {
     pub counts: Vec<u64>,
-    /// Of the rows with a value.
+    /// The number of rows with a value.
     valued: Vec<u64>,
     values: Vec<f64>,
     combine: Combine,
@@ -220,7 +220,7 @@ pub fn selected(passing: Passing<'_>, task: &TaskHandle) -> Result<u64, Diagnost
     Ok(counts.into_iter().sum())
 }
 
-/// What a brush of the active view changes in another view.
+/// The counts of another view for each step of a brush of the active view.
 pub struct Cube {
     /// `slots + 1` rows of `others` counts: the running sums over the slots of the active view.
     pub counts: Vec<u32>,

@@ -58,7 +58,7 @@ impl Integer {
         }
     }
 
-    /// What one of its digits stands for.
+    /// The unit of its last digit.
     fn unit(&self) -> f64 {
         match self {
             Integer::Decimal { scale, .. } => 10f64.powi(-i32::from(*scale)),
@@ -151,7 +151,7 @@ pub fn of(chunks: &[ArrayRef], request: &SummaryRequest, task: &TaskHandle) -> R
     Ok(summary)
 }
 
-/// What a column's numbers are read as.
+/// The type of a column's numbers.
 trait Number: Copy + PartialOrd {
     fn float(self) -> f64;
     fn hash(self) -> u64;
@@ -527,7 +527,7 @@ const REGISTERS: u32 = 14;
 
 /// The values that came by: counted one by one while there are few, estimated beyond.
 struct ValueCounts {
-    /// Where a value was first, and how often it came.
+    /// The place of a value's first occurrence, and the number of occurrences.
     counts: HashMap<u64, (usize, usize, u64), BuildHasherDefault<Same>>,
     counting: bool,
     registers: Vec<u8>,

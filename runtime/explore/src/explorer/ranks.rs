@@ -136,14 +136,14 @@ fn of_dictionaries(chunks: &[ArrayRef], task: &TaskHandle) -> Result<Vec<u32>, D
             task.check()?;
             let piece = chunk.slice(start, PIECE.min(chunk.len() - start));
             let keys = piece.as_any_dictionary().normalized_keys();
-            // Of a row without a value the key may be any, and the dictionary empty.
+            // A row without a value may have any key, and the dictionary may be empty.
             out.extend(keys.into_iter().map(|key| ranked.get(starts[dictionary] + key).copied().unwrap_or(0)));
         }
     }
     Ok(out)
 }
 
-/// Where each chunk begins.
+/// The first row of each chunk.
 fn starts(chunks: &[ArrayRef]) -> Vec<usize> {
     let mut next = 0;
     let starts = chunks.iter().map(|chunk| {

@@ -157,8 +157,7 @@ const NULLS: [u64; 2] = [0, u64::MAX];
 /// Rows between two looks at whether the work was stopped: a few milliseconds.
 const STEP: usize = 1 << 20;
 
-/// By the bits of `key` from `first` on, those that are the same in all left out. What is equal in them stays in its
-/// order.
+/// By the bits of `key` from `first` on, those that are the same in all left out. Equal rows stay in their order.
 fn radix<T: Copy + Default>(
     mut from: Vec<T>,
     first: u32,

@@ -40,9 +40,9 @@ pub fn hash(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Counts the nodes in each pixel of a window and the edges through it, the number of nodes in the window, and a note
-/// if not all edges were counted. A pixel's value is that of datashader: `(x - x0) * width / (x1 - x0)` rounded down,
-/// the last pixel with the upper edge.
+/// Counts the nodes in each pixel of a window and the edges through it. Gives the number of nodes in the window, and a
+/// note if not all edges were counted. A pixel's value is that of datashader: `(x - x0) * width / (x1 - x0)` rounded
+/// down, the last pixel with the upper edge.
 ///
 /// # Errors
 /// If the window has no extent, or the user stops it.

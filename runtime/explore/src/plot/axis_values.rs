@@ -27,7 +27,7 @@ pub struct Column {
     /// In the order in which they first appear; empty unless `scale` is [`AxisScale::Category`].
     pub categories: Vec<String>,
     dtype: DataType,
-    /// Of times: what tells those apart that are the same position.
+    /// Keys that tell times apart that have the same position.
     exact: Vec<i64>,
 }
 
@@ -104,7 +104,7 @@ impl Column {
         self
     }
 
-    /// What these rows are called.
+    /// The name of these rows.
     pub fn names(&self, rows: &[usize]) -> Vec<String> {
         let category = |row: &usize| self.categories.get(self.positions[*row] as usize).cloned().unwrap_or_default();
         match self.scale {
@@ -125,11 +125,11 @@ pub struct Values {
     index: usize,
     dtype: DataType,
     naming: Naming,
-    /// Where each category is now, and the names of those that are left.
+    /// The place of each category now, and the names of those that are left.
     places: Option<(Vec<f64>, Vec<String>)>,
 }
 
-/// What the positions of a column are.
+/// The meaning of the positions of a column.
 enum Naming {
     /// The values themselves.
     Values,
@@ -478,7 +478,7 @@ fn unit_of(dtype: &DataType) -> TimeUnit {
     }
 }
 
-/// What tells values apart, and has their order: of times the instants, of numbers their rank. None of what has no
+/// The keys that tell values apart and have their order: instants of times, ranks of numbers. None of what has no
 /// place.
 fn keys_of(array: &ArrayRef) -> Result<Vec<Option<i64>>, Diagnostic> {
     if scale(array.data_type()) == Some(AxisScale::Time) {
@@ -542,12 +542,12 @@ pub fn visible(text: &str) -> String {
     format!("\"{blanks}\"")
 }
 
-/// What positions of an axis without categories are called, in as few digits as tell neighbours apart.
+/// The names of positions of an axis without categories, in as few digits as tell neighbours apart.
 pub fn names(scale: AxisScale, positions: &[f64]) -> Vec<String> {
     closest(|detail| positions.iter().map(|at| text(scale, *at, detail)).collect())
 }
 
-/// What the values of [`keys_of`] a column of this type are called.
+/// The names of the values of [`keys_of`] a column of this type.
 fn key_names(dtype: &DataType, keys: &[i64]) -> Vec<String> {
     if scale(dtype) != Some(AxisScale::Time) {
         return names(AxisScale::Number, &keys.iter().copied().map(ranked).collect::<Vec<_>>());
@@ -597,7 +597,7 @@ fn time_text(time: chrono::DateTime<chrono::Utc>, detail: usize) -> String {
     time.format(&format!("{date} {clock}")).to_string()
 }
 
-/// What kind of axis a type has; `None` if it has no place on one.
+/// The kind of axis that a type has; `None` if it has no place on one.
 pub fn scale(dtype: &DataType) -> Option<AxisScale> {
     match dtype {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Some(AxisScale::Time),
@@ -632,7 +632,7 @@ fn per_second(unit: TimeUnit) -> f64 {
 /// Levels of an expression that is an axis' label.
 const READABLE: usize = 20;
 
-/// What an alias names.
+/// The expression that an alias names.
 pub fn without_alias(expr: &Expr) -> &Expr {
     match &expr.kind {
         ExprKind::Alias(inner, _) => without_alias(inner),
@@ -640,7 +640,7 @@ pub fn without_alias(expr: &Expr) -> &Expr {
     }
 }
 
-/// What an axis is called: the column's name, or the expression in short.
+/// The name of an axis: the column's name, or the expression in short.
 pub fn label(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Column(name) | ExprKind::Alias(_, name) => name.clone(),

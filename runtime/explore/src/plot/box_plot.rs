@@ -25,7 +25,7 @@ const SAMPLES: usize = 500_000;
 const FEWEST: usize = 20_000;
 /// Values around the quartiles that are held.
 const HELD_BETWEEN: usize = 16_000_000;
-/// Different outliers of a box that are compared with each other. Of more, some rows are taken.
+/// Different outliers of a box that are compared with each other. A group of more rows is sampled.
 const OUTLIERS: usize = 20_000;
 
 /// A box for each category of `x` (or one), and the rows without a value or category.
@@ -143,8 +143,8 @@ impl<'a> Source<'a> {
 /// A walk over the rows that have a group and a value.
 type Walk<'a> = dyn FnMut(&mut dyn FnMut(usize, f64)) -> Result<(), Diagnostic> + 'a;
 
-/// What there is in each group, and the values around its quartiles: in two walks where a sample of that size tells
-/// about where they are, and in at most eleven, whatever the values are. Without a sample (0), in at most ten.
+/// The extent of each group, and the values around its quartiles. Two walks suffice if a sample of that size brackets
+/// them; at most eleven are needed, whatever the values are. Without a sample (0), in at most ten.
 fn quartiles(groups: usize, keep: usize, walk: &mut Walk) -> Result<(Vec<Extent>, Vec<Vec<RankSearch>>), Diagnostic> {
     let (mut spans, mut samples) = (vec![Extent::default(); groups], vec![Sample::default(); groups]);
     walk(&mut |group, value| {
@@ -209,7 +209,7 @@ fn every_second(kept: &mut Vec<f64>) {
     });
 }
 
-/// Where a quartile is by its group's sample, with what was found there.
+/// The bracket of a quartile by its group's sample, with the values found in it.
 struct Bracket {
     low: f64,
     high: f64,
@@ -277,8 +277,8 @@ fn bin(value: f64, low: f64, high: f64) -> usize {
     }
 }
 
-/// Bins of as many numbers that can be written: one far value does not leave all others in one bin, and of the at most
-/// 2⁶⁴ numbers of a bin seven walks leave one.
+/// Bins of equally many representable numbers: one far value does not leave all others in one bin. Seven walks leave
+/// one of the at most 2⁶⁴ numbers of a bin.
 fn bin_by_rank(value: f64, low: f64, high: f64) -> usize {
     let from_low = |value: f64| rank_of(value).wrapping_sub(rank_of(low)) as u64;
     (from_low(value) / (from_low(high) / BINS as u64 + 1)) as usize
@@ -458,8 +458,7 @@ mod tests {
         }
     }
 
-    /// Each of these is half of the one before it: bins of equal width would leave all but a few of them in the lowest
-    /// bin.
+    /// Each value is half of the one before it. Bins of equal width would leave all but a few in the lowest bin.
     #[test]
     fn far_values_take_few_walks() {
         let values: Vec<f64> = (-1_000..1_000).flat_map(|i| [2.0_f64.powi(i), -(2.0_f64.powi(i))]).collect();
@@ -471,7 +470,7 @@ mod tests {
         };
         let (_, wanted) = quartiles(1, 0, &mut walk).unwrap();
         assert!(walks > 2 && walks <= 10, "{walks} walks");
-        // Of 4000 values in order, the 1000th and the 1001st; the 2000th and the 2001st; the 3000th and the 3001st.
+        // The values in order: the 1000th and the 1001st of 4000, the 2000th and the 2001st, the 3000th and the 3001st.
         let small = 2.0_f64.powi(-1_000);
         let found: Vec<f64> = wanted[0].iter().map(|w| w.low).collect();
         assert_eq!(found, [-1.0, -0.5, -small, small, 0.5, 1.0]);

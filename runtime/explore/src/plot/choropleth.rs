@@ -130,7 +130,7 @@ impl Source<'_> {
     }
 }
 
-/// What each row's region is called; numbers are codes.
+/// The name of each row's region; numbers are codes.
 fn names_of(column: &Column, x: &Expr) -> Result<Vec<Option<String>>, Diagnostic> {
     let name = |position: &f64| match column.scale {
         _ if position.is_nan() => None,

@@ -31,7 +31,7 @@ impl Pair {
         let x = self.xx - self.x * self.x / self.n;
         let y = self.yy - self.y * self.y / self.n;
         let r = (self.xy - self.x * self.y / self.n) / (x.sqrt() * y.sqrt());
-        // What does not vary has no correlation.
+        // A constant column has no correlation.
         (self.n >= 2.0 && x > 0.0 && y > 0.0 && r.is_finite()).then(|| r.clamp(-1.0, 1.0))
     }
 }

@@ -79,7 +79,7 @@ pub fn panels(
         notes.push((name.clone(), own));
         plot.facets.push(Facet { name, layers: made, ..Facet::default() });
     }
-    // What is true of every panel is said once.
+    // A note that holds for every panel is said once.
     let everywhere: Vec<String> = match notes.split_first() {
         Some(((_, first), rest)) if !rest.is_empty() => {
             first.iter().filter(|note| rest.iter().all(|(_, own)| own.contains(note))).cloned().collect()

@@ -34,8 +34,9 @@ impl<'a> MaterializedInput<'a> {
         Ok(MaterializedInput { engine, id })
     }
 
-    /// The columns that the plot uses, held. `None` if the frame is held already, if one walk is all that there is, if
-    /// the columns take more than a part of the session's memory, or if a name is wrong: then what uses it says so.
+    /// The columns that the plot uses, held. `None` if the frame is held already, or if the plot walks once. Also
+    /// `None` if the columns take more than a share of the session's memory. A wrong name also gives `None`: the layer
+    /// that uses the name reports it.
     pub fn columns(engine: &'a Engine, request: &PlotRequest, task: &TaskHandle) -> Result<Option<Self>, Diagnostic> {
         let is_pair = request.layers.iter().any(|layer| layer.mark == Mark::Pair);
         let walks = request.facet.is_some() || request.layers.len() > 1 || is_pair;

@@ -1,5 +1,5 @@
-//! Rasters: all rows counted at the pixels of a window, with the pixels of datashader: a value's pixel is
-//! `x * width / (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
+//! Rasters: all rows counted at the pixels of a window, with the pixels of datashader. A value's pixel is `x * width /
+//! (x1 - x0) - x0 * width / (x1 - x0)` rounded down, and the last pixel has the upper edge.
 
 mod lines;
 mod live;
@@ -26,7 +26,7 @@ use super::{SERIES, Source, aggregate, grouped, needed, unknown_aggregate};
 const SIZE: (u32, u32) = (600, 360);
 /// Most pixels of a side.
 const SIDE: u32 = 4_096;
-/// The share of the memory limit that positions may take between the two passes. Of more rows the plan runs twice.
+/// The share of the memory limit that positions may take between the two passes. The plan runs twice for more rows.
 const HELD: u64 = 16;
 /// Rows that are counted between two looks at whether the user stopped it.
 const CHUNK: usize = 1 << 18;
@@ -40,7 +40,7 @@ pub use positioned::{PositionedRows, positioned};
 
 pub type Point = (f64, f64);
 
-/// Where rows are counted.
+/// The pixels at which rows are counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PixelGrid {
     pub window: Window,
@@ -98,7 +98,7 @@ impl Scales {
     }
 }
 
-/// What is kept of each pixel.
+/// The statistic of each pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PixelStatistic {
     Counts,
@@ -114,7 +114,7 @@ struct Canvas {
     scales: Scales,
     kept: PixelStatistic,
     counts: Vec<u32>,
-    /// Of each pixel, or empty.
+    /// The value of each pixel, or empty.
     values: Vec<f64>,
     /// Rows inside the window.
     rows: u64,
@@ -137,8 +137,8 @@ impl Canvas {
         if let PixelStatistic::Categories(count) = kept { count } else { 1 }
     }
 
-    /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel, so
-    /// that no branch depends on where a row lies: the processor would guess wrong for many.
+    /// Counts rows without colours. Rows that are not wanted or lie outside have the count behind the last pixel. No
+    /// branch depends on the place of a row, which the processor would mispredict.
     fn add_counts(&mut self, (x, y): (&[f64], &[f64]), is_wanted: impl Fn(usize) -> bool) {
         let Window { x0, y0, x1, y1 } = self.grid.window;
         let ((x_scale, x_offset), (y_scale, y_offset)) = (self.scales.x, self.scales.y);
@@ -193,8 +193,8 @@ impl Canvas {
         self.rows += later.rows;
     }
 
-    /// The pixels of a segment between two positions after the first one, and that one too where the line begins
-    /// (Bresenham 1965, with the ties of datashader), inside of the window (Liang and Barsky 1984).
+    /// The pixels of a segment between two positions after the first one, and that one too at the start of the line.
+    /// Bresenham 1965, with the ties of datashader, clipped to the window (Liang and Barsky 1984).
     fn segment(&mut self, from: (f64, f64), to: (f64, f64), color: f64, is_start: bool) {
         let Some((a, b, cut)) = clipped(self.grid.window, from, to) else { return };
         let (Some(a), Some(b)) = (self.scales.cell(a), self.scales.cell(b)) else { return };
@@ -411,7 +411,7 @@ struct Columns<'a> {
     color: Option<Values>,
     by: Option<Values>,
     log: (bool, bool),
-    /// Of a map: positions are longitudes and latitudes in degrees.
+    /// The projection of a map: positions are longitudes and latitudes in degrees.
     projector: Option<Projector>,
     names: Vec<String>,
     has_other: bool,
@@ -468,7 +468,7 @@ struct RasterIndex {
     rows: HeldRows,
 }
 
-/// Where the positions of a raster are.
+/// The memory of the positions of a raster.
 enum HeldRows {
     Host(Positions),
     Device(DevicePositions),

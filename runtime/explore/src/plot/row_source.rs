@@ -19,7 +19,7 @@ use onrush_wire::{Diagnostic, Expr, FrameId};
 const TOGETHER: usize = 1 << 16;
 
 pub struct Rows<'a> {
-    /// What gives them; none if they are held from the beginning.
+    /// The plan that gives them; none if they are held from the beginning.
     plan: Option<Plan<'a>>,
     schema: SchemaRef,
     held: RefCell<Option<Arc<Table>>>,
@@ -40,7 +40,7 @@ impl<'a> Rows<'a> {
         Ok(Rows::of_plan(engine, engine.made(&op, &TaskHandle::new())?, keep))
     }
 
-    /// What a frame that needs no id gives. Up to `keep` bytes of it are kept for the next walk.
+    /// The rows of a frame that needs no id. Up to `keep` bytes of it are kept for the next walk.
     pub fn of_plan(engine: &'a Engine, frame: Frame, keep: u64) -> Self {
         let (schema, held) = (Arc::clone(&frame.schema), engine.held(&frame));
         let count = Cell::new(held.as_ref().map(|table| table.rows()));
@@ -142,8 +142,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// At most about twice `most` rows at about equal distances, and how many there are. Which of a stretch it is
-    /// changes, so that no pattern in the rows is met again and again. In one walk, of which nothing else is kept.
+    /// At most about twice `most` rows at about equal distances, and how many there are. The place inside a stretch
+    /// changes, so that no pattern in the rows repeats in the sample. In one walk, of which nothing else is kept.
     pub fn some(&self, most: usize, task: &TaskHandle) -> Result<(Table, usize), Diagnostic> {
         let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
         let mut random = 0x9e37_79b9_7f4a_7c15_u64;

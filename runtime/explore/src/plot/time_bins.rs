@@ -24,16 +24,16 @@ const BAR_STRETCHES: f64 = 90.0;
 /// Stretches that somebody may ask for.
 const MOST: f64 = 20_000.0;
 
-/// Which rows are combined.
+/// The groups of rows that are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Grid {
-    /// Those of each moment.
+    /// The rows of each moment.
     Moments,
     /// Rows of each time bucket.
     Stretches(CalendarInterval),
 }
 
-/// What suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the
+/// The grid that suits a column: `wanted`, as the user wrote it, or the shortest time buckets that can be drawn if the
 /// timestamps cannot.
 ///
 /// # Errors
@@ -84,7 +84,7 @@ pub fn fitting(span: f64, most: f64) -> CalendarInterval {
     round.find(|every| every.seconds() >= span / most).unwrap_or(CalendarInterval::Months(12_000))
 }
 
-/// What is asked of [`combine`].
+/// The options of [`combine`].
 pub struct TimeBinRequest {
     pub combine: Combine,
     pub grid: Grid,
@@ -106,7 +106,7 @@ pub struct TimeBinSeries {
     pub kept: usize,
 }
 
-/// The rows of each stretch combined as Pandas' `resample` does: a stretch without a value has a sum and a count of 0,
+/// The rows of each stretch combined as Pandas' `resample` does. A stretch without a value has a sum and a count of 0,
 /// and no mean, median, lowest or highest. Without a `y` rows are counted.
 pub fn combine(
     rows: &Rows,

@@ -1,4 +1,4 @@
-//! A dashboard as one HTML file that filters without a kernel and without a network: the front end's script, the
+//! A dashboard as one HTML file that filters without a kernel and without a network. It has the front end's script, the
 //! dashboard as it was, and the slots of its rows.
 
 use std::io::Write as _;

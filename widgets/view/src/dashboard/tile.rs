@@ -137,7 +137,7 @@ pub struct Tile {
     width: f64,
     /// Elements, with the view's upper left corner at 0, 0.
     pub fragment: String,
-    /// What the live form needs, without the picture.
+    /// The data of the live form, without the picture.
     about: Json,
     title: String,
 }
@@ -375,7 +375,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The left and the right of each slot. What is not a bin stands apart.
+/// The left and the right of each slot. Slots that are not bins stand apart.
 fn slot_places(slots: &[Slot], (left, right): (f64, f64)) -> Vec<(f64, f64)> {
     let is_apart = |slot: &Slot| matches!(slot.kind, SlotKind::Missing | SlotKind::Below(_) | SlotKind::Above(_));
     let changes = slots.windows(2).filter(|two| is_apart(&two[0]) != is_apart(&two[1])).count();
@@ -672,7 +672,7 @@ fn table(pen: &mut Pen, view: &DashboardView, preview: &TablePreview, width: f64
     (height, json!({ "kind": "table", "columns": names, "rows": rows, "right": right, "caption": shown }))
 }
 
-/// What a filter keeps, in words.
+/// The kept part of a filter, in words.
 pub fn kept_text(data: &ViewData, kept: &Kept) -> String {
     const NAMED: usize = 5;
     match (data, kept) {

@@ -97,7 +97,7 @@ fn all_notes(plot: &GraphPlot, notes: &[String]) -> Vec<String> {
     size.into_iter().chain(notes.iter().cloned()).collect()
 }
 
-/// Where a raster is drawn, in its proportions: left, top, width and height.
+/// The place of a raster, in its proportions: left, top, width and height.
 fn fitted((width, height): (u32, u32), [left, top, right, bottom]: [f64; 4]) -> [f64; 4] {
     let (width, height) = (f64::from(width), f64::from(height));
     let scale = ((right - left) / width).min((bottom - top) / height).max(0.0);

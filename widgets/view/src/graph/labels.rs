@@ -1,4 +1,4 @@
-//! Labels of nodes that do not overlap: a grid of cells of 60 pixels, in each of which the most important node comes
+//! Labels of nodes that do not overlap, by a grid of cells of 60 pixels. In each cell the most important node comes
 //! first, as in sigma.js. `widgets/web/ts/graph/labels.ts` has the same rules.
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub struct Candidate {
     pub x: f64,
     pub y: f64,
     pub radius: f64,
-    /// Of the text, in pixels. Zero: no label.
+    /// Width of the text, in pixels. Zero: no label.
     pub width: f64,
     pub importance: f64,
 }
@@ -60,7 +60,7 @@ pub fn place(nodes: &[Candidate], height: f64, area: Rect) -> Vec<(usize, Rect)>
             false => 0,
         };
         let best = sides(&nodes[i], height).into_iter().filter(free).enumerate();
-        // Where it hides no node; else the first side that is free.
+        // The side at which it hides no node; else the first side that is free.
         if let Some((_, rect)) = best.min_by_key(|(side, rect)| (hidden(rect), *side)) {
             placed.push((i, rect));
         }

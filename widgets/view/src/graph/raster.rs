@@ -1,4 +1,4 @@
-//! Counts of nodes and edges at pixels as a shaded picture: edges grey, nodes in the colours of a map, both on a
+//! Counts of nodes and edges at pixels as a shaded picture. Edges are grey, nodes have the colours of a map, both on a
 //! logarithmic scale as in datashader. Pixels without either are transparent.
 
 use base64::Engine as _;

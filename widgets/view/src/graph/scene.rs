@@ -24,7 +24,7 @@ pub struct Looks {
     pub palette: Vec<RGBColor>,
     /// A position in the palette for each node.
     pub colors: Vec<u8>,
-    /// Of numeric colours.
+    /// The range of numeric colours.
     pub range: Option<(f64, f64)>,
     /// Valid links with their widths.
     pub links: Vec<(u32, u32, f64)>,

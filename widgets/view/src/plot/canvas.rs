@@ -1,6 +1,6 @@
 //! The SVG that plotters draws on. Its own backend rounds to whole pixels, gives every point an element and cannot turn
-//! text by any angle; this one has sixteenths of a pixel, joins equal points into one path (5 000 points are 60 kB
-//! instead of 600), and writes what a screen reader needs. Knows nothing of charts.
+//! text by any angle. This one has sixteenths of a pixel, and writes a title and a description for screen readers. It
+//! joins equal points into one path: 5 000 points are 60 kB instead of 600. Knows nothing of charts.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;

@@ -77,7 +77,7 @@ pub fn draw(plot: &Plot, title: &str, label: &str) -> Result<String, DrawError> 
     let (w, h) = (f64::from(width), f64::from(height));
     let is_lying = plot.style.is_horizontal;
     let mut panels = Data::panels(plot);
-    // Of the axes that are drawn.
+    // Sides are those of the axes as they are drawn.
     let (mut free_x, mut free_y) = data::free(plot);
     if is_lying {
         panels = panels.into_iter().map(|p| Panel { name: p.name, data: p.data.lying() }).collect();

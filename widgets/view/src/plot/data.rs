@@ -152,8 +152,8 @@ impl Data {
     }
 }
 
-/// Whether each panel has a separate range, along x and along y: if the user says so, and if the axes of the panels
-/// have different labels or different kinds of values.
+/// Whether each panel has a separate range, along x and along y. The user says so, or the axes of the panels have
+/// different labels or different kinds of values.
 pub fn free(plot: &Plot) -> (bool, bool) {
     let kinds = |facet: &Facet| {
         let own = Builder::of(plot, &facet.layers.iter().collect::<Vec<_>>());

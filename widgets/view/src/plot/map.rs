@@ -1,5 +1,5 @@
-//! Maps: the base map under the data, the regions of a choropleth, and frames in which a step to the right is as long
-//! as one upwards. Projections and shapes are those of `onrush_map`.
+//! Maps: the base map under the data, the regions of a choropleth, and frames with equal scales along x and y.
+//! Projections and shapes are those of `onrush_map`.
 
 use std::rc::Rc;
 
@@ -77,7 +77,7 @@ pub fn regions(choropleth: &Choropleth, placer: &Placer, (map, (low, high)): (Co
     }
 }
 
-/// What a map of all regions shows.
+/// The window of a map of all regions.
 fn window(projection: Projection, set: ShapeSet) -> Window {
     let whole = Projector::new(projection).bounds();
     let (lon, lat) = match (set, projection) {

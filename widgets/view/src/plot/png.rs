@@ -92,7 +92,7 @@ pub const IMAGE: &str = "<image ";
 /// By how many pixels the group of an embedded PNG is moved: `data-shift="10 20"`.
 pub const SHIFT: &str = "data-shift=";
 
-/// Where the first embedded PNG of a document is: left, top, width and height.
+/// The place of the first embedded PNG of a document: left, top, width and height.
 pub fn place(svg: &str) -> Option<[f32; 4]> {
     placed(svg.split_once(IMAGE)?.1)
 }

@@ -1,5 +1,5 @@
-//! The pixels of a raster as colours, by the rules of datashader: values are scaled linearly, by their logarithm, by
-//! their cube root or by their rank (`eq_hist`), categories are mixed by their counts, and sparse pixels are widened
+//! The pixels of a raster as colours, by the rules of datashader. Values are scaled linearly, by their logarithm, by
+//! their cube root or by their rank (`eq_hist`). Categories are mixed by their counts, and sparse pixels are widened
 //! (`dynspread`).
 
 use base64::Engine as _;
@@ -31,7 +31,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Of all pixels of rasters that share their colours. `None` if no pixel has a value.
+    /// The levels of all pixels of rasters that share their colours. `None` if no pixel has a value.
     pub fn of<'r>(rasters: impl Iterator<Item = &'r Raster>) -> Option<Levels> {
         let (mut values, mut how, mut label, mut is_count) = (Vec::new(), None, String::new(), true);
         for raster in rasters {
@@ -185,7 +185,7 @@ pub fn neighbored(length: usize, width: usize, radius: usize, has: impl Fn(usize
         all += 1;
         with += u32::from(near.any(|near| near != at && has(near)));
     }
-    // Where nothing is, nothing is widened.
+    // Empty pixels are not widened.
     if all == 0 { 1.0 } else { f64::from(with) / f64::from(all) }
 }
 

@@ -45,8 +45,8 @@ pub fn colors(theme: Theme) -> Colors {
     }
 }
 
-/// The palette of Okabe and Ito, distinguishable with any colour vision, in an order that begins with the strongest;
-/// black is replaced by grey and yellow is darkened, so that each is visible on a light and on a dark page.
+/// The palette of Okabe and Ito, distinguishable with any colour vision, in an order that begins with the strongest.
+/// Black is replaced by grey and yellow is darkened, so that each is visible on light and dark pages.
 const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xe6, 0x9f, 0x00),

@@ -647,8 +647,8 @@ fn unbroken(c: char) -> char {
     }
 }
 
-/// Whether the title of a channel breaks the expression that Vega-Lite makes of it for screen readers: in that one
-/// nothing can be replaced without changing the axis.
+/// Whether the title of a channel breaks the expression that Vega-Lite makes of it for screen readers. A replacement in
+/// that expression would change the axis.
 fn breaks_expressions(encoding: &Map<String, Value>) -> bool {
     let titles = encoding.values().flat_map(|channel| [channel.get("title"), channel["legend"].get("title")]);
     titles.flatten().filter_map(Value::as_str).any(|title| title.chars().any(|c| c == '"' || unbroken(c) != c))

@@ -185,7 +185,7 @@ note: columns: `\\u{202e}evil`, `a⇥b`
 help: \\u{1b}[2Jlook
       here"
     );
-    // What a program says of itself has its own lines.
+    // The notes of a program have their own lines.
     assert!(named(Class::Run).starts_with("error[c]: there is no column `net\nsales`\nnote: columns: `\\u{202e}evil`"));
 }
 

@@ -28,15 +28,14 @@ fn xy(mark: Mark, x: Axis, points: &[(f64, f64)]) -> Layer {
     Layer::Xy { mark, x, y: axis("v", &[]), series }
 }
 
-/// What stands in a picture.
+/// The texts of a picture.
 fn words(made: &Value) -> Vec<String> {
     let svg = made["image/svg+xml"].as_str().unwrap();
     let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));
     texts.map(|(_, text)| text.to_string()).filter(|text| !text.trim().is_empty()).collect()
 }
 
-/// The points of the first path of the marks, as shares of the axes from 0 to 4, and the name by which Vega-Lite
-/// connects them.
+/// The points of the first path of the marks, on axes from 0 to 4, and the name by which Vega-Lite connects them.
 fn steps(position: StepPosition) -> (Vec<(f64, f64)>, Value) {
     let limits = Some((0.0, 4.0));
     let style = PlotStyle { x_limits: limits, y_limits: limits, ..PlotStyle::default() };

@@ -298,7 +298,7 @@ fn encoding<'a>(made: &'a Value, panel: usize, side: &str) -> &'a Value {
     &made[MIME]["concat"][panel]["layer"][0]["encoding"][side]
 }
 
-/// What stands in a picture.
+/// The texts of a picture.
 fn words(made: &Value) -> Vec<String> {
     let svg = made["image/svg+xml"].as_str().unwrap();
     let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));
@@ -411,8 +411,8 @@ fn of_a_million_categories_the_first_are_drawn() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// Blocks of cells are their means, by hand: of the numbers 0 to 299 in each row three adjacent ones, the first row
-/// being all zeros.
+/// Blocks of cells are their means, by hand. A block has three adjacent numbers of 0 to 299, or of the zeros of the
+/// first row.
 #[test]
 fn large_matrices_are_drawn_in_blocks() {
     let names = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();

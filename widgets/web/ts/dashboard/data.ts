@@ -1,4 +1,4 @@
-// What a dashboard is made of, and the arithmetic of brushes.
+// The data of a dashboard, and the arithmetic of brushes.
 
 export type Range = [number, number];
 export type Box = [number, number, number, number];

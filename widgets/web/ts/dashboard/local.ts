@@ -142,7 +142,7 @@ export class Local implements Source {
             const { svg: _svg, ...rest } = view;
             return { ...rest, shown: this.values(slot, view.all.length, at, combine(view.label), bits) };
         }
-        // What only a session can compute is that of the moment when the page was saved.
+        // Values that only a session can compute are those of the moment when the page was saved.
         if (view.kind === "numbers") {
             const cells = view.cells.map(cell => ({ ...cell, name: `${cell.name} (when saved)` }));
             return { ...view, cells };

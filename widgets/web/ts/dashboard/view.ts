@@ -1,5 +1,6 @@
-// A dashboard on the page. With a kernel, dragging in a view filters the others: bars at once, by sums that came when
-// the pointer entered the view, and everything when the user lets go. Without one it is the picture that was saved.
+// A dashboard on the page. With a kernel, dragging in a view filters the others. Bars move at once, by sums that came
+// when the pointer entered the view. Everything follows when the user lets go. Without one it is the picture that was
+// saved.
 
 import { Connection } from "../connection.ts";
 import type { Draw, Drawn, Keep } from "../renderers.ts";
@@ -175,7 +176,7 @@ export class DashboardView implements Drawn, Owner {
         this.summary(state.summary, state.sentences);
     }
 
-    // What the tiles tell.
+    // The events of the tiles.
 
     get isLive(): boolean {
         return this.source?.isOpen ?? false;

@@ -1,5 +1,5 @@
-// A canvas with a camera: its size and resolution, panning, zooming, keys. What is on it is drawn and pressed by
-// others.
+// A canvas with a camera: its size and resolution, panning, zooming, keys. Other modules draw its content and handle
+// clicks.
 
 import { el } from "../table/dom.ts";
 import { between, Camera, type Viewport } from "./camera.ts";

@@ -1,4 +1,4 @@
-// The visible rows. A cell that stays in view keeps its element, however often the table is drawn: a click is a press
+// The visible rows. A cell that stays in view keeps its element, however often the table is drawn. A click is a press
 // and a release over one element, and the press alone causes a redraw.
 
 import { el, keep } from "./dom.ts";

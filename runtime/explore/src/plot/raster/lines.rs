@@ -3,7 +3,7 @@
 use super::super::axis_values::grown;
 use super::Canvas;
 
-/// Where the line of each group is.
+/// The last position of each group's line.
 #[derive(Default)]
 pub(super) struct GroupLines {
     /// The last position of each group, and whether the line has begun.

@@ -28,7 +28,7 @@ impl Default for Rasters {
 }
 
 impl Rasters {
-    /// What a live raster asks: a plot of the window.
+    /// Answers a live raster with a plot of the window.
     ///
     /// # Errors
     /// As [`crate::plot()`], a window without an extent, and a request that is not a single raster.
