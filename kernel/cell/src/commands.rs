@@ -182,7 +182,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
     }
     let mut found: Vec<Command> = Vec::new();
     let mut code = String::with_capacity(text.len());
-    let mut open = crate::scan::Open::default();
+    let mut open = crate::lexer::Open::default();
     let mut first_code = None;
     let lines: Vec<&str> = text.split('\n').collect();
     for (i, &line) in lines.iter().enumerate() {
@@ -191,7 +191,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
             code.push('\n');
         }
         // Inside a string or a block comment of many lines, nothing is a command.
-        let open_string = open != crate::scan::Open::Nothing;
+        let open_string = open != crate::lexer::Open::Nothing;
         let rest = line.trim_end();
         let is_command = !open_string
             && (rest.strip_prefix(':').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_alphabetic()))

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::generate::{Again, Ends, Generated, Request, generate, globs, parts_of};
 use crate::interrupt::Stoppable;
-use crate::kit::Kit;
+use crate::lexer::position;
 use crate::notebook::Notebook;
+use crate::parse::{Binding, Cell, Part, PartKind};
+use crate::prelude_build::Kit;
 use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
-use crate::scan::position;
 use crate::source_map::SourceMap;
-use crate::split::{Binding, Cell, Part, PartKind};
 use crate::types::from_message;
 use tries::Tries;
 

@@ -23,10 +23,10 @@ use std::collections::BTreeSet;
 
 use inspect::{inspect, is_tried, question};
 
+use crate::completion_snapshot::{Frames, Names};
 use crate::index::crates::of_the_prelude;
 use crate::interface::{Completeness, Completions, Inspection, Match};
-use crate::kit::lock_file;
-use crate::names::{Frames, Names};
+use crate::prelude_build::lock_file;
 use tokens::{End, Kind, Token, tokens, word_start};
 
 /// What front ends ask for while a cell is typed.

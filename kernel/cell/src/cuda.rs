@@ -127,7 +127,7 @@ struct Fails<'a> {
 impl Fails<'_> {
     /// An error about `length` bytes from `at` on.
     fn at(&self, at: usize, length: usize, code: &str, message: String) -> Diagnostic {
-        let (line, column) = crate::scan::position(self.text, at);
+        let (line, column) = crate::lexer::position(self.text, at);
         let found = self.text.get(at..at + length).unwrap_or("");
         let length = found.lines().next().unwrap_or("").trim_end().chars().count().max(1) as u32;
         let span = Span { file: self.file.to_string(), line, column, length };
@@ -496,7 +496,7 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     signatures.extend(cell.left.iter().filter(is_told).map(refusal));
     items.sort_by_key(|(at, _)| *at);
     for (at, item) in items {
-        let (at_line, column) = crate::scan::position(source, at);
+        let (at_line, column) = crate::lexer::position(source, at);
         let index = at_line as usize - 1;
         // In the line above, unless that holds another kernel: the name keeps its column.
         match lines[index].is_empty() {

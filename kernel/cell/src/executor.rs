@@ -18,26 +18,26 @@ use std::time::{Duration, Instant};
 use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Diagnostic, ObjectId};
 
-use crate::again;
+use crate::backtrace;
 use crate::compile::{self, Compiler, Ready};
+use crate::completion_snapshot::{Knowledge, Names};
 use crate::export::{self, Ran};
 use crate::hints;
 use crate::interface::{Config, Event, Interrupt, Outcome, Times, VariableInfo};
 use crate::interrupt::Stoppable;
-use crate::keep;
-use crate::kit;
-use crate::names::{Knowledge, Names};
+use crate::lexer;
 use crate::notebook::{KnownVariable, Notebook};
+use crate::parse::item_macros::recognise;
+use crate::parse::{Cell, ItemKind, Part, PartKind, parse_cell};
+use crate::prelude_build;
 use crate::process::{self, Bell, CellProcess, Ended, Launch};
-use crate::reemit;
+use crate::recompile_dependents;
+use crate::reopen_crate;
 use crate::rustc::{Phases, remove_abandoned};
-use crate::scan;
 use crate::source_map::SourceMap;
-use crate::split::makers::recognise;
-use crate::split::{Cell, ItemKind, Part, PartKind, split};
 use crate::stale::{Ledger, Made, Origin};
-use crate::trace;
 use crate::types::{KnownTypes, short};
+use crate::unchanged_items;
 
 /// The code with which the prelude says that a cell returned and keeps nothing.
 const RETURNED: &str = "returned";
@@ -91,7 +91,7 @@ pub struct Executor {
     /// Compiled statements by what they were made from, whatever their number: the same cell again runs the same code.
     shapes: BTreeMap<String, Shape>,
     timing: bool,
-    warnings: keep::Warnings,
+    warnings: unchanged_items::Warnings,
     /// The cell that runs begins with `%%time`.
     timed: bool,
     types: KnownTypes,
@@ -115,13 +115,13 @@ impl Executor {
     /// reporting [`Event::Working`].
     pub fn start(config: Config, events: &Sender<Event>) -> Result<Self, Diagnostic> {
         let cache = config.cache.clone().unwrap_or_else(onrush_wire::paths::cache_dir);
-        let kit = kit::ensure(&cache, &mut |what, fraction| {
+        let kit = prelude_build::ensure(&cache, &mut |what, fraction| {
             let _ = events.send(Event::Working { what, fraction });
         })?;
         let cells = cache.join("cells");
         let overflow = cache.join("output");
-        kit::private_cache(&cells)?;
-        kit::private_cache(&overflow)?;
+        prelude_build::private_cache(&cells)?;
+        prelude_build::private_cache(&overflow)?;
         let printed = overflow.clone();
         // Without a thread it is done another time.
         let _ = std::thread::Builder::new().spawn(move || compile::bound_cache(&printed));
@@ -263,8 +263,8 @@ impl Executor {
     /// Compiles and runs a cell's code, whose commands are blanked out.
     fn execute_code(&mut self, number: u64, file: &str, text: String, events: &Sender<Event>) -> Outcome {
         let started = Instant::now();
-        let cell = recognise(split(&text), &|name| self.notebook.macro_definition(name));
-        if let (Some(_), Some(diagnostic)) = (&cell.error, scan::bracket_error(&text, file)) {
+        let cell = recognise(parse_cell(&text), &|name| self.notebook.macro_definition(name));
+        if let (Some(_), Some(diagnostic)) = (&cell.error, lexer::bracket_error(&text, file)) {
             return self.failed(vec![diagnostic], false);
         }
         if let (Some(_), Some(diagnostic)) = (&cell.error, hints::missing_semicolon(&text, file)) {
@@ -304,7 +304,7 @@ impl Executor {
         started: Instant,
         events: &Sender<Event>,
     ) -> Outcome {
-        if let Some((rest, same)) = keep::without_unchanged(&cell, &self.notebook) {
+        if let Some((rest, same)) = unchanged_items::without_unchanged(&cell, &self.notebook) {
             let outcome = match rest.parts.is_empty() {
                 true => self.nothing(),
                 false => self.compile_parts(number, file, rest, started, events),
@@ -327,7 +327,7 @@ impl Executor {
         events: &Sender<Event>,
     ) -> Outcome {
         let whole = &cell;
-        let moved = match reemit::move_impls(&self.compiler, whole, file, &self.notebook) {
+        let moved = match reopen_crate::move_impls(&self.compiler, whole, file, &self.notebook) {
             Ok(moved) => moved,
             Err(diagnostics) => return self.failed(diagnostics, false),
         };
@@ -382,7 +382,7 @@ impl Executor {
                     1 => format!("onrush_cell_{number}"),
                     count => format!("onrush_cell_{number}_{count}"),
                 };
-                let again = again::callers(cell, &self.notebook, &self.sources);
+                let again = recompile_dependents::callers(cell, &self.notebook, &self.sources);
                 match self.compiler.compile(cell, &crate_name, file, &self.notebook, again) {
                     Ok(ready) => Shape { crate_name, file: file.to_string(), ready },
                     Err(diagnostics) => return self.failed(diagnostics, false),
@@ -433,11 +433,11 @@ impl Executor {
                 if variables_lost {
                     self.lose_variables(events);
                 }
-                let current = trace::Current { library: &ready.library, file, map: &ready.generated.map };
-                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, Some(&current));
+                let current = backtrace::Current { library: &ready.library, file, map: &ready.generated.map };
+                diagnostic.trace = backtrace::calls(&self.process.take_calls(), &self.notebook, Some(&current));
                 self.map_labels(&mut diagnostic, file, &ready.generated.map);
                 let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
-                trace::place(&mut diagnostic, source);
+                backtrace::place(&mut diagnostic, source);
                 diagnostic.narrow(source);
                 diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::deps::{Dependencies, ROOT, lock};
-use crate::kit;
+use crate::prelude_build;
 
 pub use source::{Ran, Source, left_out, main_file};
 
@@ -91,10 +91,10 @@ fn files(folder: &Path, source: &Source, dependencies: &Dependencies) -> BTreeMa
     files.insert("Cargo.toml".into(), manifest.into_bytes());
     files.insert("src/main.rs".into(), source.text.clone().into_bytes());
     let own = dependencies.graph.as_ref().map_or("version = 4\n", |graph| graph.lock.as_str());
-    let versions = if source.uses_prelude { lock::merge(own, kit::lock_file()) } else { own.to_string() };
+    let versions = if source.uses_prelude { lock::merge(own, prelude_build::lock_file()) } else { own.to_string() };
     files.insert("Cargo.lock".into(), lock::without(&versions, ROOT).into_bytes());
     if source.uses_prelude {
-        for (name, bytes) in kit::sources() {
+        for (name, bytes) in prelude_build::sources() {
             let bytes = match name {
                 // A program links it like any crate.
                 "kernel/onrush/Cargo.toml" => {

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use syn::spanned::Spanned;
 
 use crate::notebook::Notebook;
+use crate::parse::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
 use crate::source_map::SourceMap;
-use crate::split::{Binding, Cell, ItemKind, Part, PartKind, UseLeaf, identifiers};
 use assigned::assigned;
 pub use assigned::declared_type;
 pub use closures::Closure;
@@ -738,11 +738,11 @@ fn around(cell: &Cell, notebook: &Notebook) -> (String, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn lines_stay_and_columns_lead_back() {
-        let cell = split("let ä = 1; struct P { x: i32 }\nä + 1");
+        let cell = parse_cell("let ä = 1; struct P { x: i32 }\nä + 1");
         let notebook = Notebook::default();
         let request = Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
         let generated = generate(&request);

@@ -37,7 +37,7 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
     }
     // A source that does not parse was compiled unchanged, without the names of earlier cells.
     let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
-    if diagnostics.iter().any(is_syntax) && crate::split::split(code).error.is_some() {
+    if diagnostics.iter().any(is_syntax) && crate::parse::parse_cell(code).error.is_some() {
         diagnostics.retain(is_syntax);
     }
     // Errors after the cell's last token are about generated code.
@@ -376,7 +376,7 @@ fn returns(diagnostic: &Diagnostic, line: &str) -> bool {
 
 /// Whether the position of an error is after the last token of the cell.
 fn is_past(diagnostic: &Diagnostic, code: &str) -> bool {
-    let (line, column) = crate::scan::position(code, code.trim_end().len());
+    let (line, column) = crate::lexer::position(code, code.trim_end().len());
     primary(diagnostic).is_some_and(|at| (at.line, at.column) >= (line, column))
 }
 
@@ -449,11 +449,11 @@ fn text_at(code: &str, span: &Span) -> Option<String> {
 
 /// A `let` without its `;` at the end of the cell, which rustc notices only after the cell.
 pub fn missing_semicolon(code: &str, file: &str) -> Option<Diagnostic> {
-    if crate::split::split(&format!("{code}\n;")).error.is_some() {
+    if crate::parse::parse_cell(&format!("{code}\n;")).error.is_some() {
         return None;
     }
     let end = code_end(code);
-    let (line, column) = crate::scan::position(code, end);
+    let (line, column) = crate::lexer::position(code, end);
     let span = Span { file: file.to_string(), line, column, length: 1 };
     let error =
         Diagnostic::error(onrush_wire::Class::Compile, "syntax", "a `;` is missing at the end of this statement");

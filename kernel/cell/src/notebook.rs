@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::deps::Dependencies;
+use crate::parse::UseLeaf;
 use crate::source_map::SourceMap;
-use crate::split::UseLeaf;
 
 /// One compiled cell.
 #[derive(Clone, Debug)]

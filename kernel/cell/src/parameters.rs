@@ -7,7 +7,7 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Expr, Lit, Pat, Stmt, Type};
 
-use crate::split::without_commands;
+use crate::parse::without_commands;
 
 /// A cell that gives variables the values from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::generate::{Generated, Request, generate};
 use crate::interface::Interrupt;
 use crate::interrupt::Stoppable;
-use crate::kit::Kit;
 use crate::notebook::Notebook;
+use crate::parse::parse_cell;
+use crate::prelude_build::Kit;
 use crate::rustc::{self, Job, Message, Warm};
-use crate::split::split;
 
 /// A field that no type has: rustc's error about it names the type.
 pub const PROBE: &str = "__onrush_probe";
@@ -54,7 +54,7 @@ impl Probe {
 
     /// The type that the question in `code` is about, as rustc spells it.
     pub fn ask(self: &Arc<Self>, notebook: &Arc<Notebook>, code: &str, turn: u64) -> Option<String> {
-        let cell = split(code);
+        let cell = parse_cell(code);
         let request = Request { any_error: true, ..Request::new(&cell, CRATE, FILE, notebook) };
         let generated = generate(&request);
         let mut key = String::new();

@@ -20,11 +20,11 @@ use serde::Deserialize;
 pub use messages::{Message, Place, RustcSpan, diagnostics, first_messages, warnings};
 pub use suggestion::Source;
 
+use crate::disk_full;
 use crate::generate::{BODY, Generated};
 use crate::interrupt::{Stoppable, interrupted};
-use crate::kit::Kit;
 use crate::notebook::Notebook;
-use crate::space;
+use crate::prelude_build::Kit;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};
 
@@ -65,10 +65,12 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
 }
 
 pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
-    match compile_somehow(job).map_err(|diagnostic| space::explained(diagnostic, job.folder()))? {
+    match compile_somehow(job).map_err(|diagnostic| disk_full::explained(diagnostic, job.folder()))? {
         // rustc's own error about a file that it could not write, at no place of the cell.
-        Compiled::Errors(messages) if messages.iter().any(|m| m.primary().is_none() && space::is_full(&m.message)) => {
-            Err(space::full(job.folder()))
+        Compiled::Errors(messages)
+            if messages.iter().any(|m| m.primary().is_none() && disk_full::is_full(&m.message)) =>
+        {
+            Err(disk_full::full(job.folder()))
         }
         compiled => Ok(compiled),
     }

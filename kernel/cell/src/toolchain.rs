@@ -1,4 +1,4 @@
-//! The compiler and the cargo that cells are compiled with. They are looked for in `kit`.
+//! The compiler and the cargo that cells are compiled with. They are looked for in `prelude_build`.
 
 use std::path::PathBuf;
 

@@ -91,10 +91,10 @@ fn print_wrapped(lead: &str, text: &str) {
 fn rust() -> Vec<Finding> {
     let cache = paths::cache_dir();
     let mut findings = Vec::new();
-    match onrush_cell::kit::toolchain(&cache) {
+    match onrush_cell::prelude_build::toolchain(&cache) {
         Ok(toolchain) => {
             findings.push(good("rustc", format!("{} in {}", toolchain.version(), toolchain.sysroot.display())));
-            findings.push(match onrush_cell::kit::built(&cache, &toolchain) {
+            findings.push(match onrush_cell::prelude_build::built(&cache, &toolchain) {
                 true => good("prelude", format!("built for rustc {}", toolchain.version())),
                 false => note(
                     "prelude",

@@ -26,7 +26,7 @@ pub fn build() -> Result<(), String> {
         }
         last = what;
     };
-    let kit = onrush_cell::kit::ensure(&paths::cache_dir(), &mut progress);
+    let kit = onrush_cell::prelude_build::ensure(&paths::cache_dir(), &mut progress);
     if live && !last.is_empty() {
         eprintln!();
     }

@@ -29,7 +29,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernel/onrush/src/session/memory.rs", "the mapping of results in shared memory"),
     ("kernel/cell/src/process", "descriptors of a cell process that is started, and its limits"),
     ("kernel/cell/src/procfs.rs", "signals to processes and process groups"),
-    ("kernel/cell/src/kit.rs", "the lock of the folder of kits"),
+    ("kernel/cell/src/prelude_build.rs", "the lock of the folder of kits"),
 ];
 
 /// Code that writes Rust code: the word is in the generated text.

@@ -9,7 +9,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::Parser;
 use syn::visit::{self, Visit};
 
-use crate::scan::scan;
+use crate::lexer::scan;
 
 /// Lines that an expression may go on for.
 const LINES: usize = 200;

@@ -12,12 +12,12 @@ use super::{
     Choices, Compiler, Places, about_a_closure, about_the_end, is_about_a_return, is_about_borrowing, is_unconverted,
     missing_name, omit_all, source_of, still_borrowed, unkept,
 };
-use crate::again;
 use crate::generate::{Again, Ends, Generated, SHOWN, generate};
 use crate::hints;
 use crate::notebook::Notebook;
+use crate::parse::{Cell, Part, PartKind};
+use crate::recompile_dependents;
 use crate::rustc::{self, Message};
-use crate::split::{Cell, Part, PartKind};
 
 pub struct Tries<'a> {
     cell: &'a Cell,
@@ -98,7 +98,8 @@ impl<'a> Tries<'a> {
 
     /// Changes what is about the whole crate. `false` if nothing changes.
     fn change_crate(&mut self, errors: &[&Message]) -> bool {
-        let is_of_callers = |m: &&Message| m.primary().is_some_and(|span| span.file_name.starts_with(again::FILE));
+        let is_of_callers =
+            |m: &&Message| m.primary().is_some_and(|span| span.file_name.starts_with(recompile_dependents::FILE));
         if errors.iter().any(is_of_callers) {
             self.callers.clear();
             self.alone = true;

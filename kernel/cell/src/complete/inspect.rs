@@ -13,12 +13,12 @@ use super::tokens::{End, Kind, word_end, word_start};
 use super::ty::Ty;
 use super::words::{in_expression, in_use, receiver, written_path};
 use super::world::Known;
+use crate::completion_snapshot::{Frames, Names};
 use crate::index::{Item, last};
 use crate::interface::Inspection;
-use crate::names::{Frames, Names};
+use crate::parse::{ItemKind, PartKind, parse_cell};
 use crate::probe::PROBE;
 use crate::reference;
-use crate::split::{ItemKind, PartKind, split};
 use crate::types::short;
 
 /// Columns that are listed.
@@ -318,7 +318,7 @@ fn cell_of(names: &Names, name: &str) -> Option<u64> {
     cells.sort_unstable();
     let defines = |text: &str| {
         text.contains(name)
-            && split(text).parts.iter().any(|part| match &part.kind {
+            && parse_cell(text).parts.iter().any(|part| match &part.kind {
                 PartKind::Let { names, .. } => names.iter().any(|b| b.name == name),
                 PartKind::Item(item) => match &item.kind {
                     ItemKind::Named(n) | ItemKind::Trait(n) | ItemKind::Macro(n) => n == name,

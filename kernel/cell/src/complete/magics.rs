@@ -29,7 +29,7 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
         return true;
     }
     // Inside of a text of several lines nothing is a command.
-    let inside = crate::scan::scan(&before[..line_start]).unterminated.is_some();
+    let inside = crate::lexer::scan(&before[..line_start]).unterminated.is_some();
     if inside {
         return false;
     }

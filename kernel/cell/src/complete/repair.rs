@@ -63,7 +63,7 @@ fn by_lines(code: &str) -> Option<String> {
 }
 
 pub fn parses(code: &str) -> bool {
-    crate::split::split(code).error.is_none()
+    crate::parse::parse_cell(code).error.is_none()
 }
 
 /// Macros that are not closed: their arguments alone are an expression too, a tuple, and need not be complete.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::tokens::{Kind, Token, open_brackets, partners};
-use crate::split::UseLeaf;
+use crate::parse::UseLeaf;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
@@ -297,10 +297,10 @@ fn names_of(tokens: &[Token<'_>], out: &mut Vec<String>) {
 
 fn use_of(tokens: &[Token<'_>], scope: &mut Scope) {
     let code = format!("use {};", joined(tokens));
-    let cell = crate::split::split(&code);
+    let cell = crate::parse::parse_cell(&code);
     for part in cell.parts {
-        if let crate::split::PartKind::Item(item) = part.kind
-            && let crate::split::ItemKind::Use(leaves) = item.kind
+        if let crate::parse::PartKind::Item(item) = part.kind
+            && let crate::parse::ItemKind::Use(leaves) = item.kind
         {
             scope.uses.extend(leaves);
         }

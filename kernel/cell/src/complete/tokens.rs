@@ -79,7 +79,7 @@ pub fn tokens(text: &str) -> (Vec<Token<'_>>, End) {
             continue;
         }
         if rest.starts_with("/*") {
-            match crate::scan::block_comment(bytes, i) {
+            match crate::lexer::block_comment(bytes, i) {
                 Some(end) => i = end,
                 None => return (out, End::Comment),
             }
@@ -91,7 +91,7 @@ pub fn tokens(text: &str) -> (Vec<Token<'_>>, End) {
             let end = if raw {
                 text[begins..].find(&closing).map(|n| begins + n + closing.len())
             } else {
-                crate::scan::string(bytes, begins)
+                crate::lexer::string(bytes, begins)
             };
             match end {
                 Some(end) => i = end,

@@ -2,7 +2,7 @@
 
 use super::tokens::{Kind, Token, open_brackets, tokens};
 use crate::interface::Completeness;
-use crate::scan::scan;
+use crate::lexer::scan;
 
 const INDENT: usize = 4;
 
@@ -34,7 +34,7 @@ pub fn is_complete(text: &str) -> Completeness {
     }
     let lines = |line: &str| !line.starts_with([':', '!', '%']) || line.starts_with("::");
     let code: Vec<&str> = text.split('\n').map(|l| if lines(l) { l } else { "" }).collect();
-    let cell = crate::split::split(&code.join("\n"));
+    let cell = crate::parse::parse_cell(&code.join("\n"));
     match cell.error {
         // An `impl` or a chain may go on in the next line; an empty one ends it.
         None => Completeness::Complete,

@@ -11,8 +11,8 @@ use super::tokens::{End, tokens};
 use super::ty::Ty;
 use crate::index::source::chunks_of;
 use crate::index::{self, Index, Item, last};
+use crate::parse::{UseLeaf, items_of};
 use crate::probe::PROBE;
-use crate::split::{UseLeaf, items_of};
 
 /// Names that every Rust program has, and where they come from.
 const STD_PRELUDE: &[(&str, &str)] = &[
@@ -205,7 +205,7 @@ impl Known {
 
 fn leaves(item: &syn::Item) -> Option<Vec<UseLeaf>> {
     match item {
-        syn::Item::Use(item) => Some(crate::split::leaves_of(item)),
+        syn::Item::Use(item) => Some(crate::parse::leaves_of(item)),
         _ => None,
     }
 }

@@ -25,9 +25,9 @@ use serde_json::Value;
 
 use super::graph::{Crate, Graph};
 use super::{ROOT, Request, lock};
+use crate::disk_full;
 use crate::interrupt::{Stoppable, interrupted};
-use crate::kit::{self, Kit, KitCrate};
-use crate::space;
+use crate::prelude_build::{self, Kit, KitCrate};
 use cargo::Cargo;
 use store::Store;
 use waiting::FOR_EACH_CRATE;
@@ -86,7 +86,7 @@ struct Package {
 impl Builder<'_> {
     /// The graph of these requests. `locked`: versions that the notebook had before.
     pub fn ensure(&self, requests: &Requests, locked: Option<&str>) -> Result<(Graph, How), Diagnostic> {
-        self.find_or_build(requests, locked).map_err(|diagnostic| space::explained(diagnostic, self.cache))
+        self.find_or_build(requests, locked).map_err(|diagnostic| disk_full::explained(diagnostic, self.cache))
     }
 
     fn find_or_build(&self, requests: &Requests, locked: Option<&str>) -> Result<(Graph, How), Diagnostic> {
@@ -103,7 +103,7 @@ impl Builder<'_> {
         }
         let wrapper = self.wrapper(&store)?;
         let project = Project(store.project(&key));
-        let seed = lock::seed(locked, kit::lock_file());
+        let seed = lock::seed(locked, prelude_build::lock_file());
         let manifest = self.manifest(requests, &[]);
         write_project(&project.0, &manifest, &seed).map_err(failed)?;
 
@@ -146,13 +146,13 @@ impl Builder<'_> {
             parts.extend([name.as_str(), code.as_str()]);
         }
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-        kit::hash(&parts)
+        prelude_build::hash(&parts)
     }
 
     /// The program that cargo calls in place of rustc.
     fn wrapper(&self, store: &Store) -> Result<PathBuf, Diagnostic> {
         let toolchain = &self.kit.toolchain;
-        let path = store.tool(&kit::hash(&[WRAPPER.as_bytes(), toolchain.verbose_version.as_bytes()]));
+        let path = store.tool(&prelude_build::hash(&[WRAPPER.as_bytes(), toolchain.verbose_version.as_bytes()]));
         if path.is_file() {
             return Ok(path);
         }

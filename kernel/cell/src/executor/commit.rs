@@ -7,16 +7,16 @@ use onrush_wire::host::Variable;
 use onrush_wire::{Class, Diagnostic};
 
 use super::Executor;
-use crate::again;
 use crate::compile::Ready;
 use crate::generate::{Again, Ends, declared_type, parts_of};
 use crate::hints::{borrower, keeping};
 use crate::interface::Event;
-use crate::keep::meaning;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
+use crate::parse::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::process::Ended;
-use crate::split::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, is_value};
+use crate::recompile_dependents;
 use crate::types::{Spelling, is_function, spell};
+use crate::unchanged_items::meaning;
 
 impl Executor {
     /// The cell succeeded: what it made is the notebook's.
@@ -254,14 +254,15 @@ impl Executor {
             let uses = |(user, &home): (&String, &usize)| {
                 let crate_ = &self.notebook.crates[home];
                 let known = self.notebook.sources.get(user);
-                let mentions = known.is_some_and(|s| s.mentions.contains(name) && !again::binds(&s.text, name));
+                let mentions =
+                    known.is_some_and(|s| s.mentions.contains(name) && !recompile_dependents::binds(&s.text, name));
                 let sees = !crate_.links.is_disjoint(&source.homes) || source.homes.contains(&home);
                 (home != index && user != name && mentions && sees).then(|| self.with_cell(user, home))
             };
             let mut users: Vec<String> = self.notebook.items.iter().filter_map(uses).collect();
             if !is_type {
                 let own = |of: &String| cell.parts.iter().any(|part| names(part, of));
-                let types = again::types_that_call(name, &source.homes, &self.notebook);
+                let types = recompile_dependents::types_that_call(name, &source.homes, &self.notebook);
                 let types = types.into_iter().filter(|(of, home)| *home != index && !own(of));
                 users.extend(types.map(|(of, home)| format!("methods of {}", self.with_cell(&of, home))));
             }

@@ -6,7 +6,7 @@ use super::Executor;
 use crate::compile::Ready;
 use crate::generate::Ends;
 use crate::interface::Event;
-use crate::split::{Cell, ItemKind, PartKind};
+use crate::parse::{Cell, ItemKind, PartKind};
 use crate::stale::{Name, Uses, uses};
 
 /// First number of the cells that the user does not see (silent ones, `user_expressions`). The notebook does not contain them.

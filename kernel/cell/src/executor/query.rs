@@ -14,7 +14,7 @@ pub fn find_place(diagnostic: &mut Diagnostic, text: &str, file: &str) {
         });
         return;
     };
-    let (line, column) = crate::scan::position(text, at);
+    let (line, column) = crate::lexer::position(text, at);
     let span = Span { file: file.to_string(), line, column, length };
     let said = diagnostic.labels.iter().find(|l| l.primary).map(|l| l.text.clone()).unwrap_or_default();
     diagnostic.labels.retain(|l| l.span.file != file);

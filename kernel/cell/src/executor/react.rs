@@ -6,11 +6,11 @@ use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 
 use super::Executor;
+use crate::backtrace;
 use crate::hints;
 use crate::interface::{Event, Outcome};
 use crate::process::Ended;
 use crate::source_map::SourceMap;
-use crate::trace;
 
 impl Executor {
     /// Runs the closures that wait for a change of these controls. `number` stands for the execution number of a cell.
@@ -39,11 +39,11 @@ impl Executor {
                 if variables_lost {
                     self.lose_variables(events);
                 }
-                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, None);
+                diagnostic.trace = backtrace::calls(&self.process.take_calls(), &self.notebook, None);
                 // Its places are in the cells that made the closures.
                 self.map_labels(&mut diagnostic, "", &SourceMap::default());
                 let source = |file: &str| self.sources.get(file).map(|(_, text)| text.as_str());
-                trace::place(&mut diagnostic, source);
+                backtrace::place(&mut diagnostic, source);
                 diagnostic.narrow(source);
                 diagnostic.widen(source);
                 hints::advise_run(&mut diagnostic);

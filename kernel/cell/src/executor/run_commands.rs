@@ -15,7 +15,7 @@ use crate::notebook::Notebook;
 use crate::process::Ended;
 use crate::source_map::SourceMap;
 use crate::types::short;
-use crate::{process, shell, trace};
+use crate::{backtrace, process, shell};
 
 impl Executor {
     /// A cell's commands, and its code without them.
@@ -149,9 +149,9 @@ impl Executor {
                 if variables_lost {
                     self.lose_variables(events);
                 }
-                diagnostic.trace = trace::calls(&self.process.take_calls(), &self.notebook, None);
+                diagnostic.trace = backtrace::calls(&self.process.take_calls(), &self.notebook, None);
                 self.map_labels(&mut diagnostic, "", &SourceMap::default());
-                trace::place(&mut diagnostic, |file| self.sources.get(file).map(|(_, text)| text.as_str()));
+                backtrace::place(&mut diagnostic, |file| self.sources.get(file).map(|(_, text)| text.as_str()));
                 Err(diagnostic)
             }
         }

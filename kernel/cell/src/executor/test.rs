@@ -14,8 +14,8 @@ use syn::{Attribute, Item, Stmt};
 
 use super::{Executor, cell_file};
 use crate::interface::Event;
+use crate::parse::{is_for_tests, parse_cell, without_commands};
 use crate::process::Ended;
-use crate::split::{is_for_tests, split, without_commands};
 
 /// The lines of one item in the compiled text: the first, the last, its cell, its first line there.
 type Lines = (u32, u32, u64, u32);
@@ -46,7 +46,7 @@ impl Executor {
             .collect();
         let code =
             format!("{{ {text}\n::onrush::host::run_tests(&[{}], {tests_file:?}, &[{places}]); }};", tests.join(", "));
-        let cell = split(&code);
+        let cell = parse_cell(&code);
         let count = self.used.entry(number).or_default();
         *count += 1;
         let crate_name = format!("onrush_cell_{number}_t{count}");
@@ -146,7 +146,7 @@ fn add(item: &Item, number: u64, code: &str, collected: &mut TestCrate, filter: 
         text.replace_range(place, &filled);
     }
     let first = collected.text.matches('\n').count() as u32 + 2;
-    let (line, column) = crate::scan::position(code, range.start);
+    let (line, column) = crate::lexer::position(code, range.start);
     let _ = write!(collected.text, "\n{:1$}{text}", "", column as usize - 1);
     collected.lines.push((first, first + text.matches('\n').count() as u32, number, line));
     collected.tests.extend(tests.into_iter().filter(|(name, _)| name.contains(filter)).map(|(_, code)| code));

@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use crate::commands::{Command, CommandKind, Separated};
 use crate::generate::copies;
 use crate::index;
-use crate::split::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, split};
+use crate::parse::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, parse_cell};
 
 /// A successful cell: its number, and its code without commands.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ struct Item<'a> {
 /// `to_notebook`: the path from the project's folder to the notebook's, to which paths in cells are relative.
 pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
     let mut notes = Vec::new();
-    let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, split(&ran.code))).collect();
+    let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, parse_cell(&ran.code))).collect();
     let mut items: Vec<Item<'_>> = Vec::new();
     let mut uses: Vec<&UseLeaf> = Vec::new();
     let mut body = String::new();

@@ -10,7 +10,7 @@ use syn::{Expr, GenericParam, Generics, Item, Local, Stmt, TypeParamBound, Where
 use super::closures::trait_object;
 use super::lay_out::Insertion;
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, PartKind};
+use crate::parse::{Cell, ItemKind, ItemPart, PartKind};
 
 pub fn boxes(cell: &Cell, notebook: &Notebook) -> Vec<Insertion> {
     let mut insertions = Vec::new();
@@ -108,13 +108,13 @@ fn traits(generics: &Generics) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn boxes_are_what_the_type_asks_for() {
         let boxed = |code: &str| {
             let mut code = code.to_string();
-            for insertion in boxes(&split(&code), &Notebook::default()).iter().rev() {
+            for insertion in boxes(&parse_cell(&code), &Notebook::default()).iter().rev() {
                 code.insert_str(insertion.at, &insertion.text);
             }
             code[code.find("let ").unwrap() + 4..].to_string()

@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{Block, Expr, Pat, Stmt};
 
 use crate::notebook::Notebook;
-use crate::split::{Cell, PartKind};
+use crate::parse::{Cell, PartKind};
 
 /// The variables to declare, in the order of their names.
 pub fn assigned(cell: &Cell, notebook: &Notebook) -> Vec<String> {
@@ -76,14 +76,14 @@ pub fn declared_type(text: &str, name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::notebook::KnownVariable;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn assignments_are_found_wherever_they_stand() {
         let known = KnownVariable { type_code: "i32".into(), mutable: false, preview: None, bytes: 0 };
         let moved = ["x", "y"].map(|name| (name.to_string(), known.clone())).into();
         let notebook = Notebook { moved, ..Notebook::default() };
-        let found = |code: &str| assigned(&split(code), &notebook).join(" ");
+        let found = |code: &str| assigned(&parse_cell(code), &notebook).join(" ");
         assert_eq!(found("x = 5; x + 1"), "x");
         assert_eq!(found("if a { x = 1 } else { (x, y) = (2, 3) }"), "x y");
         assert_eq!(found("let z = { y = 1; 2 };"), "y");

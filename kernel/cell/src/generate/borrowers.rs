@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::cfg_of;
-use crate::split::Binding;
+use crate::parse::Binding;
 
 /// Stands before the cell's first statement: the variables of the question, and the block that the others do not outlive.
 pub fn prologue(puts: &[Binding]) -> String {

@@ -11,7 +11,7 @@ use syn::{Expr, Pat, ReturnType, Stmt, Type, TypeParamBound};
 
 use super::Ends;
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind};
+use crate::parse::{Cell, ItemKind, ItemPart, Part, PartKind};
 use crate::types::PRIMITIVES;
 
 /// The box in which a cell keeps a value.
@@ -225,10 +225,12 @@ fn known(of: &Type) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     fn kind(code: &str) -> Option<ClosureKind> {
-        closures(&split(code), &BTreeSet::from(["f"]), &Notebook::default()).remove("f").map(|closure| closure.kind)
+        closures(&parse_cell(code), &BTreeSet::from(["f"]), &Notebook::default())
+            .remove("f")
+            .map(|closure| closure.kind)
     }
 
     #[test]

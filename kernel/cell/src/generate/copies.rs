@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::split::identifiers;
+use crate::parse::identifiers;
 
 /// What is put where, in bytes of `code`. `known`: the variables that there are before it.
 pub fn copies(code: &str, known: &BTreeSet<&str>) -> Vec<(usize, String)> {

@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::{Expr, Item, Stmt, Type};
 
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, PartKind};
+use crate::parse::{Cell, ItemKind, ItemPart, PartKind};
 
 /// The variable that a field belongs to, and the field.
 pub fn parts_of(name: &str) -> Option<(&str, &str)> {
@@ -131,7 +131,7 @@ fn type_of_let(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::notebook::KnownVariable;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     fn notebook() -> Notebook {
         let known = |of: &str| KnownVariable { type_code: of.into(), mutable: false, preview: None, bytes: 0 };
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn fields_are_taken_if_nothing_else_is_used() {
-        let found = |code: &str| taken(&split(code), &notebook()).join(" ");
+        let found = |code: &str| taken(&parse_cell(code), &notebook()).join(" ");
         assert_eq!(found("p.b + 1"), "p.b");
         assert_eq!(found("let x = (p.b, p.c); q.p"), "p.b p.c");
         for none in ["p.a", "f(p)", "p.b(1)", "println!(\"{p:?}\")", "let p = 1; p.b", "fn f(p: P) { p.b }", "q + 1"] {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn fields_are_known_from_the_struct() {
         let fields =
-            |code: &str| of(&split(&format!("struct P {{ a: u8, b: u8 }} {code}")), &notebook(), "x").join(" ");
+            |code: &str| of(&parse_cell(&format!("struct P {{ a: u8, b: u8 }} {code}")), &notebook(), "x").join(" ");
         assert_eq!(fields("let x = P { a: 1, b: 2 };"), "x.a x.b");
         assert_eq!(fields("let x = P::new();"), "x.a x.b");
         assert_eq!(fields("let x: P = f();"), "x.a x.b");

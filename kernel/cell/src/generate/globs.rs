@@ -13,7 +13,7 @@ use syn::Item;
 
 use crate::index;
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, leaves_of};
+use crate::parse::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, leaves_of};
 
 /// Crates of the prelude, which are imported by themselves.
 const CRATES: [&str; 3] = ["arrow", "chrono", "serde"];
@@ -119,11 +119,11 @@ pub fn claimed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn what_globs_bring_is_known_where_it_can_be() {
-        let cell = split(
+        let cell = parse_cell(
             "mod a { pub fn col() {} pub mod b { pub struct Frame; } } mod open { pub use x::*; } enum E { Value } use a::*;",
         );
         let notebook = Notebook::default();

@@ -1,8 +1,8 @@
 //! The text of a cell in its files: the items' and the statements', each in the user's lines and at the same columns. What one
 //! inserts into a line, the other leaves blank.
 
+use crate::parse::{Cell, ItemKind, Part, PartKind};
 use crate::source_map::SourceMap;
-use crate::split::{Cell, ItemKind, Part, PartKind};
 
 /// An insertion before a byte of the code: one text for the items' file or one for the statements' file.
 pub struct Insertion {

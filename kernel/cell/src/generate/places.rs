@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::lay_out::Insertion;
 use crate::notebook::Notebook;
-use crate::split::{Cell, PartKind};
+use crate::parse::{Cell, PartKind};
 
 const INCLUDES: [&str; 3] = ["include_str", "include_bytes", "include"];
 

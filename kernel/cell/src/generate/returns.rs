@@ -12,7 +12,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use super::lay_out::Insertion;
-use crate::split::{Cell, PartKind};
+use crate::parse::{Cell, PartKind};
 
 /// A `return` that is not inside of a function or a closure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,20 +141,20 @@ pub fn insertions(of: &Return, keeps: bool) -> Vec<Insertion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn those_of_the_cell_itself_are_found() {
         let code =
             "fn f() { return; }\nif a { return; }\nlet g = || return;\nfor x in y { return x + 1 }\nreturn Ok(())\n";
-        let found = find(&split(code));
+        let found = find(&parse_cell(code));
         let texts: Vec<&str> = found.iter().map(|of| &code[of.start..of.end]).collect();
         assert_eq!(texts, ["return", "return x + 1", "return Ok(())"]);
         assert_eq!(
             found.iter().map(|of| (of.part, of.has_value)).collect::<Vec<_>>(),
             [(1, false), (3, true), (4, false)]
         );
-        assert_eq!(find(&split("return Err(e)")), []);
+        assert_eq!(find(&parse_cell("return Err(e)")), []);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use syn::{Item, Stmt};
 
 use super::{offset, primary};
 use crate::notebook::Notebook;
-use crate::split::{Part, PartKind, identifiers, split};
+use crate::parse::{Part, PartKind, identifiers, parse_cell};
 use crate::types::{PRIMITIVES, short};
 
 /// Widest header or body of a function, in characters, that a help repeats.
@@ -18,7 +18,7 @@ const WIDE: usize = 60;
 /// Rewrites an error about an unknown name, if it is that of a variable.
 pub fn advise(diagnostic: &mut Diagnostic, name: &str, code: &str, notebook: &Notebook) {
     let Some(at) = primary(diagnostic).and_then(|span| offset(code, &span)) else { return };
-    let cell = split(code);
+    let cell = parse_cell(code);
     let binds =
         |part: &&Part| matches!(&part.kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
     let known = notebook.variables.get(name);
@@ -138,7 +138,7 @@ mod tests {
             let known = KnownVariable { type_code: of.to_string(), mutable: false, preview: None, bytes: 0 };
             notebook.variables.insert(name.to_string(), known);
         }
-        let (line, column) = crate::scan::position(code, code.rfind(name).unwrap());
+        let (line, column) = crate::lexer::position(code, code.rfind(name).unwrap());
         let span = Span { file: "c".into(), line, column, length: name.len() as u32 };
         let mut diagnostic = Diagnostic::error(Class::Compile, "E0425", "cannot find value").at(span, "");
         advise(&mut diagnostic, name, code, &notebook);

@@ -2,7 +2,7 @@
 
 use syn::{Expr, Stmt};
 
-use crate::split::{Cell, PartKind};
+use crate::parse::{Cell, PartKind};
 
 const CLOSURE: &str = "a closure that borrows from another variable";
 const ITERATOR: &str = "an iterator over another variable";
@@ -91,7 +91,7 @@ pub fn keeping(what: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::split;
+    use crate::parse::parse_cell;
 
     #[test]
     fn borrowers_are_told_apart() {
@@ -104,11 +104,11 @@ mod tests {
             ("let r = &v;", "borrowed"),
             ("let (a, b) = s.split_once('=').unwrap();", "borrowed"),
         ] {
-            let name = split(code).parts.iter().find_map(|part| match &part.kind {
+            let name = parse_cell(code).parts.iter().find_map(|part| match &part.kind {
                 PartKind::Let { names, .. } => Some(names[0].name.clone()),
                 _ => None,
             });
-            assert_eq!(borrower(&split(code), &name.unwrap()), what, "{code}");
+            assert_eq!(borrower(&parse_cell(code), &name.unwrap()), what, "{code}");
         }
     }
 }

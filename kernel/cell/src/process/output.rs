@@ -684,7 +684,7 @@ mod tests {
 
     #[test]
     fn printed_places_are_the_users() {
-        let cell = crate::split::split("dbg!(1);\ndbg!(2);");
+        let cell = crate::parse::parse_cell("dbg!(1);\ndbg!(2);");
         let notebook = crate::notebook::Notebook::default();
         let request = crate::generate::Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
         let generated = crate::generate::generate(&request);

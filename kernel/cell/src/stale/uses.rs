@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::Name;
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, PartKind, identifiers, split};
+use crate::parse::{Cell, ItemKind, PartKind, identifiers, parse_cell};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
@@ -98,7 +98,7 @@ pub fn defined_names(text: &str) -> BTreeSet<String> {
     let is_value = |_: &str| false;
     let code = crate::commands::separate(text, "", &is_value).map_or_else(|_| text.to_string(), |cell| cell.code);
     let mut names = BTreeSet::new();
-    for part in split(&code).parts {
+    for part in parse_cell(&code).parts {
         match part.kind {
             PartKind::Let { names: bound, .. } => names.extend(bound.into_iter().map(|b| b.name)),
             PartKind::Item(item) => match item.kind {
@@ -155,7 +155,7 @@ mod tests {
             notebook.variables.insert(name.into(), variable);
         }
         notebook.items.insert("f".into(), 0);
-        let uses = uses(&split(code), &notebook);
+        let uses = uses(&parse_cell(code), &notebook);
         let shared = uses.shared.iter().map(|name| format!("{name}*"));
         uses.variables.iter().chain(&uses.items).cloned().chain(shared).collect()
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::{env, fs, panic, thread};
 
-use onrush_cell::{Config, Event, Executor, Outcome, kit};
+use onrush_cell::{Config, Event, Executor, Outcome, prelude_build};
 use onrush_wire::display::Content;
 use onrush_wire::host::Stream;
 use onrush_wire::{Diagnostic, NotebookId, Severity, paths};
@@ -55,7 +55,7 @@ struct Cache(PathBuf);
 impl Cache {
     fn new() -> Self {
         let usual = paths::cache_dir();
-        kit::ensure(&usual, &mut |_, _| {}).unwrap_or_else(|e| panic!("{e:#?}"));
+        prelude_build::ensure(&usual, &mut |_, _| {}).unwrap_or_else(|e| panic!("{e:#?}"));
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = env::temp_dir().join(format!("onrush-cells-{}-{count}", std::process::id()));

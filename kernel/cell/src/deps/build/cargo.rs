@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::super::ROOT;
 use super::{Artifact, Builder, Package, Resolved, Waits, failed};
 use crate::interrupt::interrupted;
-use crate::kit;
+use crate::prelude_build;
 
 pub struct Cargo<'a> {
     builder: &'a Builder<'a>,
@@ -113,7 +113,7 @@ impl<'a> Cargo<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = kit::cargo(&self.builder.kit.toolchain, self.project, self.target);
+        let mut command = prelude_build::cargo(&self.builder.kit.toolchain, self.project, self.target);
         command.env("RUSTFLAGS", "").env("CARGO_INCREMENTAL", "0").env("CARGO_TERM_PROGRESS_WHEN", "never");
         command
     }

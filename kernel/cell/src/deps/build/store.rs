@@ -10,7 +10,7 @@ use onrush_wire::paths;
 
 use super::super::graph::{Crate, Graph};
 use super::super::lock;
-use crate::kit;
+use crate::prelude_build;
 
 /// Graphs that are kept, by last use: their libraries are links to those in the target folder as long as that has them.
 const GRAPHS: usize = 40;
@@ -40,7 +40,7 @@ impl Store {
         for name in ["locks", "projects"] {
             paths::private_dir(&folder.join(name))?;
         }
-        let compilers = kit::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>());
+        let compilers = prelude_build::hash(&compilers.iter().map(|text| text.as_bytes()).collect::<Vec<_>>());
         Ok(Store { folder, pool: format!("target-{}", &compilers[..8]) })
     }
 
@@ -123,7 +123,7 @@ impl Store {
     ) -> io::Result<Graph> {
         let mut parts: Vec<&[u8]> = vec![lock.as_bytes()];
         parts.extend(stamps.values().map(|stamp| stamp.as_bytes()));
-        let key = format!("{key}-{}", &kit::hash(&parts)[..8]);
+        let key = format!("{key}-{}", &prelude_build::hash(&parts)[..8]);
         let folder = self.folder.join("graphs").join(&key);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
@@ -246,5 +246,5 @@ pub fn stamp(folder: &Path) -> String {
         }
     }
     files.sort();
-    kit::hash(&files.iter().map(|f| f.as_bytes()).collect::<Vec<_>>())[..12].to_string()
+    prelude_build::hash(&files.iter().map(|f| f.as_bytes()).collect::<Vec<_>>())[..12].to_string()
 }

@@ -10,9 +10,11 @@ use quote::ToTokens;
 use syn::visit::Visit;
 
 use crate::generate::{Again, globs, lay_out_only, use_code};
-use crate::keep::{has_static, meaning};
 use crate::notebook::Notebook;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifiers, is_value, split, without_commands};
+use crate::parse::{
+    Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifiers, is_value, parse_cell, without_commands,
+};
+use crate::unchanged_items::{has_static, meaning};
 
 /// How the names of their files begin.
 pub const FILE: &str = "again_";
@@ -142,7 +144,7 @@ fn again(
 ) -> Option<Again> {
     let (known, home) = (&notebook.sources[name], notebook.items[name]);
     let home = &notebook.crates[home];
-    let cell = split(&without_commands(&sources.get(&known.file)?.1));
+    let cell = parse_cell(&without_commands(&sources.get(&known.file)?.1));
     let part = cell.parts.iter().find(|part| own_name(part) == Some(name))?;
     if cell.code[part.range.clone()] != known.text {
         return None;

@@ -3,7 +3,7 @@
 //! Positions are byte ranges of the text, which stays as the user wrote it. What rustc accepts and syn does not is kept as one
 //! piece of statements: rustc has the last word.
 
-pub mod makers;
+pub mod item_macros;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -161,7 +161,7 @@ pub fn is_value(text: &str, name: &str) -> bool {
 /// Macros of statements that define items, whose names later cells want.
 const ITEM_MACROS: [&str; 3] = ["thread_local", "lazy_static", "bitflags"];
 
-pub fn split(code: &str) -> Cell {
+pub fn parse_cell(code: &str) -> Cell {
     let parse = |input: ParseStream<'_>| -> syn::Result<(Vec<Attribute>, Vec<Stmt>)> {
         Ok((Attribute::parse_inner(input)?, Block::parse_within(input)?))
     };
@@ -422,7 +422,7 @@ fn item_part(item: &Item) -> ItemPart {
         Item::Macro(i) => {
             publish
                 .places
-                .extend(i.ident.as_ref().and_then(|_| makers::places(i.mac.tokens.clone())).unwrap_or_default());
+                .extend(i.ident.as_ref().and_then(|_| item_macros::places(i.mac.tokens.clone())).unwrap_or_default());
             i.ident.as_ref().map_or(ItemKind::Other, |name| ItemKind::Macro(name.to_string()))
         }
         Item::Use(i) => {
@@ -624,7 +624,7 @@ mod tests {
     use super::*;
 
     fn kinds(code: &str) -> Vec<String> {
-        let cell = split(code);
+        let cell = parse_cell(code);
         assert_eq!(cell.error, None);
         cell.parts
             .iter()
@@ -663,12 +663,12 @@ mod tests {
         {
             assert_eq!(kinds(code), [format!("{kind}: {code}")]);
         }
-        assert!(split("let x = (1;").error.is_some());
+        assert!(parse_cell("let x = (1;").error.is_some());
     }
 
     #[test]
     fn mentions_include_macros_and_format_strings() {
-        let cell = split("let total = sum(v); println!(\"{total:>width$} {0}\", x!(a + b))");
+        let cell = parse_cell("let total = sum(v); println!(\"{total:>width$} {0}\", x!(a + b))");
         assert_eq!(cell.parts[0].mentions.iter().collect::<Vec<_>>(), ["sum", "v"]);
         for name in ["total", "width", "a", "b", "x"] {
             assert!(cell.parts[1].mentions.contains(name), "{name}");
@@ -677,7 +677,7 @@ mod tests {
 
     #[test]
     fn uses_are_taken_apart() {
-        let cell = split("use std::{fmt::{self, Write as _}, collections::*}; use a::b as c;");
+        let cell = parse_cell("use std::{fmt::{self, Write as _}, collections::*}; use a::b as c;");
         let leaves: Vec<String> = cell
             .parts
             .iter()
@@ -688,7 +688,7 @@ mod tests {
             .map(|l| l.code())
             .collect();
         assert_eq!(leaves, ["std::fmt", "std::fmt::Write as _", "std::collections::*", "a::b as c"]);
-        let leaves = |code: &str| match &split(code).parts[0].kind {
+        let leaves = |code: &str| match &parse_cell(code).parts[0].kind {
             PartKind::Item(ItemPart { kind: ItemKind::Use(leaves), .. }) => {
                 leaves.iter().map(UseLeaf::plain_code).collect::<Vec<_>>()
             }

@@ -13,12 +13,12 @@ use syn::spanned::Spanned;
 use crate::compile::{Compiler, Places};
 use crate::generate::{Generated, crates_in, globs, lay_out_only, use_code};
 use crate::hints;
-use crate::keep::{meaning, own_uses, without};
+use crate::lexer::position;
 use crate::notebook::{KnownSource, Notebook};
+use crate::parse::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
 use crate::rustc::{self, Compiled, Source};
-use crate::scan::position;
 use crate::source_map::SourceMap;
-use crate::split::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
+use crate::unchanged_items::{meaning, own_uses, without};
 
 /// A cell without the impls that went to earlier crates, and the notebook in which they are there.
 pub struct Moved {

@@ -153,7 +153,7 @@ pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
 
 /// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is known.
 pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
-    find_or_build(cache, progress).map_err(|diagnostic| crate::space::explained(diagnostic, cache))
+    find_or_build(cache, progress).map_err(|diagnostic| crate::disk_full::explained(diagnostic, cache))
 }
 
 fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {

@@ -12,10 +12,10 @@ use crate::deps::Crate;
 use crate::index::crates::Package;
 use crate::index::source::{Chunk, chunks_of};
 use crate::index::{self, Index};
-use crate::kit::Kit;
 use crate::notebook::Notebook;
+use crate::parse::items_of;
+use crate::prelude_build::Kit;
 use crate::probe::Probe;
-use crate::split::items_of;
 
 /// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come at once.
 pub trait Frames {

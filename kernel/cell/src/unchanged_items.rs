@@ -9,10 +9,10 @@ use onrush_wire::Diagnostic;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
+use crate::lexer::{Lines, position};
 use crate::notebook::Notebook;
-use crate::scan::{Lines, position};
-use crate::split::makers::recognise;
-use crate::split::{Cell, ItemKind, Part, PartKind, UseLeaf, split};
+use crate::parse::item_macros::recognise;
+use crate::parse::{Cell, ItemKind, Part, PartKind, UseLeaf, parse_cell};
 
 /// The cell without the items that earlier cells have already, and those items. `None` if there are none.
 pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<Part>)> {
@@ -80,7 +80,7 @@ pub fn without(cell: &Cell, parts: &BTreeSet<usize>, notebook: &Notebook) -> Cel
     let inside = |at: usize| is_inside[at];
     // At the same columns; characters of several bytes become spaces of one, so the parts are found anew.
     let code: String = cell.code.char_indices().map(|(at, c)| if inside(at) && c != '\n' { ' ' } else { c }).collect();
-    recognise(split(&code), &|name| notebook.macro_definition(name)).with_optimisation(cell.optimisation)
+    recognise(parse_cell(&code), &|name| notebook.macro_definition(name)).with_optimisation(cell.optimisation)
 }
 
 /// What the cell imports itself.
