@@ -2,7 +2,7 @@
 //!
 //! This module parses the lines. The executor runs the commands.
 
-mod elsewhere;
+mod foreign_magics;
 mod rust;
 
 use onrush_wire::{Class, Diagnostic, Span};
@@ -308,7 +308,7 @@ fn magic_cell(
 /// A name that is not there: what does its work here, else the nearest.
 fn unknown(what: &str, name: &str, names: &[&str], fails: impl Fn(String) -> Diagnostic) -> Diagnostic {
     let diagnostic = fails(format!("there is no {what} `{name}`"));
-    match (elsewhere::advice(name), nearest(name, names).or_else(|| nearest(&name.to_lowercase(), names))) {
+    match (foreign_magics::advice(name), nearest(name, names).or_else(|| nearest(&name.to_lowercase(), names))) {
         (Some(advice), _) => diagnostic.help(advice),
         (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, None) => diagnostic.help("`:help` lists what there is"),
@@ -319,7 +319,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
     let (name, argument) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));
     let fails = |code: &str, message: String| error(file, number, line.chars().count(), code, message);
     if let Some(shell) = line.strip_prefix('!') {
-        return match elsewhere::advice(name) {
+        return match foreign_magics::advice(name) {
             Some(advice) => Err(fails("shell", format!("`{name}` does nothing for the cells here")).help(advice)),
             None => Ok(CommandKind::Shell(shell.trim().to_string())),
         };

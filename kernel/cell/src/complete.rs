@@ -1,23 +1,23 @@
 //! Code assistance while a cell is typed: is-complete, completion and inspection.
 //!
-//! Types come from rustc (`probe`), members from indexes (`crate::index`), columns from the session, the rest from the source.
+//! Types come from rustc (`type_query`), members from indexes (`crate::index`), columns from the session, the rest from the source.
 
 mod calls;
+mod columns;
 mod cuda;
+mod error_recovery;
 mod files;
-mod frames;
+mod identifiers;
 mod inspect;
+mod is_complete;
 mod magics;
 mod members;
-mod repair;
 mod scope;
 mod sql;
-mod texts;
+mod string_literals;
+mod symbols;
 mod tokens;
 mod ty;
-mod whole;
-mod words;
-mod world;
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ impl Names {
     pub fn is_complete(&self, text: &str) -> Completeness {
         match self.question(text) {
             Some(_) => Completeness::Complete,
-            None => whole::is_complete(text),
+            None => is_complete::is_complete(text),
         }
     }
 
@@ -155,7 +155,7 @@ fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Fr
     if !magics::complete(&place, &mut offers) {
         match place.end {
             End::Comment => {}
-            End::Text { start, contents, raw } => texts::complete(&place, start, contents, raw, &mut offers),
+            End::Text { start, contents, raw } => string_literals::complete(&place, start, contents, raw, &mut offers),
             End::Code => code(&place, &mut offers),
         }
     }
@@ -168,8 +168,8 @@ fn code<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
         return;
     }
     match place.last() {
-        Some(dot) if dot.is(".") => words::members(place, offers),
-        Some(colons) if colons.is("::") => words::path(place, offers),
+        Some(dot) if dot.is(".") => identifiers::members(place, offers),
+        Some(colons) if colons.is("::") => identifiers::path(place, offers),
         // What is defined here has no name yet.
         Some(token)
             if token.kind == Kind::Word
@@ -177,7 +177,7 @@ fn code<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
                     token.text,
                     "fn" | "struct" | "enum" | "trait" | "mod" | "type" | "union" | "static" | "const"
                 ) => {}
-        _ => words::names(place, offers),
+        _ => identifiers::names(place, offers),
     }
 }
 

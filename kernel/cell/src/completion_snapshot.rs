@@ -15,7 +15,7 @@ use crate::index::{self, Index};
 use crate::notebook::Notebook;
 use crate::parse::items_of;
 use crate::prelude_build::Kit;
-use crate::probe::Probe;
+use crate::type_query::Probe;
 
 /// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come at once.
 pub trait Frames {

@@ -5,7 +5,7 @@
 //! with its name in the same column, so that rustc's errors about it point there.
 
 mod functions;
-mod refusals;
+mod validation;
 
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -74,19 +74,19 @@ pub fn generate(text: &str, line: u32, target: Target, file: &str) -> Result<Str
         source.push('\n');
     }
     let fails = Fails { text: &source, file };
-    let (masked, braces) = refusals::without_dead(&mask(&source));
-    let source_ = refusals::without_includes(&source, &masked, &fails)?;
+    let (masked, braces) = validation::without_dead(&mask(&source));
+    let source_ = validation::without_includes(&source, &masked, &fails)?;
     if masked.trim().is_empty() {
         return Err(fails
             .at_line(line, "empty-magic", "`%%cuda` is followed by nothing".to_string())
             .help("write kernels in the lines below: `__global__ void add_one(float* data, int n) { … }`"));
     }
-    refusals::host_code(&masked, &fails)?;
-    refusals::shared_without_length(&masked, &fails)?;
-    refusals::shared_with_value(&masked, &fails)?;
+    validation::host_code(&masked, &fails)?;
+    validation::shared_without_length(&masked, &fails)?;
+    validation::shared_with_value(&masked, &fails)?;
     let kernels = kernels(&masked, &braces, &fails)?;
-    refusals::open_end(&braces, &fails)?;
-    kernels.iter().try_for_each(|kernel| refusals::called(&kernel.name, kernel.at, &masked, &fails))?;
+    validation::open_end(&braces, &fails)?;
+    kernels.iter().try_for_each(|kernel| validation::called(&kernel.name, kernel.at, &masked, &fails))?;
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].iter().any(|earlier| earlier.name == kernel.name) {
             let message = format!("there are two kernels `{}` in this cell", kernel.name);
@@ -288,8 +288,8 @@ fn kernels(masked: &str, braces: &str, fails: &Fails<'_>) -> Result<Vec<Kernel>,
         if reader.takes(';') {
             continue;
         }
-        refusals::place(name, name_at, braces, fails)?;
-        refusals::name(name, name_at, fails)?;
+        validation::place(name, name_at, braces, fails)?;
+        validation::name(name, name_at, fails)?;
         let mut parameters = Vec::new();
         let mut offset = start;
         for piece in list.split(',') {
@@ -444,7 +444,7 @@ fn rust_type(base: &str) -> Option<&'static str> {
 fn rust_name(name: &str) -> String {
     match name {
         "self" | "Self" | "super" | "crate" | "_" => format!("{name}_"),
-        _ if refusals::is_keyword(name) => format!("r#{name}"),
+        _ if validation::is_keyword(name) => format!("r#{name}"),
         _ => name.to_string(),
     }
 }

@@ -1,11 +1,11 @@
 //! The interface of this crate: execute cells of one notebook, one after another.
 
+mod callbacks;
 mod commit;
 mod dependencies;
-mod flow;
-mod query;
-mod react;
 mod run_commands;
+mod sql_spans;
+mod staleness;
 mod test;
 
 use std::collections::BTreeMap;
@@ -253,7 +253,7 @@ impl Executor {
             }
             mut failed => {
                 if let (Outcome::Failed { diagnostics, .. }, Some(_)) = (&mut failed, separated.query) {
-                    diagnostics.iter_mut().for_each(|d| query::find_place(d, &text, &file));
+                    diagnostics.iter_mut().for_each(|d| sql_spans::find_place(d, &text, &file));
                 }
                 failed
             }

@@ -8,12 +8,12 @@ mod assigned;
 mod borrowers;
 mod closures;
 mod copies;
-mod ends;
 mod fields;
 pub mod globs;
-mod lay_out;
-mod places;
+mod layout;
+mod location_macros;
 mod returns;
+mod variable_fate;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -28,11 +28,11 @@ use assigned::assigned;
 pub use assigned::declared_type;
 pub use closures::Closure;
 pub use copies::copies;
-pub use ends::{Ends, SHOWN};
 pub use fields::parts_of;
-pub use lay_out::lay_out_only;
-use lay_out::{Insertion, lay_out, width_of};
+pub use layout::lay_out_only;
+use layout::{Insertion, lay_out, width_of};
 pub use returns::Return;
+pub use variable_fate::{Ends, SHOWN};
 
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -201,8 +201,8 @@ pub fn generate(request: &Request<'_>) -> Generated {
     for of in &returns {
         insertions.extend(returns::insertions(of, keeps));
     }
-    let found = places::find(&cell.code, &notebook.folder);
-    insertions.extend(places::insertions(&found, cell, notebook));
+    let found = location_macros::find(&cell.code, &notebook.folder);
+    insertions.extend(location_macros::insertions(&found, cell, notebook));
     // What belongs to a `column!()` is inside of what is put around it.
     let order = |i: &Insertion| match i.text.as_str() {
         "(" => 3,
@@ -212,7 +212,7 @@ pub fn generate(request: &Request<'_>) -> Generated {
         _ => 2,
     };
     insertions.sort_by_key(|i| (i.at, order(i)));
-    places::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
+    location_macros::number_columns(&mut insertions, &found.columns, &cell.code, width_of(&root_start, &body_start));
     let layers = lay_out(cell, &insertions, root_start, body_start);
 
     let entry = format!("{}_run", request.crate_name);

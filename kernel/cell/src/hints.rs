@@ -2,11 +2,11 @@
 
 mod captured;
 mod cuda;
+mod frame_methods;
 mod frames;
 mod habits;
 mod keeping;
 mod prelude;
-mod words;
 
 use onrush_wire::{Diagnostic, Span};
 
@@ -231,7 +231,7 @@ fn syntax_help(diagnostic: &Diagnostic, code: &str, line: &str, text: &str) -> O
         return Some("rows by a condition: `f.filter(x!(a > 1))`".to_string());
     }
     if [".loc[", ".iloc["].iter().any(|word| line.contains(word)) {
-        return words::of_frame("loc");
+        return frame_methods::of_frame("loc");
     }
     let help = if line.contains(".agg({") {
         "aggregates are expressions: `.agg(x!(a.sum(), m = b.mean()))`"

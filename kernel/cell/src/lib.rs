@@ -26,7 +26,6 @@ mod notebook;
 mod parameters;
 mod parse;
 pub mod prelude_build;
-mod probe;
 mod process;
 mod procfs;
 mod recompile_dependents;
@@ -37,6 +36,7 @@ mod shell;
 mod source_map;
 mod stale;
 mod toolchain;
+mod type_query;
 mod types;
 mod unchanged_items;
 

@@ -2,10 +2,10 @@
 //!
 //! It knows nothing of Rust source; `kernel/host` is the other end.
 
-mod clock;
+mod cpu_time;
 mod descriptors;
-mod ending;
-mod memory;
+mod exit_report;
+mod memory_limit;
 mod orphans;
 mod output;
 
@@ -30,11 +30,11 @@ use crate::interface::{Event, Interrupt as _};
 use crate::interrupt::{Stoppable, interrupted};
 use crate::procfs::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
 use crate::source_map::SourceMap;
-pub use clock::ProcessorTime;
+pub use cpu_time::ProcessorTime;
 pub use descriptors::Bell;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
-use ending::{Circumstances, Death, Failure, Variables};
-use memory::{Allowance, Watch};
+use exit_report::{Circumstances, Death, Failure, Variables};
+use memory_limit::{Allowance, Watch};
 use output::{Outputs, Places};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
@@ -397,7 +397,7 @@ impl CellProcess {
     /// Has the cell process run something with a snapshot to go back to.
     fn attempt(&mut self, message: &ToHost, events: &Sender<Event>) -> Ended {
         let mut running =
-            Running { machine_kills: memory::machine_kills(), heard: Some(Instant::now()), ..Running::default() };
+            Running { machine_kills: memory_limit::machine_kills(), heard: Some(Instant::now()), ..Running::default() };
         self.ends.outputs.know(self.places.clone());
         let result = match self.send(message) {
             Ok(()) => self.attend(&mut running, events),
@@ -539,7 +539,7 @@ impl CellProcess {
             Diagnostic::error(Class::Resources, "no-snapshot", reason)
                 .note("if this cell fails, the variables are lost")
         });
-        let warning = no_snapshot.or_else(|| memory::room_to_double(allowance, &mut self.told));
+        let warning = no_snapshot.or_else(|| memory_limit::room_to_double(allowance, &mut self.told));
         if let Some(warning) = warning {
             let _ = events.send(Event::Warning(Diagnostic { severity: onrush_wire::Severity::Warning, ..warning }));
         }
@@ -678,7 +678,7 @@ impl CellProcess {
             threads: (running.threads, own),
             names: running.names.into_iter().flatten().collect(),
             allowance: Allowance { held: running.watch.as_ref().map_or(0, |w| w.held), limit: self.limit },
-            out_of_memory: memory::machine_kills() > running.machine_kills,
+            out_of_memory: memory_limit::machine_kills() > running.machine_kills,
             words: LastWords::default(),
         };
         self.advance();
@@ -697,7 +697,7 @@ impl CellProcess {
             ),
             None => Variables::Lost("the process ended before it could take a snapshot".to_string()),
         };
-        let mut diagnostic = ending::describe(failure, &variables, &known);
+        let mut diagnostic = exit_report::describe(failure, &variables, &known);
         let variables_lost = matches!(variables, Variables::Lost(_));
         if variables_lost {
             diagnostic = self.start_anew(diagnostic);

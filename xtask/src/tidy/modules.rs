@@ -53,7 +53,7 @@ const LAYERS: &[Layers] = &[
             // What is asked about cells.
             "stale",
             "parameters",
-            "probe",
+            "type_query",
             "completion_snapshot",
             "complete",
             "export",

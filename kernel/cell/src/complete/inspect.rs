@@ -7,18 +7,18 @@ use onrush_wire::session::NamedFrame;
 
 use super::Place;
 use super::calls::enclosing;
-use super::frames::{self, Column};
+use super::columns::{self, Column};
+use super::identifiers::{in_expression, in_use, receiver, written_path};
 use super::members::{Found, head};
+use super::symbols::Known;
 use super::tokens::{End, Kind, word_end, word_start};
 use super::ty::Ty;
-use super::words::{in_expression, in_use, receiver, written_path};
-use super::world::Known;
 use crate::completion_snapshot::{Frames, Names};
 use crate::index::{Item, last};
 use crate::interface::Inspection;
 use crate::parse::{ItemKind, PartKind, parse_cell};
-use crate::probe::PROBE;
 use crate::reference;
+use crate::type_query::PROBE;
 use crate::types::short;
 
 /// Columns that are listed.
@@ -350,7 +350,7 @@ fn counted(n: u64, what: &str) -> String {
 }
 
 fn column_named(place: &Place<'_>, name: &str) -> Option<Column> {
-    let in_hand = frames::in_hand(place).unwrap_or_else(|| frames::all(place));
+    let in_hand = columns::in_hand(place).unwrap_or_else(|| columns::all(place));
     in_hand.into_iter().find(|c| c.name == name)
 }
 

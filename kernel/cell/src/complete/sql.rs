@@ -2,7 +2,7 @@
 
 use onrush_wire::session::NamedFrame;
 
-use super::frames::columns_of;
+use super::columns::columns_of;
 use super::tokens::{is_word, word_start};
 use super::{Offers, Place};
 

@@ -96,7 +96,7 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
         let word = busy.iter().find(|(name, _)| *name == head.name);
         let refusal = if several {
             Some("there are several functions of that name".to_string())
-        } else if super::refusals::is_keyword(head.name) {
+        } else if super::validation::is_keyword(head.name) {
             Some("its name is a word of Rust".to_string())
         } else if words::is_taken(head.name) {
             Some("`x!` has a function of that name".to_string())

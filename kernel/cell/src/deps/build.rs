@@ -7,9 +7,9 @@
 //! stands for cargo's own, for which cargo would wait in silence. A crate has the same hash in each folder of the pool
 //! (`deps/wrapper.rs` hides the folder's path from rustc), so graphs of different folders go together.
 
+mod build_lock;
 mod cargo;
 mod store;
-mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,10 +28,10 @@ use super::{ROOT, Request, lock};
 use crate::disk_full;
 use crate::interrupt::{Stoppable, interrupted};
 use crate::prelude_build::{self, Kit, KitCrate};
+use build_lock::FOR_EACH_CRATE;
+pub use build_lock::Waits;
 use cargo::Cargo;
 use store::Store;
-use waiting::FOR_EACH_CRATE;
-pub use waiting::Waits;
 
 /// Compiled by the rustc of the cells when it is first needed.
 const WRAPPER: &str = include_str!("wrapper.rs");

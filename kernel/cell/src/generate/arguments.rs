@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, GenericParam, Generics, Item, Local, Stmt, TypeParamBound, WherePredicate};
 
 use super::closures::trait_object;
-use super::lay_out::Insertion;
+use super::layout::Insertion;
 use crate::notebook::Notebook;
 use crate::parse::{Cell, ItemKind, ItemPart, PartKind};
 

@@ -11,7 +11,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-use super::lay_out::Insertion;
+use super::layout::Insertion;
 use crate::parse::{Cell, PartKind};
 
 /// A `return` that is not inside of a function or a closure.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use onrush_wire::Diagnostic;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::{offset, primary, words};
+use super::{frame_methods, offset, primary};
 
 /// An index into a value: `base[index]`.
 struct IndexExpr {
@@ -32,7 +32,7 @@ pub fn advise(diagnostic: &Diagnostic, code: &str) -> Option<String> {
         // `df.b = 1`
         return match code.get(at + field.len()..).and_then(assigned).filter(|_| !field.is_empty()) {
             Some(value) => step(last_word(code[..at].trim_end_matches('.')), field, &value),
-            None => words::of_frame(field),
+            None => frame_methods::of_frame(field),
         };
     };
     let f = base(name);

@@ -2,7 +2,7 @@
 
 use onrush_wire::Diagnostic;
 
-use super::{habits, offset, primary, text_at, words};
+use super::{frame_methods, habits, offset, primary, text_at};
 use crate::index::{Entry, entries};
 
 pub fn advise(diagnostic: &mut Diagnostic, code: &str) {
@@ -166,8 +166,8 @@ fn method(diagnostic: &mut Diagnostic) {
         ("Frame", name) if AGGREGATES.contains(&name) => {
             format!("`f.select(x!(a.{name}()))` gives a frame with it, and `let v: f64 = f.value(x!(a.{name}()));` the number")
         }
-        ("GroupBy", name) if words::of_groups(name).is_some() => words::of_groups(name).unwrap_or_default(),
-        ("Frame", name) if words::of_frame(name).is_some() => words::of_frame(name).unwrap_or_default(),
+        ("GroupBy", name) if frame_methods::of_groups(name).is_some() => frame_methods::of_groups(name).unwrap_or_default(),
+        ("Frame", name) if frame_methods::of_frame(name).is_some() => frame_methods::of_frame(name).unwrap_or_default(),
         (_, "groupby") => "did you mean `group_by`?".to_string(),
         (_, name) if diagnostic.help.is_empty() => {
             let distance = |other: &&str| strsim::damerau_levenshtein(name, other);

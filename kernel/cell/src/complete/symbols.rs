@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Place;
+use super::error_recovery::repair;
 use super::members::World;
-use super::repair::repair;
 use super::scope::{Scope, scope};
 use super::tokens::{End, tokens};
 use super::ty::Ty;
 use crate::index::source::chunks_of;
 use crate::index::{self, Index, Item, last};
 use crate::parse::{UseLeaf, items_of};
-use crate::probe::PROBE;
+use crate::type_query::PROBE;
 
 /// Names that every Rust program has, and where they come from.
 const STD_PRELUDE: &[(&str, &str)] = &[

@@ -4,14 +4,14 @@ use onrush_wire::plan::FORMATS;
 use onrush_wire::session::NamedFrame;
 
 use super::calls::{Call, chain, enclosing};
-use super::frames;
+use super::columns;
 use super::members::{Found, Rank, head};
+use super::symbols::{Known, PRIMITIVES, std_prelude};
 use super::tokens::{Kind, Token};
 use super::ty::Ty;
-use super::world::{Known, PRIMITIVES, std_prelude};
 use super::{Offers, Place};
 use crate::index::Item;
-use crate::probe::PROBE;
+use crate::type_query::PROBE;
 
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "break", "const", "continue", "dyn", "else", "enum", "false", "fn", "for", "if", "impl",
@@ -512,7 +512,7 @@ fn fields_of_literal(known: &Known, tokens: &[Token<'_>], offers: &mut Offers<'_
 
 /// Columns as names, for `x!`.
 pub fn columns(place: &Place<'_>, offers: &mut Offers<'_>) {
-    let found = frames::in_hand(place).unwrap_or_else(|| frames::all(place));
+    let found = columns::in_hand(place).unwrap_or_else(|| columns::all(place));
     for column in found {
         let is_name = column.name.chars().all(super::tokens::is_word) && !column.name.is_empty();
         if is_name {

@@ -4,10 +4,10 @@
 use onrush_wire::plan::FORMATS;
 
 use super::calls::{Call, enclosing};
+use super::symbols::Known;
 use super::tokens::{Kind, is_word};
-use super::world::Known;
-use super::{Offers, Place, files, frames, sql};
-use crate::probe::PROBE;
+use super::{Offers, Place, columns, files, sql};
+use crate::type_query::PROBE;
 
 /// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in
 /// [`FORMATS`].
@@ -161,9 +161,9 @@ fn columns<'a>(place: &Place<'a>, calls: &[Call<'a>], call: &Call<'a>, contents:
     if is_value || compares {
         return;
     }
-    let found = frames::in_hand(place).or_else(|| {
+    let found = columns::in_hand(place).or_else(|| {
         let in_x = calls.iter().any(|c| c.is_macro && c.name == "x");
-        (by_name || in_x).then(|| frames::all(place))
+        (by_name || in_x).then(|| columns::all(place))
     });
     offers.replace(place.text, contents..place.at);
     for column in found.into_iter().flatten() {

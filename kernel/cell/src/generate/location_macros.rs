@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::lay_out::Insertion;
+use super::layout::Insertion;
 use crate::notebook::Notebook;
 use crate::parse::{Cell, PartKind};
 

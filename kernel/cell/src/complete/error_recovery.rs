@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::tokens::{Kind, Token, closing, open_brackets, partners, tokens};
-use crate::probe::PROBE;
+use crate::type_query::PROBE;
 
 /// Lines before the cursor that are looked at where nothing else helps.
 const LINES: usize = 40;

@@ -6,7 +6,7 @@ use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
 use super::STACK_BYTES;
-use super::memory::{Allowance, Over};
+use super::memory_limit::{Allowance, Over};
 use crate::interrupt;
 
 /// Why a cell failed.
