@@ -49,7 +49,7 @@ impl CommandKind {
 
 /// A cell taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Separated {
+pub struct CellParts {
     /// Carried out before the code: those above its first line, and those that are about it.
     pub before: Vec<Command>,
     /// Carried out if the code has succeeded.
@@ -176,7 +176,7 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Takes a cell apart. `is_value` says whether a name is that of a variable or an item of an earlier cell.
-pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Result<Separated, Diagnostic> {
+pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Result<CellParts, Diagnostic> {
     if let Some((line, magic)) = first_line(text).filter(|(_, l)| l.starts_with("%%")) {
         return magic_cell(text, file, line, magic, is_value);
     }
@@ -211,7 +211,7 @@ pub fn separate(text: &str, file: &str, is_value: &dyn Fn(&str) -> bool) -> Resu
     }
     let (before, after) =
         found.into_iter().partition(|c| c.kind.prepares() || first_code.is_none_or(|first| c.line < first));
-    Ok(Separated { before, after, code, ..Separated::default() })
+    Ok(CellParts { before, after, code, ..CellParts::default() })
 }
 
 /// The first line that is neither blank nor a comment.
@@ -228,7 +228,7 @@ fn magic_cell(
     line: u32,
     magic: &str,
     is_value: &dyn Fn(&str) -> bool,
-) -> Result<Separated, Diagnostic> {
+) -> Result<CellParts, Diagnostic> {
     let name = magic.split_whitespace().next().unwrap_or(magic);
     let argument = magic[name.len()..].trim();
     // The lines from the magic on, and as many blank ones as were above.
@@ -246,7 +246,7 @@ fn magic_cell(
                 };
                 return Err(error(file, line + inner, magic.chars().count(), "magic", message).help(help));
             }
-            Ok(Separated { timed: true, ..separate(&code, file, is_value)? })
+            Ok(CellParts { timed: true, ..separate(&code, file, is_value)? })
         }
         "%%time" => Err(fails("argument", format!("`%%time` times the lines below it, and takes no `{argument}`"))
             .help("put the code into the lines below")),
@@ -257,7 +257,7 @@ fn magic_cell(
                 let help = "write what is to be shown in the lines below";
                 return Err(fails("empty-magic", format!("`{name}` is followed by nothing")).help(help));
             }
-            Ok(Separated { shown: Some((mime, shown)), ..Separated::default() })
+            Ok(CellParts { shown: Some((mime, shown)), ..CellParts::default() })
         }
         "%%sql" => {
             let is_name = |word: &str| syn::parse_str::<syn::Ident>(word).is_ok();
@@ -281,7 +281,7 @@ fn magic_cell(
                 Some(name) => format!("{above}let {name} = {call}; {name}"),
                 None => format!("{above}{call}"),
             };
-            Ok(Separated { code, query: Some(line), ..Separated::default() })
+            Ok(CellParts { code, query: Some(line), ..CellParts::default() })
         }
         "%%cuda" => {
             let Some(target) = Target::named(argument) else {
@@ -290,7 +290,7 @@ fn magic_cell(
                     "`%%cuda check` runs the CUDA kernels with memcheck and racecheck, also on a machine with a GPU";
                 return Err(error.help("put the CUDA C++ into the lines below").help(check));
             };
-            Ok(Separated { code: crate::cuda::generate(text, line, target, file)?, ..Separated::default() })
+            Ok(CellParts { code: crate::cuda::generate(text, line, target, file)?, ..CellParts::default() })
         }
         // A blank that is too many: `%% cuda`.
         "%%" if !argument.is_empty() => {
@@ -361,7 +361,7 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
 mod tests {
     use super::*;
 
-    fn cell(text: &str) -> Separated {
+    fn cell(text: &str) -> CellParts {
         separate(text, "c", &|_| false).unwrap()
     }
 

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant, SystemTime};
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::generate::{Again, Ends, Generated, Request, generate, globs, parts_of};
-use crate::interrupt::Stoppable;
+use crate::generate::{GeneratedCrate, RecompiledFunction, Request, VariableFate, generate, globs, parts_of};
+use crate::interrupt::InterruptToken;
 use crate::lexer::position;
 use crate::notebook::Notebook;
 use crate::parse::{Binding, Cell, Part, PartKind};
 use crate::prelude_build::Kit;
-use crate::rustc::{self, Compiled, Job, Message, Phases, Place, Source, Warm};
+use crate::rustc::{self, CompileResult, Job, Message, Phases, Place, Source, Warm};
 use crate::source_map::SourceMap;
 use crate::types::from_message;
 use tries::Tries;
@@ -33,7 +33,7 @@ const TRIES: usize = 8;
 
 /// The cache's record of a compiled cell, stored next to the shared object.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Remembered {
+struct CacheRecord {
     #[serde(flatten)]
     choices: Choices,
     file: String,
@@ -50,7 +50,7 @@ struct Remembered {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Choices {
     /// Variables that are not put back, or not as they are.
-    pub omitted: BTreeMap<String, Ends>,
+    pub omitted: BTreeMap<String, VariableFate>,
     /// Whether `?` takes errors that are not `std::error::Error`.
     pub any_error: bool,
     /// Names of the prelude that the user's globs have not.
@@ -72,7 +72,7 @@ impl Choices {
         crate_name: &'a str,
         file: &'a str,
         notebook: &'a Notebook,
-        again: &'a [Again],
+        recompiled: &'a [RecompiledFunction],
     ) -> Request<'a> {
         Request {
             omit: &self.omitted,
@@ -80,25 +80,31 @@ impl Choices {
             missing: &self.missing,
             returns_bare: self.returns_bare,
             plain_arguments: self.plain_arguments,
-            again,
+            recompiled,
             ..Request::new(cell, crate_name, file, notebook)
         }
     }
 }
 
-impl Remembered {
+impl CacheRecord {
     /// Makes the compiled cell. `phases` is `None` if it was in the cache.
-    fn ready(self, library: PathBuf, generated: Generated, again: Vec<Again>, phases: Option<Phases>) -> Ready {
-        let Remembered { choices, warnings, unchanged, .. } = self;
+    fn ready(
+        self,
+        library: PathBuf,
+        generated: GeneratedCrate,
+        recompiled: Vec<RecompiledFunction>,
+        phases: Option<Phases>,
+    ) -> CompiledCell {
+        let CacheRecord { choices, warnings, unchanged, .. } = self;
         let (from_cache, phases) = (phases.is_none(), phases.unwrap_or_default());
-        Ready { library, generated, choices, from_cache, phases, warnings, unchanged, again }
+        CompiledCell { library, generated, choices, from_cache, phases, warnings, unchanged, recompiled }
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Ready {
+pub struct CompiledCell {
     pub library: PathBuf,
-    pub generated: Generated,
+    pub generated: GeneratedCrate,
     pub choices: Choices,
     pub from_cache: bool,
     pub phases: Phases,
@@ -107,14 +113,14 @@ pub struct Ready {
     /// Variables of earlier cells that are `mut` and that this cell does not change, says rustc.
     pub unchanged: BTreeSet<String>,
     /// Functions of earlier cells that were compiled with it.
-    pub again: Vec<Again>,
+    pub recompiled: Vec<RecompiledFunction>,
 }
 
 pub struct Compiler {
     pub kit: Kit,
     pub folder: PathBuf,
     pub optimisation: u8,
-    pub stop: Arc<Stoppable>,
+    pub stop: Arc<InterruptToken>,
     pub compiled: AtomicU32,
     pub warm: Arc<Warm>,
     /// Set once a library turned out to need more of the system than the quick link gives.
@@ -128,8 +134,8 @@ impl Compiler {
         crate_name: &str,
         file: &str,
         notebook: &Notebook,
-        callers: Vec<Again>,
-    ) -> Result<Ready, Vec<Diagnostic>> {
+        callers: Vec<RecompiledFunction>,
+    ) -> Result<CompiledCell, Vec<Diagnostic>> {
         let mut tries = Tries::new(cell, crate_name, file, notebook, callers);
         let key = self.key(&tries.generated, crate_name, notebook);
         let record = self.folder.join(format!("{crate_name}-{key}.json"));
@@ -150,10 +156,10 @@ impl Compiler {
             let job = self.job(notebook, &tries.generated, crate_name, &library);
             let begun = Instant::now();
             match rustc::compile(&job).map_err(|d| vec![d])? {
-                Compiled::Done(messages, mut phases) => {
+                CompileResult::Done(messages, mut phases) => {
                     phases.check += tried;
                     let places = Places { file, map: &tries.generated.map, notebook };
-                    let remembered = Remembered {
+                    let remembered = CacheRecord {
                         warnings: places.warnings(&messages, &cell.code),
                         unchanged: unchanged(&messages, &tries.generated, &places),
                         choices: tries.choices,
@@ -164,7 +170,7 @@ impl Compiler {
                     self.bound_cache_sometimes();
                     return Ok(remembered.ready(library, tries.generated, tries.callers, Some(phases)));
                 }
-                Compiled::Errors(messages) => {
+                CompileResult::Errors(messages) => {
                     tried += begun.elapsed();
                     tries.decide(self, &messages, &library)?;
                 }
@@ -187,11 +193,11 @@ impl Compiler {
         crate_name: &str,
         file: &str,
         notebook: &Notebook,
-        ready: &Ready,
+        ready: &CompiledCell,
         names: &[String],
         crates: &BTreeSet<String>,
     ) -> BTreeMap<String, String> {
-        let request = ready.choices.request(cell, crate_name, file, notebook, &ready.again);
+        let request = ready.choices.request(cell, crate_name, file, notebook, &ready.recompiled);
         let mut generated = generate(&Request { probes: names, ..request });
         // rustc says the public paths of the crates that a crate names.
         crates.iter().for_each(|name| generated.files[0].1.push_str(&format!("extern crate {name};\n")));
@@ -213,14 +219,14 @@ impl Compiler {
     }
 
     /// Where the shared object of this source goes.
-    pub fn library(&self, generated: &Generated, crate_name: &str, notebook: &Notebook) -> PathBuf {
+    pub fn library(&self, generated: &GeneratedCrate, crate_name: &str, notebook: &Notebook) -> PathBuf {
         self.folder.join(format!("lib{crate_name}-{}.so", self.key(generated, crate_name, notebook)))
     }
 
     pub fn job<'a>(
         &'a self,
         notebook: &'a Notebook,
-        generated: &'a Generated,
+        generated: &'a GeneratedCrate,
         crate_name: &'a str,
         library: &'a Path,
     ) -> Job<'a> {
@@ -246,7 +252,7 @@ impl Compiler {
     }
 
     /// A hash of everything that the shared object depends on.
-    fn key(&self, generated: &Generated, crate_name: &str, notebook: &Notebook) -> String {
+    fn key(&self, generated: &GeneratedCrate, crate_name: &str, notebook: &Notebook) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut add = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -310,11 +316,11 @@ pub fn bound_cache(folder: &Path) {
     }
 }
 
-fn read_record(path: &Path) -> Option<Remembered> {
+fn read_record(path: &Path) -> Option<CacheRecord> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn write_record(path: &Path, remembered: &Remembered) {
+fn write_record(path: &Path, remembered: &CacheRecord) {
     let partial = path.with_extension(format!("{}.part", std::process::id()));
     if let Ok(bytes) = serde_json::to_vec(remembered) {
         // A record that cannot be written costs a compile next time, nothing else.
@@ -334,7 +340,7 @@ fn touch(path: &Path) -> bool {
 }
 
 /// Whether variables cannot be put back where the cell returns.
-fn is_about_a_return(errors: &[&Message], generated: &Generated, places: &Places<'_>) -> bool {
+fn is_about_a_return(errors: &[&Message], generated: &GeneratedCrate, places: &Places<'_>) -> bool {
     let at = |message: &Message| message.primary().is_some_and(|span| put_at_return(span, generated, places).is_some());
     // A variable of the cell that borrows is put back nowhere, and the others are.
     let borrows = |message: &Message| {
@@ -344,7 +350,11 @@ fn is_about_a_return(errors: &[&Message], generated: &Generated, places: &Places
 }
 
 /// The variable that is put back at this place, where the cell returns.
-fn put_at_return<'a>(span: &rustc::RustcSpan, generated: &'a Generated, places: &Places<'_>) -> Option<&'a Binding> {
+fn put_at_return<'a>(
+    span: &rustc::RustcSpan,
+    generated: &'a GeneratedCrate,
+    places: &Places<'_>,
+) -> Option<&'a Binding> {
     let mut current = Some(span);
     while let Some(span) = current {
         if span.file_name == places.file
@@ -368,13 +378,13 @@ fn missing_name(message: &Message) -> Option<String> {
 }
 
 /// Nothing that the cell makes outlives it.
-fn omit_all(cell: &Cell, generated: &Generated, omitted: &mut BTreeMap<String, Ends>) {
+fn omit_all(cell: &Cell, generated: &GeneratedCrate, omitted: &mut BTreeMap<String, VariableFate>) {
     for part in &cell.parts {
         let PartKind::Let { names, .. } = &part.kind else { continue };
         for name in names.iter().map(|binding| &binding.name) {
             let is_kept = generated.puts.iter().any(|put| put.name == *name) || omitted.contains_key(name);
             if is_kept && omitted.get(name).is_none_or(|ends| !ends.is_end()) {
-                omitted.insert(name.clone(), Ends::WithCell);
+                omitted.insert(name.clone(), VariableFate::WithCell);
             }
         }
     }
@@ -430,7 +440,7 @@ impl Places<'_> {
 }
 
 /// The variables that are taken as `mut`, of which rustc says that they need not be.
-fn unchanged(messages: &[Message], generated: &Generated, places: &Places<'_>) -> BTreeSet<String> {
+fn unchanged(messages: &[Message], generated: &GeneratedCrate, places: &Places<'_>) -> BTreeSet<String> {
     let first = generated.files.get(1).and_then(|(_, body)| body.lines().next()).unwrap_or("");
     let name = |message: &Message| {
         let span = message.primary().filter(|span| message.code() == "unused_mut" && span.line_start == 1)?;
@@ -445,10 +455,10 @@ fn unchanged(messages: &[Message], generated: &Generated, places: &Places<'_>) -
 /// If an error is about the box of a closure, which one, and what to try next.
 fn about_a_closure(
     message: &Message,
-    generated: &Generated,
+    generated: &GeneratedCrate,
     places: &Places<'_>,
-    omitted: &BTreeMap<String, Ends>,
-) -> Option<(String, Ends)> {
+    omitted: &BTreeMap<String, VariableFate>,
+) -> Option<(String, VariableFate)> {
     if generated.closures.is_empty() || is_about_borrowing(message) {
         return None;
     }
@@ -459,9 +469,9 @@ fn about_a_closure(
     let name = message.spans.iter().find_map(put)?.name.clone();
     generated.closures.get(&name)?;
     let next = match (message.code(), omitted.get(&name)) {
-        ("E0525", None) => Ends::CallsMut,
-        ("E0525", Some(Ends::CallsMut)) => Ends::CallsOnce,
-        _ => Ends::Plain,
+        ("E0525", None) => VariableFate::CallsMut,
+        ("E0525", Some(VariableFate::CallsMut)) => VariableFate::CallsOnce,
+        _ => VariableFate::Plain,
     };
     Some((name, next))
 }
@@ -472,7 +482,7 @@ fn is_about_the_source(message: &Message) -> bool {
 }
 
 /// The variable that cannot be put back because one that is not put back borrows from it.
-fn source_of(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<String> {
+fn source_of(message: &Message, generated: &GeneratedCrate, places: &Places<'_>) -> Option<String> {
     let span = message.primary().filter(|_| is_about_the_source(message))?;
     match places.of(span) {
         Place::Added(line) if span.file_name == places.file => {
@@ -483,7 +493,7 @@ fn source_of(message: &Message, generated: &Generated, places: &Places<'_>) -> O
 }
 
 /// If an error is about putting a variable back, which one, and why it cannot be.
-fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) -> Option<(String, Ends)> {
+fn about_the_end(message: &Message, generated: &GeneratedCrate, places: &Places<'_>) -> Option<(String, VariableFate)> {
     let put = |span: &rustc::RustcSpan| match places.of(span) {
         Place::Added(line) if span.file_name == places.file => {
             generated.puts.get(line as usize - 1).map(|b| b.name.clone())
@@ -493,16 +503,16 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
     // A field that was moved, or that the type no longer has.
     let of_field = message.primary().and_then(put).filter(|name| parts_of(name).is_some());
     match message.code() {
-        _ if of_field.is_some() && !is_about_the_source(message) => Some((of_field?, Ends::Moved)),
+        _ if of_field.is_some() && !is_about_the_source(message) => Some((of_field?, VariableFate::Moved)),
         "E0382" | "E0381" => {
             // Used in the epilogue, moved before.
             let name = message.primary().and_then(put)?;
             Some((
                 name,
                 match message.code() {
-                    "E0381" => Ends::Unset,
-                    _ if message.message.contains("partially moved") => Ends::MovedInPart,
-                    _ => Ends::Moved,
+                    "E0381" => VariableFate::Unset,
+                    _ if message.message.contains("partially moved") => VariableFate::MovedInPart,
+                    _ => VariableFate::Moved,
                 },
             ))
         }
@@ -513,7 +523,7 @@ fn about_the_end(message: &Message, generated: &Generated, places: &Places<'_>) 
             let at_return = |span| put_at_return(span, generated, places).map(|put| put.name.clone());
             let borrower = others.chain(noted).find_map(|span| put(span).or_else(|| at_return(span)));
             let alone = || message.primary().filter(|_| !is_about_the_source(message)).and_then(put);
-            Some((borrower.or_else(alone)?, Ends::Borrows))
+            Some((borrower.or_else(alone)?, VariableFate::Borrows))
         }
         _ => None,
     }

@@ -99,7 +99,7 @@ impl<'a> Place<'a> {
 }
 
 /// What is offered, in the order in which it was found; what does not begin with the word is left out.
-pub struct Offers<'a> {
+pub struct Candidates<'a> {
     word: &'a str,
     seen: BTreeSet<String>,
     found: Vec<(u8, Match)>,
@@ -107,9 +107,9 @@ pub struct Offers<'a> {
     pub range: std::ops::Range<usize>,
 }
 
-impl<'a> Offers<'a> {
+impl<'a> Candidates<'a> {
     fn new(place: &Place<'a>) -> Self {
-        Offers { word: place.word(), seen: BTreeSet::new(), found: Vec::new(), range: place.start..place.at }
+        Candidates { word: place.word(), seen: BTreeSet::new(), found: Vec::new(), range: place.start..place.at }
     }
 
     /// For a word that is none of Rust's: a file name, a column with spaces.
@@ -151,25 +151,27 @@ impl<'a> Offers<'a> {
 /// `cursor` counts code points.
 fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
     let place = Place::new(names, frames, text, cursor, turn);
-    let mut offers = Offers::new(&place);
-    if !magics::complete(&place, &mut offers) {
+    let mut candidates = Candidates::new(&place);
+    if !magics::complete(&place, &mut candidates) {
         match place.end {
             End::Comment => {}
-            End::Text { start, contents, raw } => string_literals::complete(&place, start, contents, raw, &mut offers),
-            End::Code => code(&place, &mut offers),
+            End::Text { start, contents, raw } => {
+                string_literals::complete(&place, start, contents, raw, &mut candidates)
+            }
+            End::Code => code(&place, &mut candidates),
         }
     }
-    offers.done(text)
+    candidates.done(text)
 }
 
-fn code<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
+fn code<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
     // A number with its suffix, a lifetime.
     if place.word().starts_with(|c: char| c.is_ascii_digit()) || place.before().ends_with('\'') {
         return;
     }
     match place.last() {
-        Some(dot) if dot.is(".") => identifiers::members(place, offers),
-        Some(colons) if colons.is("::") => identifiers::path(place, offers),
+        Some(dot) if dot.is(".") => identifiers::members(place, candidates),
+        Some(colons) if colons.is("::") => identifiers::path(place, candidates),
         // What is defined here has no name yet.
         Some(token)
             if token.kind == Kind::Word
@@ -177,7 +179,7 @@ fn code<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
                     token.text,
                     "fn" | "struct" | "enum" | "trait" | "mod" | "type" | "union" | "static" | "const"
                 ) => {}
-        _ => identifiers::names(place, offers),
+        _ => identifiers::names(place, candidates),
     }
 }
 

@@ -10,7 +10,7 @@ mod validation;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use functions::{Function, Left};
+use functions::{Function, RejectedFunction};
 use onrush_wire::{Class, Diagnostic, Span};
 
 /// Qualifiers that do not affect how a parameter is passed.
@@ -466,7 +466,7 @@ struct Cell<'a> {
     device: String,
     kernels: Vec<Kernel>,
     functions: Vec<Function>,
-    left: Vec<Left>,
+    left: Vec<RejectedFunction>,
 }
 
 fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
@@ -489,10 +489,10 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
         items.push((function.at, item));
         signatures.push(signature);
     }
-    let refusal = |left: &Left| format!("`{}` cannot be called in `x!`: {}", left.name, left.why);
+    let refusal = |left: &RejectedFunction| format!("`{}` cannot be called in `x!`: {}", left.name, left.why);
     let refusals: Vec<String> = cell.left.iter().map(refusal).collect();
     // A helper of CUDA kernels needs no note; a function with a signature for `x!` does.
-    let is_told = |left: &&Left| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
+    let is_told = |left: &&RejectedFunction| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
     signatures.extend(cell.left.iter().filter(is_told).map(refusal));
     items.sort_by_key(|(at, _)| *at);
     for (at, item) in items {

@@ -19,23 +19,23 @@ use onrush_wire::host::{Finished, Stream};
 use onrush_wire::{Diagnostic, ObjectId};
 
 use crate::backtrace;
-use crate::compile::{self, Compiler, Ready};
+use crate::compile::{self, CompiledCell, Compiler};
 use crate::completion_snapshot::{Knowledge, Names};
 use crate::export::{self, Ran};
 use crate::hints;
 use crate::interface::{Config, Event, Interrupt, Outcome, Times, VariableInfo};
-use crate::interrupt::Stoppable;
+use crate::interrupt::InterruptToken;
 use crate::lexer;
 use crate::notebook::{KnownVariable, Notebook};
 use crate::parse::item_macros::recognise;
 use crate::parse::{Cell, ItemKind, Part, PartKind, parse_cell};
 use crate::prelude_build;
-use crate::process::{self, Bell, CellProcess, Ended, Launch};
+use crate::process::{self, Bell, CellProcess, Launch, RunOutcome};
 use crate::recompile_dependents;
 use crate::reopen_crate;
 use crate::rustc::{Phases, remove_abandoned};
 use crate::source_map::SourceMap;
-use crate::stale::{Ledger, Made, Origin};
+use crate::stale::{Ledger, NewVersions, Origin};
 use crate::types::{KnownTypes, short};
 use crate::unchanged_items;
 
@@ -48,13 +48,13 @@ pub fn cell_file(cell: u64) -> String {
 }
 
 /// The loader missed a symbol.
-fn needs_more(ended: &Ended) -> bool {
-    matches!(ended, Ended::Failed { diagnostic, variables_lost: false }
+fn needs_more(ended: &RunOutcome) -> bool {
+    matches!(ended, RunOutcome::Failed { diagnostic, variables_lost: false }
         if diagnostic.code == "load" && diagnostic.message.contains("undefined symbol"))
 }
 
 /// Where the time of a cell went, in a line.
-fn timing(ready: &Ready, compiled: Duration, ran: Duration, ended: &Ended) -> String {
+fn timing(ready: &CompiledCell, compiled: Duration, ran: Duration, ended: &RunOutcome) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let Phases { check, codegen, link, .. } = ready.phases;
     let parse = compiled.saturating_sub(check + codegen + link);
@@ -67,7 +67,7 @@ fn timing(ready: &Ready, compiled: Duration, ran: Duration, ended: &Ended) -> St
         )
     };
     text.push_str(&format!(", ran in {:.1} ms", ms(ran)));
-    if let Ended::Ok(finished) = ended {
+    if let RunOutcome::Ok(finished) = ended {
         let load = Duration::from_micros(finished.load_micros);
         let run = Duration::from_micros(finished.run_micros);
         let snapshot = ran.saturating_sub(load + run);
@@ -83,7 +83,7 @@ pub struct Executor {
     compiler: Compiler,
     process: CellProcess,
     notebook: Notebook,
-    stop: Arc<Stoppable>,
+    stop: Arc<InterruptToken>,
     /// Text of every cell, by file name.
     sources: BTreeMap<String, (u64, String)>,
     /// How often an execution number was used: a crate's name must be new.
@@ -100,7 +100,7 @@ pub struct Executor {
     /// Sentences about stale values, to be said when the cell runs.
     notes: Vec<String>,
     /// What the cell that runs has made.
-    made: Made,
+    made: NewVersions,
     knowledge: Arc<Knowledge>,
     /// The cells that succeeded.
     ran: Vec<Ran>,
@@ -135,7 +135,7 @@ impl Executor {
             session_socket: config.session_socket.clone(),
             overflow,
         };
-        let stop = Arc::new(Stoppable::default());
+        let stop = Arc::new(InterruptToken::default());
         let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));
         let knowledge = Knowledge::new(kit.clone(), cells.clone(), config.folder.clone());
         let compiler = Compiler {
@@ -167,7 +167,7 @@ impl Executor {
             origin: Origin::default(),
             ledger: Ledger::default(),
             notes: Vec::new(),
-            made: Made::default(),
+            made: NewVersions::default(),
             knowledge,
             ran: Vec::new(),
             of_tests: Default::default(),
@@ -382,15 +382,15 @@ impl Executor {
                     1 => format!("onrush_cell_{number}"),
                     count => format!("onrush_cell_{number}_{count}"),
                 };
-                let again = recompile_dependents::callers(cell, &self.notebook, &self.sources);
-                match self.compiler.compile(cell, &crate_name, file, &self.notebook, again) {
+                let recompiled = recompile_dependents::callers(cell, &self.notebook, &self.sources);
+                match self.compiler.compile(cell, &crate_name, file, &self.notebook, recompiled) {
                     Ok(ready) => Shape { crate_name, file: file.to_string(), ready },
                     Err(diagnostics) => return self.failed(diagnostics, false),
                 }
             }
         };
         if let Some(shape) = shape {
-            let ready = Ready { from_cache: true, ..ready.clone() };
+            let ready = CompiledCell { from_cache: true, ..ready.clone() };
             self.shapes.insert(shape, Shape { crate_name: crate_name.clone(), file: crate_file.clone(), ready });
         }
         self.warnings.note(cell, &ready.warnings);
@@ -413,7 +413,7 @@ impl Executor {
             let _ = std::fs::remove_file(&ready.library);
             return self.compile_rest(number, users_file, cell, started, events);
         }
-        if let (Some(before), Ended::Ok(_)) = (clock, &ended) {
+        if let (Some(before), RunOutcome::Ok(_)) = (clock, &ended) {
             let used = self.process.processor_time() - before;
             let _ = events.send(Event::Timed(Times {
                 compile: compiled,
@@ -428,8 +428,8 @@ impl Executor {
         }
         match ended {
             // A `return` that could keep nothing: all is as it was before.
-            Ended::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.returned(),
-            Ended::Failed { mut diagnostic, variables_lost } => {
+            RunOutcome::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.returned(),
+            RunOutcome::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
                 }
@@ -453,7 +453,7 @@ impl Executor {
                 }
                 self.failed(vec![diagnostic], true)
             }
-            Ended::Ok(finished) => {
+            RunOutcome::Ok(finished) => {
                 let Finished { variables, released, published, .. } = finished;
                 self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
@@ -563,7 +563,7 @@ impl Executor {
 struct Shape {
     crate_name: String,
     file: String,
-    ready: Ready,
+    ready: CompiledCell,
 }
 
 /// Whether a cell has neither items nor a `static`. An item has a new identity in each compiled cell, as has a `static` in a block.

@@ -19,14 +19,9 @@ pub use source::{Ran, Source, left_out, main_file};
 /// The first line of a generated manifest: its folder may be overwritten.
 const MARK: &str = "# Written by `:export crate` of Onrush.";
 
-/// The message for the cell about the written files.
-pub struct Written {
-    pub text: String,
-}
-
 /// Writes the project into a folder that is new or was written by an export. `notebook` is the notebook's folder, and `name` the
-/// path of the project relative to it.
-pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependencies) -> Result<Written, Diagnostic> {
+/// path of the project relative to it. Returns the message for the cell.
+pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependencies) -> Result<String, Diagnostic> {
     let folder = notebook.join(name);
     let refuse = |what: String| Diagnostic::error(Class::Run, "export", what);
     let manifest = folder.join("Cargo.toml");
@@ -58,7 +53,7 @@ pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependen
     for note in &source.notes {
         text.push_str(&format!("note: {note}\n"));
     }
-    Ok(Written { text })
+    Ok(text)
 }
 
 /// `../..` for `out/project`; `None` if the path leads elsewhere.

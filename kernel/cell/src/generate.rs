@@ -32,7 +32,7 @@ pub use fields::parts_of;
 pub use layout::lay_out_only;
 use layout::{Insertion, lay_out, width_of};
 pub use returns::Return;
-pub use variable_fate::{Ends, SHOWN};
+pub use variable_fate::{SHOWN, VariableFate};
 
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
@@ -42,13 +42,13 @@ pub struct Request<'a> {
     pub file: &'a str,
     pub notebook: &'a Notebook,
     /// Variables that are not put back: the cell moves them, or they borrow from another variable.
-    pub omit: &'a BTreeMap<String, Ends>,
+    pub omit: &'a BTreeMap<String, VariableFate>,
     /// Whether `?` takes errors that are not `std::error::Error`.
     pub any_error: bool,
     /// Variables whose types rustc is asked to spell: one line each, before the first that is put back.
     pub probes: &'a [String],
     /// Functions of earlier cells that are compiled with this one.
-    pub again: &'a [Again],
+    pub recompiled: &'a [RecompiledFunction],
     /// Nothing is put back: rustc is asked which variables borrow from others (`compile/borrowers.rs`).
     pub asks_for_borrowers: bool,
     /// A `return` at the top level keeps nothing: what it would keep was moved before, or is borrowed.
@@ -60,7 +60,7 @@ pub struct Request<'a> {
 }
 
 /// What a request says where nothing has been decided.
-static NOTHING: (BTreeMap<String, Ends>, BTreeSet<String>) = (BTreeMap::new(), BTreeSet::new());
+static NOTHING: (BTreeMap<String, VariableFate>, BTreeSet<String>) = (BTreeMap::new(), BTreeSet::new());
 
 impl<'a> Request<'a> {
     pub fn new(cell: &'a Cell, crate_name: &'a str, file: &'a str, notebook: &'a Notebook) -> Self {
@@ -72,7 +72,7 @@ impl<'a> Request<'a> {
             omit: &NOTHING.0,
             any_error: false,
             probes: &[],
-            again: &[],
+            recompiled: &[],
             asks_for_borrowers: false,
             returns_bare: false,
             plain_arguments: false,
@@ -83,7 +83,7 @@ impl<'a> Request<'a> {
 
 /// A function of an earlier cell that is to be compiled again.
 #[derive(Clone, Debug)]
-pub struct Again {
+pub struct RecompiledFunction {
     pub name: String,
     /// Where rustc finds it: a separate folder, and the name of the file there.
     pub folder: String,
@@ -97,7 +97,7 @@ pub struct Again {
 }
 
 #[derive(Clone, Debug)]
-pub struct Generated {
+pub struct GeneratedCrate {
     /// Paths in the compiler's folder; the first is the crate root.
     pub files: Vec<(String, String)>,
     pub entry: String,
@@ -119,7 +119,7 @@ pub struct Generated {
     pub has_boxes: bool,
 }
 
-impl Generated {
+impl GeneratedCrate {
     /// Whether a word stands anywhere in the text.
     pub fn names(&self, word: &str) -> bool {
         self.files.iter().any(|(_, text)| text.contains(word))
@@ -158,10 +158,10 @@ fn of_the_prelude(home: usize, notebook: &Notebook) -> impl Iterator<Item = &'st
     PRELUDE_MACROS.into_iter().filter(is_there)
 }
 
-pub fn generate(request: &Request<'_>) -> Generated {
+pub fn generate(request: &Request<'_>) -> GeneratedCrate {
     let Request { cell, notebook, .. } = *request;
     let mut own = own_names(&cell.parts);
-    own.extend(request.again.iter().map(|again| again.name.as_str()));
+    own.extend(request.recompiled.iter().map(|recompiled| recompiled.name.as_str()));
     let uses = visible_uses(notebook, &own);
     let mut takes: Vec<String> = taken(cell, notebook);
     takes.extend(fields::taken(cell, notebook));
@@ -232,9 +232,14 @@ pub fn generate(request: &Request<'_>) -> Generated {
         }
         files.push((format!("{}/{}", macro_folder(index), home.file), text));
     }
-    files.extend(request.again.iter().map(|again| (format!("{}/{}", again.folder, again.file), again.text.clone())));
+    files.extend(
+        request
+            .recompiled
+            .iter()
+            .map(|recompiled| (format!("{}/{}", recompiled.folder, recompiled.file), recompiled.text.clone())),
+    );
     let map = layers.map;
-    Generated {
+    GeneratedCrate {
         files,
         entry,
         takes,
@@ -279,7 +284,7 @@ fn linked(
         roots.extend(crates_in(&variable.type_code, notebook));
     }
     roots.extend(makers);
-    roots.extend(request.again.iter().flat_map(|again| &again.crates));
+    roots.extend(request.recompiled.iter().flat_map(|recompiled| &recompiled.crates));
     notebook.closure(&roots)
 }
 
@@ -354,7 +359,7 @@ fn root_epilogue(request: &Request<'_>, entry: &str) -> String {
          ::core::result::Result<::onrush::host::CellEnd, ::onrush::host::CellError> {{ __body::__onrush_run(store){convert} }}\n",
         file = request.file,
     );
-    for (number, Again { name, folder, file, .. }) in request.again.iter().enumerate() {
+    for (number, RecompiledFunction { name, folder, file, .. }) in request.recompiled.iter().enumerate() {
         let _ = writeln!(text, "#[path = \"{folder}/{file}\"] mod __again_{number}; pub use __again_{number}::{name};");
     }
     text
@@ -369,7 +374,7 @@ fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<St
     if request.asks_for_borrowers {
         body.push_str(&borrowers::epilogue(puts));
     }
-    for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == Ends::Holds) {
+    for (name, _) in request.omit.iter().filter(|(_, ends)| **ends == VariableFate::Holds) {
         let _ = write!(body, "::core::mem::drop({name}); ");
     }
     for put in puts.iter().filter(|_| !request.asks_for_borrowers) {
@@ -402,13 +407,13 @@ fn puts_before(cell: &Cell, part: usize, takes: &[String], assigned: &[String], 
 }
 
 /// The variables that are put back in a box, if their types have no name.
-fn boxed<'a>(puts: &'a [Binding], takes: &[String], omit: &BTreeMap<String, Ends>) -> BTreeSet<&'a str> {
-    let may_be = |put: &&Binding| omit.get(&put.name) != Some(&Ends::Plain) && !takes.contains(&put.name);
+fn boxed<'a>(puts: &'a [Binding], takes: &[String], omit: &BTreeMap<String, VariableFate>) -> BTreeSet<&'a str> {
+    let may_be = |put: &&Binding| omit.get(&put.name) != Some(&VariableFate::Plain) && !takes.contains(&put.name);
     puts.iter().filter(may_be).map(|put| put.name.as_str()).collect()
 }
 
 /// A statement that puts a variable back.
-fn put_code(put: &Binding, closures: &BTreeMap<String, Closure>, omit: &BTreeMap<String, Ends>) -> String {
+fn put_code(put: &Binding, closures: &BTreeMap<String, Closure>, omit: &BTreeMap<String, VariableFate>) -> String {
     let code = match closures.get(&put.name) {
         Some(closure) => closure.put(&put.name, omit.get(&put.name)),
         None => format!("__onrush_store.put({:?}, {});", put.name.trim_start_matches("r#"), put.name),
@@ -504,7 +509,7 @@ fn put_back(
     notebook: &Notebook,
     takes: &[String],
     assigned: &[String],
-    omit: &BTreeMap<String, Ends>,
+    omit: &BTreeMap<String, VariableFate>,
 ) -> Vec<Binding> {
     let mut puts: Vec<Option<Binding>> = Vec::new();
     // Where each name was put last: what was defined again comes later.
@@ -525,7 +530,7 @@ fn put_back(
     }
     // A variable that was moved in part is put back as the fields that are left.
     let parts = |put: Binding| match omit.get(&put.name) {
-        Some(Ends::MovedInPart) => {
+        Some(VariableFate::MovedInPart) => {
             let fields = fields::of(cell, notebook, &put.name);
             fields.into_iter().map(|name| Binding { name, ..put.clone() }).collect()
         }

@@ -22,7 +22,7 @@ pub fn interrupted_and(variables: &str) -> Diagnostic {
 
 /// What can be stopped at this moment, shared with [`Interrupt`]ers.
 #[derive(Default)]
-pub struct Stoppable {
+pub struct InterruptToken {
     state: Mutex<StopState>,
 }
 
@@ -36,7 +36,7 @@ struct StopState {
     interrupted: bool,
 }
 
-impl Stoppable {
+impl InterruptToken {
     fn state(&self) -> MutexGuard<'_, StopState> {
         self.state.lock().unwrap_or_else(|p| p.into_inner())
     }
@@ -81,7 +81,7 @@ impl Stoppable {
     }
 }
 
-impl Interrupt for Stoppable {
+impl Interrupt for InterruptToken {
     fn interrupt(&self) {
         let mut state = self.state();
         if state.busy {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_counts_until_the_cell_has_come_to_its_end() {
-        let stop = Stoppable::default();
+        let stop = InterruptToken::default();
         stop.begin();
         assert!(stop.settle());
         stop.interrupt();

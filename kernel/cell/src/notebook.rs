@@ -47,7 +47,7 @@ pub struct KnownSource {
     /// The crates of all items that had the name.
     pub homes: BTreeSet<usize>,
     /// What decides the meaning of its names, in addition to other items.
-    pub meaning: BTreeSet<String>,
+    pub import_context: BTreeSet<String>,
     /// The cell that it stands in.
     pub file: String,
 }

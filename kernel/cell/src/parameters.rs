@@ -34,7 +34,7 @@ pub fn injected_parameters(tagged: Option<&str>, given: &[(String, String)]) -> 
             injected.unknown.push(name.clone());
         }
         let literal = Literal { name, is_typed: default.is_some_and(|d| d.ty.is_some()) };
-        let wanted = default.map_or(Wanted::Any, |default| default.wanted.clone());
+        let wanted = default.map_or(ParameterType::Any, |default| default.wanted.clone());
         let literal = literal.of(&Value::read(value)?, value, &wanted)?;
         let (keyword, ty) = default.map_or(("let ", ""), |default| (default.keyword, default.ty.unwrap_or_default()));
         let ty = if ty.is_empty() { String::new() } else { format!(": {ty}") };
@@ -51,7 +51,7 @@ struct Default<'a> {
     keyword: &'static str,
     /// As it is written.
     ty: Option<&'a str>,
-    wanted: Wanted,
+    wanted: ParameterType,
 }
 
 fn defaults_of(text: &str) -> Vec<Default<'_>> {
@@ -78,7 +78,7 @@ fn of_statement<'a>(statement: &Stmt, text: &'a str) -> Vec<Default<'a>> {
                 // A pattern says nothing of the types of its parts.
                 _ => crate::stale::defined_names(&text[statement.span().byte_range()])
                     .into_iter()
-                    .map(|name| Default { name, keyword: "let ", ty: None, wanted: Wanted::Any })
+                    .map(|name| Default { name, keyword: "let ", ty: None, wanted: ParameterType::Any })
                     .collect(),
             }
         }
@@ -100,7 +100,7 @@ fn of_statement<'a>(statement: &Stmt, text: &'a str) -> Vec<Default<'a>> {
 
 /// The type that a value gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ParameterType {
     /// Nothing is known of it: the value says it.
     Any,
     Bool,
@@ -112,30 +112,32 @@ enum Wanted {
     /// With its suffix, which may be empty.
     Int(String),
     Float(String),
-    Option(Box<Wanted>),
-    Vec(Box<Wanted>),
-    Array(Box<Wanted>),
+    Option(Box<ParameterType>),
+    Vec(Box<ParameterType>),
+    Array(Box<ParameterType>),
 }
 
-fn wanted(ty: Option<&Type>, default: Option<&Expr>) -> Wanted {
-    match ty.map_or(Wanted::Any, of_type) {
-        Wanted::Any => default.map_or(Wanted::Any, of_default),
+fn wanted(ty: Option<&Type>, default: Option<&Expr>) -> ParameterType {
+    match ty.map_or(ParameterType::Any, of_type) {
+        ParameterType::Any => default.map_or(ParameterType::Any, of_default),
         known => known,
     }
 }
 
 const INTS: [&str; 12] = ["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
 
-fn of_type(ty: &Type) -> Wanted {
+fn of_type(ty: &Type) -> ParameterType {
     match ty {
         Type::Reference(reference) => match of_type(&reference.elem) {
-            Wanted::Any if matches!(&*reference.elem, Type::Path(of) if of.path.is_ident("str")) => Wanted::Str,
-            _ => Wanted::Any,
+            ParameterType::Any if matches!(&*reference.elem, Type::Path(of) if of.path.is_ident("str")) => {
+                ParameterType::Str
+            }
+            _ => ParameterType::Any,
         },
-        Type::Array(array) => Wanted::Array(Box::new(of_type(&array.elem))),
+        Type::Array(array) => ParameterType::Array(Box::new(of_type(&array.elem))),
         Type::Paren(inner) => of_type(&inner.elem),
         Type::Path(path) => {
-            let Some(last) = path.path.segments.last() else { return Wanted::Any };
+            let Some(last) = path.path.segments.last() else { return ParameterType::Any };
             let argument = || match &last.arguments {
                 syn::PathArguments::AngleBracketed(list) => list.args.iter().find_map(|argument| match argument {
                     syn::GenericArgument::Type(ty) => Some(of_type(ty)),
@@ -144,60 +146,65 @@ fn of_type(ty: &Type) -> Wanted {
                 _ => None,
             };
             match last.ident.to_string().as_str() {
-                "bool" => Wanted::Bool,
-                "char" => Wanted::Char,
-                "String" => Wanted::String,
+                "bool" => ParameterType::Bool,
+                "char" => ParameterType::Char,
+                "String" => ParameterType::String,
                 // The type of the `let` says the rest.
-                "f32" | "f64" => Wanted::Float(String::new()),
-                name if INTS.contains(&name) => Wanted::Int(String::new()),
-                "Option" => Wanted::Option(Box::new(argument().unwrap_or(Wanted::Any))),
-                "Vec" => Wanted::Vec(Box::new(argument().unwrap_or(Wanted::Any))),
-                _ => Wanted::Any,
+                "f32" | "f64" => ParameterType::Float(String::new()),
+                name if INTS.contains(&name) => ParameterType::Int(String::new()),
+                "Option" => ParameterType::Option(Box::new(argument().unwrap_or(ParameterType::Any))),
+                "Vec" => ParameterType::Vec(Box::new(argument().unwrap_or(ParameterType::Any))),
+                _ => ParameterType::Any,
             }
         }
-        _ => Wanted::Any,
+        _ => ParameterType::Any,
     }
 }
 
-fn of_default(default: &Expr) -> Wanted {
-    let first = |elements: &mut dyn Iterator<Item = &Expr>| Box::new(elements.next().map_or(Wanted::Any, of_default));
+fn of_default(default: &Expr) -> ParameterType {
+    let first =
+        |elements: &mut dyn Iterator<Item = &Expr>| Box::new(elements.next().map_or(ParameterType::Any, of_default));
     match default {
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Bool(_) => Wanted::Bool,
-            Lit::Char(_) => Wanted::Char,
-            Lit::Str(_) => Wanted::Str,
-            Lit::Int(of) if matches!(of.suffix(), "f32" | "f64") => Wanted::Float(of.suffix().to_string()),
-            Lit::Int(of) => Wanted::Int(of.suffix().to_string()),
-            Lit::Float(of) => Wanted::Float(of.suffix().to_string()),
-            _ => Wanted::Any,
+            Lit::Bool(_) => ParameterType::Bool,
+            Lit::Char(_) => ParameterType::Char,
+            Lit::Str(_) => ParameterType::Str,
+            Lit::Int(of) if matches!(of.suffix(), "f32" | "f64") => ParameterType::Float(of.suffix().to_string()),
+            Lit::Int(of) => ParameterType::Int(of.suffix().to_string()),
+            Lit::Float(of) => ParameterType::Float(of.suffix().to_string()),
+            _ => ParameterType::Any,
         },
         Expr::Unary(unary) => of_default(&unary.expr),
         Expr::Paren(inner) => of_default(&inner.expr),
         Expr::Cast(cast) => match (of_type(&cast.ty), &*cast.ty) {
-            (Wanted::Int(_), Type::Path(path)) => Wanted::Int(suffix(path)),
-            (Wanted::Float(_), Type::Path(path)) => Wanted::Float(suffix(path)),
+            (ParameterType::Int(_), Type::Path(path)) => ParameterType::Int(suffix(path)),
+            (ParameterType::Float(_), Type::Path(path)) => ParameterType::Float(suffix(path)),
             (other, _) => other,
         },
-        Expr::MethodCall(call) if of_default(&call.receiver) == Wanted::Str => match call.method.to_string().as_str() {
-            "to_string" | "to_owned" | "into" => Wanted::String,
-            _ => Wanted::Any,
-        },
+        Expr::MethodCall(call) if of_default(&call.receiver) == ParameterType::Str => {
+            match call.method.to_string().as_str() {
+                "to_string" | "to_owned" | "into" => ParameterType::String,
+                _ => ParameterType::Any,
+            }
+        }
         Expr::Call(call) => match (&*call.func, call.args.first()) {
             (Expr::Path(path), Some(argument)) if path.path.is_ident("Some") => {
-                Wanted::Option(Box::new(of_default(argument)))
+                ParameterType::Option(Box::new(of_default(argument)))
             }
-            (Expr::Path(path), _) if path.path.segments.first().is_some_and(|s| s.ident == "String") => Wanted::String,
-            _ => Wanted::Any,
+            (Expr::Path(path), _) if path.path.segments.first().is_some_and(|s| s.ident == "String") => {
+                ParameterType::String
+            }
+            _ => ParameterType::Any,
         },
-        Expr::Path(path) if path.path.is_ident("None") => Wanted::Option(Box::new(Wanted::Any)),
-        Expr::Array(array) => Wanted::Array(first(&mut array.elems.iter())),
-        Expr::Macro(of) if of.mac.path.is_ident("format") => Wanted::String,
+        Expr::Path(path) if path.path.is_ident("None") => ParameterType::Option(Box::new(ParameterType::Any)),
+        Expr::Array(array) => ParameterType::Array(first(&mut array.elems.iter())),
+        Expr::Macro(of) if of.mac.path.is_ident("format") => ParameterType::String,
         Expr::Macro(of) if of.mac.path.is_ident("vec") => {
             let list = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;
             let elements = list.parse2(of.mac.tokens.clone()).unwrap_or_default();
-            Wanted::Vec(first(&mut elements.iter()))
+            ParameterType::Vec(first(&mut elements.iter()))
         }
-        _ => Wanted::Any,
+        _ => ParameterType::Any,
     }
 }
 
@@ -286,33 +293,35 @@ struct Literal<'a> {
 
 impl Literal<'_> {
     /// `raw`: the value as it was given, for a variable that is a string.
-    fn of(&self, value: &Value, raw: &str, wanted: &Wanted) -> Result<String, String> {
+    fn of(&self, value: &Value, raw: &str, wanted: &ParameterType) -> Result<String, String> {
         let text = |value: &Value| match value {
             Value::Text(text) => text.clone(),
             _ => raw.trim().to_string(),
         };
         Ok(match (wanted, value) {
-            (Wanted::Option(_), Value::Null) if self.is_typed => "None".to_string(),
-            (Wanted::Option(inner), Value::Null) => match type_name(inner) {
+            (ParameterType::Option(_), Value::Null) if self.is_typed => "None".to_string(),
+            (ParameterType::Option(inner), Value::Null) => match type_name(inner) {
                 Some(name) => format!("None::<{name}>"),
                 None => return Err(self.without_type()),
             },
             (_, Value::Null) => return Err(self.without_type()),
-            (Wanted::Option(inner), value) => format!("Some({})", self.of(value, raw, inner)?),
-            (Wanted::Vec(inner), Value::List(list)) => format!("vec![{}]", self.list(list, inner)?),
-            (Wanted::Array(inner), Value::List(list)) => format!("[{}]", self.list(list, inner)?),
-            (Wanted::Any, Value::List(list)) => format!("vec![{}]", self.list(list, &Wanted::Any)?),
-            (Wanted::Str, value) if !matches!(value, Value::List(_)) => format!("{:?}", text(value)),
-            (Wanted::String, value) if !matches!(value, Value::List(_)) => format!("String::from({:?})", text(value)),
-            (Wanted::Char, Value::Text(_) | Value::Int(_)) if text(value).chars().count() == 1 => {
+            (ParameterType::Option(inner), value) => format!("Some({})", self.of(value, raw, inner)?),
+            (ParameterType::Vec(inner), Value::List(list)) => format!("vec![{}]", self.list(list, inner)?),
+            (ParameterType::Array(inner), Value::List(list)) => format!("[{}]", self.list(list, inner)?),
+            (ParameterType::Any, Value::List(list)) => format!("vec![{}]", self.list(list, &ParameterType::Any)?),
+            (ParameterType::Str, value) if !matches!(value, Value::List(_)) => format!("{:?}", text(value)),
+            (ParameterType::String, value) if !matches!(value, Value::List(_)) => {
+                format!("String::from({:?})", text(value))
+            }
+            (ParameterType::Char, Value::Text(_) | Value::Int(_)) if text(value).chars().count() == 1 => {
                 format!("{:?}", text(value).chars().next().unwrap_or_default())
             }
-            (Wanted::Int(suffix), Value::Int(number)) if !suffix.is_empty() => format!("{number}{suffix}"),
-            (Wanted::Int(_), Value::Int(number)) if self.is_typed => number.to_string(),
-            (Wanted::Float(suffix), Value::Int(number)) => format!("{number}.0{suffix}"),
-            (Wanted::Float(suffix), Value::Float(number)) => float(*number, suffix),
-            (Wanted::Bool, Value::Bool(value)) => value.to_string(),
-            (wanted, value) if self.is_typed && *wanted != Wanted::Any => {
+            (ParameterType::Int(suffix), Value::Int(number)) if !suffix.is_empty() => format!("{number}{suffix}"),
+            (ParameterType::Int(_), Value::Int(number)) if self.is_typed => number.to_string(),
+            (ParameterType::Float(suffix), Value::Int(number)) => format!("{number}.0{suffix}"),
+            (ParameterType::Float(suffix), Value::Float(number)) => float(*number, suffix),
+            (ParameterType::Bool, Value::Bool(value)) => value.to_string(),
+            (wanted, value) if self.is_typed && *wanted != ParameterType::Any => {
                 let (name, found) = (self.name, value.described());
                 return Err(format!(
                     "`{name}={}` is {found}, and the cell `parameters` says {}",
@@ -325,11 +334,11 @@ impl Literal<'_> {
             (_, Value::Float(number)) => float(*number, ""),
             (_, Value::Bool(value)) => value.to_string(),
             (_, Value::Text(text)) => format!("{text:?}"),
-            (_, Value::List(list)) => format!("vec![{}]", self.list(list, &Wanted::Any)?),
+            (_, Value::List(list)) => format!("vec![{}]", self.list(list, &ParameterType::Any)?),
         })
     }
 
-    fn list(&self, list: &[Value], wanted: &Wanted) -> Result<String, String> {
+    fn list(&self, list: &[Value], wanted: &ParameterType) -> Result<String, String> {
         let raw = |value: &Value| match value {
             Value::Bool(value) => value.to_string(),
             Value::Int(number) => number.to_string(),
@@ -338,8 +347,8 @@ impl Literal<'_> {
         };
         // A list with one float is one of floats.
         let has_float = list.iter().any(|value| matches!(value, Value::Float(_)));
-        let floats = Wanted::Float(String::new());
-        let wanted = if *wanted == Wanted::Any && has_float { &floats } else { wanted };
+        let floats = ParameterType::Float(String::new());
+        let wanted = if *wanted == ParameterType::Any && has_float { &floats } else { wanted };
         let all = list.iter().map(|value| self.of(value, &raw(value), wanted)).collect::<Result<Vec<_>, _>>()?;
         Ok(all.join(", "))
     }
@@ -372,40 +381,40 @@ fn float(number: f64, suffix: &str) -> String {
     }
 }
 
-fn type_name(wanted: &Wanted) -> Option<&str> {
+fn type_name(wanted: &ParameterType) -> Option<&str> {
     Some(match wanted {
-        Wanted::Bool => "bool",
-        Wanted::Char => "char",
-        Wanted::Str => "&str",
-        Wanted::String => "String",
-        Wanted::Int(suffix) => {
+        ParameterType::Bool => "bool",
+        ParameterType::Char => "char",
+        ParameterType::Str => "&str",
+        ParameterType::String => "String",
+        ParameterType::Int(suffix) => {
             if suffix.is_empty() {
                 "i32"
             } else {
                 suffix
             }
         }
-        Wanted::Float(suffix) => {
+        ParameterType::Float(suffix) => {
             if suffix.is_empty() {
                 "f64"
             } else {
                 suffix
             }
         }
-        Wanted::Any | Wanted::Option(_) | Wanted::Vec(_) | Wanted::Array(_) => return None,
+        ParameterType::Any | ParameterType::Option(_) | ParameterType::Vec(_) | ParameterType::Array(_) => return None,
     })
 }
 
-fn told(wanted: &Wanted) -> &'static str {
+fn told(wanted: &ParameterType) -> &'static str {
     match wanted {
-        Wanted::Any => "another type",
-        Wanted::Bool => "a boolean: `true` or `false`",
-        Wanted::Char => "one character",
-        Wanted::Str | Wanted::String => "a string",
-        Wanted::Int(_) => "an integer",
-        Wanted::Float(_) => "a number",
-        Wanted::Option(_) => "an `Option`",
-        Wanted::Vec(_) | Wanted::Array(_) => "a list: `[1, 2, 3]`",
+        ParameterType::Any => "another type",
+        ParameterType::Bool => "a boolean: `true` or `false`",
+        ParameterType::Char => "one character",
+        ParameterType::Str | ParameterType::String => "a string",
+        ParameterType::Int(_) => "an integer",
+        ParameterType::Float(_) => "a number",
+        ParameterType::Option(_) => "an `Option`",
+        ParameterType::Vec(_) | ParameterType::Array(_) => "a list: `[1, 2, 3]`",
     }
 }
 

@@ -27,7 +27,7 @@ use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, limits};
 
 use crate::interface::{Event, Interrupt as _};
-use crate::interrupt::{Stoppable, interrupted};
+use crate::interrupt::{InterruptToken, interrupted};
 use crate::procfs::{children_of, is_stopped, kill_group, state_of, thread_names, wake_group, with_descendants};
 use crate::source_map::SourceMap;
 pub use cpu_time::ProcessorTime;
@@ -63,7 +63,7 @@ pub struct Launch {
 }
 
 /// How a cell ended in its process.
-pub enum Ended {
+pub enum RunOutcome {
     Ok(Finished),
     /// The snapshot has taken over, or a new process was started (then `diagnostic` says that variables are lost).
     Failed {
@@ -73,7 +73,7 @@ pub enum Ended {
 }
 
 /// The ends that the kernel holds.
-struct Ends {
+struct Channels {
     control: MessageReader,
     outputs: Outputs,
     /// Never written to: when it closes, the cell process ends.
@@ -84,10 +84,10 @@ struct Ends {
 
 pub struct CellProcess {
     launch: Launch,
-    stop: Arc<Stoppable>,
+    stop: Arc<InterruptToken>,
     pid: i32,
     pidfd: OwnedFd,
-    ends: Ends,
+    ends: Channels,
     generation: Generation,
     /// The generation with which it began: snapshots that take over have its variables.
     lineage: Generation,
@@ -116,7 +116,7 @@ pub fn next_generation() -> Generation {
 
 /// What is known of a cell while it runs.
 #[derive(Default)]
-struct Running {
+struct RunState {
     /// Wakes the snapshot; and its process.
     wake: Option<(OwnedFd, i32)>,
     /// Threads of earlier cells, and their names.
@@ -140,13 +140,13 @@ fn internal(what: &str, error: impl std::fmt::Display) -> Diagnostic {
 }
 
 /// The five descriptors of the cell process, in the order of `kernel/host`'s `DESCRIPTORS`: control, output, lifetime, 1, 2.
-fn channels(overflow: &Path) -> io::Result<(Ends, [OwnedFd; 5])> {
+fn channels(overflow: &Path) -> io::Result<(Channels, [OwnedFd; 5])> {
     let (control, control_host) = socket_pair(libc::SOCK_STREAM)?;
     let (output, output_host) = pipe()?;
     let (lifetime_host, lifetime) = pipe()?;
     let (out, out_host) = pipe()?;
     let (err, err_host) = pipe()?;
-    let ends = Ends {
+    let ends = Channels {
         control: MessageReader::new(UnixStream::from(control)),
         outputs: Outputs::new(File::from(output), [File::from(out), File::from(err)], overflow)?,
         _lifetime: lifetime,
@@ -156,7 +156,7 @@ fn channels(overflow: &Path) -> io::Result<(Ends, [OwnedFd; 5])> {
 }
 
 impl CellProcess {
-    pub fn start(launch: Launch, stop: Arc<Stoppable>, generation: Generation) -> Result<Self, Diagnostic> {
+    pub fn start(launch: Launch, stop: Arc<InterruptToken>, generation: Generation) -> Result<Self, Diagnostic> {
         orphans::adopt();
         let allowed = limits::cell_memory()?;
         output::remove_left_files(&launch.overflow);
@@ -286,7 +286,7 @@ impl CellProcess {
     }
 
     /// Drops variables, all of them if `names` is empty: code of the user's that runs as a cell does.
-    pub fn forget(&mut self, names: Vec<String>, events: &Sender<Event>) -> Ended {
+    pub fn forget(&mut self, names: Vec<String>, events: &Sender<Event>) -> RunOutcome {
         self.attempt(&ToHost::Forget { cell: self.cell, names }, events)
     }
 
@@ -344,13 +344,13 @@ impl CellProcess {
     }
 
     /// Runs a compiled cell, passing on what it shows.
-    pub fn run(&mut self, cell: u64, library: &Path, entry: &str, events: &Sender<Event>) -> Ended {
+    pub fn run(&mut self, cell: u64, library: &Path, entry: &str, events: &Sender<Event>) -> RunOutcome {
         let message = ToHost::Run { cell, library: library.display().to_string(), entry: entry.to_string() };
         self.run_as(&message, events)
     }
 
     /// Runs what cells have left to be done when controls change, as if it were a cell.
-    pub fn react(&mut self, change: Change, events: &Sender<Event>) -> Ended {
+    pub fn react(&mut self, change: Change, events: &Sender<Event>) -> RunOutcome {
         self.run_as(&ToHost::React { cell: self.cell, change }, events)
     }
 
@@ -360,10 +360,10 @@ impl CellProcess {
         let _ = self.send(&ToHost::DropControls { ids });
     }
 
-    fn run_as(&mut self, message: &ToHost, events: &Sender<Event>) -> Ended {
+    fn run_as(&mut self, message: &ToHost, events: &Sender<Event>) -> RunOutcome {
         if self.stop.interrupted() {
             // Before anybody was told of the cell: nothing has to be undone.
-            return Ended::Failed { diagnostic: interrupted(), variables_lost: false };
+            return RunOutcome::Failed { diagnostic: interrupted(), variables_lost: false };
         }
         let (reply, begun) = mpsc::channel();
         let told = events.send(Event::Begin { generation: self.generation, reply }).is_ok();
@@ -377,27 +377,30 @@ impl CellProcess {
 
     /// The session knows of the beginning of a cell that does not run. It takes that for a rollback, and hears no more of this
     /// generation: the cell process gets the next one.
-    fn withdraw(&mut self, diagnostic: Diagnostic) -> Ended {
+    fn withdraw(&mut self, diagnostic: Diagnostic) -> RunOutcome {
         self.stop.unwatch();
         self.advance();
         wake_group(self.pid);
         match self.configure(AWAKE) {
-            Ok(_) => Ended::Failed { diagnostic, variables_lost: false },
+            Ok(_) => RunOutcome::Failed { diagnostic, variables_lost: false },
             Err(error) => {
                 self.reap(&[]);
                 let diagnostic = self.start_anew(
                     diagnostic
                         .note(format!("the variables are lost because the cell process did not answer ({error})")),
                 );
-                Ended::Failed { diagnostic, variables_lost: true }
+                RunOutcome::Failed { diagnostic, variables_lost: true }
             }
         }
     }
 
     /// Has the cell process run something with a snapshot to go back to.
-    fn attempt(&mut self, message: &ToHost, events: &Sender<Event>) -> Ended {
-        let mut running =
-            Running { machine_kills: memory_limit::machine_kills(), heard: Some(Instant::now()), ..Running::default() };
+    fn attempt(&mut self, message: &ToHost, events: &Sender<Event>) -> RunOutcome {
+        let mut running = RunState {
+            machine_kills: memory_limit::machine_kills(),
+            heard: Some(Instant::now()),
+            ..RunState::default()
+        };
         self.ends.outputs.know(self.places.clone());
         let result = match self.send(message) {
             Ok(()) => self.attend(&mut running, events),
@@ -415,7 +418,7 @@ impl CellProcess {
                     if let Some(warning) = running.watch.as_mut().and_then(Watch::doubled) {
                         let _ = events.send(Event::Warning(warning));
                     }
-                    Ended::Ok(finished)
+                    RunOutcome::Ok(finished)
                 }
                 Ok(()) => self.roll_back(Failure::Interrupted, running, events),
                 Err(diagnostic) => {
@@ -434,7 +437,7 @@ impl CellProcess {
     }
 
     /// Follows a running cell to its end. An error: the process is gone or must go, and why.
-    fn attend(&mut self, running: &mut Running, events: &Sender<Event>) -> Result<Finished, Failure> {
+    fn attend(&mut self, running: &mut RunState, events: &Sender<Event>) -> Result<Finished, Failure> {
         let mut ended = false;
         loop {
             let message = self.ends.control.next();
@@ -547,7 +550,7 @@ impl CellProcess {
 
     /// Whether a cell that was interrupted does not even get as far as its snapshot: a thread of an earlier cell holds a lock that
     /// the cell process needs.
-    fn hangs(&self, running: &mut Running) -> bool {
+    fn hangs(&self, running: &mut RunState) -> bool {
         if running.watch.is_some() || !self.stop.interrupted() {
             return false;
         }
@@ -564,7 +567,7 @@ impl CellProcess {
     }
 
     /// Says once why a cell does not go on, if the reason is not the cell.
-    fn tell_of_silence(&self, running: &mut Running, events: &Sender<Event>) {
+    fn tell_of_silence(&self, running: &mut RunState, events: &Sender<Event>) {
         if running.is_known_to_be_stopped || running.heard.is_none_or(|heard| heard.elapsed() < SILENT) {
             return;
         }
@@ -643,7 +646,7 @@ impl CellProcess {
         });
     }
 
-    fn roll_back(&mut self, mut failure: Failure, running: Running, events: &Sender<Event>) -> Ended {
+    fn roll_back(&mut self, mut failure: Failure, running: RunState, events: &Sender<Event>) -> RunOutcome {
         self.stop.unwatch();
         self.calls.clear();
         if matches!(failure, Failure::Died(Death::Unknown)) {
@@ -702,7 +705,7 @@ impl CellProcess {
         if variables_lost {
             diagnostic = self.start_anew(diagnostic);
         }
-        Ended::Failed { diagnostic, variables_lost }
+        RunOutcome::Failed { diagnostic, variables_lost }
     }
 
     /// Another process in place of the one that is gone; if there is none, the diagnostic says why.

@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use quote::ToTokens;
 use syn::visit::Visit;
 
-use crate::generate::{Again, globs, lay_out_only, use_code};
+use crate::generate::{RecompiledFunction, globs, lay_out_only, use_code};
 use crate::notebook::Notebook;
 use crate::parse::{
     Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf, identifiers, is_value, parse_cell, without_commands,
 };
-use crate::unchanged_items::{has_static, meaning};
+use crate::unchanged_items::{has_static, import_context};
 
 /// How the names of their files begin.
 pub const FILE: &str = "again_";
 
 /// Finds the functions that call what this cell redefines, and the callers of such functions. `sources`: the source of each cell.
-pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Vec<Again> {
+pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Vec<RecompiledFunction> {
     let mut changed: BTreeSet<&str> = cell.parts.iter().filter_map(|part| changed(cell, part, notebook)).collect();
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -52,7 +52,7 @@ pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64
             };
             !known.mentions.iter().filter(other).all(is_seen)
                 || known.mentions.iter().any(|word| notebook.macros.contains_key(word))
-                || known.meaning != meaning(&known.mentions, &Cell::default(), notebook)
+                || known.import_context != import_context(&known.mentions, &Cell::default(), notebook)
         };
         let left: Vec<&str> = names.iter().copied().filter(stays).collect();
         names.retain(|name| !left.contains(name));
@@ -108,9 +108,9 @@ fn saw(notebook: &Notebook, home: usize, name: &str) -> bool {
 
 /// Names that a function's patterns bind. An argument `of` is not a call of a function `of`.
 #[derive(Default)]
-struct Bound(BTreeSet<String>);
+struct BoundNames(BTreeSet<String>);
 
-impl<'ast> Visit<'ast> for Bound {
+impl<'ast> Visit<'ast> for BoundNames {
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         self.0.insert(pattern.ident.to_string());
         syn::visit::visit_pat_ident(self, pattern);
@@ -119,7 +119,7 @@ impl<'ast> Visit<'ast> for Bound {
 
 /// Whether a name in an item's text is one that its own patterns bind.
 pub fn binds(text: &str, name: &str) -> bool {
-    let mut bound = Bound::default();
+    let mut bound = BoundNames::default();
     if let Ok(function) = syn::parse_str::<syn::ItemFn>(text) {
         bound.visit_item_fn(&function);
     }
@@ -141,7 +141,7 @@ fn again(
     changed: &BTreeSet<&str>,
     notebook: &Notebook,
     sources: &BTreeMap<String, (u64, String)>,
-) -> Option<Again> {
+) -> Option<RecompiledFunction> {
     let (known, home) = (&notebook.sources[name], notebook.items[name]);
     let home = &notebook.crates[home];
     let cell = parse_cell(&without_commands(&sources.get(&known.file)?.1));
@@ -182,7 +182,7 @@ fn again(
         }
     }
     let (text, map) = lay_out_only(&cell, &[part], prologue);
-    Some(Again {
+    Some(RecompiledFunction {
         name: name.to_string(),
         folder: format!("{FILE}{number}"),
         file: format!("{FILE}{number}_{}", known.file),

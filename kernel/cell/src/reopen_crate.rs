@@ -11,17 +11,17 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::compile::{Compiler, Places};
-use crate::generate::{Generated, crates_in, globs, lay_out_only, use_code};
+use crate::generate::{GeneratedCrate, crates_in, globs, lay_out_only, use_code};
 use crate::hints;
 use crate::lexer::position;
 use crate::notebook::{KnownSource, Notebook};
 use crate::parse::{Cell, ItemKind, ItemPart, Part, PartKind, UseLeaf};
-use crate::rustc::{self, Compiled, Source};
+use crate::rustc::{self, CompileResult, Source};
 use crate::source_map::SourceMap;
-use crate::unchanged_items::{meaning, own_uses, without};
+use crate::unchanged_items::{import_context, own_uses, without};
 
 /// A cell without the impls that went to earlier crates, and the notebook in which they are there.
-pub struct Moved {
+pub struct ReopenedCrates {
     pub cell: Cell,
     pub notebook: Notebook,
 }
@@ -32,7 +32,7 @@ pub fn move_impls(
     cell: &Cell,
     file: &str,
     notebook: &Notebook,
-) -> Result<Option<Moved>, Vec<Diagnostic>> {
+) -> Result<Option<ReopenedCrates>, Vec<Diagnostic>> {
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
     let mut homes: Vec<(usize, usize)> = Vec::new();
     for (index, part) in cell.parts.iter().enumerate() {
@@ -54,7 +54,7 @@ pub fn move_impls(
         homes.extend(moved.union(&there).map(|&index| (index, home)));
     }
     let rest = without(cell, &homes.iter().map(|&(index, _)| index).collect(), notebook);
-    Ok(Some(Moved { cell: rest, notebook: changed }))
+    Ok(Some(ReopenedCrates { cell: rest, notebook: changed }))
 }
 
 fn own_name(part: &Part) -> Option<&str> {
@@ -292,10 +292,10 @@ fn add_impls(
         homes.insert(home);
         let text = cell.code[part.range.clone()].to_string();
         let mentions = part.mentions.clone();
-        let meaning = meaning(&mentions, cell, notebook);
+        let import_context = import_context(&mentions, cell, notebook);
         notebook
             .sources
-            .insert(name.to_string(), KnownSource { text, mentions, homes, meaning, file: file.to_string() });
+            .insert(name.to_string(), KnownSource { text, mentions, homes, import_context, file: file.to_string() });
         notebook.items.insert(name.to_string(), home);
         notebook.uses.retain(|leaf| leaf.name != name);
         if matches!(&part.kind, PartKind::Item(item) if matches!(item.kind, ItemKind::Trait(_))) {
@@ -377,7 +377,7 @@ fn rebuild(
     (file, code): (&str, &str),
 ) -> Result<(), Vec<Diagnostic>> {
     let crate_ = &notebook.crates[index];
-    let generated = Generated {
+    let generated = GeneratedCrate {
         files: crate_.files.clone(),
         entry: String::new(),
         takes: Vec::new(),
@@ -393,7 +393,7 @@ fn rebuild(
     let library = compiler.library(&generated, &crate_.name, notebook);
     if !library.is_file() || !rustc::metadata_of(&library).is_file() {
         let job = compiler.job(notebook, &generated, &crate_.name, &library);
-        if let Compiled::Errors(messages) = rustc::compile(&job).map_err(|d| vec![d])? {
+        if let CompileResult::Errors(messages) = rustc::compile(&job).map_err(|d| vec![d])? {
             let places = Places { file: "", map: &SourceMap::default(), notebook };
             let text = |users: &str| (users == file).then_some(code);
             let source = Source { place: &|span| places.of(span), text: &text };

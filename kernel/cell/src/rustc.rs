@@ -21,15 +21,15 @@ pub use messages::{Message, Place, RustcSpan, diagnostics, first_messages, warni
 pub use suggestion::Source;
 
 use crate::disk_full;
-use crate::generate::{BODY, Generated};
-use crate::interrupt::{Stoppable, interrupted};
+use crate::generate::{BODY, GeneratedCrate};
+use crate::interrupt::{InterruptToken, interrupted};
 use crate::notebook::Notebook;
 use crate::prelude_build::Kit;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};
 
 /// What a compile gives.
-pub enum Compiled {
+pub enum CompileResult {
     /// With rustc's warnings, and where the time went.
     Done(Vec<Message>, Phases),
     /// rustc's messages.
@@ -48,12 +48,12 @@ pub struct Phases {
 pub struct Job<'a> {
     pub kit: &'a Kit,
     pub notebook: &'a Notebook,
-    pub generated: &'a Generated,
+    pub generated: &'a GeneratedCrate,
     pub crate_name: &'a str,
     /// Where the shared object goes. Its file name is its soname: dependants find it by that.
     pub library: &'a Path,
     pub optimisation: u8,
-    pub stop: &'a Arc<Stoppable>,
+    pub stop: &'a Arc<InterruptToken>,
     pub warm: &'a Warm,
     /// Let rustc link: it knows the libraries of the system that a cell asks for.
     pub full_link: bool,
@@ -64,10 +64,10 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
         .help("`onrush doctor` says what is wrong with the installation")
 }
 
-pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
+pub fn compile(job: &Job<'_>) -> Result<CompileResult, Diagnostic> {
     match compile_somehow(job).map_err(|diagnostic| disk_full::explained(diagnostic, job.folder()))? {
         // rustc's own error about a file that it could not write, at no place of the cell.
-        Compiled::Errors(messages)
+        CompileResult::Errors(messages)
             if messages.iter().any(|m| m.primary().is_none() && disk_full::is_full(&m.message)) =>
         {
             Err(disk_full::full(job.folder()))
@@ -76,7 +76,7 @@ pub fn compile(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     }
 }
 
-fn compile_somehow(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
+fn compile_somehow(job: &Job<'_>) -> Result<CompileResult, Diagnostic> {
     let asks_for_libraries = |text: &String| ["extern \"", "#[link", "global_asm!"].iter().any(|w| text.contains(w));
     let full = job.full_link
         || job.notebook.dependencies.has_static()
@@ -119,7 +119,7 @@ pub fn metadata_of(library: &Path) -> PathBuf {
 
 /// An object file by rustc, a shared object by the linker, both started before there was anything to do for them. `None` if the
 /// link fails: then rustc is to do it.
-fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Option<Compiled>, Diagnostic> {
+fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Option<CompileResult>, Diagnostic> {
     let begun = Instant::now();
     let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
     write_sources(job, &work)?;
@@ -189,7 +189,7 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     publish(&metadata, &metadata_of(job.library))?;
     // The library is there only when it is whole, and its metadata before it.
     publish(&library, job.library)?;
-    Ok(Some(Compiled::Done(messages, phases)))
+    Ok(Some(CompileResult::Done(messages, phases)))
 }
 
 /// Puts a compiled file into its place, for its owner alone: others might get into the folder later, and it is loaded.
@@ -198,7 +198,7 @@ fn publish(from: &Path, to: &Path) -> Result<(), Diagnostic> {
 }
 
 /// rustc links, as it does for everybody.
-fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
+fn compile_with_link(job: &Job<'_>) -> Result<CompileResult, Diagnostic> {
     let work = Folder::new(job.folder()).map_err(failed)?;
     write_sources(job, &work)?;
     let file = job.library.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -217,18 +217,18 @@ fn compile_with_link(job: &Job<'_>) -> Result<Compiled, Diagnostic> {
     if output.success {
         publish(&metadata, &metadata_of(job.library))?;
         publish(&out, job.library)?;
-        return Ok(Compiled::Done(messages, Phases { codegen: begun.elapsed(), ..Phases::default() }));
+        return Ok(CompileResult::Done(messages, Phases { codegen: begun.elapsed(), ..Phases::default() }));
     }
     errors(job, messages, &output.stderr)
 }
 
-fn errors(job: &Job<'_>, mut messages: Vec<Message>, stderr: &str) -> Result<Compiled, Diagnostic> {
+fn errors(job: &Job<'_>, mut messages: Vec<Message>, stderr: &str) -> Result<CompileResult, Diagnostic> {
     if job.stop.interrupted() {
         return Err(interrupted());
     }
     if messages.iter().any(|m| m.level == "error") {
         inner::Inner::of(job).leave_out(&mut messages);
-        return Ok(Compiled::Errors(messages));
+        return Ok(CompileResult::Errors(messages));
     }
     let tail: String =
         stderr.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n");
@@ -359,7 +359,7 @@ struct Output {
 }
 
 /// Runs a command in a separate process group, so that an interrupt stops it with its linker.
-fn run(mut command: Command, stop: &Arc<Stoppable>) -> Result<Output, Diagnostic> {
+fn run(mut command: Command, stop: &Arc<InterruptToken>) -> Result<Output, Diagnostic> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn().map_err(failed)?;
     let mut stderr = Vec::new();
     watched(&mut child, stop, |child| {
@@ -372,7 +372,7 @@ fn run(mut command: Command, stop: &Arc<Stoppable>) -> Result<Output, Diagnostic
 }
 
 /// Attends to a child that an interrupt is to kill.
-fn watched(child: &mut Child, stop: &Arc<Stoppable>, attend: impl FnOnce(&mut Child)) -> Result<(), Diagnostic> {
+fn watched(child: &mut Child, stop: &Arc<InterruptToken>, attend: impl FnOnce(&mut Child)) -> Result<(), Diagnostic> {
     if !stop.watch(child.id() as i32) {
         let _ = child.kill();
     }

@@ -12,11 +12,11 @@ use onrush_wire::host::Stream;
 use onrush_wire::{Class, Diagnostic};
 
 use crate::interface::Event;
-use crate::interrupt::{Stoppable, interrupted};
+use crate::interrupt::{InterruptToken, interrupted};
 use crate::process::output;
 use crate::procfs::has_ended;
 
-pub fn run(line: &str, folder: &Path, stop: &Arc<Stoppable>, events: &Sender<Event>) -> Result<(), Diagnostic> {
+pub fn run(line: &str, folder: &Path, stop: &Arc<InterruptToken>, events: &Sender<Event>) -> Result<(), Diagnostic> {
     let failed = |what: String| Diagnostic::error(Class::Run, "shell", what);
     let mut child = Command::new("/bin/sh")
         .args(["-c", line])
@@ -91,7 +91,7 @@ mod tests {
     /// The shell says how long it would take; the test would wait for it.
     #[test]
     fn a_command_that_has_closed_its_output_is_interrupted() {
-        let stop = Arc::new(Stoppable::default());
+        let stop = Arc::new(InterruptToken::default());
         stop.begin();
         let (events, shown) = mpsc::channel();
         let running = Arc::clone(&stop);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_exit_code_is_that_of_the_shell() {
-        let stop = Arc::new(Stoppable::default());
+        let stop = Arc::new(InterruptToken::default());
         let (events, _shown) = mpsc::channel();
         let run = |line: &str| run(line, Path::new("/"), &stop, &events);
         assert!(run("true").is_ok());

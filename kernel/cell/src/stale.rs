@@ -71,7 +71,7 @@ struct Record {
 
 /// The versions that a successful run made.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct NewVersions {
     /// With the value as text if that describes it fully: an equal text is the same version.
     pub written: BTreeMap<Name, Option<String>>,
     pub moved: BTreeSet<Name>,
@@ -83,7 +83,7 @@ enum Why {
     Own(Name),
     Deleted(Name),
     /// The name was made again, or is no longer made.
-    Again(Name),
+    MadeAgain(Name),
     /// Another cell in between makes the name.
     Between(Name, String),
     Through(Name),
@@ -122,7 +122,7 @@ impl Ledger {
         let stale = self.stale();
         let mut notes = Vec::new();
         for (name, version) in reads.iter().filter(|(_, version)| version.by != key) {
-            if let Some((_, why @ (Why::Again(cause) | Why::Between(cause, _) | Why::Through(cause)))) =
+            if let Some((_, why @ (Why::MadeAgain(cause) | Why::Between(cause, _) | Why::Through(cause)))) =
                 stale.get_key_value(&version.by)
             {
                 let from = self.title(&version.by);
@@ -159,7 +159,7 @@ impl Ledger {
     }
 
     /// Ends a successful run.
-    pub fn commit(&mut self, text: &str, made: Made) -> Flow {
+    pub fn commit(&mut self, text: &str, made: NewVersions) -> Flow {
         let Some((key, execution, reads)) = self.running.take() else { return Flow::default() };
         let old = self.cells.get(&key).cloned();
         let same = |old: &Record| {
@@ -222,7 +222,7 @@ impl Ledger {
             let why = match why {
                 Why::Own(name) => format!("used `{}` as its own earlier run had left it", name.text()),
                 Why::Deleted(name) => format!("used `{}`, which a deleted cell made", name.text()),
-                Why::Again(name) => format!("used `{}`, which {} has made again", name.text(), by(name)),
+                Why::MadeAgain(name) => format!("used `{}`, which {} has made again", name.text(), by(name)),
                 Why::Between(name, cell) => {
                     format!("used `{}` without what {} does to it", name.text(), self.title(cell))
                 }
@@ -311,7 +311,7 @@ impl Ledger {
             return Some(Why::Deleted(name.clone()));
         }
         if maker.writes.get(name).copied().flatten() != Some(version.number) {
-            return Some(Why::Again(name.clone()));
+            return Some(Why::MadeAgain(name.clone()));
         }
         // The last cell above that makes the name should have provided it.
         let (place, expected) = makers.iter().rfind(|(place, _)| *place < places[key])?;
@@ -337,7 +337,7 @@ mod tests {
         let uses = Uses { variables: reads.iter().map(|name| name.to_string()).collect(), ..Uses::default() };
         let (_, notes) = ledger.begin(&origin, *count, &uses);
         let written = writes.iter().map(|name| (Name::Variable(name.to_string()), None)).collect();
-        let flow = ledger.commit(&format!("{id} {count}"), Made { written, ..Made::default() });
+        let flow = ledger.commit(&format!("{id} {count}"), NewVersions { written, ..NewVersions::default() });
         (flow.stale.into_iter().map(|stale| stale.cell).collect(), notes)
     }
 
@@ -406,7 +406,7 @@ mod tests {
         let origin = Origin { id: Some("b".into()), deleted: vec!["a".into()], ..Origin::default() };
         ledger.arrange(&origin);
         ledger.begin(&origin, 2, &Uses { variables: BTreeSet::from(["x".to_string()]), ..Uses::default() });
-        let flow = ledger.commit("x", Made::default());
+        let flow = ledger.commit("x", NewVersions::default());
         assert_eq!(flow.stale[0].why, "used `x`, which a deleted cell made");
         assert_eq!(ledger.variables()["x"], (1, Some("made by a deleted cell".into())));
     }
@@ -422,7 +422,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| (Name::Variable(name.to_string()), Some(value.to_string())))
                 .collect();
-            ledger.commit(id, Made { written, ..Made::default() }).stale.len()
+            ledger.commit(id, NewVersions { written, ..NewVersions::default() }).stale.len()
         };
         go("a", &[], &[("x", "1")], 1);
         go("b", &["x"], &[], 2);

@@ -8,9 +8,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::generate::{Generated, Request, generate};
+use crate::generate::{GeneratedCrate, Request, generate};
 use crate::interface::Interrupt;
-use crate::interrupt::Stoppable;
+use crate::interrupt::InterruptToken;
 use crate::notebook::Notebook;
 use crate::parse::parse_cell;
 use crate::prelude_build::Kit;
@@ -34,7 +34,7 @@ pub struct Probe {
     warm: Warm,
     answers: Mutex<HashMap<String, Option<String>>>,
     /// What is being asked, and by which request.
-    current: Mutex<Option<(u64, String, Arc<Stoppable>)>>,
+    current: Mutex<Option<(u64, String, Arc<InterruptToken>)>>,
 }
 
 impl std::fmt::Debug for Probe {
@@ -64,7 +64,7 @@ impl Probe {
         if let Some(known) = lock(&self.answers).get(&key) {
             return known.clone();
         }
-        let stop = Arc::new(Stoppable::default());
+        let stop = Arc::new(InterruptToken::default());
         stop.begin();
         {
             let mut current = lock(&self.current);
@@ -106,7 +106,12 @@ impl Probe {
         }
     }
 
-    fn run(&self, notebook: &Notebook, generated: &Generated, stop: &Arc<Stoppable>) -> Result<Option<String>, ()> {
+    fn run(
+        &self,
+        notebook: &Notebook,
+        generated: &GeneratedCrate,
+        stop: &Arc<InterruptToken>,
+    ) -> Result<Option<String>, ()> {
         let library = self.folder.join("libonrush_probe.so");
         let job = Job {
             kit: &self.kit,

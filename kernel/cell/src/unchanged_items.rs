@@ -91,7 +91,7 @@ pub fn own_uses(cell: &Cell) -> Vec<&UseLeaf> {
 }
 
 /// Collects what decides the meaning of an item's names: imports, and the key of the crates of `:dep`.
-pub fn meaning(mentions: &BTreeSet<String>, cell: &Cell, notebook: &Notebook) -> BTreeSet<String> {
+pub fn import_context(mentions: &BTreeSet<String>, cell: &Cell, notebook: &Notebook) -> BTreeSet<String> {
     let own = own_uses(cell);
     let named = |leaf: &&UseLeaf| mentions.contains(&leaf.name);
     let earlier = notebook.uses.iter().filter(|leaf| !own.iter().any(|new| new.name == leaf.name));
@@ -118,8 +118,9 @@ fn home(cell: &Cell, part: &Part, notebook: &Notebook) -> Option<usize> {
         ItemKind::Named(name) | ItemKind::Trait(name) => {
             let (source, &home) = (notebook.sources.get(name)?, notebook.items.get(name)?);
             let hidden = notebook.variables.contains_key(name) || notebook.uses.iter().any(|leaf| leaf.name == *name);
-            let same =
-                same_tokens(text, &source.text) && source.meaning == meaning(&part.mentions, cell, notebook) && !hidden;
+            let same = same_tokens(text, &source.text)
+                && source.import_context == import_context(&part.mentions, cell, notebook)
+                && !hidden;
             same.then_some(home)?
         }
         ItemKind::Impl { target: Some(target), .. } => {

@@ -60,7 +60,7 @@ fn is_negation(above: &str, first: &str, lines: &[&str], is_value: &dyn Fn(&str)
         return false;
     };
     let [syn::Stmt::Expr(expression, _)] = statements.as_slice() else { return false };
-    let mut found = Found::default();
+    let mut found = Operands::default();
     found.visit_expr(expression);
     if found.certain {
         return true;
@@ -75,12 +75,12 @@ fn is_negation(above: &str, first: &str, lines: &[&str], is_value: &dyn Fn(&str)
 
 /// What of an expression no shell would be told, and the names in what one would.
 #[derive(Default)]
-struct Found {
+struct Operands {
     certain: bool,
     names: BTreeSet<String>,
 }
 
-impl<'ast> Visit<'ast> for Found {
+impl<'ast> Visit<'ast> for Operands {
     fn visit_expr(&mut self, expression: &'ast syn::Expr) {
         use syn::Expr::*;
         match expression {

@@ -8,21 +8,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{Compiler, Place, Places, is_about_borrowing};
-use crate::generate::{Ends, Request, generate};
+use crate::generate::{Request, VariableFate, generate};
 use crate::rustc;
 
 /// Questions about one cell: each finds at least one variable.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Borrowers {
     pub names: BTreeSet<String>,
     /// There are errors that are about none of them: the cell would not compile in a function either.
     pub is_rustcs_own: bool,
 }
 
-pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Borrowers {
+    let mut found = Borrowers::default();
     let mut omit = request.omit.clone();
     for _ in 0..ROUNDS {
         let generated = generate(&Request { omit: &omit, asks_for_borrowers: true, ..request });
@@ -44,7 +44,7 @@ pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Found 
         found.is_rustcs_own =
             errors.iter().any(|m| !is_about_borrowing(m) || !m.spans.iter().any(|span| later(span).is_some()));
         let is_done = borrowers.is_empty();
-        omit.extend(borrowers.iter().map(|name| (name.clone(), Ends::Borrows)));
+        omit.extend(borrowers.iter().map(|name| (name.clone(), VariableFate::Borrows)));
         found.names.extend(borrowers);
         if is_done || found.is_rustcs_own {
             break;

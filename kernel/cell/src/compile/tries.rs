@@ -12,7 +12,7 @@ use super::{
     Choices, Compiler, Places, about_a_closure, about_the_end, is_about_a_return, is_about_borrowing, is_unconverted,
     missing_name, omit_all, source_of, still_borrowed, unkept,
 };
-use crate::generate::{Again, Ends, Generated, SHOWN, generate};
+use crate::generate::{GeneratedCrate, RecompiledFunction, SHOWN, VariableFate, generate};
 use crate::hints;
 use crate::notebook::Notebook;
 use crate::parse::{Cell, Part, PartKind};
@@ -24,10 +24,10 @@ pub struct Tries<'a> {
     crate_name: &'a str,
     file: &'a str,
     notebook: &'a Notebook,
-    pub callers: Vec<Again>,
+    pub callers: Vec<RecompiledFunction>,
     pub choices: Choices,
     /// The code of the next try.
-    pub generated: Generated,
+    pub generated: GeneratedCrate,
     /// The callers did not compile with the cell.
     pub alone: bool,
     /// What rustc said before it was asked for borrowers.
@@ -60,7 +60,7 @@ impl<'a> Tries<'a> {
         crate_name: &'a str,
         file: &'a str,
         notebook: &'a Notebook,
-        callers: Vec<Again>,
+        callers: Vec<RecompiledFunction>,
     ) -> Self {
         let choices = Choices { missing: notebook.missing.clone(), ..Choices::default() };
         let generated = generate(&choices.request(cell, crate_name, file, notebook, &callers));
@@ -79,7 +79,7 @@ impl<'a> Tries<'a> {
     }
 
     /// Generates the code that follows from these choices.
-    pub fn make(&self, choices: &Choices) -> Generated {
+    pub fn make(&self, choices: &Choices) -> GeneratedCrate {
         generate(&choices.request(self.cell, self.crate_name, self.file, self.notebook, &self.callers))
     }
 
@@ -127,16 +127,16 @@ impl<'a> Tries<'a> {
         for error in errors {
             if matches!(error.code(), "E0282" | "E0283" | "E0284")
                 && cell.parts.iter().any(|part| matches!(part.kind, PartKind::Show))
-                && omitted.insert(SHOWN.to_string(), Ends::Plain).is_none()
+                && omitted.insert(SHOWN.to_string(), VariableFate::Plain).is_none()
             {
                 changed = true;
                 unsure = true;
             } else if let Some((name, ends)) = about_a_closure(error, generated, &places, omitted) {
                 changed |= omitted.insert(name, ends) != Some(ends);
             } else if let Some((name, ends)) = about_the_end(error, generated, &places) {
-                if ends == Ends::Borrows && generated.takes.contains(&name) {
+                if ends == VariableFate::Borrows && generated.takes.contains(&name) {
                     lost.push((name, error));
-                } else if matches!(ends, Ends::Moved | Ends::MovedInPart | Ends::Unset)
+                } else if matches!(ends, VariableFate::Moved | VariableFate::MovedInPart | VariableFate::Unset)
                     && omitted.get(&name) != Some(&ends)
                     || omitted.get(&name).is_none_or(|ends| !ends.is_end())
                 {
@@ -153,14 +153,14 @@ impl<'a> Tries<'a> {
         }
         if !changed && !lost.is_empty() {
             // What borrows may be a guard that holds on until it is dropped.
-            for ends in omitted.values_mut().filter(|ends| **ends == Ends::Borrows) {
-                *ends = Ends::Holds;
+            for ends in omitted.values_mut().filter(|ends| **ends == VariableFate::Borrows) {
+                *ends = VariableFate::Holds;
                 changed = true;
             }
             // A name that begins with `_` is not kept, but what it holds lasts to the end of the function.
             if !changed {
                 for name in unkept(cell) {
-                    changed |= omitted.insert(name, Ends::Holds).is_none();
+                    changed |= omitted.insert(name, VariableFate::Holds).is_none();
                 }
             }
         }
@@ -195,7 +195,7 @@ impl<'a> Tries<'a> {
         }
         // In one function this may be no error: what is put back must not borrow, and a closure that gives references away hides
         // from rustc's messages which variable does.
-        self.choices.omitted.retain(|_, ends| !matches!(ends, Ends::Borrows | Ends::Holds));
+        self.choices.omitted.retain(|_, ends| !matches!(ends, VariableFate::Borrows | VariableFate::Holds));
         let asked = self.choices.request(self.cell, self.crate_name, self.file, self.notebook, &self.callers);
         let found = borrowers::find(compiler, asked, library);
         if found.is_rustcs_own && found.names.is_empty() {
@@ -203,7 +203,7 @@ impl<'a> Tries<'a> {
         }
         self.last_resort = found.is_rustcs_own;
         let names = found.names.into_iter().filter(|name| !takes.contains(name));
-        let borrowers: BTreeMap<String, Ends> = names.map(|name| (name, Ends::Borrows)).collect();
+        let borrowers: BTreeMap<String, VariableFate> = names.map(|name| (name, VariableFate::Borrows)).collect();
         if borrowers.is_empty() {
             if replaces_a_variable {
                 return Err(diagnostics);

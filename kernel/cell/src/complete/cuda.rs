@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tokens::{is_word, word_start};
-use super::{Offers, Place};
+use super::{Candidates, Place};
 
 /// What people look up, and what it is.
 const WORDS: &[(&str, &str)] = &[
@@ -36,15 +36,15 @@ const WORDS: &[(&str, &str)] = &[
     ("powf", "(x, y)"),
 ];
 
-pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
+pub fn complete<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
     let start = word_start(place.text, place.at);
-    offers.replace(place.text, start..place.at);
-    WORDS.iter().for_each(|(word, help)| offers.add(0, word, "function", help));
+    candidates.replace(place.text, start..place.at);
+    WORDS.iter().for_each(|(word, help)| candidates.add(0, word, "function", help));
     let typed = &place.text[start..place.at];
     let below =
         place.text.split_once("%%cuda").and_then(|(_, rest)| rest.split_once('\n')).map_or("", |(_, below)| below);
     let own: BTreeSet<&str> = below.split(|c: char| !is_word(c)).collect();
     let known = |word: &str| WORDS.iter().any(|(name, _)| *name == word);
     let long = |word: &&str| word.len() > 2 && *word != typed && word.starts_with(|c: char| !c.is_ascii_digit());
-    own.into_iter().filter(long).filter(|word| !known(word)).for_each(|word| offers.add(1, word, "variable", ""));
+    own.into_iter().filter(long).filter(|word| !known(word)).for_each(|word| candidates.add(1, word, "variable", ""));
 }

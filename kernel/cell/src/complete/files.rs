@@ -2,20 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Offers;
+use super::Candidates;
 
 /// More than a person reads.
 const MOST: usize = 500;
 
 /// `typed` is what stands before the cursor, which is at byte `at` of the text. `liked` are endings that come first.
-pub fn complete<'a>(text: &'a str, at: usize, typed: &str, folder: &Path, liked: &[String], offers: &mut Offers<'a>) {
+pub fn complete<'a>(
+    text: &'a str,
+    at: usize,
+    typed: &str,
+    folder: &Path,
+    liked: &[String],
+    candidates: &mut Candidates<'a>,
+) {
     let (above, name) = typed.rsplit_once('/').map_or(("", typed), |(above, name)| (above, name));
     let base = match typed.contains('/') {
         false => folder.to_path_buf(),
         true if above.is_empty() => PathBuf::from("/"),
         true => folder.join(above),
     };
-    offers.replace(text, at - name.len()..at);
+    candidates.replace(text, at - name.len()..at);
     let Ok(entries) = std::fs::read_dir(base) else { return };
     for entry in entries.flatten().take(MOST) {
         let file = entry.file_name().to_string_lossy().into_owned();
@@ -26,8 +33,8 @@ pub fn complete<'a>(text: &'a str, at: usize, typed: &str, folder: &Path, liked:
         let is_folder = entry.path().is_dir();
         let is_liked = liked.is_empty() || liked.iter().any(|ending| file.ends_with(ending.as_str()));
         match is_folder {
-            true => offers.add(1, &format!("{file}/"), "folder", ""),
-            false => offers.add(if is_liked { 0 } else { 2 }, &file, "file", ""),
+            true => candidates.add(1, &format!("{file}/"), "folder", ""),
+            false => candidates.add(if is_liked { 0 } else { 2 }, &file, "file", ""),
         }
     }
 }

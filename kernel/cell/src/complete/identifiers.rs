@@ -5,11 +5,11 @@ use onrush_wire::session::NamedFrame;
 
 use super::calls::{Call, chain, enclosing};
 use super::columns;
-use super::members::{Found, Rank, head};
-use super::symbols::{Known, PRIMITIVES, std_prelude};
+use super::members::{MemberMatch, Rank, head};
+use super::symbols::{PRIMITIVES, Symbols, std_prelude};
 use super::tokens::{Kind, Token};
 use super::ty::Ty;
-use super::{Offers, Place};
+use super::{Candidates, Place};
 use crate::index::Item;
 use crate::type_query::PROBE;
 
@@ -81,9 +81,9 @@ fn kind_of_item(item: &Item<'_>) -> &'static str {
     }
 }
 
-fn add_found(found: &[Found], offers: &mut Offers<'_>) {
+fn add_found(found: &[MemberMatch], candidates: &mut Candidates<'_>) {
     for one in found {
-        offers.add(rank_of(one.rank), &one.name, kind_of(one.kind), &one.signature);
+        candidates.add(rank_of(one.rank), &one.name, kind_of(one.kind), &one.signature);
     }
 }
 
@@ -94,7 +94,7 @@ pub fn in_expression(tokens: &[Token<'_>]) -> bool {
 }
 
 /// The type of what stands before the dot.
-pub fn receiver(place: &Place<'_>, known: &Known, tokens: &[Token<'_>]) -> Option<Ty> {
+pub fn receiver(place: &Place<'_>, known: &Symbols, tokens: &[Token<'_>]) -> Option<Ty> {
     let before = tokens.len().checked_sub(2)?;
     let token = &tokens[before];
     let is_whole = before == 0 || !(tokens[before - 1].is(".") || tokens[before - 1].is("::"));
@@ -136,14 +136,14 @@ fn guess(tokens: &[Token<'_>], known: &[NamedFrame]) -> Option<Ty> {
 }
 
 /// Behind a dot.
-pub fn members(place: &Place<'_>, offers: &mut Offers<'_>) {
+pub fn members(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     let Some(dot) = place.last() else { return };
-    let known = Known::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
+    let known = Symbols::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
     let Some(ty) = receiver(place, &known, &place.tokens) else { return };
-    add_found(&known.world.members(&ty), offers);
+    add_found(&known.world.members(&ty), candidates);
     let is_block = matches!(&ty, Ty::Other(text) if text.contains("{async"));
     if is_block || matches!(&ty, Ty::Bounds(_)) && known.world.has(&ty, "Future", 4) {
-        offers.add(0, "await", "keyword", "");
+        candidates.add(0, "await", "keyword", "");
     }
 }
 
@@ -214,13 +214,13 @@ pub fn in_use<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
 }
 
 /// Behind `::`.
-pub fn path(place: &Place<'_>, offers: &mut Offers<'_>) {
+pub fn path(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     let used = in_use(&place.tokens);
     let segments = match &used {
         Some(segments) => Some(segments.clone()),
         None => written_path(&place.tokens),
     };
-    let known = Known::at(place, place.before(), PROBE);
+    let known = Symbols::at(place, place.before(), PROBE);
     let written = segments.unwrap_or_default();
     let mut any = false;
     let full = match &used {
@@ -230,7 +230,7 @@ pub fn path(place: &Place<'_>, offers: &mut Offers<'_>) {
         _ => known.full_path(&written),
     };
     if let Some(path) = &full {
-        any |= module(&known, path, used.is_some(), offers);
+        any |= module(&known, path, used.is_some(), candidates);
     }
     if used.is_some() {
         return;
@@ -251,18 +251,18 @@ pub fn path(place: &Place<'_>, offers: &mut Offers<'_>) {
                 'a' | 'c' if one.rank == Rank::Trait => 4,
                 _ => rank_of(one.rank),
             };
-            offers.add(rank, &one.name, kind_of(one.kind), &one.signature);
+            candidates.add(rank, &one.name, kind_of(one.kind), &one.signature);
         }
         if let Some(item) = known.world.trait_item(&head(&ty)).filter(|i| known.items(&head(&ty)).contains(i)) {
             for member in item.members() {
-                offers.add(1, member.name, kind_of(member.kind), member.signature);
+                candidates.add(1, member.name, kind_of(member.kind), member.signature);
             }
         }
     }
 }
 
 /// What a module holds.
-fn module(known: &Known, path: &str, in_use: bool, offers: &mut Offers<'_>) -> bool {
+fn module(known: &Symbols, path: &str, in_use: bool, candidates: &mut Candidates<'_>) -> bool {
     let mut any = false;
     for index in &known.world.indexes {
         for (name, item) in index.children(path) {
@@ -271,21 +271,21 @@ fn module(known: &Known, path: &str, in_use: bool, offers: &mut Offers<'_>) -> b
             }
             any = true;
             let name = if item.kind == "macro" && !in_use { format!("{name}!") } else { name.to_string() };
-            offers.add(if item.kind == "mod" { 3 } else { 2 }, &name, kind_of_item(&item), item.signature);
+            candidates.add(if item.kind == "mod" { 3 } else { 2 }, &name, kind_of_item(&item), item.signature);
         }
     }
     // Variants can be imported.
     for item in known.items(path).into_iter().filter(|i| i.kind == "enum" && in_use) {
         for member in item.members().filter(|m| m.kind == 'v') {
             any = true;
-            offers.add(1, member.name, "variant", member.signature);
+            candidates.add(1, member.name, "variant", member.signature);
         }
     }
     any
 }
 
 /// Where a name is due.
-pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
+pub fn names(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     let tokens = &place.tokens;
     let calls = enclosing(tokens);
     let is_attribute = |call: &Call<'_>| {
@@ -296,75 +296,77 @@ pub fn names(place: &Place<'_>, offers: &mut Offers<'_>) {
     };
     if calls.iter().any(is_attribute) {
         match calls.first() {
-            Some(call) if call.name == "derive" => DERIVES.iter().for_each(|name| offers.add(0, name, "trait", "")),
-            Some(call) if is_attribute(call) => ATTRIBUTES.iter().for_each(|name| offers.add(0, name, "attribute", "")),
+            Some(call) if call.name == "derive" => DERIVES.iter().for_each(|name| candidates.add(0, name, "trait", "")),
+            Some(call) if is_attribute(call) => {
+                ATTRIBUTES.iter().for_each(|name| candidates.add(0, name, "attribute", ""))
+            }
             _ => {}
         }
         return;
     }
-    let known = Known::at(place, place.before(), PROBE);
+    let known = Symbols::at(place, place.before(), PROBE);
     if let Some(path) = in_use(tokens) {
         if path.is_empty() {
             for name in ["std", "crate", "self", "super"] {
-                offers.add(1, name, "module", "");
+                candidates.add(1, name, "module", "");
             }
-            roots(place, &known, offers);
-            items(&known, offers);
+            roots(place, &known, candidates);
+            items(&known, candidates);
         } else {
-            module(&known, &known.full_path(&path).unwrap_or_else(|| path.join("::")), true, offers);
+            module(&known, &known.full_path(&path).unwrap_or_else(|| path.join("::")), true, candidates);
         }
         return;
     }
     if in_expression(tokens) {
-        columns(place, offers);
+        columns(place, candidates);
         for name in ["when", "coalesce", "len", "lit", "col", "all", "concat_str"] {
             if let Some(item) = crate::index::prelude().at(&format!("onrush::prelude::{name}")).first() {
-                offers.add(2, name, "function", item.signature);
+                candidates.add(2, name, "function", item.signature);
             }
         }
         return;
     }
-    fields_of_literal(&known, tokens, offers);
+    fields_of_literal(&known, tokens, candidates);
     let wants_type = is_type_due(tokens);
     if !wants_type {
-        variables(place, &known, offers);
+        variables(place, &known, candidates);
     }
-    items(&known, offers);
-    imported(&known, offers);
+    items(&known, candidates);
+    imported(&known, candidates);
     let prelude = crate::index::prelude();
     for (name, item) in prelude.children("onrush::prelude") {
         let name = if item.kind == "macro" { format!("{name}!") } else { name.to_string() };
-        offers.add(3, &name, kind_of_item(&item), item.signature);
+        candidates.add(3, &name, kind_of_item(&item), item.signature);
     }
     for (name, signature) in [("Some", "Some(T)"), ("None", "None"), ("Ok", "Ok(T)"), ("Err", "Err(E)")] {
-        offers.add(3, name, "variant", signature);
+        candidates.add(3, name, "variant", signature);
     }
     for (name, path) in std_prelude() {
         if let Some(item) = known.items(path).first() {
-            offers.add(4, name, kind_of_item(item), item.signature);
+            candidates.add(4, name, kind_of_item(item), item.signature);
         }
     }
     for (name, item) in crate::index::standard().children("std") {
         if item.kind == "macro" {
-            offers.add(4, &format!("{name}!"), "macro", item.signature);
+            candidates.add(4, &format!("{name}!"), "macro", item.signature);
         }
     }
     for name in ["input!", "password!", "print!"] {
-        offers.add(4, name, "macro", "");
+        candidates.add(4, name, "macro", "");
     }
     if place.word().is_empty() {
         return;
     }
     for name in ["std", "crate"] {
-        offers.add(5, name, "module", "");
+        candidates.add(5, name, "module", "");
     }
-    roots(place, &known, offers);
-    PRIMITIVES.iter().for_each(|name| offers.add(5, name, "type", ""));
-    KEYWORDS.iter().for_each(|name| offers.add(6, name, "keyword", ""));
+    roots(place, &known, candidates);
+    PRIMITIVES.iter().for_each(|name| candidates.add(5, name, "type", ""));
+    KEYWORDS.iter().for_each(|name| candidates.add(6, name, "keyword", ""));
     if known.scope.self_type.is_some() {
-        offers.add(1, "Self", "type", known.scope.self_type.as_deref().unwrap_or(""));
+        candidates.add(1, "Self", "type", known.scope.self_type.as_deref().unwrap_or(""));
     }
-    not_imported(place, &known, offers);
+    not_imported(place, &known, candidates);
 }
 
 /// Whether a type follows these tokens, as after `let x:`, `->` or `as`.
@@ -384,36 +386,36 @@ fn is_type_due(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Crates that cells can use.
-fn roots(place: &Place<'_>, known: &Known, offers: &mut Offers<'_>) {
+fn roots(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     for name in place.names.notebook.dependencies.crates().iter().filter_map(|c| c.direct.as_deref()) {
-        offers.add(5, name, "module", "");
+        candidates.add(5, name, "module", "");
     }
     for name in ["arrow", "chrono", "serde"] {
-        offers.add(5, name, "module", "");
+        candidates.add(5, name, "module", "");
     }
     for leaf in known.uses.iter().filter(|l| !l.path.contains("::")) {
-        offers.add(5, &leaf.path, "module", "");
+        candidates.add(5, &leaf.path, "module", "");
     }
 }
 
-fn variables(place: &Place<'_>, known: &Known, offers: &mut Offers<'_>) {
+fn variables(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     // The cell that is typed hides variables of its names.
     for name in known.scope.locals.iter().rev() {
-        offers.add(0, name, "variable", "");
+        candidates.add(0, name, "variable", "");
     }
     if known.scope.in_function {
         return;
     }
     for (name, variable) in &place.names.notebook.variables {
-        offers.add(1, name, "variable", &crate::types::short(&variable.type_code));
+        candidates.add(1, name, "variable", &crate::types::short(&variable.type_code));
     }
 }
 
-fn items(known: &Known, offers: &mut Offers<'_>) {
+fn items(known: &Symbols, candidates: &mut Candidates<'_>) {
     for index in [&known.present, &known.cells] {
         for (name, item) in index.children("") {
             let text = if item.kind == "macro" { format!("{name}!") } else { name.to_string() };
-            offers.add(2, &text, kind_of_item(&item), item.signature);
+            candidates.add(2, &text, kind_of_item(&item), item.signature);
         }
     }
     for (name, kind) in &known.scope.items {
@@ -423,22 +425,22 @@ fn items(known: &Known, offers: &mut Offers<'_>) {
             "mod" => "module",
             _ => "type",
         };
-        offers.add(2, name, kind, "");
+        candidates.add(2, name, kind, "");
     }
 }
 
 /// What `use` brings in.
-fn imported(known: &Known, offers: &mut Offers<'_>) {
+fn imported(known: &Symbols, candidates: &mut Candidates<'_>) {
     for leaf in &known.uses {
         let path = leaf.path.trim_start_matches("::");
         match leaf.name.as_str() {
             "_" => {}
             "*" => {
                 let full = known.full_path(&path.split("::").collect::<Vec<_>>()).unwrap_or_else(|| path.to_string());
-                module(known, &full, false, offers);
+                module(known, &full, false, candidates);
                 for item in known.items(&full).into_iter().filter(|i| i.kind == "enum") {
                     for member in item.members().filter(|m| m.kind == 'v') {
-                        offers.add(2, member.name, "variant", member.signature);
+                        candidates.add(2, member.name, "variant", member.signature);
                     }
                 }
             }
@@ -448,14 +450,14 @@ fn imported(known: &Known, offers: &mut Offers<'_>) {
                 let kind = item.map_or("type", kind_of_item);
                 let is_macro = kind == "macro";
                 let text = if is_macro { format!("{name}!") } else { name.to_string() };
-                offers.add(2, &text, kind, item.map_or("", |i| i.signature));
+                candidates.add(2, &text, kind, item.map_or("", |i| i.signature));
             }
         }
     }
 }
 
 /// Types of the standard library by their full path, which works without a `use`.
-fn not_imported(place: &Place<'_>, known: &Known, offers: &mut Offers<'_>) {
+fn not_imported(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     let word = place.word();
     if word.len() < 3 || !word.starts_with(char::is_uppercase) || known.full_path(&[word]).is_some() {
         return;
@@ -465,14 +467,14 @@ fn not_imported(place: &Place<'_>, known: &Known, offers: &mut Offers<'_>) {
         for item in standard.named(name).into_iter().filter(|i| i.is_type() || i.kind == "trait") {
             let is_there = known.full_path(&[item.name()]).is_some();
             if !is_there && item.path.matches("::").count() <= 2 {
-                offers.add_as(7, item.path, kind_of_item(&item), item.signature);
+                candidates.add_as(7, item.path, kind_of_item(&item), item.signature);
             }
         }
     }
 }
 
 /// `Point { x: 1, |`: the fields that are not there yet.
-fn fields_of_literal(known: &Known, tokens: &[Token<'_>], offers: &mut Offers<'_>) {
+fn fields_of_literal(known: &Symbols, tokens: &[Token<'_>], candidates: &mut Candidates<'_>) {
     let Some(call) = enclosing(tokens).first().copied() else { return };
     if tokens[call.open].kind != Kind::Open('{') || call.open == 0 || tokens[call.open - 1].kind != Kind::Word {
         return;
@@ -499,25 +501,25 @@ fn fields_of_literal(known: &Known, tokens: &[Token<'_>], offers: &mut Offers<'_
             let inside = member.signature.split_once('{').map_or("", |(_, rest)| rest.trim_end().trim_end_matches('}'));
             let (fields, _) = super::tokens::tokens(inside);
             for pair in fields.windows(2).filter(|w| w[1].is(":") && !given.contains(&w[0].text)) {
-                offers.add(0, pair[0].text, "field", member.signature);
+                candidates.add(0, pair[0].text, "field", member.signature);
             }
         }
     }
     for item in known.items(&path) {
         for member in item.members().filter(|m| m.kind == 'f' && !given.contains(&m.name)) {
-            offers.add(0, member.name, "field", member.signature);
+            candidates.add(0, member.name, "field", member.signature);
         }
     }
 }
 
 /// Columns as names, for `x!`.
-pub fn columns(place: &Place<'_>, offers: &mut Offers<'_>) {
+pub fn columns(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     let found = columns::in_hand(place).unwrap_or_else(|| columns::all(place));
     for column in found {
         let is_name = column.name.chars().all(super::tokens::is_word) && !column.name.is_empty();
         if is_name {
             let dtype = column.dtype.map(|d| d.to_string()).unwrap_or_default();
-            offers.add(0, &column.name, "column", &dtype);
+            candidates.add(0, &column.name, "column", &dtype);
         }
     }
 }

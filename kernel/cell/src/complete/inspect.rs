@@ -9,8 +9,8 @@ use super::Place;
 use super::calls::enclosing;
 use super::columns::{self, Column};
 use super::identifiers::{in_expression, in_use, receiver, written_path};
-use super::members::{Found, head};
-use super::symbols::Known;
+use super::members::{MemberMatch, head};
+use super::symbols::Symbols;
 use super::tokens::{End, Kind, word_end, word_start};
 use super::ty::Ty;
 use crate::completion_snapshot::{Frames, Names};
@@ -54,7 +54,7 @@ pub fn is_tried(names: &Names, subject: &str, turn: u64, frames: &dyn Frames) ->
     // In brackets, because `pair.0.` would be read as a number.
     let (before, text) = (format!("({subject})"), format!("({subject})."));
     let place = Place::new(names, frames, &text, text.chars().count(), turn);
-    let known = Known::at(&place, &before, &format!(".{PROBE}"));
+    let known = Symbols::at(&place, &before, &format!(".{PROBE}"));
     let ty = receiver(&place, &known, &place.tokens);
     ty.is_some_and(|ty| TRIED.contains(&head(&ty).rsplit("::").next().unwrap_or_default()))
 }
@@ -105,7 +105,7 @@ fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
     }
     match place.last() {
         Some(dot) if dot.is(".") => {
-            let known = Known::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
+            let known = Symbols::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
             let ty = receiver(place, &known, &place.tokens)?;
             let members = known.world.members(&ty);
             let member = members.iter().find(|m| m.name == place.word()).map(|m| about_member(m, &ty));
@@ -118,7 +118,7 @@ fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
     }
 }
 
-fn about_member(member: &Found, ty: &Ty) -> String {
+fn about_member(member: &MemberMatch, ty: &Ty) -> String {
     let first = match member.kind {
         'f' => format!("{}.{}: {}", member.owner, member.name, member.signature),
         _ => member.signature.clone(),
@@ -170,7 +170,7 @@ fn about_path(place: &Place<'_>) -> Option<String> {
         Some(path) => path.clone(),
         None => written_path(&place.tokens)?,
     };
-    let known = Known::at(place, place.before(), PROBE);
+    let known = Symbols::at(place, place.before(), PROBE);
     let owner = known.full_path(&written);
     written.push(place.word());
     if let Some(item) = known.full_path(&written).and_then(|path| known.items(&path).first().map(about_item)) {
@@ -191,7 +191,7 @@ fn about_path(place: &Place<'_>) -> Option<String> {
 
 fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
     let word = place.word();
-    let known = Known::at(place, place.before(), PROBE);
+    let known = Symbols::at(place, place.before(), PROBE);
     if in_expression(&place.tokens) {
         if let Some(column) = column_named(place, word) {
             return Some(about_column(place, &column));
@@ -268,7 +268,7 @@ fn type_of_local(place: &Place<'_>) -> Option<Ty> {
     if !is_bound_here(place) {
         let cursor = place.text[..place.at].chars().count();
         let with_word = Place::new(place.names, place.frames, place.text, cursor, place.turn);
-        return Known::at(&with_word, &place.text[..place.at], &format!(".{PROBE}")).asked(place);
+        return Symbols::at(&with_word, &place.text[..place.at], &format!(".{PROBE}")).asked(place);
     }
     // Behind the statement that binds it.
     let rest = &place.text[place.at..];
@@ -281,7 +281,7 @@ fn type_of_local(place: &Place<'_>) -> Option<Ty> {
     let end = tokens.get(i).map_or(place.text.len(), |t| place.at + t.end());
     let semicolon = if tokens.get(i).is_some() { "" } else { ";" };
     let before = format!("{}{semicolon} {word}", &place.text[..end]);
-    Known::at(place, &before, &format!(".{PROBE}")).asked(place)
+    Symbols::at(place, &before, &format!(".{PROBE}")).asked(place)
 }
 
 fn about_variable(place: &Place<'_>, word: &str) -> Option<String> {

@@ -1,13 +1,13 @@
 //! Lines that are not Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query, `%%cuda`.
 
 use super::tokens::word_start;
-use super::{Offers, Place, cuda, files, sql};
+use super::{Candidates, Place, cuda, files, sql};
 use crate::commands;
 use crate::cuda::CHECK;
 use crate::reference;
 
 /// Whether the cursor is in such a line; what can stand there is offered then.
-pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
+pub fn complete<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) -> bool {
     let before = &place.text[..place.at];
     let line_start = before.rfind('\n').map_or(0, |n| n + 1);
     let line = &before[line_start..];
@@ -15,16 +15,16 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
     if first.starts_with("%%") {
         let head = before.len() - before.trim_start().len();
         if !before[head..].contains([' ', '\n']) {
-            offers.replace(place.text, head..place.at);
-            commands::magics().for_each(|(name, help)| offers.add(0, name, "magic", help));
+            candidates.replace(place.text, head..place.at);
+            commands::magics().for_each(|(name, help)| candidates.add(0, name, "magic", help));
         } else if first.starts_with("%%sql") {
             let query = place.text[head..].find([' ', '\n']).map_or(place.at, |n| head + n);
-            sql::complete(place, &place.text[query.min(place.at)..place.at], &place.text[place.at..], offers);
+            sql::complete(place, &place.text[query.min(place.at)..place.at], &place.text[place.at..], candidates);
         } else if first.starts_with("%%cuda") && !before[head..].contains('\n') {
-            offers.replace(place.text, word_start(place.text, place.at)..place.at);
-            offers.add(0, CHECK, "magic", "run the CUDA kernels with memcheck and racecheck, also with a GPU");
+            candidates.replace(place.text, word_start(place.text, place.at)..place.at);
+            candidates.add(0, CHECK, "magic", "run the CUDA kernels with memcheck and racecheck, also with a GPU");
         } else if first.starts_with("%%cuda") {
-            cuda::complete(place, offers);
+            cuda::complete(place, candidates);
         }
         return true;
     }
@@ -36,16 +36,16 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
     if line.starts_with(':') && !line.starts_with("::") {
         match line.split_once(char::is_whitespace) {
             None => {
-                offers.replace(place.text, line_start..place.at);
-                commands::commands().for_each(|(name, help)| offers.add(0, name, "magic", help));
+                candidates.replace(place.text, line_start..place.at);
+                commands::commands().for_each(|(name, help)| candidates.add(0, name, "magic", help));
             }
-            Some((name, _)) => arguments(name, place, offers),
+            Some((name, _)) => arguments(name, place, candidates),
         }
         return true;
     }
     if line.starts_with('%') {
-        offers.replace(place.text, line_start..place.at);
-        commands::magics().for_each(|(name, help)| offers.add(0, name, "magic", help));
+        candidates.replace(place.text, line_start..place.at);
+        commands::magics().for_each(|(name, help)| candidates.add(0, name, "magic", help));
         return true;
     }
     // `!x` is an expression if `x` is one of ours.
@@ -60,7 +60,7 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
         let typed = rest.rsplit([' ', '=', '\'', '"', '>', '<', '|']).next().unwrap_or(rest);
         // The first word is a program, not a file.
         if typed.len() < rest.len() {
-            files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+            files::complete(place.text, place.at, typed, place.names.folder(), &[], candidates);
         }
         return true;
     }
@@ -68,48 +68,48 @@ pub fn complete<'a>(place: &Place<'a>, offers: &mut Offers<'a>) -> bool {
 }
 
 /// Names of crates for `:dep`: those of the notebook, and those that cargo has on this machine.
-fn crates<'a>(place: &Place<'a>, offers: &mut Offers<'a>) {
+fn crates<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
     let before = &place.text[..place.at];
     let start = before.rfind(char::is_whitespace).map_or(0, |n| n + 1);
     let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
     let typed = &before[start..];
     if typed.starts_with(['.', '/']) {
-        files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+        files::complete(place.text, place.at, typed, place.names.folder(), &[], candidates);
         return;
     }
     // Behind the name come versions and settings.
     if line.split_whitespace().count() > 1 + usize::from(!typed.is_empty()) || typed.contains('=') {
         return;
     }
-    offers.replace(place.text, start..place.at);
+    candidates.replace(place.text, start..place.at);
     let crates = place.names.notebook.dependencies.crates();
-    crates.iter().filter(|c| c.direct.is_some()).for_each(|c| offers.add(0, &c.package, "crate", &c.version));
+    crates.iter().filter(|c| c.direct.is_some()).for_each(|c| candidates.add(0, &c.package, "crate", &c.version));
     for package in crate::index::crates::on_this_machine() {
-        offers.add(1, &package.name, "crate", &package.version);
+        candidates.add(1, &package.name, "crate", &package.version);
     }
 }
 
-fn arguments<'a>(command: &str, place: &Place<'a>, offers: &mut Offers<'a>) {
-    offers.replace(place.text, word_start(place.text, place.at)..place.at);
+fn arguments<'a>(command: &str, place: &Place<'a>, candidates: &mut Candidates<'a>) {
+    candidates.replace(place.text, word_start(place.text, place.at)..place.at);
     match command {
         ":type" | ":t" => {
             for (name, variable) in &place.names.notebook.variables {
-                offers.add(0, name, "variable", &crate::types::short(&variable.type_code));
+                candidates.add(0, name, "variable", &crate::types::short(&variable.type_code));
             }
         }
-        ":opt" => ["0", "1", "2", "3"].iter().for_each(|level| offers.add(0, level, "argument", "")),
-        ":dep" => crates(place, offers),
+        ":opt" => ["0", "1", "2", "3"].iter().for_each(|level| candidates.add(0, level, "argument", "")),
+        ":dep" => crates(place, candidates),
         ":help" => {
             // Names with a namespace, `str.contains`, are one word.
             let typed = place.text[..place.at].rsplit(char::is_whitespace).next().unwrap_or("");
-            offers.replace(place.text, place.at - typed.len()..place.at);
+            candidates.replace(place.text, place.at - typed.len()..place.at);
             for entry in reference::entries().iter().filter(|entry| entry.kind != reference::FunctionKind::Object) {
-                offers.add(0, &entry.name, "function", &entry.sentence);
+                candidates.add(0, &entry.name, "function", &entry.sentence);
             }
         }
         ":sh" => {
             let typed = place.text[..place.at].rsplit(' ').next().unwrap_or("");
-            files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+            files::complete(place.text, place.at, typed, place.names.folder(), &[], candidates);
         }
         _ => {}
     }

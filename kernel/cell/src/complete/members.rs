@@ -69,7 +69,7 @@ pub enum Rank {
 }
 
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct MemberMatch {
     pub name: String,
     pub kind: char,
     pub signature: String,
@@ -81,7 +81,7 @@ pub struct Found {
 
 /// Everything that is known where the cursor is.
 #[derive(Clone, Debug, Default)]
-pub struct World {
+pub struct MemberLookup {
     /// The cells' own first.
     pub indexes: Vec<Arc<Index>>,
     /// From which one on they are those of crates; 0 if there are none.
@@ -118,7 +118,7 @@ pub fn without_cell(path: &str) -> &str {
     path.trim_start_matches("__body::").trim_start_matches("__onrush_run::")
 }
 
-impl World {
+impl MemberLookup {
     /// The items of a type's or a trait's path; of its name where the path is not known.
     pub fn items(&self, path: &str) -> Vec<Item<'_>> {
         let exact = |index: &'_ Arc<Index>| index.at(path).iter().any(|i| i.kind != "impl");
@@ -153,7 +153,7 @@ impl World {
     }
 
     /// What can stand behind the dot.
-    pub fn members(&self, ty: &Ty) -> Vec<Found> {
+    pub fn members(&self, ty: &Ty) -> Vec<MemberMatch> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         let mut current = Some(ty.clone());
@@ -172,7 +172,7 @@ impl World {
     }
 
     /// What can stand behind `Type::`.
-    pub fn associated(&self, ty: &Ty) -> Vec<Found> {
+    pub fn associated(&self, ty: &Ty) -> Vec<MemberMatch> {
         let mut found = Vec::new();
         self.level(ty, 0, &|kind| kind != 'f', &mut found);
         let mut seen = BTreeSet::new();
@@ -181,7 +181,7 @@ impl World {
     }
 
     /// Members of exactly this type; gives what it dereferences to.
-    fn level(&self, ty: &Ty, depth: usize, wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>) -> Option<Ty> {
+    fn level(&self, ty: &Ty, depth: usize, wanted: &dyn Fn(char) -> bool, found: &mut Vec<MemberMatch>) -> Option<Ty> {
         let rank = if depth == 0 { Rank::Own } else { Rank::Behind };
         match ty {
             Ty::Bounds(bounds) => {
@@ -198,7 +198,14 @@ impl World {
                 for (i, part) in parts.iter().enumerate() {
                     let (name, signature) = (i.to_string(), format!("{part}"));
                     let owner = "tuple".to_string();
-                    found.push(Found { name, kind: 'f', signature, docs: String::new(), rank: Rank::Field, owner });
+                    found.push(MemberMatch {
+                        name,
+                        kind: 'f',
+                        signature,
+                        docs: String::new(),
+                        rank: Rank::Field,
+                        owner,
+                    });
                 }
                 self.of_trait("std::clone::Clone", wanted, found);
             }
@@ -335,7 +342,7 @@ impl World {
                 })
     }
 
-    fn of_bounds(&self, bounds: &[Ty], wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>) {
+    fn of_bounds(&self, bounds: &[Ty], wanted: &dyn Fn(char) -> bool, found: &mut Vec<MemberMatch>) {
         for bound in bounds {
             if let Ty::Path { path, .. } = bound {
                 // A bound needs no import.
@@ -344,7 +351,7 @@ impl World {
         }
     }
 
-    fn of_trait(&self, of_trait: &str, wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>) {
+    fn of_trait(&self, of_trait: &str, wanted: &dyn Fn(char) -> bool, found: &mut Vec<MemberMatch>) {
         if self.in_scope(of_trait) {
             self.methods_of(of_trait, wanted, found, DEPTH - 1);
         }
@@ -356,7 +363,7 @@ impl World {
         }
     }
 
-    fn methods_of(&self, of_trait: &str, wanted: &dyn Fn(char) -> bool, found: &mut Vec<Found>, depth: usize) {
+    fn methods_of(&self, of_trait: &str, wanted: &dyn Fn(char) -> bool, found: &mut Vec<MemberMatch>, depth: usize) {
         let Some(item) = self.trait_item(without_cell(of_trait)) else { return };
         for member in item.members().filter(|m| wanted(m.kind)) {
             found.push(found_of(member, item.name(), quiet_or(member.name, Rank::Trait)));
@@ -400,8 +407,8 @@ fn head_matches(pattern: &Ty, actual: &Ty, parameters: &[&str]) -> bool {
     }
 }
 
-fn found_of(member: Member<'_>, owner: &str, rank: Rank) -> Found {
-    Found {
+fn found_of(member: Member<'_>, owner: &str, rank: Rank) -> MemberMatch {
+    MemberMatch {
         name: member.name.to_string(),
         kind: member.kind,
         signature: member.signature.to_string(),
@@ -459,7 +466,7 @@ mod tests {
     use crate::index;
 
     fn names(ty: &str) -> Vec<String> {
-        let world = World { indexes: vec![index::standard()], ..World::default() };
+        let world = MemberLookup { indexes: vec![index::standard()], ..MemberLookup::default() };
         world.members(&Ty::parse(ty)).into_iter().map(|f| f.name).collect()
     }
 
@@ -535,7 +542,7 @@ mod tests {
 
     #[test]
     fn parameters_have_what_their_bounds_have() {
-        let mut world = World { indexes: vec![index::standard()], ..World::default() };
+        let mut world = MemberLookup { indexes: vec![index::standard()], ..MemberLookup::default() };
         world.generics.insert("T".into(), "Iterator<Item = u8> + std::io::Read".into());
         let names: Vec<String> = world.members(&Ty::parse("&mut T")).into_iter().map(|f| f.name).collect();
         assert!(names.contains(&"filter".to_string()) && names.contains(&"read_to_end".to_string()));

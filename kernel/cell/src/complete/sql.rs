@@ -4,7 +4,7 @@ use onrush_wire::session::NamedFrame;
 
 use super::columns::columns_of;
 use super::tokens::{is_word, word_start};
-use super::{Offers, Place};
+use super::{Candidates, Place};
 
 const WORDS: &[&str] = &[
     "all",
@@ -102,7 +102,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// `before` and `after` are the query around the cursor.
-pub fn complete<'a>(place: &Place<'a>, before: &str, after: &str, offers: &mut Offers<'a>) {
+pub fn complete<'a>(place: &Place<'a>, before: &str, after: &str, candidates: &mut Candidates<'a>) {
     let at = place.at;
     let start = word_start(before, before.len());
     let quoted = before[..start].ends_with('"') || before.matches('"').count() % 2 == 1;
@@ -115,34 +115,34 @@ pub fn complete<'a>(place: &Place<'a>, before: &str, after: &str, offers: &mut O
     if quoted {
         // A quoted name may have spaces.
         let start = before.rfind('"').map_or(before.len(), |n| n + 1);
-        offers.replace(place.text, at - (before.len() - start)..at);
-        add_columns(&tables_of(before, after, &frames), true, offers);
+        candidates.replace(place.text, at - (before.len() - start)..at);
+        add_columns(&tables_of(before, after, &frames), true, candidates);
         return;
     }
-    offers.replace(place.text, at - word.len()..at);
+    candidates.replace(place.text, at - word.len()..at);
     let head = before[..start].trim_end();
     if let Some(owner) = before[..start].strip_suffix('.') {
         let name = &owner[word_start(owner, owner.len())..];
         let table = table_of(name, before, after, &frames);
-        add_columns(&table.into_iter().collect::<Vec<_>>(), false, offers);
+        add_columns(&table.into_iter().collect::<Vec<_>>(), false, candidates);
         return;
     }
     if is_table_due(head) {
         for frame in &frames {
             let columns = frame.schema.fields.len();
-            offers.add(0, &frame.name, "frame", &format!("{columns} columns"));
+            candidates.add(0, &frame.name, "frame", &format!("{columns} columns"));
         }
         return;
     }
     let named = tables_of(before, after, &frames);
-    add_columns(&if named.is_empty() { frames.iter().collect() } else { named }, false, offers);
+    add_columns(&if named.is_empty() { frames.iter().collect() } else { named }, false, candidates);
     let upper = word.starts_with(char::is_uppercase);
     for name in FUNCTIONS.iter().filter(|_| !word.is_empty()) {
-        offers.add(3, &cased(name, upper), "function", "");
+        candidates.add(3, &cased(name, upper), "function", "");
     }
-    WORDS.iter().for_each(|name| offers.add(2, &cased(name, upper), "keyword", ""));
+    WORDS.iter().for_each(|name| candidates.add(2, &cased(name, upper), "keyword", ""));
     for frame in &frames {
-        offers.add(1, &frame.name, "frame", "");
+        candidates.add(1, &frame.name, "frame", "");
     }
 }
 
@@ -151,14 +151,14 @@ fn cased(word: &str, upper: bool) -> String {
 }
 
 /// Offers the columns of frames. A name that is not an SQL name is quoted.
-fn add_columns(frames: &[&NamedFrame], quoted: bool, offers: &mut Offers<'_>) {
+fn add_columns(frames: &[&NamedFrame], quoted: bool, candidates: &mut Candidates<'_>) {
     for column in frames.iter().flat_map(|f| columns_of(f)) {
         let dtype = column.dtype.map(|d| d.to_string()).unwrap_or_default();
         let plain = column.name.chars().all(|c| is_word(c) && !c.is_uppercase())
             && !column.name.starts_with(|c: char| c.is_ascii_digit());
         match plain || quoted {
-            true => offers.add(0, &column.name, "column", &dtype),
-            false => offers.add_as(0, &format!("\"{}\"", column.name), "column", &dtype),
+            true => candidates.add(0, &column.name, "column", &dtype),
+            false => candidates.add_as(0, &format!("\"{}\"", column.name), "column", &dtype),
         }
     }
 }

@@ -4,9 +4,9 @@
 use onrush_wire::plan::FORMATS;
 
 use super::calls::{Call, enclosing};
-use super::symbols::Known;
+use super::symbols::Symbols;
 use super::tokens::{Kind, is_word};
-use super::{Offers, Place, columns, files, sql};
+use super::{Candidates, Place, columns, files, sql};
 use crate::type_query::PROBE;
 
 /// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in
@@ -62,7 +62,7 @@ const FORMATTING: &[&str] = &[
 /// Functions whose strings name columns, whatever they are called on.
 const COLUMNS: &[&str] = &["col", "desc", "asc", "on", "using", "asof", "by", "over", "sort_by", "exclude"];
 
-pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool, offers: &mut Offers<'a>) {
+pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool, candidates: &mut Candidates<'a>) {
     let contents = contents.min(place.at);
     let typed = &place.text[contents..place.at];
     let calls = enclosing(&place.tokens);
@@ -74,20 +74,20 @@ pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool,
         return;
     }
     if call.is_macro && FORMATTING.contains(&call.name) {
-        return arguments(place, start, typed, offers);
+        return arguments(place, start, typed, candidates);
     }
     if call.name == "sql" && !call.is_method {
         let rest = &place.text[place.at..];
         let end = if raw { rest.find("\"#").or(rest.find('"')) } else { rest.find('"') };
-        return sql::complete(place, typed, &rest[..end.unwrap_or(rest.len())], offers);
+        return sql::complete(place, typed, &rest[..end.unwrap_or(rest.len())], candidates);
     }
     if let Some(liked) = endings(call.name).filter(|_| is_for_files(place, call)) {
-        return files::complete(place.text, place.at, typed, place.names.folder(), &liked, offers);
+        return files::complete(place.text, place.at, typed, place.names.folder(), &liked, candidates);
     }
     if is_path(place, call) {
-        return files::complete(place.text, place.at, typed, place.names.folder(), &[], offers);
+        return files::complete(place.text, place.at, typed, place.names.folder(), &[], candidates);
     }
-    columns(place, &calls, call, contents, offers);
+    columns(place, &calls, call, contents, candidates);
 }
 
 /// The endings of files that come first in the string of a function. `None`: its string is not a file.
@@ -121,7 +121,7 @@ fn is_path(place: &Place<'_>, call: &Call<'_>) -> bool {
 }
 
 /// `"{na|}"`: variables and locals.
-fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, offers: &mut Offers<'a>) {
+fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, candidates: &mut Candidates<'a>) {
     let open = typed.rfind('{').filter(|&n| {
         let braces = typed[..=n].len() - typed[..=n].trim_end_matches('{').len();
         braces % 2 == 1 && typed[n + 1..].chars().all(is_word)
@@ -129,23 +129,29 @@ fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, offers: &mut O
     if open.is_none() {
         return;
     }
-    let known = Known::at(place, &place.text[..start], PROBE);
+    let known = Symbols::at(place, &place.text[..start], PROBE);
     for name in known.scope.locals.iter().rev() {
-        offers.add(0, name, "variable", "");
+        candidates.add(0, name, "variable", "");
     }
     if !known.scope.in_function {
         for (name, variable) in &place.names.notebook.variables {
-            offers.add(1, name, "variable", &crate::types::short(&variable.type_code));
+            candidates.add(1, name, "variable", &crate::types::short(&variable.type_code));
         }
     }
     for index in [&known.present, &known.cells] {
         for (name, item) in index.children("").into_iter().filter(|(_, i)| matches!(i.kind, "const" | "static")) {
-            offers.add(2, name, "constant", item.signature);
+            candidates.add(2, name, "constant", item.signature);
         }
     }
 }
 
-fn columns<'a>(place: &Place<'a>, calls: &[Call<'a>], call: &Call<'a>, contents: usize, offers: &mut Offers<'a>) {
+fn columns<'a>(
+    place: &Place<'a>,
+    calls: &[Call<'a>],
+    call: &Call<'a>,
+    contents: usize,
+    candidates: &mut Candidates<'a>,
+) {
     let tokens = &place.tokens;
     let by_name = COLUMNS.contains(&call.name);
     // Values, not names: `x!(carrier == "AA")`, `.str.contains("U")`.
@@ -165,9 +171,9 @@ fn columns<'a>(place: &Place<'a>, calls: &[Call<'a>], call: &Call<'a>, contents:
         let in_x = calls.iter().any(|c| c.is_macro && c.name == "x");
         (by_name || in_x).then(|| columns::all(place))
     });
-    offers.replace(place.text, contents..place.at);
+    candidates.replace(place.text, contents..place.at);
     for column in found.into_iter().flatten() {
         let dtype = column.dtype.map(|d| d.to_string()).unwrap_or_default();
-        offers.add(0, &column.name, "column", &dtype);
+        candidates.add(0, &column.name, "column", &dtype);
     }
 }

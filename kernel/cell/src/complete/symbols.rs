@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Place;
 use super::error_recovery::repair;
-use super::members::World;
+use super::members::MemberLookup;
 use super::scope::{Scope, scope};
 use super::tokens::{End, tokens};
 use super::ty::Ty;
@@ -59,9 +59,9 @@ pub const PRIMITIVES: &[&str] = &[
 ];
 
 /// See the module.
-pub struct Known {
+pub struct Symbols {
     pub scope: Scope,
-    pub world: World,
+    pub world: MemberLookup,
     /// What the cell itself defines.
     pub present: Arc<Index>,
     pub cells: Arc<Index>,
@@ -71,7 +71,7 @@ pub struct Known {
     pub code: String,
 }
 
-impl Known {
+impl Symbols {
     /// `asked` is what stands behind the place's code in the question to rustc: `.__onrush_probe`.
     pub fn at(place: &Place<'_>, before: &str, asked: &str) -> Self {
         let (found, end) = tokens(before);
@@ -103,7 +103,7 @@ impl Known {
         if let Some(known) = &place.names.knowledge {
             indexes.extend(known.crates());
         }
-        let mut world = World { indexes, crates, traits: BTreeSet::new(), generics: scope.generics.clone() };
+        let mut world = MemberLookup { indexes, crates, traits: BTreeSet::new(), generics: scope.generics.clone() };
         for leaf in &uses {
             traits.insert(last(&leaf.path).to_string());
             if leaf.name == "*" {
@@ -124,7 +124,7 @@ impl Known {
             present.children("").into_iter().filter(|(_, i)| i.kind == "trait").map(|(name, _)| name.to_string()),
         );
         world.traits = traits;
-        Known { scope, world, present, cells, uses, code }
+        Symbols { scope, world, present, cells, uses, code }
     }
 
     /// What rustc says of the place. A type, or nothing.

@@ -38,7 +38,7 @@ fn names() -> Names {
 }
 
 /// The offers where `|` is.
-fn offers(marked: &str) -> Vec<String> {
+fn candidates(marked: &str) -> Vec<String> {
     let at = marked.find('|').unwrap();
     let text = marked.replacen('|', "", 1);
     let found = complete(&names(), &text, marked[..at].chars().count(), 0, &Fake);
@@ -47,7 +47,7 @@ fn offers(marked: &str) -> Vec<String> {
 
 #[track_caller]
 fn has(marked: &str, wanted: &[&str]) {
-    let found = offers(marked);
+    let found = candidates(marked);
     for name in wanted {
         assert!(found.iter().any(|f| f == name), "{marked}: {name} is not in {found:?}");
     }
@@ -55,7 +55,7 @@ fn has(marked: &str, wanted: &[&str]) {
 
 #[track_caller]
 fn has_not(marked: &str, unwanted: &[&str]) {
-    let found = offers(marked);
+    let found = candidates(marked);
     for name in unwanted {
         assert!(!found.iter().any(|f| f == name), "{marked}: {name} is in {found:?}");
     }
@@ -63,7 +63,7 @@ fn has_not(marked: &str, unwanted: &[&str]) {
 
 #[test]
 fn variables_items_and_keywords() {
-    assert_eq!(offers("let ä = fli|"), ["flights"]);
+    assert_eq!(candidates("let ä = fli|"), ["flights"]);
     has("let abc = 1; ab|", ["abc", "abs"][..1].as_ref());
     has("fn zebra(stripe: i32) -> i32 { st|", &["stripe", "struct"]);
     has_not("fn zebra(stripe: i32) -> i32 { fl|", &["flights"]);
@@ -73,9 +73,9 @@ fn variables_items_and_keywords() {
     has("HashM|", &["std::collections::HashMap"]);
     has("use std::collections::HashMap;\nHashM|", &["HashMap"]);
     has("read_c|", &["read_csv"]);
-    assert!(offers("let zebra_one = 1; zebra_|") == ["zebra_one"]);
-    assert!(offers("zebra|").is_empty());
-    assert!(offers("let x = 12|").is_empty() && offers("fn f|").is_empty() && offers("// fli|").is_empty());
+    assert!(candidates("let zebra_one = 1; zebra_|") == ["zebra_one"]);
+    assert!(candidates("zebra|").is_empty());
+    assert!(candidates("let x = 12|").is_empty() && candidates("fn f|").is_empty() && candidates("// fli|").is_empty());
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn positions_are_code_points() {
 #[test]
 fn members_of_variables_and_literals() {
     has("values.|", &["len", "push", "iter"]);
-    assert_eq!(offers("values.sort_uns|"), ["sort_unstable", "sort_unstable_by", "sort_unstable_by_key"]);
+    assert_eq!(candidates("values.sort_uns|"), ["sort_unstable", "sort_unstable_by", "sort_unstable_by_key"]);
     has("\"abc\".to_u|", &["to_uppercase"]);
     has("flights.|", &["filter", "group_by", "left_join", "select"]);
     has("flights.filter(x!(dep_delay.|", &["mean", "fill_null", "str"]);
@@ -132,29 +132,29 @@ fn attributes_and_struct_literals() {
 
 #[test]
 fn columns_of_the_frame_in_hand() {
-    assert_eq!(offers("flights.filter(x!(de|")[..2], ["dep_delay", "dest"]);
-    assert_eq!(offers("flights.sort(\"De|"), ["dep_delay", "dest"]);
-    assert_eq!(offers("flights.head(3).select([\"Sale|"), ["Sale Price"]);
-    assert_eq!(offers("flights.group_by([\"dest\", \"|"), ["Sale Price", "dep_delay", "dest"]);
+    assert_eq!(candidates("flights.filter(x!(de|")[..2], ["dep_delay", "dest"]);
+    assert_eq!(candidates("flights.sort(\"De|"), ["dep_delay", "dest"]);
+    assert_eq!(candidates("flights.head(3).select([\"Sale|"), ["Sale Price"]);
+    assert_eq!(candidates("flights.group_by([\"dest\", \"|"), ["Sale Price", "dep_delay", "dest"]);
     has("flights.with_columns(x!(speed = dep_delay * 2)).filter(x!(sp|", &["speed"]);
-    assert_eq!(offers("flights.select([\"dest\"]).sort(\"|"), ["dest"]);
-    assert_eq!(offers("flights.group_by(\"dest\").agg(x!(n = len())).sort(\"|"), ["dest", "n"]);
-    assert_eq!(offers("flights.rename([(\"dest\", \"to\")]).select([\"t|"), ["to"]);
+    assert_eq!(candidates("flights.select([\"dest\"]).sort(\"|"), ["dest"]);
+    assert_eq!(candidates("flights.group_by(\"dest\").agg(x!(n = len())).sort(\"|"), ["dest", "n"]);
+    assert_eq!(candidates("flights.rename([(\"dest\", \"to\")]).select([\"t|"), ["to"]);
     has("flights.left_join(&airports, on(\"dest\", \"faa\")).select([\"|", &["faa", "dest"]);
     has("flights.join_asof(&airports, asof(\"de|", &["dep_delay", "dest"]);
     has("flights.join_asof(&airports, asof(\"x\").by(\"de|", &["dest"]);
     has("flights.join_asof(&airports, on(\"dest\", \"faa\")).select([\"|", &["faa", "dest"]);
-    assert_eq!(offers("let few = flights.select([\"dest\"]);\nfew.sort(\"|"), ["dest"]);
-    assert_eq!(offers("let toy = frame! { a: [1], b: [2] };\ntoy.select([\"|"), ["a", "b"]);
+    assert_eq!(candidates("let few = flights.select([\"dest\"]);\nfew.sort(\"|"), ["dest"]);
+    assert_eq!(candidates("let toy = frame! { a: [1], b: [2] };\ntoy.select([\"|"), ["a", "b"]);
     has("col(\"fa|", &["faa"]);
-    assert!(offers("let s = \"de|").is_empty() && offers("f(\"de|").is_empty());
-    assert!(offers("flights.filter(x!(dest == \"de|").is_empty());
-    assert!(offers("flights.filter(x!(dest.str.contains(\"de|").is_empty());
+    assert!(candidates("let s = \"de|").is_empty() && candidates("f(\"de|").is_empty());
+    assert!(candidates("flights.filter(x!(dest == \"de|").is_empty());
+    assert!(candidates("flights.filter(x!(dest.str.contains(\"de|").is_empty());
 }
 
 #[test]
 fn queries_name_frames_and_columns() {
-    assert_eq!(offers("sql(\"select * from fl|"), ["flights"]);
+    assert_eq!(candidates("sql(\"select * from fl|"), ["flights"]);
     has("sql(\"select de| from flights\")", &["dep_delay", "dest"]);
     has_not("sql(\"select n| from flights\")", &["name"]);
     has("%%sql\nselect f.d| from flights f", &["dest"]);
@@ -177,18 +177,18 @@ fn kernels_have_words_of_their_own() {
 fn names_inside_of_format_strings() {
     has("let total = 1; println!(\"{to|", &["total"]);
     has("format!(\"{a} {val|}\")", &["values"]);
-    assert!(offers("println!(\"val|").is_empty() && offers("println!(\"{{val|").is_empty());
+    assert!(candidates("println!(\"val|").is_empty() && candidates("println!(\"{{val|").is_empty());
 }
 
 #[test]
 fn commands_and_files() {
     has(":ty|", &[":type"]);
-    assert_eq!(offers(":type val|"), ["values"]);
+    assert_eq!(candidates(":type val|"), ["values"]);
     has(":opt |", &["0", "3"]);
     // Cargo has it on every machine that compiled this test.
     has(":dep serde_js|", &["serde_json"]);
-    assert!(offers(":dep serde_json = |").is_empty());
-    assert_eq!(offers("%%s|"), ["%%sql"]);
+    assert!(candidates(":dep serde_json = |").is_empty());
+    assert_eq!(candidates("%%s|"), ["%%sql"]);
     // Tests run in the crate's folder.
     has("read_csv(\"sr|", &["src/"]);
     has("std::fs::File::open(\"src/comp|", &["compile.rs", "complete/"]);

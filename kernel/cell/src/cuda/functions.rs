@@ -19,7 +19,7 @@ pub struct Function {
 
 /// A function that `x!` cannot call.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RejectedFunction {
     pub name: String,
     pub why: String,
 }
@@ -67,7 +67,7 @@ const OF_KERNELS: &[&str] = &[
 ];
 
 /// The functions of a source without comments and strings.
-pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
+pub fn find(masked: &str) -> (Vec<Function>, Vec<RejectedFunction>) {
     let bare = without_directives(masked);
     let mut heads: Vec<Head> = Vec::new();
     for at in super::words(&bare, "__device__") {
@@ -90,7 +90,7 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
             None => break,
         }
     }
-    let (mut functions, mut left) = (Vec::new(), Vec::<Left>::new());
+    let (mut functions, mut left) = (Vec::new(), Vec::<RejectedFunction>::new());
     for head in &heads {
         let several = heads.iter().filter(|other| other.name == head.name).count() > 1;
         let word = busy.iter().find(|(name, _)| *name == head.name);
@@ -112,7 +112,7 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<Left>) {
         match function {
             Ok(function) => functions.push(function),
             Err(_) if left.iter().any(|other| other.name == head.name) => {}
-            Err(why) => left.push(Left { name: head.name.to_string(), why }),
+            Err(why) => left.push(RejectedFunction { name: head.name.to_string(), why }),
         }
     }
     (functions, left)

@@ -26,10 +26,10 @@ use serde_json::Value;
 use super::graph::{Crate, Graph};
 use super::{ROOT, Request, lock};
 use crate::disk_full;
-use crate::interrupt::{Stoppable, interrupted};
+use crate::interrupt::{InterruptToken, interrupted};
 use crate::prelude_build::{self, Kit, KitCrate};
 use build_lock::FOR_EACH_CRATE;
-pub use build_lock::Waits;
+pub use build_lock::LockWaits;
 use cargo::Cargo;
 use store::Store;
 
@@ -45,7 +45,7 @@ pub struct Builder<'a> {
     /// The name of the notebook, for the others that wait for its build.
     pub notebook: &'a str,
     pub kit: &'a Kit,
-    pub stop: &'a Arc<Stoppable>,
+    pub stop: &'a Arc<InterruptToken>,
     /// A line and, where it is known, a fraction.
     pub progress: &'a dyn Fn(String, Option<f32>),
 }
@@ -58,7 +58,7 @@ pub enum How {
     Built {
         seconds: f64,
         offline: bool,
-        waits: Waits,
+        waits: LockWaits,
     },
 }
 
@@ -68,7 +68,7 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
 }
 
 /// What cargo resolved, as far as it is needed.
-struct Resolved {
+struct Resolution {
     packages: BTreeMap<String, Package>,
     /// Ids of the crates that the notebook asks for, by the names that cells have for them.
     direct: BTreeMap<String, String>,
@@ -96,7 +96,7 @@ impl Builder<'_> {
             return Ok((graph, How::Found));
         }
         let started = Instant::now();
-        let mut waits = Waits::default();
+        let mut waits = LockWaits::default();
         let _set = self.hold(&[store.lock_of_set(&key)], Duration::ZERO, &mut waits)?;
         if let Some(graph) = store.find(&key, locked) {
             return Ok((graph, How::Found));
@@ -183,7 +183,7 @@ impl Builder<'_> {
         Ok(path)
     }
 
-    fn manifest(&self, requests: &Requests, shared: &[Shared<'_>]) -> String {
+    fn manifest(&self, requests: &Requests, shared: &[SharedLibrary<'_>]) -> String {
         let version = self.kit.toolchain.version();
         let mut text = format!(
             "[package]\nname = \"{ROOT}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nrust-version = \"{version}\"\n\
@@ -196,7 +196,7 @@ impl Builder<'_> {
         // What is shared belongs to one prelude, and so does all that links it. Cargo's hash of a crate has the settings of its
         // profile in it, and those of what it links: a number that stands for the prelude makes them different crates.
         let number = u32::from_str_radix(&self.kit.key[..6], 16).unwrap_or_default() + 256;
-        for Shared { package, .. } in shared {
+        for SharedLibrary { package, .. } in shared {
             let Package { name, version, .. } = package;
             text.push_str(&format!("\n[profile.release.package.\"{name}@{version}\"]\ncodegen-units = {number}\n"));
         }
@@ -204,7 +204,7 @@ impl Builder<'_> {
     }
 
     /// The crates that the prelude has in the same version, with all features that are asked for.
-    fn shared<'r>(&self, resolved: &'r Resolved) -> Vec<Shared<'r>> {
+    fn shared<'r>(&self, resolved: &'r Resolution) -> Vec<SharedLibrary<'r>> {
         let has = |package: &Package| {
             let fits = |c: &&KitCrate| {
                 c.name == package.name && c.version == package.version && package.features.is_subset(&c.features)
@@ -213,15 +213,15 @@ impl Builder<'_> {
                 .then(|| self.kit.paths.crates.iter().find(fits))
                 .flatten()
         };
-        let mut found: BTreeMap<&str, Shared<'r>> = BTreeMap::new();
+        let mut found: BTreeMap<&str, SharedLibrary<'r>> = BTreeMap::new();
         for (id, package) in &resolved.packages {
             if let Some(file) = has(package) {
-                found.insert(id, Shared { package, file: file.file.clone() });
+                found.insert(id, SharedLibrary { package, file: file.file.clone() });
             }
         }
         // The prelude's crate links the prelude's: one that links another one's type is not the same.
         loop {
-            let stays = |id: &str, shared: &Shared<'_>| {
+            let stays = |id: &str, shared: &SharedLibrary<'_>| {
                 let mut below = shared.package.dependencies.iter().filter(|d| {
                     let name = resolved.packages.get(*d).map(|p| p.name.as_str());
                     name.is_some_and(lock::is_shared) && *d != id
@@ -237,11 +237,11 @@ impl Builder<'_> {
         }
     }
 
-    fn plan(&self, shared: &[Shared<'_>], stamps: &BTreeMap<PathBuf, String>, target: &Path) -> String {
+    fn plan(&self, shared: &[SharedLibrary<'_>], stamps: &BTreeMap<PathBuf, String>, target: &Path) -> String {
         let folder = self.kit.paths.prelude.parent().unwrap_or(Path::new("."));
         let (folder, deps, target) = (folder.display(), self.kit.paths.deps.display(), target.display());
         let mut text = format!("prelude\t{folder}\nkit\t{deps}\ntarget\t{target}\n");
-        for Shared { package, file } in shared {
+        for SharedLibrary { package, file } in shared {
             text.push_str(&format!("shared\t{}\t{}\t{}\n", package.name, package.version, file.display()));
         }
         for (folder, stamp) in stamps {
@@ -251,7 +251,7 @@ impl Builder<'_> {
     }
 }
 
-struct Shared<'a> {
+struct SharedLibrary<'a> {
     package: &'a Package,
     file: PathBuf,
 }
@@ -299,7 +299,7 @@ impl Artifact {
 }
 
 /// The crates of a graph as cells link them, and what is to be said about some.
-fn crates(resolved: &Resolved, artifacts: &[Artifact]) -> (Vec<Crate>, Vec<String>) {
+fn crates(resolved: &Resolution, artifacts: &[Artifact]) -> (Vec<Crate>, Vec<String>) {
     let (mut crates, mut notes) = (Vec::new(), Vec::new());
     for artifact in artifacts {
         let Some(package) = resolved.packages.get(&artifact.package) else { continue };

@@ -9,7 +9,7 @@ use super::Executor;
 use crate::backtrace;
 use crate::hints;
 use crate::interface::{Event, Outcome};
-use crate::process::Ended;
+use crate::process::RunOutcome;
 use crate::source_map::SourceMap;
 
 impl Executor {
@@ -25,7 +25,7 @@ impl Executor {
         let ended = self.process.react(change, events);
         self.process.close();
         let outcome = match ended {
-            Ended::Ok(Finished { variables, objects, released, published, .. }) => {
+            RunOutcome::Ok(Finished { variables, objects, released, published, .. }) => {
                 for variable in variables {
                     if let Some(known) = self.notebook.variables.get_mut(&variable.name) {
                         known.preview = variable.preview;
@@ -35,7 +35,7 @@ impl Executor {
                 let (generation, lineage) = (self.process.generation(), self.process.lineage());
                 Outcome::Ok { generation, complaint: None, objects, released, published, lineage, rolled_back: false }
             }
-            Ended::Failed { mut diagnostic, variables_lost } => {
+            RunOutcome::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
                 }

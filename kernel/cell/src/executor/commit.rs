@@ -7,16 +7,16 @@ use onrush_wire::host::Variable;
 use onrush_wire::{Class, Diagnostic};
 
 use super::Executor;
-use crate::compile::Ready;
-use crate::generate::{Again, Ends, declared_type, parts_of};
+use crate::compile::CompiledCell;
+use crate::generate::{RecompiledFunction, VariableFate, declared_type, parts_of};
 use crate::hints::{borrower, keeping};
 use crate::interface::Event;
 use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
 use crate::parse::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, is_value};
-use crate::process::Ended;
+use crate::process::RunOutcome;
 use crate::recompile_dependents;
 use crate::types::{Spelling, is_function, spell};
-use crate::unchanged_items::meaning;
+use crate::unchanged_items::import_context;
 
 impl Executor {
     /// The cell succeeded: what it made is the notebook's.
@@ -27,7 +27,7 @@ impl Executor {
         cell: &Cell,
         crate_name: &str,
         file: &str,
-        ready: Ready,
+        ready: CompiledCell,
         variables: Vec<Variable>,
         events: &Sender<Event>,
     ) {
@@ -46,13 +46,15 @@ impl Executor {
         if index == self.notebook.crates.len() {
             self.notebook.crates.push(made);
         }
-        for again in &ready.again {
-            self.notebook.items.insert(again.name.clone(), index);
-            self.notebook.impl_files.insert(again.file.clone(), (again.users_file.clone(), again.map.clone()));
+        for recompiled in &ready.recompiled {
+            self.notebook.items.insert(recompiled.name.clone(), index);
+            self.notebook
+                .impl_files
+                .insert(recompiled.file.clone(), (recompiled.users_file.clone(), recompiled.map.clone()));
         }
-        self.warn_of_users(cell, index, &ready.again, events);
-        for again in &ready.again {
-            if let Some(source) = self.notebook.sources.get_mut(&again.name) {
+        self.warn_of_users(cell, index, &ready.recompiled, events);
+        for recompiled in &ready.recompiled {
+            if let Some(source) = self.notebook.sources.get_mut(&recompiled.name) {
                 source.homes.insert(index);
             }
         }
@@ -63,8 +65,8 @@ impl Executor {
                 let mut homes = self.notebook.sources.remove(name).map_or_else(BTreeSet::new, |old| old.homes);
                 homes.insert(index);
                 let mentions = part.mentions.clone();
-                let meaning = meaning(&mentions, cell, &self.notebook);
-                let source = KnownSource { text, mentions, homes, meaning, file: file.to_string() };
+                let import_context = import_context(&mentions, cell, &self.notebook);
+                let source = KnownSource { text, mentions, homes, import_context, file: file.to_string() };
                 self.notebook.sources.insert(name.clone(), source);
             }
             match &item.kind {
@@ -109,7 +111,7 @@ impl Executor {
         for name in ready.generated.takes.iter().filter(|name| !puts.contains(name.as_str())) {
             self.notebook.variables.remove(name);
         }
-        let with_cell = ready.choices.omitted.iter().filter(|(_, ends)| **ends == Ends::WithCell);
+        let with_cell = ready.choices.omitted.iter().filter(|(_, ends)| **ends == VariableFate::WithCell);
         let with_cell: Vec<String> = with_cell.map(|(name, _)| format!("`{name}`")).collect();
         if !with_cell.is_empty() {
             let verb = if with_cell.len() == 1 { "lasts" } else { "last" };
@@ -164,31 +166,31 @@ impl Executor {
     }
 
     /// Variables that the cell has not put back are gone, and why.
-    fn note_ends(&mut self, number: u64, cell: &Cell, ready: &Ready, events: &Sender<Event>) {
+    fn note_ends(&mut self, number: u64, cell: &Cell, ready: &CompiledCell, events: &Sender<Event>) {
         for (name, ends) in &ready.choices.omitted {
             let why = match ends {
-                Ends::Moved => format!("was moved by cell {number}"),
-                Ends::MovedInPart if !is_left(name, ready) => format!("was moved by cell {number}"),
-                Ends::MovedInPart => format!("was moved in part by cell {number}"),
-                Ends::Unset => format!("got no value in cell {number}"),
-                Ends::Borrows | Ends::Holds => match borrower(cell, name) {
+                VariableFate::Moved => format!("was moved by cell {number}"),
+                VariableFate::MovedInPart if !is_left(name, ready) => format!("was moved by cell {number}"),
+                VariableFate::MovedInPart => format!("was moved in part by cell {number}"),
+                VariableFate::Unset => format!("got no value in cell {number}"),
+                VariableFate::Borrows | VariableFate::Holds => match borrower(cell, name) {
                     "borrowed" => format!("borrowed from another variable and ended with cell {number}"),
                     what => format!("is {what}, and ended with cell {number}"),
                 },
-                Ends::WithCell => format!("ended with cell {number}, in which something borrows"),
-                Ends::CallsMut | Ends::CallsOnce | Ends::Plain => continue,
+                VariableFate::WithCell => format!("ended with cell {number}, in which something borrows"),
+                VariableFate::CallsMut | VariableFate::CallsOnce | VariableFate::Plain => continue,
             };
             let known = self.notebook.variables.remove(name);
-            let is_moved = matches!(ends, Ends::Moved | Ends::MovedInPart);
+            let is_moved = matches!(ends, VariableFate::Moved | VariableFate::MovedInPart);
             let known = known.filter(|known| known.mutable && is_moved);
-            let known = known.or_else(|| declared(cell, name).filter(|_| *ends == Ends::Unset));
+            let known = known.or_else(|| declared(cell, name).filter(|_| *ends == VariableFate::Unset));
             if let Some(known) = known {
                 self.notebook.moved.insert(name.clone(), known);
             }
             self.notebook.gone.insert(name.clone(), why);
             // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
             let is_unkept = name.starts_with('_');
-            if matches!(ends, Ends::Borrows | Ends::Holds) && !is_unkept && !is_used(cell, name) {
+            if matches!(ends, VariableFate::Borrows | VariableFate::Holds) && !is_unkept && !is_used(cell, name) {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
                 self.warn(events, "borrowed-variable", message, keeping(borrower(cell, name)));
             }
@@ -199,7 +201,7 @@ impl Executor {
     fn forget_unnamed(&mut self, names: Vec<String>, events: &Sender<Event>) {
         self.stop.begin();
         let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        if let Ended::Failed { diagnostic, variables_lost } = self.process.forget(names, events) {
+        if let RunOutcome::Failed { diagnostic, variables_lost } = self.process.forget(names, events) {
             if variables_lost {
                 self.lose_variables(events);
             }
@@ -216,7 +218,7 @@ impl Executor {
 
     /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the variables that
     /// nothing can name any more.
-    fn hide_older(&mut self, cell: &Cell, index: usize, ready: &Ready) -> Vec<String> {
+    fn hide_older(&mut self, cell: &Cell, index: usize, ready: &CompiledCell) -> Vec<String> {
         let puts: BTreeSet<&str> = ready.generated.puts.iter().map(|put| put.name.as_str()).collect();
         let is_put = |name: &str| puts.contains(name);
         let hidden = cell.values().filter(|name| self.notebook.variables.contains_key(*name) && !is_put(name));
@@ -241,12 +243,12 @@ impl Executor {
     }
 
     /// Items of earlier cells keep the older item that they were compiled with: says which.
-    fn warn_of_users(&self, cell: &Cell, index: usize, again: &[Again], events: &Sender<Event>) {
+    fn warn_of_users(&self, cell: &Cell, index: usize, recompiled: &[RecompiledFunction], events: &Sender<Event>) {
         let named = cell.parts.iter().filter_map(|part| match &part.kind {
             PartKind::Item(ItemPart { kind: ItemKind::Named(name) | ItemKind::Trait(name), .. }) => Some(name),
             _ => None,
         });
-        for name in named.chain(again.iter().map(|again| &again.name)) {
+        for name in named.chain(recompiled.iter().map(|recompiled| &recompiled.name)) {
             let Some(source) = self.notebook.sources.get(name).filter(|source| !source.homes.contains(&index)) else {
                 continue;
             };
@@ -330,7 +332,7 @@ impl Executor {
         cell: &Cell,
         crate_name: &str,
         file: &str,
-        ready: &Ready,
+        ready: &CompiledCell,
         variables: &[Variable],
     ) -> BTreeMap<String, Result<String, &'static str>> {
         let puts = by_plain_name(&ready.generated.puts);
@@ -405,7 +407,7 @@ fn by_plain_name(puts: &[Binding]) -> HashMap<&str, &Binding> {
 }
 
 /// Whether something is left of a variable that the cell has moved in part: all fields may be moved.
-fn is_left(name: &str, ready: &Ready) -> bool {
+fn is_left(name: &str, ready: &CompiledCell) -> bool {
     let is_field = |other: &str| parts_of(other).is_some_and(|(variable, _)| variable == name);
     let is_known = ready.choices.omitted.keys().any(|other| is_field(other));
     !is_known || ready.generated.puts.iter().any(|put| is_field(&put.name))

@@ -129,8 +129,7 @@ impl Executor {
         let stem = file.as_ref().and_then(|file| file.file_stem()).map(|stem| stem.to_string_lossy().into_owned());
         let folder = folder.map_or_else(|| stem.unwrap_or_else(|| "notebook".to_string()), str::to_string);
         let cells = self.in_order(file);
-        let written = export::write(&self.config.folder, &folder, &cells, &self.notebook.dependencies)?;
-        Ok(written.text)
+        export::write(&self.config.folder, &folder, &cells, &self.notebook.dependencies)
     }
 
     /// The cells that succeeded, in the order of the notebook's file if that is up to date, else as they ran.

@@ -8,18 +8,18 @@ use onrush_wire::host::Stream;
 use onrush_wire::{Class, DataType, Diagnostic, Span, Value};
 
 use super::Executor;
-use crate::commands::{self, Command, CommandKind, Separated};
+use crate::commands::{self, CellParts, Command, CommandKind};
 use crate::interface::{Event, Stale, VariableInfo};
 use crate::interrupt::interrupted;
 use crate::notebook::Notebook;
-use crate::process::Ended;
+use crate::process::RunOutcome;
 use crate::source_map::SourceMap;
 use crate::types::short;
 use crate::{backtrace, process, shell};
 
 impl Executor {
     /// A cell's commands, and its code without them.
-    pub(super) fn separate(&self, text: &str, file: &str) -> Result<Separated, Diagnostic> {
+    pub(super) fn separate(&self, text: &str, file: &str) -> Result<CellParts, Diagnostic> {
         let is_value =
             |name: &str| self.notebook.variables.contains_key(name) || self.notebook.items.contains_key(name);
         commands::separate(text, file, &is_value)
@@ -140,12 +140,12 @@ impl Executor {
             return Err(interrupted());
         }
         match self.process.forget(names, events) {
-            Ended::Ok(_) => {
+            RunOutcome::Ok(_) => {
                 // Commands may follow, which an interrupt stops.
                 self.stop.begin();
                 Ok(())
             }
-            Ended::Failed { mut diagnostic, variables_lost } => {
+            RunOutcome::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
                 }

@@ -3,8 +3,8 @@
 use std::sync::mpsc::Sender;
 
 use super::Executor;
-use crate::compile::Ready;
-use crate::generate::Ends;
+use crate::compile::CompiledCell;
+use crate::generate::VariableFate;
 use crate::interface::Event;
 use crate::parse::{Cell, ItemKind, PartKind};
 use crate::stale::{Name, Uses, uses};
@@ -36,11 +36,11 @@ impl Executor {
     }
 
     /// What rustc found out about the variables that the cell takes.
-    pub(super) fn note_made(&mut self, ready: &Ready) {
+    pub(super) fn note_made(&mut self, ready: &CompiledCell) {
         let generated = &ready.generated;
         for name in &generated.takes {
             let variable = Name::Variable(name.clone());
-            if matches!(ready.choices.omitted.get(name), Some(Ends::Moved | Ends::MovedInPart)) {
+            if matches!(ready.choices.omitted.get(name), Some(VariableFate::Moved | VariableFate::MovedInPart)) {
                 self.made.moved.insert(variable);
             } else if self.notebook.variables.get(name).is_some_and(|v| v.mutable) && !ready.unchanged.contains(name) {
                 self.made.written.insert(variable, None);

@@ -15,7 +15,7 @@ use syn::{Attribute, Item, Stmt};
 use super::{Executor, cell_file};
 use crate::interface::Event;
 use crate::parse::{is_for_tests, parse_cell, without_commands};
-use crate::process::Ended;
+use crate::process::RunOutcome;
 
 /// The lines of one item in the compiled text: the first, the last, its cell, its first line there.
 type Lines = (u32, u32, u64, u32);
@@ -71,12 +71,12 @@ impl Executor {
         })?;
         self.process.know_pieces(&tests_file, &lines);
         match self.process.run(number, &ready.library, &ready.generated.entry, events) {
-            Ended::Ok(Finished { released, published, .. }) => {
+            RunOutcome::Ok(Finished { released, published, .. }) => {
                 self.of_tests.0.extend(released);
                 self.of_tests.1.extend(published);
                 Ok(())
             }
-            Ended::Failed { mut diagnostic, variables_lost } => {
+            RunOutcome::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
                 }

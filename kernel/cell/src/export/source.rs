@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::commands::{Command, CommandKind, Separated};
+use crate::commands::{CellParts, Command, CommandKind};
 use crate::generate::copies;
 use crate::index;
 use crate::parse::{Cell, ItemKind, ItemPart, PartKind, UseLeaf, parse_cell};
@@ -22,7 +22,7 @@ pub struct Ran {
 }
 
 /// A part that an export leaves out, in words for the reader.
-pub fn left_out(cell: &Separated) -> Vec<String> {
+pub fn left_out(cell: &CellParts) -> Vec<String> {
     let shell = |command: &Command| match &command.kind {
         CommandKind::Shell(line) => Some(format!("!{}", line.trim())),
         _ => None,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quote::ToTokens;
 use syn::{Expr, Pat, ReturnType, Stmt, Type, TypeParamBound};
 
-use super::Ends;
+use super::VariableFate;
 use crate::notebook::Notebook;
 use crate::parse::{Cell, ItemKind, ItemPart, Part, PartKind};
 use crate::types::PRIMITIVES;
@@ -36,14 +36,14 @@ pub enum ClosureKind {
 
 impl Closure {
     /// Puts the variable back.
-    pub fn put(&self, name: &str, ends: Option<&Ends>) -> String {
+    pub fn put(&self, name: &str, ends: Option<&VariableFate>) -> String {
         let plain = name.trim_start_matches("r#");
         let put = |made: &str, of: &str| format!("__onrush_store.put({plain:?}, {made}({name}) as {of});");
         match &self.kind {
             ClosureKind::Calls(signature) => {
                 let of = match ends {
-                    Some(Ends::CallsMut) => "FnMut",
-                    Some(Ends::CallsOnce) => "FnOnce",
+                    Some(VariableFate::CallsMut) => "FnMut",
+                    Some(VariableFate::CallsOnce) => "FnOnce",
                     _ => "Fn",
                 };
                 put("::std::boxed::Box::new", &format!("::std::boxed::Box<dyn ::core::ops::{of}{signature}>"))

@@ -13,7 +13,7 @@ const INCLUDES: [&str; 3] = ["include_str", "include_bytes", "include"];
 
 /// What is in a cell's text, in bytes of it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct MacroPositions {
     /// Where the folder goes, inside of the quotes of a relative path.
     pub folders: Vec<usize>,
     /// The files that are read.
@@ -22,8 +22,8 @@ pub struct Found {
     pub columns: Vec<(usize, usize)>,
 }
 
-pub fn find(code: &str, folder: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find(code: &str, folder: &Path) -> MacroPositions {
+    let mut found = MacroPositions::default();
     let is_there = INCLUDES.iter().chain(&["column"]).any(|name| code.contains(&format!("{name}!")));
     if is_there && let Ok(tokens) = code.parse::<TokenStream>() {
         collect(tokens, folder, &mut found);
@@ -31,7 +31,7 @@ pub fn find(code: &str, folder: &Path) -> Found {
     found
 }
 
-fn collect(tokens: TokenStream, folder: &Path, found: &mut Found) {
+fn collect(tokens: TokenStream, folder: &Path, found: &mut MacroPositions) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         let TokenTree::Group(group) = token else { continue };
@@ -65,7 +65,7 @@ fn is_rules(before: &[TokenTree]) -> bool {
 
 /// Folders and columns, to be put into the text.
 pub fn insertions<'a>(
-    found: &'a Found,
+    found: &'a MacroPositions,
     cell: &'a Cell,
     notebook: &'a Notebook,
 ) -> impl Iterator<Item = Insertion> + use<'a> {

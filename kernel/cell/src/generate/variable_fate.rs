@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a variable does not outlive its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ends {
+pub enum VariableFate {
     Moved,
     /// A field of it was moved.
     MovedInPart,
@@ -23,9 +23,9 @@ pub enum Ends {
     Plain,
 }
 
-impl Ends {
+impl VariableFate {
     pub fn is_end(self) -> bool {
-        !matches!(self, Ends::CallsMut | Ends::CallsOnce | Ends::Plain)
+        !matches!(self, VariableFate::CallsMut | VariableFate::CallsOnce | VariableFate::Plain)
     }
 }
 

@@ -20,7 +20,7 @@ pub fn items(macros: &Macros, call: &syn::Macro) -> Vec<Item> {
         rules.iter().filter_map(|t| if let TokenTree::Group(group) = t { Some(group) } else { None }).collect();
     for rule in groups.chunks_exact(2) {
         let pattern = parse(rule[0].stream());
-        let mut bound = Bound::new();
+        let mut bound = Bindings::new();
         let mut at = 0;
         if matches(&pattern, &input, &mut at, &mut bound) && at == input.len() {
             let body = fill(&parse(rule[1].stream()), &bound);
@@ -40,10 +40,10 @@ enum Piece {
 
 enum Value {
     One(TokenStream),
-    Many(Vec<Bound>),
+    Many(Vec<Bindings>),
 }
 
-type Bound = BTreeMap<String, Value>;
+type Bindings = BTreeMap<String, Value>;
 
 fn is(token: Option<&TokenTree>, c: char) -> bool {
     matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == c)
@@ -94,7 +94,7 @@ fn parse(stream: TokenStream) -> Vec<Piece> {
     pieces
 }
 
-fn matches(pattern: &[Piece], input: &[TokenTree], at: &mut usize, bound: &mut Bound) -> bool {
+fn matches(pattern: &[Piece], input: &[TokenTree], at: &mut usize, bound: &mut Bindings) -> bool {
     for piece in pattern {
         match piece {
             Piece::Token(token) => match input.get(*at) {
@@ -125,7 +125,7 @@ fn matches(pattern: &[Piece], input: &[TokenTree], at: &mut usize, bound: &mut B
             Piece::Repeat(inner, separator) => {
                 let mut rounds = Vec::new();
                 loop {
-                    let (mut next, mut round) = (*at, Bound::new());
+                    let (mut next, mut round) = (*at, Bindings::new());
                     if next >= input.len() || !matches(inner, input, &mut next, &mut round) || next == *at {
                         break;
                     }
@@ -145,7 +145,7 @@ fn matches(pattern: &[Piece], input: &[TokenTree], at: &mut usize, bound: &mut B
                 for name in names {
                     let values = rounds.iter().map(|round| {
                         let value = round.get(&name).map(copy);
-                        value.into_iter().map(|v| (name.clone(), v)).collect::<Bound>()
+                        value.into_iter().map(|v| (name.clone(), v)).collect::<Bindings>()
                     });
                     bound.insert(name.clone(), Value::Many(values.collect()));
                 }
@@ -213,7 +213,7 @@ fn length_of(fragment: &str, input: &[TokenTree]) -> usize {
     }
 }
 
-fn fill(body: &[Piece], bound: &Bound) -> TokenStream {
+fn fill(body: &[Piece], bound: &Bindings) -> TokenStream {
     let mut out = TokenStream::new();
     for piece in body {
         match piece {
@@ -238,7 +238,7 @@ fn fill(body: &[Piece], bound: &Bound) -> TokenStream {
                     _ => None,
                 });
                 for round in 0..rounds.max().unwrap_or(0) {
-                    let mut now: Bound = bound.iter().map(|(n, v)| (n.clone(), copy(v))).collect();
+                    let mut now: Bindings = bound.iter().map(|(n, v)| (n.clone(), copy(v))).collect();
                     for name in &names {
                         if let Some(Value::Many(rounds)) = bound.get(name)
                             && let Some(value) = rounds.get(round).and_then(|r| r.get(name))

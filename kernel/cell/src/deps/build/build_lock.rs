@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub const FOR_EACH_CRATE: Duration = Duration::from_secs(2);
 
 /// A lock, which ends with the file.
-pub struct Held {
+pub struct LockGuard {
     /// Its position among those that were asked for.
     pub at: usize,
     _file: File,
@@ -24,14 +24,14 @@ pub struct Held {
 
 /// Time that a build has waited for others.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Waits {
+pub struct LockWaits {
     total: Duration,
     /// For whom it has waited longest.
     who: String,
     longest: Duration,
 }
 
-impl Waits {
+impl LockWaits {
     pub fn add(&mut self, time: Duration, who: &str) {
         self.total += time;
         if time > self.longest {
@@ -52,7 +52,7 @@ impl Waits {
 
 impl Builder<'_> {
     /// Takes the first of these locks that is free. Waits until one is. `patience`: how long only the first one will do.
-    pub fn hold(&self, locks: &[PathBuf], patience: Duration, waits: &mut Waits) -> Result<Held, Diagnostic> {
+    pub fn hold(&self, locks: &[PathBuf], patience: Duration, waits: &mut LockWaits) -> Result<LockGuard, Diagnostic> {
         let open = |path: &PathBuf| File::options().create(true).truncate(false).read(true).write(true).open(path);
         let mut files = locks.iter().map(open).collect::<Result<Vec<File>, _>>().map_err(failed)?;
         let begun = Instant::now();
@@ -68,7 +68,7 @@ impl Builder<'_> {
                         let mut file = files.swap_remove(at);
                         // Without a name the others say that another notebook builds.
                         let _ = file.set_len(0).and_then(|()| file.write_all(self.notebook.as_bytes()));
-                        return Ok(Held { at, _file: file });
+                        return Ok(LockGuard { at, _file: file });
                     }
                     Err(TryLockError::Error(error)) => return Err(failed(error)),
                     Err(TryLockError::WouldBlock) => {}
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_wait_names_the_one_that_took_longest() {
-        let mut waits = Waits::default();
+        let mut waits = LockWaits::default();
         waits.add(Duration::from_millis(400), "the build of a.ipynb");
         assert_eq!(waits.said(), None);
         waits.add(Duration::from_millis(2_100), "the build of b.ipynb");

@@ -12,7 +12,7 @@ use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
 
 use super::super::ROOT;
-use super::{Artifact, Builder, Package, Resolved, Waits, failed};
+use super::{Artifact, Builder, LockWaits, Package, Resolution, failed};
 use crate::interrupt::interrupted;
 use crate::prelude_build;
 
@@ -39,7 +39,7 @@ impl<'a> Cargo<'a> {
     }
 
     /// The graph, and whether it could be had only without the network.
-    pub fn resolve(&self, waits: &mut Waits) -> Result<(Resolved, bool), Diagnostic> {
+    pub fn resolve(&self, waits: &mut LockWaits) -> Result<(Resolution, bool), Diagnostic> {
         let mut first = None;
         for offline in [false, true] {
             let mut command = self.command();
@@ -58,7 +58,8 @@ impl<'a> Cargo<'a> {
             })?;
             if good {
                 let value: Value = serde_json::from_str(&out).map_err(failed)?;
-                let resolved = Resolved::of(&value).ok_or_else(|| failed("cargo says its graph in an unknown form"))?;
+                let resolved =
+                    Resolution::of(&value).ok_or_else(|| failed("cargo says its graph in an unknown form"))?;
                 return Ok((resolved, offline));
             }
             let said = first.get_or_insert(said);
@@ -74,7 +75,7 @@ impl<'a> Cargo<'a> {
         wrapper: &Path,
         plan: &Path,
         total: usize,
-        waits: &mut Waits,
+        waits: &mut LockWaits,
     ) -> Result<Vec<Artifact>, Diagnostic> {
         let mut command = self.command();
         command
@@ -122,7 +123,7 @@ impl<'a> Cargo<'a> {
     fn run(
         &self,
         mut command: Command,
-        waits: &mut Waits,
+        waits: &mut LockWaits,
         see: &mut dyn FnMut(Line),
     ) -> Result<(bool, String), Diagnostic> {
         let stop = self.builder.stop;
@@ -239,8 +240,8 @@ fn is_about_the_network(said: &str) -> bool {
     words.iter().any(|word| said.contains(word)) || said.contains("Unable to update registry")
 }
 
-impl Resolved {
-    fn of(metadata: &Value) -> Option<Resolved> {
+impl Resolution {
+    fn of(metadata: &Value) -> Option<Resolution> {
         let text = |value: &Value| value.as_str().map(str::to_string);
         let root = metadata["resolve"]["root"].as_str()?;
         let mut packages = std::collections::BTreeMap::new();
@@ -269,6 +270,6 @@ impl Resolved {
                 },
             );
         }
-        Some(Resolved { packages, direct })
+        Some(Resolution { packages, direct })
     }
 }
