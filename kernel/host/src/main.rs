@@ -6,9 +6,9 @@
 mod children;
 mod crash;
 mod files;
-mod held;
-mod next;
-mod pools;
+mod fork_locks;
+mod rayon_pool;
+mod rtld_next;
 mod run;
 mod snapshot;
 mod stdio;
@@ -90,7 +90,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
         }
         ToHost::React { cell, change } => {
             threads::begin(cell);
-            transaction(store, &mut control, |store| run::react(store, &change))?
+            transaction(store, &mut control, |store| run::run_callbacks(store, &change))?
         }
         ToHost::DropControls { ids } => run::drop_controls(&ids),
         ToHost::Forget { cell, names } => {
@@ -125,7 +125,7 @@ fn transaction(
         }
         // The cell failed: this process is the cell process now, and the kernel process configures it.
         snapshot::Fork::TookOver => {
-            pools::forget();
+            rayon_pool::forget();
             onrush::host::took_over();
             if threads > 0 {
                 threads::abandoned(store);

@@ -13,7 +13,7 @@ use onrush_wire::control::Change;
 use onrush_wire::host::Finished;
 use onrush_wire::{Class, Diagnostic, Span};
 
-use crate::next::Next;
+use crate::rtld_next::Next;
 
 /// Runs on the main thread: its stack is as large as the kernel process's limit allows.
 pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
@@ -24,7 +24,7 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
 }
 
 /// What cells have left to be done when controls change.
-pub fn react(store: &Store, change: &Change) -> Finished {
+pub fn run_callbacks(store: &Store, change: &Change) -> Finished {
     let begun = Instant::now();
     forget_caught();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::react(&change.controls))).map_err(describe);
@@ -102,7 +102,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
         .map_err(|e| failed("the compiled cell cannot be loaded", e))?;
     // Values, vtables and thread-locals of the cell outlive it: no library is ever unloaded.
     let library = std::mem::ManuallyDrop::new(library);
-    crate::pools::remember();
+    crate::rayon_pool::remember();
     // SAFETY: generated code declares the symbol with the type `Entry`.
     let entry: Symbol<Entry> =
         unsafe { library.get(entry.as_bytes()) }.map_err(|e| failed("the compiled cell has no entry function", e))?;

@@ -99,7 +99,7 @@ pub fn take(threads: u32) -> Fork {
 }
 
 /// In the child: takes the locks that the rest of this process may need. The allocator's and those of open C streams are free after
-/// a fork, and [`super::held::fork`] holds those of the standard library.
+/// a fork, and [`super::fork_locks::fork`] holds those of the standard library.
 fn try_locks() {
     let _ = std::env::var_os("ONRUSH_SNAPSHOT");
     drop(std::backtrace::Backtrace::force_capture());
@@ -144,7 +144,7 @@ fn fork(with_threads: bool) -> Fork {
         return Fork::Failed(format!("no socket for the snapshot: {error}"));
     }
     let [wake, sleeper] = pair;
-    match if with_threads { super::held::fork() } else { host::fork() } {
+    match if with_threads { super::fork_locks::fork() } else { host::fork() } {
         -1 => {
             let error = io::Error::last_os_error();
             close(wake);

@@ -11,7 +11,7 @@ use libc::{c_int, c_long, c_void, pthread_attr_t, pthread_t};
 use onrush::host::{Store, crash_record};
 use onrush_wire::host::Fault;
 
-use super::next::Next;
+use super::rtld_next::Next;
 use super::snapshot::other_threads;
 
 /// The cell that runs, or ran last.

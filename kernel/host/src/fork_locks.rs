@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_void};
 use libc::{c_char, c_int};
 use onrush::host;
 
-use super::next::Next;
+use super::rtld_next::Next;
 
 /// No variable has this name.
 const NAME: &CStr = c"ONRUSH forks here";
