@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 
 use crate::cursor::{Cursor, Failure, Result, place, plain_name};
-use crate::literal::{self, Parsed};
+use crate::literal::{self, LiteralToken};
 use crate::syntax::{LIST, NAMED_COLUMN, Node, Parser, SLOT, expect_comma, slot_number};
 use crate::words::{ACCEPTED, is_function, is_namespace, is_only_namespace};
 
@@ -350,7 +350,7 @@ impl Parser {
                 (text, end)
             }
             Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
-                Parsed::Value(Value::Text(text)) => (text, span),
+                LiteralToken::Value(Value::Text(text)) => (text, span),
                 _ => return Err(Failure::new(span, "a type is missing here\nhelp: write `f64` or `\"f64\"`")),
             },
             _ => return Err(Failure::new(span, "a type is missing here\nhelp: write `f64` or `\"f64\"`")),

@@ -5,7 +5,7 @@ use proc_macro2::{Delimiter, Literal, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 
 use crate::cursor::{Cursor, Failure, Result, is_comma, plain_name};
-use crate::literal::{self, Parsed};
+use crate::literal::{self, LiteralToken};
 use crate::syntax::{Node, Parser, SLOT, expect_comma, slot_number};
 use crate::words::ACCEPTED;
 
@@ -66,7 +66,7 @@ fn item(parser: &mut Parser, input: &mut Cursor) -> Result<Node> {
     let name = match input.advance() {
         Some(TokenTree::Ident(ident)) if ident != "_" => plain_name(&ident),
         Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
-            Parsed::Name(name) | Parsed::Value(Value::Text(name)) => name,
+            LiteralToken::Name(name) | LiteralToken::Value(Value::Text(name)) => name,
             _ => return Err(Failure::new(start, "a number is not a name\nhelp: a comparison is `==`")),
         },
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {

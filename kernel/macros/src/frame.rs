@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
 use crate::cursor::{Cursor, Failure, Result, is_comma, plain_name};
-use crate::literal::{self, Parsed};
+use crate::literal::{self, LiteralToken};
 
 const USAGE: &str = "help: write `frame! { name: [1, 2], \"other name\": values }`";
 
@@ -16,7 +16,7 @@ pub fn expand(input: TokenStream) -> Result<TokenStream> {
         let name = match cursor.advance() {
             Some(TokenTree::Ident(ident)) => plain_name(&ident),
             Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
-                Parsed::Name(name) | Parsed::Value(onrush_wire::Value::Text(name)) => name,
+                LiteralToken::Name(name) | LiteralToken::Value(onrush_wire::Value::Text(name)) => name,
                 _ => return Err(Failure::new(span, format!("a column's name is missing here\n{USAGE}"))),
             },
             _ => return Err(Failure::new(span, format!("a column's name is missing here\n{USAGE}"))),

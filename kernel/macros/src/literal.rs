@@ -6,7 +6,7 @@ use proc_macro2::Literal;
 use crate::cursor::{Failure, Result};
 
 #[derive(Debug, PartialEq)]
-pub enum Parsed {
+pub enum LiteralToken {
     Value(Value),
     /// A literal with a suffix: it has the type of the suffix in every expression.
     Typed(Value, DataType),
@@ -14,11 +14,11 @@ pub enum Parsed {
     Name(String),
 }
 
-pub fn parse(literal: &Literal) -> Result<Parsed> {
+pub fn parse(literal: &Literal) -> Result<LiteralToken> {
     let text = literal.to_string();
     let fail = |message: &str| Err(Failure::new(literal.span(), message));
     if text.starts_with('"') || text.starts_with('r') {
-        return Ok(Parsed::Value(Value::Text(unquote(&text))));
+        return Ok(LiteralToken::Value(Value::Text(unquote(&text))));
     }
     if let Some(inner) = text.strip_prefix('\'') {
         let inner = unescape(inner.strip_suffix('\'').unwrap_or(inner));
@@ -28,19 +28,19 @@ pub fn parse(literal: &Literal) -> Result<Parsed> {
                 format!("strings are in double quotes in Rust\nhelp: write \"{inner}\""),
             ));
         }
-        return Ok(Parsed::Value(Value::Text(inner)));
+        return Ok(LiteralToken::Value(Value::Text(inner)));
     }
     if text.starts_with('b') || text.starts_with('c') {
         return fail("byte and C strings cannot be values of a column\nhelp: write a string such as \"abc\"");
     }
-    Ok(number(&text).unwrap_or(Parsed::Name(text)))
+    Ok(number(&text).unwrap_or(LiteralToken::Name(text)))
 }
 
-fn number(text: &str) -> Option<Parsed> {
+fn number(text: &str) -> Option<LiteralToken> {
     let digits = text.replace('_', "");
     for (radix, prefix) in [(16, "0x"), (8, "0o"), (2, "0b")] {
         if let Some(rest) = digits.strip_prefix(prefix) {
-            return u64::from_str_radix(rest, radix).ok().map(|n| Parsed::Value(integer(n)));
+            return u64::from_str_radix(rest, radix).ok().map(|n| LiteralToken::Value(integer(n)));
         }
     }
     const SUFFIXES: [&str; 12] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "usize", "isize"];
@@ -54,7 +54,7 @@ fn number(text: &str) -> Option<Parsed> {
         // Rust reads `1e400` as infinity and `nan` not at all. Only digits, a decimal point and an exponent get here.
         Err(_) => Value::Float(plain.parse::<f64>().ok()?),
     };
-    let Some(suffix) = suffix else { return Some(Parsed::Value(value)) };
+    let Some(suffix) = suffix else { return Some(LiteralToken::Value(value)) };
     let dtype: DataType = suffix.parse().ok()?;
     let value = match (&dtype, value) {
         (DataType::Float64, Value::Int(n)) => Value::Float(n as f64),
@@ -62,7 +62,7 @@ fn number(text: &str) -> Option<Parsed> {
         (DataType::Float32, Value::Float(n)) => Value::Float32(n as f32),
         (_, value) => value,
     };
-    Some(Parsed::Typed(value, dtype))
+    Some(LiteralToken::Typed(value, dtype))
 }
 
 fn integer(n: u64) -> Value {
@@ -113,29 +113,29 @@ fn unescape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Parsed) {
+    fn check(text: &str, expect: LiteralToken) {
         let literal: Literal = text.parse().unwrap();
         assert_eq!(parse(&literal).unwrap(), expect, "{text}");
     }
 
     #[test]
     fn literals_have_rusts_values() {
-        check("42", Parsed::Value(Value::Int(42)));
-        check("1_000", Parsed::Value(Value::Int(1000)));
-        check("0xff", Parsed::Value(Value::Int(255)));
-        check("18446744073709551615", Parsed::Value(Value::UInt(u64::MAX)));
-        check("2.5e3", Parsed::Value(Value::Float(2500.0)));
-        check("7u8", Parsed::Typed(Value::Int(7), DataType::UInt8));
-        check("2f64", Parsed::Typed(Value::Float(2.0), DataType::Float64));
+        check("42", LiteralToken::Value(Value::Int(42)));
+        check("1_000", LiteralToken::Value(Value::Int(1000)));
+        check("0xff", LiteralToken::Value(Value::Int(255)));
+        check("18446744073709551615", LiteralToken::Value(Value::UInt(u64::MAX)));
+        check("2.5e3", LiteralToken::Value(Value::Float(2500.0)));
+        check("7u8", LiteralToken::Typed(Value::Int(7), DataType::UInt8));
+        check("2f64", LiteralToken::Typed(Value::Float(2.0), DataType::Float64));
         check(r#""a\"b\n\u{e9}\x41""#, Parsed::Value(Value::Text("a\"b\né\x41".into())));
         check(r##"r#"a"\b"#"##, Parsed::Value(Value::Text("a\"\\b".into())));
-        check("'U'", Parsed::Value(Value::Text("U".into())));
+        check("'U'", LiteralToken::Value(Value::Text("U".into())));
     }
 
     #[test]
     fn names_that_start_with_a_digit_are_columns() {
-        check("1stFlrSF", Parsed::Name("1stFlrSF".into()));
-        check("3SsnPorch", Parsed::Name("3SsnPorch".into()));
-        check("2ndFlrSF", Parsed::Name("2ndFlrSF".into()));
+        check("1stFlrSF", LiteralToken::Name("1stFlrSF".into()));
+        check("3SsnPorch", LiteralToken::Name("3SsnPorch".into()));
+        check("2ndFlrSF", LiteralToken::Name("2ndFlrSF".into()));
     }
 }

@@ -5,7 +5,7 @@ use onrush_wire::{BinaryOp, Expr, ExprKind, UnaryOp, Value};
 use proc_macro2::{Delimiter, Span, TokenTree};
 
 use crate::cursor::{Cursor, Failure, Result, is_comma, place, plain_name};
-use crate::literal::{self, Parsed};
+use crate::literal::{self, LiteralToken};
 use crate::syntax::{Node, Parser, expect_comma, expect_end};
 
 const PATTERNS: &str =
@@ -235,8 +235,8 @@ impl Parser {
         let place = Some(place(span, end));
         let value = match input.advance() {
             Some(TokenTree::Literal(literal)) => match literal::parse(&literal)? {
-                Parsed::Value(value) | Parsed::Typed(value, _) => value,
-                Parsed::Name(name) => {
+                LiteralToken::Value(value) | LiteralToken::Typed(value, _) => value,
+                LiteralToken::Name(name) => {
                     return Err(Failure::new(end, format!("`{name}` is not a literal\n{PATTERNS}")));
                 }
             },

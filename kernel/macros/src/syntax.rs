@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::quote_spanned;
 
 use crate::cursor::{Cursor, Failure, Result, place, plain_name};
-use crate::literal::{self, Parsed};
+use crate::literal::{self, LiteralToken};
 use crate::words::{ACCEPTED, foreign_operator};
 
 /// Function names that mark slots and lists until the slots are filled; see `onrush::__x`.
@@ -234,12 +234,12 @@ impl Parser {
             TokenTree::Literal(literal) => {
                 input.advance();
                 Ok(match literal::parse(&literal)? {
-                    Parsed::Value(value) => Node::new(ExprKind::Literal(value), span, span),
-                    Parsed::Typed(value, to) => {
+                    LiteralToken::Value(value) => Node::new(ExprKind::Literal(value), span, span),
+                    LiteralToken::Typed(value, to) => {
                         let value = Box::new(Node::new(ExprKind::Literal(value), span, span).expr);
                         Node::new(ExprKind::Cast { value, to, strict: true }, span, span)
                     }
-                    Parsed::Name(name) => Node::new(ExprKind::Column(name), span, span),
+                    LiteralToken::Name(name) => Node::new(ExprKind::Column(name), span, span),
                 })
             }
             TokenTree::Group(group) => {
