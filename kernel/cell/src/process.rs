@@ -350,7 +350,7 @@ impl CellProcess {
     }
 
     /// Runs what cells have left to be done when controls change, as if it were a cell.
-    pub fn react(&mut self, change: Change, events: &Sender<Event>) -> RunOutcome {
+    pub fn run_callbacks(&mut self, change: Change, events: &Sender<Event>) -> RunOutcome {
         self.run_as(&ToHost::React { cell: self.cell, change }, events)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onrush_wire::{limits, paths};
 
-use crate::{doctor, install, kernel, kit, run, session};
+use crate::{doctor, install, kernel, prelude_build, run, session};
 
 /// Rust notebooks on a persistent dataframe session: a kernel for Jupyter
 #[derive(Parser)]
@@ -146,7 +146,7 @@ pub fn main() -> ExitCode {
             Err(error) => Err(error.to_string()),
         },
         Commands::Session { arguments } => exec_session(&arguments),
-        Commands::Kit => kit::build(),
+        Commands::Kit => prelude_build::build(),
         Commands::Doctor => return if doctor::report() { ExitCode::SUCCESS } else { ExitCode::FAILURE },
     };
     match result {

@@ -188,13 +188,15 @@ async fn follow(
 ) -> io::Result<()> {
     loop {
         let event = match zmtp::read(&mut reader).await? {
-            zmtp::Received::Subscribe(topic) => Subscription::Begin { subscriber: Arc::clone(subscriber), topic },
-            zmtp::Received::Cancel(topic) => Subscription::End { subscriber: Arc::clone(subscriber), topic },
-            zmtp::Received::Ping(context) => {
+            zmtp::SubscriberMessage::Subscribe(topic) => {
+                Subscription::Begin { subscriber: Arc::clone(subscriber), topic }
+            }
+            zmtp::SubscriberMessage::Cancel(topic) => Subscription::End { subscriber: Arc::clone(subscriber), topic },
+            zmtp::SubscriberMessage::Ping(context) => {
                 subscriber.push(&zmtp::pong(&context), Weight::Needed);
                 continue;
             }
-            zmtp::Received::Other => continue,
+            zmtp::SubscriberMessage::Other => continue,
         };
         if events.send(event).is_err() {
             return Ok(());

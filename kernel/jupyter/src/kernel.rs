@@ -1,18 +1,18 @@
 //! The Jupyter front: sockets, signals, the start and the end of the kernel process. What requests mean is in
 //! [`requests`]; cells run in [`execution`].
 
-mod answer;
 mod comms;
 mod execution;
 mod explorer;
 mod history;
-mod lane;
-mod lineage;
-mod outputs;
+mod interrupt_comm;
+mod json_rpc;
+mod output_lifecycle;
 mod replies;
 mod requests;
+mod session_thread;
+mod staleness_metadata;
 mod stdin;
-mod stop;
 mod usage;
 mod visual;
 mod widgets;
@@ -37,7 +37,7 @@ use crate::iopub::Publisher;
 use crate::log;
 use crate::message::{Channel, Request, Signer};
 use crate::notebook::{Late, Notebook, Output};
-use crate::outbox::{self, Outbox};
+use crate::send_queue::{self, SendQueue};
 
 pub use replies::language_info;
 
@@ -71,7 +71,7 @@ fn stream_name(stream: Stream) -> &'static str {
 /// Everything that requests work on.
 pub struct Kernel {
     pub notebook: Arc<Notebook>,
-    pub outbox: Outbox,
+    pub send_queue: SendQueue,
     pub queue: Arc<execution::Queue>,
     pub widgets: Arc<widgets::Widgets>,
     pub history: Mutex<history::History>,
@@ -139,21 +139,21 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     let stdin = zmq::create_kernel_stdin_connection(&info, &session).await?;
 
     let key = shell.mac.clone();
-    let (outbox, queues) = Outbox::new(Signer::new(key.clone(), session));
+    let (send_queue, queues) = SendQueue::new(Signer::new(key.clone(), session));
     let (shell_out, shell_in) = shell.socket.split();
     let (control_out, control_in) = control.socket.split();
     let (stdin_out, stdin_in) = stdin.socket.split();
-    tokio::spawn(outbox::run(outbox.clone(), queues, iopub, subscriptions, shell_out, stdin_out, control_out));
+    tokio::spawn(send_queue::run(send_queue.clone(), queues, iopub, subscriptions, shell_out, stdin_out, control_out));
     tokio::spawn(beat(heartbeat));
 
-    outbox.status(&Value::Null, "starting");
+    send_queue.status(&Value::Null, "starting");
     if let Some(notice) = paths::cache_notice() {
         log::line(format_args!("{notice}"));
     }
     let folder = std::env::current_dir().unwrap_or_else(|_| std::env::temp_dir());
     let notebook = Notebook::open(folder.clone(), None, true);
     let current = Arc::new(Mutex::new(Value::Null));
-    let comms = comms::Comms::new(outbox.clone(), Arc::clone(&current));
+    let comms = comms::Comms::new(send_queue.clone(), Arc::clone(&current));
     let queue = Arc::new(execution::Queue::default());
     let widgets = Arc::new(widgets::Widgets::new(comms.sender(), Arc::clone(&queue)));
     comms.register(&[widgets::WIDGET, widgets::CONTROL], Arc::clone(&widgets) as Arc<dyn comms::Target>)?;
@@ -161,11 +161,11 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
     comms.register(&[explorer::NAME, explorer::POSITRON], Arc::clone(&explorer) as Arc<dyn comms::Target>)?;
     let visuals = Arc::new(visual::Visuals::new(Arc::clone(&notebook.session), comms.sender()));
     comms.register(&[visual::NAME], Arc::clone(&visuals) as Arc<dyn comms::Target>)?;
-    let button = stop::Stop::new(comms.sender(), Arc::clone(&notebook));
-    comms.register(&[stop::PROGRESS], Arc::new(button))?;
+    let button = interrupt_comm::InterruptComm::new(comms.sender(), Arc::clone(&notebook));
+    comms.register(&[interrupt_comm::PROGRESS], Arc::new(button))?;
     let kernel = Arc::new(Kernel {
         notebook,
-        outbox,
+        send_queue,
         queue,
         widgets,
         history: Mutex::new(history::History::open()),
@@ -178,7 +178,7 @@ async fn serve_sockets(info: ConnectionInfo) -> Result<(), KernelError> {
         parents: Mutex::default(),
         shutdown: Notify::new(),
     });
-    kernel.comms.register(&[outputs::NAME], Arc::new(outputs::Outputs::new(&kernel)))?;
+    kernel.comms.register(&[output_lifecycle::NAME], Arc::new(output_lifecycle::OutputLifecycle::new(&kernel)))?;
     let cells = Arc::clone(&kernel);
     let late = Arc::downgrade(&kernel);
     kernel.notebook.show_late_output(move |output| {
@@ -219,14 +219,14 @@ impl Kernel {
                 let msg_type = if update { "update_display_data" } else { "display_data" };
                 let transient = display_id.map_or(json!({}), |id| json!({ "display_id": id }));
                 let content = json!({ "data": data, "metadata": {}, "transient": transient });
-                self.outbox.publish(&parent, msg_type, &content);
+                self.send_queue.publish(&parent, msg_type, &content);
             }
             Output::Clear { wait } => {
                 if let Some(cell) = &id {
                     self.comms.release(&parent, cell);
                     self.explorer.forget(cell);
                 }
-                self.outbox.publish(&parent, "clear_output", &json!({ "wait": wait }));
+                self.send_queue.publish(&parent, "clear_output", &json!({ "wait": wait }));
             }
             // A result has become a display, and panels are displays without models.
             _ => {}
@@ -237,7 +237,7 @@ impl Kernel {
     fn late(&self, cell: u64, stream: Stream, text: &str) {
         let parent = self.parents.lock().headers.get(&cell).cloned();
         let Some(parent) = parent.filter(|_| !text.is_empty()) else { return };
-        self.outbox.publish(&parent, "stream", &json!({ "name": stream_name(stream), "text": text }));
+        self.send_queue.publish(&parent, "stream", &json!({ "name": stream_name(stream), "text": text }));
     }
 
     /// Ends [`serve`].
@@ -309,7 +309,7 @@ async fn stop(kernel: &Arc<Kernel>) {
     let notebook = Arc::clone(&kernel.notebook);
     let stopped = tokio::task::spawn_blocking(move || notebook.shutdown());
     let _ = tokio::time::timeout(Duration::from_secs(4), stopped).await;
-    kernel.outbox.flush().await;
+    kernel.send_queue.flush().await;
     // The sockets' own writers have the last replies now.
     tokio::time::sleep(Duration::from_millis(50)).await;
 }

@@ -5,12 +5,12 @@ mod doctor;
 mod install;
 mod iopub;
 mod kernel;
-mod kit;
 mod log;
 mod message;
 mod notebook;
-mod outbox;
+mod prelude_build;
 mod run;
+mod send_queue;
 mod session;
 
 fn main() -> std::process::ExitCode {

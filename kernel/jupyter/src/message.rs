@@ -40,7 +40,7 @@ pub struct Request {
 
 /// Why bytes are no message.
 #[derive(Debug, thiserror::Error)]
-pub enum Malformed {
+pub enum MessageError {
     #[error("its {0} is not JSON")]
     NotJson(&'static str),
     #[error("its {0} is not a JSON object")]
@@ -50,16 +50,16 @@ pub enum Malformed {
 }
 
 impl Request {
-    pub fn parse(mut raw: RawMessage, channel: Channel) -> Result<Request, Malformed> {
-        let object = |index: usize, what: &'static str| -> Result<Value, Malformed> {
-            let value: Value = serde_json::from_slice(&raw.jparts[index]).map_err(|_| Malformed::NotJson(what))?;
-            if value.is_object() { Ok(value) } else { Err(Malformed::NotObject(what)) }
+    pub fn parse(mut raw: RawMessage, channel: Channel) -> Result<Request, MessageError> {
+        let object = |index: usize, what: &'static str| -> Result<Value, MessageError> {
+            let value: Value = serde_json::from_slice(&raw.jparts[index]).map_err(|_| MessageError::NotJson(what))?;
+            if value.is_object() { Ok(value) } else { Err(MessageError::NotObject(what)) }
         };
         let header = object(0, "header")?;
         let content = object(3, "content")?;
-        let msg_type = header["msg_type"].as_str().ok_or(Malformed::NoField("msg_type"))?.to_string();
+        let msg_type = header["msg_type"].as_str().ok_or(MessageError::NoField("msg_type"))?.to_string();
         if !header["msg_id"].is_string() {
-            return Err(Malformed::NoField("msg_id"));
+            return Err(MessageError::NoField("msg_id"));
         }
         // Nothing that must be there is in it.
         let metadata = serde_json::from_slice(&raw.jparts[2]).unwrap_or(Value::Null);

@@ -1,11 +1,11 @@
 //! One notebook's cells, without Jupyter: the executor, the session, and what a cell shows on the way. The Jupyter front
 //! ([`crate::kernel`]) and `onrush run` ([`crate::run`]) both drive this and nothing below it.
 
-pub mod assist;
-mod facts;
+pub mod completion;
+mod executor_thread;
 mod progress;
-mod stream;
-mod worker;
+mod session_info;
+mod stream_buffer;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use onrush_wire::{Class, Diagnostic, FrameId, Generation, Severity, paths};
 use parking_lot::Mutex;
 
 use crate::session::{self, Session};
-pub use facts::TABLES;
+use executor_thread::ExecutorThread;
 use progress::Progress;
-use stream::Coalescer;
-use worker::Worker;
+pub use session_info::TABLES;
+use stream_buffer::Coalescer;
 
 /// Numbers of cells that have no execution count (silent ones, user expressions) start here.
 pub const HIDDEN: u64 = 1 << 32;
@@ -97,7 +97,7 @@ pub enum Answer {
 }
 
 /// Where a cell's outputs go and its questions are answered.
-pub trait Front {
+pub trait CellSink {
     fn output(&mut self, output: Output);
     /// Which cell of the notebook it is, if the front end knows that.
     fn origin(&self) -> Origin {
@@ -131,7 +131,7 @@ pub trait Front {
 pub struct Notebook {
     pub folder: PathBuf,
     pub session: Arc<Session>,
-    worker: Worker,
+    worker: ExecutorThread,
     sources: Mutex<HashMap<u64, String>>,
     running: AtomicBool,
     interrupted: AtomicBool,
@@ -144,14 +144,14 @@ impl Notebook {
     pub fn open(folder: PathBuf, file: Option<PathBuf>, warm: bool) -> Arc<Notebook> {
         // Jupyter's server says which notebook it is.
         let named = file.clone().or_else(|| std::env::var_os("JPY_SESSION_NAME").map(PathBuf::from));
-        let id = facts::notebook_id(named.as_deref());
+        let id = session_info::notebook_id(named.as_deref());
         let socket = paths::session_socket();
         let session = Session::new(id.clone(), socket.clone());
         let config = Config { notebook: id, folder: folder.clone(), session_socket: socket, cache: None, file };
         let notebook = Arc::new(Notebook {
             folder,
             session: Arc::clone(&session),
-            worker: Worker::spawn(config),
+            worker: ExecutorThread::spawn(config),
             sources: Mutex::new(HashMap::new()),
             running: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
@@ -232,25 +232,25 @@ impl Notebook {
     }
 
     /// Runs one cell to its end. `number` is its execution count, or [`HIDDEN`] and above. Everything that the cell shows has
-    /// been given to `front` when this returns; the error has not.
-    pub fn run_cell(&self, number: u64, text: &str, front: &mut dyn Front) -> Result<(), CellError> {
+    /// been given to `sink` when this returns; the error has not.
+    pub fn run_cell(&self, number: u64, text: &str, sink: &mut dyn CellSink) -> Result<(), CellError> {
         self.sources.lock().insert(number, text.to_string());
-        self.run(number, Work::Cell(text), front)
+        self.run(number, Work::Cell(text), sink)
     }
 
     /// Runs what cells have left to be done when controls change, as a cell is run. `number` is [`HIDDEN`] or above; `dropped`:
     /// controls that are on no screen any more.
-    pub fn react(
+    pub fn run_callbacks(
         &self,
         number: u64,
         change: Change,
         dropped: Vec<String>,
-        front: &mut dyn Front,
+        sink: &mut dyn CellSink,
     ) -> Result<(), CellError> {
-        self.run(number, Work::React(change, dropped), front)
+        self.run(number, Work::React(change, dropped), sink)
     }
 
-    fn run(&self, number: u64, work: Work<'_>, front: &mut dyn Front) -> Result<(), CellError> {
+    fn run(&self, number: u64, work: Work<'_>, sink: &mut dyn CellSink) -> Result<(), CellError> {
         self.interrupted.store(false, Ordering::Release);
         self.session.go_on();
         self.running.store(true, Ordering::Release);
@@ -258,7 +258,7 @@ impl Notebook {
         let mut run = Run {
             notebook: self,
             cell: number,
-            front,
+            sink,
             streams: Coalescer::new(),
             progress: Progress::new(),
             started: Instant::now(),
@@ -325,7 +325,7 @@ fn title(file: &str) -> String {
 struct Run<'a> {
     notebook: &'a Notebook,
     cell: u64,
-    front: &'a mut dyn Front,
+    sink: &'a mut dyn CellSink,
     streams: Coalescer,
     progress: Progress,
     started: Instant,
@@ -363,7 +363,7 @@ impl Run<'_> {
         self.flush();
         // A panel that never came: what was kept for it is shown as it is.
         for output in std::mem::take(&mut self.captures).into_iter().flatten() {
-            self.front.output(output);
+            self.sink.output(output);
         }
         let interrupted = self.interrupted();
         let ended_as = match &result {
@@ -374,7 +374,7 @@ impl Run<'_> {
             }
             Err(_) => TaskState::Failed,
         };
-        self.progress.finish(&self.notebook.session, ended_as, self.front);
+        self.progress.finish(&self.notebook.session, ended_as, self.sink);
         for notice in self.notebook.session.take_notices() {
             self.show(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
         }
@@ -396,23 +396,23 @@ impl Run<'_> {
     fn wait_for_executor(&mut self) -> Result<(), Vec<Diagnostic>> {
         loop {
             match self.notebook.worker.wait(Duration::from_millis(50)) {
-                worker::Readiness::Ready => {
-                    self.progress.working_done(self.front);
+                executor_thread::Readiness::Ready => {
+                    self.progress.working_done(self.sink);
                     return Ok(());
                 }
-                worker::Readiness::Failed(diagnostic) => {
-                    self.progress.working_done(self.front);
+                executor_thread::Readiness::Failed(diagnostic) => {
+                    self.progress.working_done(self.sink);
                     return Err(vec![diagnostic]);
                 }
-                worker::Readiness::Starting(working) => {
+                executor_thread::Readiness::Starting(working) => {
                     if let Some((what, fraction)) = working {
                         self.progress.working(&what, fraction);
                     }
-                    self.progress.tick(self.started, &self.notebook.session, self.front);
+                    self.progress.tick(self.started, &self.notebook.session, self.sink);
                 }
             }
             if self.interrupted() {
-                self.progress.working_done(self.front);
+                self.progress.working_done(self.sink);
                 return Err(vec![interrupted_diagnostic()]);
             }
         }
@@ -424,11 +424,11 @@ impl Run<'_> {
         let ticket = match work {
             Work::Cell(text) => {
                 if text.contains("%%time") {
-                    self.session_time = Some(facts::processor_time(&self.notebook.session.pids()));
+                    self.session_time = Some(session_info::processor_time(&self.notebook.session.pids()));
                 }
-                worker.execute(self.cell, text, self.front.origin(), sender)
+                worker.execute(self.cell, text, self.sink.origin(), sender)
             }
-            Work::React(change, dropped) => worker.react(self.cell, change, dropped, sender),
+            Work::React(change, dropped) => worker.run_callbacks(self.cell, change, dropped, sender),
         };
         let outcome = self.pump(&events, &ticket);
         self.flush();
@@ -463,7 +463,7 @@ impl Run<'_> {
     }
 
     /// Handles events until the executor has returned and every event sent before that is handled.
-    fn pump(&mut self, events: &Receiver<Event>, ticket: &worker::Ticket) -> Outcome {
+    fn pump(&mut self, events: &Receiver<Event>, ticket: &executor_thread::Ticket) -> Outcome {
         let mut look = Instant::now() + LOOK;
         loop {
             let now = Instant::now();
@@ -473,7 +473,7 @@ impl Run<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 // The worker sends a last, empty piece of output after the outcome, so this is a dead worker.
                 Err(RecvTimeoutError::Disconnected) => {
-                    return ticket.outcome().unwrap_or_else(worker::lost);
+                    return ticket.outcome().unwrap_or_else(executor_thread::lost);
                 }
             }
             let now = Instant::now();
@@ -486,7 +486,7 @@ impl Run<'_> {
                 }
                 return outcome;
             }
-            self.progress.tick(self.started, &self.notebook.session, self.front);
+            self.progress.tick(self.started, &self.notebook.session, self.sink);
             if now > look {
                 look = now + LOOK;
                 self.look_at_session();
@@ -508,12 +508,12 @@ impl Run<'_> {
 
     /// Where the outputs of a cell go.
     fn show(&mut self, output: Output) {
-        let Some(kept) = self.captures.last_mut() else { return self.front.output(output) };
+        let Some(kept) = self.captures.last_mut() else { return self.sink.output(output) };
         if let Output::Display { data, display_id: Some(id), update: true } = &output {
             let is_it = |old: &&mut Output| matches!(old, Output::Display { display_id: Some(of), .. } if of == id);
             match kept.iter_mut().find(is_it) {
                 Some(Output::Display { data: old, .. }) => *old = data.clone(),
-                _ => self.front.output(output),
+                _ => self.sink.output(output),
             }
             return;
         }
@@ -535,23 +535,23 @@ impl Run<'_> {
             }
             Event::Late { cell, stream, text } => {
                 self.flush();
-                self.front.late(cell, stream, text);
+                self.sink.late(cell, stream, text);
             }
             Event::Display(display) => {
                 self.flush();
                 if let Content::Frame { frame, preview } = &display.content {
-                    self.front.shows(*frame, preview);
+                    self.sink.shows(*frame, preview);
                 }
                 if let Content::GraphView { id, request, plot } = &display.content {
                     let is_raster = matches!(plot.drawing, Drawing::Raster(_));
-                    self.front.shows_visual(id, &VisualSpec::Graph(request.clone()), is_raster);
+                    self.sink.shows_visual(id, &VisualSpec::Graph(request.clone()), is_raster);
                 }
                 if let Content::Raster { id, request, .. } = &display.content {
-                    self.front.shows_visual(id, &VisualSpec::Raster(request.clone()), true);
+                    self.sink.shows_visual(id, &VisualSpec::Raster(request.clone()), true);
                 }
                 if let Content::Dashboard { id, request, filters, .. } = &display.content {
-                    self.front.shows_visual(id, &VisualSpec::Dashboard(request.clone()), true);
-                    self.front.filter(id, filters.clone());
+                    self.sink.shows_visual(id, &VisualSpec::Dashboard(request.clone()), true);
+                    self.sink.filter(id, filters.clone());
                 }
                 let output = match display.content {
                     Content::Panel(panel) => {
@@ -566,22 +566,22 @@ impl Run<'_> {
                 self.flush();
                 match self.captures.last_mut() {
                     Some(kept) => kept.clear(),
-                    None => self.front.output(Output::Clear { wait }),
+                    None => self.sink.output(Output::Clear { wait }),
                 }
             }
             Event::Capture => {
                 self.flush();
                 self.captures.push(Vec::new());
             }
-            Event::Control(control) => self.front.control(control),
-            Event::Filter { id, filters } => self.front.filter(&id, filters),
+            Event::Control(control) => self.sink.control(control),
+            Event::Filter { id, filters } => self.sink.filter(&id, filters),
             Event::Loop(one) => self.progress.looping(one),
-            Event::ReadControl { id, reply } => drop(reply.send(self.front.setting(&id))),
-            Event::Lost => self.front.lost(),
+            Event::ReadControl { id, reply } => drop(reply.send(self.sink.setting(&id))),
+            Event::Lost => self.sink.lost(),
             Event::Input { prompt, password, reply } => {
                 self.flush();
                 let interrupted = || self.notebook.interrupted.load(Ordering::Acquire);
-                let line = match self.front.input(&prompt, password, &interrupted) {
+                let line = match self.sink.input(&prompt, password, &interrupted) {
                     Answer::Line(line) => Some(line),
                     Answer::Interrupted => None,
                     Answer::Unavailable(why) => {
@@ -601,7 +601,7 @@ impl Run<'_> {
                 std::thread::spawn(move || reply.send(session.ensure()));
             }
             Event::Begin { generation, reply } => {
-                self.progress.working_done(self.front);
+                self.progress.working_done(self.sink);
                 self.begun = Some(generation);
                 let begun = self.notebook.session.begin_cell(self.cell, generation);
                 if let Ok(Some(notice)) = &begun {
@@ -615,25 +615,25 @@ impl Run<'_> {
                 let _ = reply.send(begun.map(drop));
             }
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
-            Event::Worked(line) => self.progress.worked(line, self.front),
-            Event::Flow(flow) => self.front.flow(flow),
+            Event::Worked(line) => self.progress.worked(line, self.sink),
+            Event::Flow(flow) => self.sink.flow(flow),
             Event::Timed(times) => {
                 let session = self
                     .session_time
-                    .map(|begun| facts::processor_time(&self.notebook.session.pids()).saturating_sub(begun));
+                    .map(|begun| session_info::processor_time(&self.notebook.session.pids()).saturating_sub(begun));
                 self.flush();
-                let text = facts::times(&times, session);
+                let text = session_info::times(&times, session);
                 self.show(Output::Stream { stream: Stream::Stdout, text });
             }
             Event::Engine { choice, reply } => {
-                let _ = reply.send(facts::engine(choice.as_deref(), &self.notebook.session));
+                let _ = reply.send(session_info::engine(choice.as_deref(), &self.notebook.session));
             }
             Event::Top { reply } => {
-                let _ = reply.send(facts::top(self.notebook.session.notebook()));
+                let _ = reply.send(session_info::top(self.notebook.session.notebook()));
             }
             Event::Frames { reply } => {
                 let (frames, models) = self.notebook.session.own_objects();
-                let shown = frames.iter().map(|frame| (frame.name.clone(), facts::frame(frame)));
+                let shown = frames.iter().map(|frame| (frame.name.clone(), session_info::frame(frame)));
                 let models = models.into_iter().map(|model| (model.name, (model.title, model.bytes)));
                 let _ = reply.send(shown.chain(models).collect());
             }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::cli::{CellArgs, EngineArgs};
-use crate::notebook::{Answer, CellError, Front, Notebook, Output};
+use crate::notebook::{Answer, CellError, CellSink, Notebook, Output};
 use ipynb::{Document, DocumentError};
 use terminal::Terminal;
 
@@ -96,8 +96,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, RunError> {
         document.start_cell(cell.index, count);
         terminal.cell(count, position + 1, total, &cell.source);
         let watch = arguments.timeout.map(|limit| Watch::start(limit, Arc::clone(&notebook)));
-        let mut front = RunFront { document: &mut document, terminal: &mut terminal, cell: cell.index, count };
-        let mut result = notebook.run_cell(count, &cell.source, &mut front);
+        let mut sink = RunSink { document: &mut document, terminal: &mut terminal, cell: cell.index, count };
+        let mut result = notebook.run_cell(count, &cell.source, &mut sink);
         if let Some(limit) = watch.and_then(Watch::expired)
             && let Err(error) = &mut result
         {
@@ -223,14 +223,14 @@ fn timeout_error(limit: Duration) -> CellError {
 }
 
 /// Outputs go into the document and onto the terminal.
-struct RunFront<'a> {
+struct RunSink<'a> {
     document: &'a mut Document,
     terminal: &'a mut Terminal,
     cell: usize,
     count: u64,
 }
 
-impl Front for RunFront<'_> {
+impl CellSink for RunSink<'_> {
     fn output(&mut self, output: Output) {
         self.terminal.output(&output, self.count);
         self.document.add_output(self.cell, output, self.count);

@@ -34,20 +34,20 @@ enum Item {
 
 /// The sending end; cheap to clone.
 #[derive(Clone)]
-pub struct Outbox {
+pub struct SendQueue {
     signer: Arc<Signer>,
     ordered: UnboundedSender<Item>,
     control: UnboundedSender<ZmqMessage>,
 }
 
-/// What [`Outbox::new`] leaves to be run by [`run`] and [`run_control`].
-pub struct Queues {
+/// What [`SendQueue::new`] leaves to be run by [`run`] and [`run_control`].
+pub struct QueueReceivers {
     ordered: UnboundedReceiver<Item>,
     control: UnboundedReceiver<ZmqMessage>,
 }
 
 #[cfg(test)]
-impl Queues {
+impl QueueReceivers {
     /// The next message on iopub, as it would be sent.
     pub fn next_within(&mut self, limit: Duration) -> Option<ZmqMessage> {
         let end = std::time::Instant::now() + limit;
@@ -62,11 +62,14 @@ impl Queues {
     }
 }
 
-impl Outbox {
-    pub fn new(signer: Signer) -> (Outbox, Queues) {
+impl SendQueue {
+    pub fn new(signer: Signer) -> (SendQueue, QueueReceivers) {
         let (ordered, ordered_out) = unbounded_channel();
         let (control, control_out) = unbounded_channel();
-        (Outbox { signer: Arc::new(signer), ordered, control }, Queues { ordered: ordered_out, control: control_out })
+        (
+            SendQueue { signer: Arc::new(signer), ordered, control },
+            QueueReceivers { ordered: ordered_out, control: control_out },
+        )
     }
 
     /// Broadcasts on iopub. `parent` is the header of the request that caused it, or null.
@@ -146,8 +149,8 @@ impl Outbox {
 
 /// Sends the ordered queue, and welcomes those who subscribe to iopub (JEP 65).
 pub async fn run(
-    outbox: Outbox,
-    queues: Queues,
+    send_queue: SendQueue,
+    queues: QueueReceivers,
     iopub: Publisher,
     mut subscriptions: UnboundedReceiver<Subscription>,
     mut shell: RouterSendHalf,
@@ -166,7 +169,7 @@ pub async fn run(
                     let content = serde_json::to_value(content).unwrap_or_default();
                     let identities = [topic.clone()];
                     subscriber.subscribe(topic);
-                    subscriber.send(&outbox.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content));
+                    subscriber.send(&send_queue.signer.frames(&identities, &Value::Null, "iopub_welcome", &json!({}), &content));
                 }
                 Subscription::End { subscriber, topic } => subscriber.unsubscribe(&topic),
             },

@@ -71,11 +71,11 @@ struct State {
 }
 
 /// What became of a request.
-enum Told {
-    Yes,
+enum Delivery {
+    Done,
     Refused(Diagnostic),
     /// There is no connection, or it broke.
-    No,
+    NoConnection,
 }
 
 /// This notebook's session.
@@ -230,8 +230,8 @@ impl Session {
             tell(&mut state, &Request::BeginCell { cell, generation })
         };
         match told {
-            Told::Refused(diagnostic) => return Err(diagnostic.note("the cell did not run")),
-            Told::No if self.socket.exists() => match self.connect() {
+            Delivery::Refused(diagnostic) => return Err(diagnostic.note("the cell did not run")),
+            Delivery::NoConnection if self.socket.exists() => match self.connect() {
                 Ok(()) => self.subscribe(),
                 Err(_) => return Ok(stopped().map(|why| format!("the session does not answer: {why}"))),
             },
@@ -252,18 +252,18 @@ impl Session {
             let mut state = self.state.lock();
             state.open_cell = None;
             match tell(&mut state, &request) {
-                Told::No if self.socket.exists() => {
+                Delivery::NoConnection if self.socket.exists() => {
                     state.owed.push(request);
-                    Told::No
+                    Delivery::NoConnection
                 }
                 told => told,
             }
         };
         match told {
-            Told::Yes => Ok(()),
-            Told::Refused(diagnostic) => Err(diagnostic
+            Delivery::Done => Ok(()),
+            Delivery::Refused(diagnostic) => Err(diagnostic
                 .note("the cell has run, and its variables stay; the session does not know what it has published")),
-            Told::No if self.socket.exists() => match self.connect() {
+            Delivery::NoConnection if self.socket.exists() => match self.connect() {
                 // The session was restarted meanwhile, or another process started it for a frame: now it has heard of it.
                 Ok(()) => Ok(()),
                 Err(diagnostic) if publishes => Err(diagnostic.note(
@@ -271,7 +271,7 @@ impl Session {
                 )),
                 Err(_) => Ok(()),
             },
-            Told::No => Ok(()),
+            Delivery::NoConnection => Ok(()),
         }
     }
 
@@ -517,18 +517,18 @@ impl Frames for Session {
 }
 
 /// One request on the kernel's connection.
-fn tell(state: &mut State, request: &Request) -> Told {
-    let Some(connection) = &mut state.connection else { return Told::No };
+fn tell(state: &mut State, request: &Request) -> Delivery {
+    let Some(connection) = &mut state.connection else { return Delivery::NoConnection };
     match connection.ask(request) {
         Ok(Reply::Failed(diagnostic)) => {
             log::line(format_args!("the session refused a request: {diagnostic}"));
-            Told::Refused(diagnostic)
+            Delivery::Refused(diagnostic)
         }
-        Ok(_) => Told::Yes,
+        Ok(_) => Delivery::Done,
         Err(error) => {
             log::line(format_args!("the session's connection broke: {error}"));
             state.connection = None;
-            Told::No
+            Delivery::NoConnection
         }
     }
 }

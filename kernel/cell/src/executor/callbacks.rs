@@ -15,14 +15,20 @@ use crate::source_map::SourceMap;
 impl Executor {
     /// Runs the closures that wait for a change of these controls. `number` stands for the execution number of a cell.
     /// `dropped`: controls that are on no screen any more.
-    pub fn react(&mut self, number: u64, change: Change, dropped: Vec<String>, events: &Sender<Event>) -> Outcome {
+    pub fn run_callbacks(
+        &mut self,
+        number: u64,
+        change: Change,
+        dropped: Vec<String>,
+        events: &Sender<Event>,
+    ) -> Outcome {
         self.knowledge.probe.stop();
         self.stop.begin();
         if !dropped.is_empty() {
             self.process.drop_controls(dropped);
         }
         self.process.open(number);
-        let ended = self.process.react(change, events);
+        let ended = self.process.run_callbacks(change, events);
         self.process.close();
         let outcome = match ended {
             RunOutcome::Ok(Finished { variables, objects, released, published, .. }) => {

@@ -374,7 +374,7 @@ fn a_child_process_prints_under_the_cell_that_was_shown_last() {
     // A control was changed, and nothing of that is shown as a cell.
     let (events, _) = channel();
     let change = Change { controls: Vec::new() };
-    let outcome = n.executor.react(1 << 32, change, Vec::new(), &events);
+    let outcome = n.executor.run_callbacks(1 << 32, change, Vec::new(), &events);
     assert!(matches!(outcome, Outcome::Ok { .. }), "{outcome:?}");
     gate.open();
     assert_eq!(between(&mut n, "child"), [(1, "of the child\n".to_string())]);

@@ -17,7 +17,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// What a subscriber sends.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum SubscriberMessage {
     Subscribe(Bytes),
     Cancel(Bytes),
     /// Its context goes back with the answer.
@@ -64,23 +64,23 @@ async fn frame(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<(u8, Bytes)>
 
 /// The next thing that a subscriber sends. A subscription is a message that begins with 1 (0 ends it), or from ZMTP 3.1 on a
 /// command.
-pub async fn read(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Received> {
+pub async fn read(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<SubscriberMessage> {
     let (flags, body) = frame(reader).await?;
     if flags & COMMAND == 0 {
         return Ok(match body.first() {
-            Some(1) => Received::Subscribe(body.slice(1..)),
-            Some(0) => Received::Cancel(body.slice(1..)),
-            _ => Received::Other,
+            Some(1) => SubscriberMessage::Subscribe(body.slice(1..)),
+            Some(0) => SubscriberMessage::Cancel(body.slice(1..)),
+            _ => SubscriberMessage::Other,
         });
     }
     let name = usize::from(body.first().copied().unwrap_or(0));
     let rest = body.slice((1 + name).min(body.len())..);
     Ok(match body.get(1..1 + name) {
-        Some(b"SUBSCRIBE") => Received::Subscribe(rest),
-        Some(b"CANCEL") => Received::Cancel(rest),
+        Some(b"SUBSCRIBE") => SubscriberMessage::Subscribe(rest),
+        Some(b"CANCEL") => SubscriberMessage::Cancel(rest),
         // Two bytes say for how long it waits.
-        Some(b"PING") if rest.len() >= 2 => Received::Ping(rest.slice(2..)),
-        _ => Received::Other,
+        Some(b"PING") if rest.len() >= 2 => SubscriberMessage::Ping(rest.slice(2..)),
+        _ => SubscriberMessage::Other,
     })
 }
 
@@ -122,7 +122,7 @@ fn put_frame(out: &mut BytesMut, flags: u8, body: &[u8]) {
 mod tests {
     use super::*;
 
-    async fn received(bytes: &[u8]) -> io::Result<Received> {
+    async fn received(bytes: &[u8]) -> io::Result<SubscriberMessage> {
         read(&mut &bytes[..]).await
     }
 
@@ -130,14 +130,14 @@ mod tests {
     #[tokio::test]
     async fn what_subscribers_send() {
         let topic = |text: &'static str| Bytes::from_static(text.as_bytes());
-        assert_eq!(received(b"\x00\x04\x01abc").await.unwrap(), Received::Subscribe(topic("abc")));
-        assert_eq!(received(b"\x00\x01\x01").await.unwrap(), Received::Subscribe(topic("")));
-        assert_eq!(received(b"\x00\x02\x00a").await.unwrap(), Received::Cancel(topic("a")));
-        assert_eq!(received(b"\x04\x0c\x09SUBSCRIBEab").await.unwrap(), Received::Subscribe(topic("ab")));
-        assert_eq!(received(b"\x04\x07\x06CANCEL").await.unwrap(), Received::Cancel(topic("")));
-        assert_eq!(received(b"\x04\x09\x04PING\x00\x0axy").await.unwrap(), Received::Ping(topic("xy")));
+        assert_eq!(received(b"\x00\x04\x01abc").await.unwrap(), SubscriberMessage::Subscribe(topic("abc")));
+        assert_eq!(received(b"\x00\x01\x01").await.unwrap(), SubscriberMessage::Subscribe(topic("")));
+        assert_eq!(received(b"\x00\x02\x00a").await.unwrap(), SubscriberMessage::Cancel(topic("a")));
+        assert_eq!(received(b"\x04\x0c\x09SUBSCRIBEab").await.unwrap(), SubscriberMessage::Subscribe(topic("ab")));
+        assert_eq!(received(b"\x04\x07\x06CANCEL").await.unwrap(), SubscriberMessage::Cancel(topic("")));
+        assert_eq!(received(b"\x04\x09\x04PING\x00\x0axy").await.unwrap(), SubscriberMessage::Ping(topic("xy")));
         for other in [&b"\x00\x00"[..], b"\x00\x01\x07", b"\x04\x00", b"\x04\x02\x09S"] {
-            assert_eq!(received(other).await.unwrap(), Received::Other, "{other:?}");
+            assert_eq!(received(other).await.unwrap(), SubscriberMessage::Other, "{other:?}");
         }
         assert!(received(b"\x02\x00\x00\x00\x01\x00\x00\x00\x00").await.is_err(), "four GB");
         assert!(received(b"\x00\x04\x01").await.is_err(), "it ends early");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::log;
 use crate::message::Request;
-use crate::outbox::Outbox;
+use crate::send_queue::SendQueue;
 
 /// What a front end said by a comm, or while opening one.
 #[allow(dead_code, reason = "metadata is read by the targets that tables bring")]
@@ -51,7 +51,7 @@ pub trait Target: Send + Sync {
 
 /// What a message carries in addition to its data.
 #[derive(Clone, Copy, Default)]
-pub struct Attached<'a> {
+pub struct Attachments<'a> {
     /// Null: none.
     pub metadata: Option<&'a Value>,
     pub buffers: &'a [Bytes],
@@ -60,7 +60,7 @@ pub struct Attached<'a> {
 /// The sending end; cheap to clone, for any thread.
 #[derive(Clone)]
 pub struct Sender {
-    outbox: Outbox,
+    send_queue: SendQueue,
     open: Arc<Mutex<BTreeMap<String, Open>>>,
 }
 
@@ -79,7 +79,7 @@ impl Sender {
         comm: &str,
         owner: Option<&str>,
         data: &Value,
-        attached: Attached<'_>,
+        attached: Attachments<'_>,
     ) {
         let open = Open { target: target.to_string(), owner: owner.map(str::to_string) };
         self.open.lock().insert(comm.to_string(), open);
@@ -88,7 +88,7 @@ impl Sender {
     }
 
     /// Nothing is sent by a comm that is not open.
-    pub fn message(&self, parent: &Value, comm: &str, data: &Value, attached: Attached<'_>) {
+    pub fn message(&self, parent: &Value, comm: &str, data: &Value, attached: Attachments<'_>) {
         if self.is_open(comm) {
             self.publish(parent, "comm_msg", &json!({ "comm_id": comm, "data": data }), attached);
         }
@@ -96,13 +96,13 @@ impl Sender {
 
     pub fn close(&self, parent: &Value, comm: &str, data: &Value) {
         if self.open.lock().remove(comm).is_some() {
-            self.publish(parent, "comm_close", &json!({ "comm_id": comm, "data": data }), Attached::default());
+            self.publish(parent, "comm_close", &json!({ "comm_id": comm, "data": data }), Attachments::default());
         }
     }
 
     /// An output of an object that a comm belongs to is shown anew.
     pub fn update_display(&self, parent: &Value, content: &Value) {
-        self.outbox.publish(parent, "update_display_data", content);
+        self.send_queue.publish(parent, "update_display_data", content);
     }
 
     pub fn is_open(&self, comm: &str) -> bool {
@@ -116,16 +116,16 @@ impl Sender {
         }
     }
 
-    fn publish(&self, parent: &Value, msg_type: &str, content: &Value, attached: Attached<'_>) {
+    fn publish(&self, parent: &Value, msg_type: &str, content: &Value, attached: Attachments<'_>) {
         let none = json!({});
         let metadata = attached.metadata.unwrap_or(&none);
-        self.outbox.publish_attached(parent, msg_type, metadata, content, attached.buffers);
+        self.send_queue.publish_attached(parent, msg_type, metadata, content, attached.buffers);
     }
 }
 
 /// A target with its thread: what is to be done there, with the name that it came by.
 #[derive(Clone)]
-struct Registered {
+struct TargetThread {
     target: Arc<dyn Target>,
     jobs: mpsc::Sender<(Request, String)>,
 }
@@ -134,13 +134,13 @@ struct Registered {
 pub struct Comms {
     sender: Sender,
     current: Arc<Mutex<Value>>,
-    targets: Mutex<BTreeMap<String, Registered>>,
+    targets: Mutex<BTreeMap<String, TargetThread>>,
 }
 
 impl Comms {
     /// `current`: header of the cell that runs.
-    pub fn new(outbox: Outbox, current: Arc<Mutex<Value>>) -> Comms {
-        Comms { sender: Sender { outbox, open: Arc::default() }, current, targets: Mutex::default() }
+    pub fn new(send_queue: SendQueue, current: Arc<Mutex<Value>>) -> Comms {
+        Comms { sender: Sender { send_queue, open: Arc::default() }, current, targets: Mutex::default() }
     }
 
     pub fn sender(&self) -> Sender {
@@ -161,7 +161,7 @@ impl Comms {
                 guarded("what a message set off", || on_thread.answered()).unwrap_or(());
             }
         })?;
-        let registered = Registered { target, jobs };
+        let registered = TargetThread { target, jobs };
         self.targets.lock().extend(names.iter().map(|name| (name.to_string(), registered.clone())));
         Ok(())
     }
@@ -225,13 +225,13 @@ impl Comms {
         let targets = self.targets.lock().clone();
         for (comm, target) in gone {
             self.sender.close(parent, &comm, &json!({}));
-            if let Some(Registered { target, .. }) = targets.get(&target) {
+            if let Some(TargetThread { target, .. }) = targets.get(&target) {
                 guarded("a closed comm", || target.closed(&comm)).unwrap_or(());
             }
         }
         // One for each target, whatever the number of its names.
         let mut told: Vec<&Arc<dyn Target>> = Vec::new();
-        for Registered { target, .. } in targets.values() {
+        for TargetThread { target, .. } in targets.values() {
             if told.iter().all(|known| !Arc::ptr_eq(known, target)) {
                 told.push(target);
                 guarded("a cell's outputs", || target.released(cell)).unwrap_or(());
@@ -244,7 +244,7 @@ impl Comms {
         let open = std::mem::take(&mut *self.sender.open.lock());
         let targets = std::mem::take(&mut *self.targets.lock());
         for (comm, Open { target, .. }) in open {
-            if let Some(Registered { target, .. }) = targets.get(&target) {
+            if let Some(TargetThread { target, .. }) = targets.get(&target) {
                 guarded("a closed comm", || target.closed(&comm)).unwrap_or(());
             }
         }
@@ -290,15 +290,15 @@ fn guarded<T>(what: &str, call: impl FnOnce() -> T) -> Option<T> {
 fn refuse(sender: &Sender, request: &Request, comm: &str) {
     sender.open.lock().remove(comm);
     let content = json!({ "comm_id": comm, "data": {} });
-    sender.publish(&request.header, "comm_close", &content, Attached::default());
+    sender.publish(&request.header, "comm_close", &content, Attachments::default());
 }
 
 fn begin(sender: &Sender, request: &Request) {
-    sender.outbox.status(&request.header, "busy");
+    sender.send_queue.status(&request.header, "busy");
 }
 
 fn end(sender: &Sender, current: &Mutex<Value>, request: &Request) {
-    sender.outbox.idle_beside(&request.header, current);
+    sender.send_queue.idle_beside(&request.header, current);
 }
 
 #[cfg(test)]

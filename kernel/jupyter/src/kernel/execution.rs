@@ -1,6 +1,6 @@
 //! The queue of cells and the thread that works it off.
 
-mod area;
+mod output_widget;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use parking_lot::{Condvar, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::lineage::{self, Lineage};
+use super::staleness_metadata::{self, StalenessMetadata};
 use super::{Kernel, replies, widgets};
 use crate::message::Request;
-use crate::notebook::{self, Answer, CellError, Front, HIDDEN, Output};
-use crate::outbox::Outbox;
+use crate::notebook::{self, Answer, CellError, CellSink, HIDDEN, Output};
+use crate::send_queue::SendQueue;
 
 /// Cells that a front end sent at once arrive within this time of each other.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -53,7 +53,7 @@ impl Queue {
     }
 
     /// A control was changed.
-    pub fn react(&self) {
+    pub fn run_callbacks(&self) {
         self.waiting.lock().0.push_back(Job::React);
         self.changed.notify_all();
     }
@@ -136,28 +136,28 @@ impl Default for Execute {
 struct Counter {
     count: u64,
     hidden: u64,
-    lineage: Lineage,
+    lineage: StalenessMetadata,
 }
 
 /// Works the queue off until it is closed.
 pub fn run(kernel: &Arc<Kernel>) {
-    let mut counter = Counter { count: 0, hidden: HIDDEN, lineage: Lineage::default() };
+    let mut counter = Counter { count: 0, hidden: HIDDEN, lineage: StalenessMetadata::default() };
     while let Some(job) = kernel.queue.next() {
         let request = match job {
             Job::Cell(request) => request,
             Job::React => {
-                area::react(kernel, &mut counter.hidden);
+                output_widget::run_callbacks(kernel, &mut counter.hidden);
                 continue;
             }
             Job::Gone(cells) => {
                 cells.iter().for_each(|cell| counter.lineage.forget(cell));
-                area::drop_controls(kernel, &mut counter.hidden);
+                output_widget::drop_controls(kernel, &mut counter.hidden);
                 continue;
             }
         };
         kernel.queue.runs_a_cell.store(true, Ordering::Release);
         *kernel.queue.running.lock() = request.metadata["cellId"].as_str().unwrap_or("").to_string();
-        kernel.outbox.status(&request.header, "busy");
+        kernel.send_queue.status(&request.header, "busy");
         *kernel.current.lock() = request.header.clone();
         let (reply, metadata, abort) = cell(kernel, &request, &mut counter);
         let aborted = if abort {
@@ -170,16 +170,16 @@ pub fn run(kernel: &Arc<Kernel>) {
         *kernel.current.lock() = Value::Null;
         kernel.queue.running.lock().clear();
         kernel.queue.runs_a_cell.store(false, Ordering::Release);
-        kernel.outbox.reply_with(&request, &request.reply_type(), &metadata, &reply);
-        kernel.outbox.status(&request.header, "idle");
+        kernel.send_queue.reply_with(&request, &request.reply_type(), &metadata, &reply);
+        kernel.send_queue.status(&request.header, "idle");
         for request in aborted {
-            kernel.outbox.status(&request.header, "busy");
+            kernel.send_queue.status(&request.header, "busy");
             let reply = json!({
                 "status": "aborted", "execution_count": counter.count, "ename": "Aborted",
                 "evalue": "an earlier cell failed", "traceback": [], "payload": [], "user_expressions": {},
             });
-            kernel.outbox.reply(&request, &reply);
-            kernel.outbox.status(&request.header, "idle");
+            kernel.send_queue.reply(&request, &reply);
+            kernel.send_queue.status(&request.header, "idle");
         }
     }
 }
@@ -198,7 +198,11 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if code.trim().is_empty() {
         if !execute.silent {
             let count = counter.count + u64::from(store_history);
-            kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
+            kernel.send_queue.publish(
+                &request.header,
+                "execute_input",
+                &json!({ "code": code, "execution_count": count }),
+            );
         }
         return (ok(counter.count, json!({})), json!({}), false);
     }
@@ -211,7 +215,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     };
     let count = if store_history { number } else { counter.count };
     if !execute.silent {
-        kernel.outbox.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
+        kernel.send_queue.publish(&request.header, "execute_input", &json!({ "code": code, "execution_count": count }));
     }
     let mut origin = counter.lineage.origin(request);
     if !execute.silent {
@@ -226,7 +230,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     origin.dropped = kernel.widgets.take_dropped();
     origin.is_hidden = execute.silent;
     kernel.widgets.refresh(&request.header);
-    let mut front = JupyterFront {
+    let mut sink = JupyterSink {
         origin,
         flow: None,
         shown: Vec::new(),
@@ -240,18 +244,18 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         progress: None,
         panels: Vec::new(),
     };
-    let result = kernel.notebook.run_cell(number, &code, &mut front);
-    if result.is_err() && !front.panels.is_empty() {
-        let panels = std::mem::take(&mut front.panels);
+    let result = kernel.notebook.run_cell(number, &code, &mut sink);
+    if result.is_err() && !sink.panels.is_empty() {
+        let panels = std::mem::take(&mut sink.panels);
         kernel.widgets.disconnect(Some(&panels), "the cell that made it failed", &request.header);
     }
-    let text = front.result_text.take();
-    let (shown, flow) = (std::mem::take(&mut front.shown), front.flow.take());
-    let id = front.origin.id.take();
+    let text = sink.result_text.take();
+    let (shown, flow) = (std::mem::take(&mut sink.shown), sink.flow.take());
+    let id = sink.origin.id.take();
     // A cell that failed has made nothing: what is stale is so as before.
     let metadata = flow.as_ref().filter(|_| result.is_ok()).map_or(json!({}), |flow| {
-        counter.lineage.finish(&kernel.outbox, request, id.as_deref(), shown, flow);
-        lineage::of_reply(id.as_deref(), flow)
+        counter.lineage.finish(&kernel.send_queue, request, id.as_deref(), shown, flow);
+        staleness_metadata::of_reply(id.as_deref(), flow)
     });
     if store_history {
         kernel.history.lock().store(number, &code, text);
@@ -268,7 +272,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
         Err(error) => {
             let mut reply = error_content(&error);
             if !execute.silent {
-                kernel.outbox.publish(&request.header, "error", &reply);
+                kernel.send_queue.publish(&request.header, "error", &reply);
             }
             reply["status"] = "error".into();
             reply["execution_count"] = count.into();
@@ -290,7 +294,7 @@ fn error_content(error: &CellError) -> Value {
 /// The value of an expression as a MIME bundle, for the reply. It runs as a silent cell.
 fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, counter: &mut Counter) -> Value {
     counter.hidden += 1;
-    let mut front = JupyterFront {
+    let mut sink = JupyterSink {
         origin: Origin { is_hidden: true, ..Origin::default() },
         flow: None,
         shown: Vec::new(),
@@ -304,8 +308,8 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
         progress: None,
         panels: Vec::new(),
     };
-    match kernel.notebook.run_cell(counter.hidden, expression, &mut front) {
-        Ok(()) => json!({ "status": "ok", "data": front.result.unwrap_or(json!({})), "metadata": {} }),
+    match kernel.notebook.run_cell(counter.hidden, expression, &mut sink) {
+        Ok(()) => json!({ "status": "ok", "data": sink.result.unwrap_or(json!({})), "metadata": {} }),
         Err(error) => {
             let mut content = error_content(&error);
             content["status"] = "error".into();
@@ -315,7 +319,7 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
 }
 
 /// Outputs become iopub messages of the request.
-struct JupyterFront<'a> {
+struct JupyterSink<'a> {
     origin: Origin,
     /// What the cell reads, and in the end what it made.
     flow: Option<Flow>,
@@ -336,13 +340,13 @@ struct JupyterFront<'a> {
     panels: Vec<String>,
 }
 
-impl JupyterFront<'_> {
-    fn outbox(&self) -> &Outbox {
-        &self.kernel.outbox
+impl JupyterSink<'_> {
+    fn send_queue(&self) -> &SendQueue {
+        &self.kernel.send_queue
     }
 
     fn metadata(&self) -> Value {
-        self.flow.as_ref().map_or(json!({}), |flow| lineage::of_output(self.origin.id.as_deref(), flow))
+        self.flow.as_ref().map_or(json!({}), |flow| staleness_metadata::of_output(self.origin.id.as_deref(), flow))
     }
 
     /// Every output of a cell with an id can be found again.
@@ -356,7 +360,7 @@ impl JupyterFront<'_> {
     }
 }
 
-impl Front for JupyterFront<'_> {
+impl CellSink for JupyterSink<'_> {
     fn output(&mut self, output: Output) {
         if let Output::Result { data, .. } = &output {
             self.result_text = data.get("text/plain").and_then(Value::as_str).map(str::to_string);
@@ -373,7 +377,7 @@ impl Front for JupyterFront<'_> {
                     return;
                 }
                 let name = super::stream_name(stream);
-                self.outbox().publish(parent, "stream", &json!({ "name": name, "text": text }));
+                self.send_queue().publish(parent, "stream", &json!({ "name": name, "text": text }));
             }
             Output::Display { data, display_id, update } => {
                 let msg_type = if update { "update_display_data" } else { "display_data" };
@@ -387,7 +391,7 @@ impl Front for JupyterFront<'_> {
                     self.remember(display_id, &data)
                 };
                 let content = json!({ "data": data, "metadata": self.metadata(), "transient": transient(display_id) });
-                self.outbox().publish(parent, msg_type, &content);
+                self.send_queue().publish(parent, msg_type, &content);
             }
             Output::Result { data, display_id } => {
                 let display_id = self.remember(display_id, &data);
@@ -395,7 +399,7 @@ impl Front for JupyterFront<'_> {
                     "data": data, "metadata": self.metadata(), "transient": transient(display_id),
                     "execution_count": self.count,
                 });
-                self.outbox().publish(parent, "execute_result", &content);
+                self.send_queue().publish(parent, "execute_result", &content);
             }
             Output::Progress { data } => {
                 let msg_type = if self.progress.is_some() { "update_display_data" } else { "display_data" };
@@ -403,11 +407,14 @@ impl Front for JupyterFront<'_> {
                 // Who compares outputs leaves it out: what is quick shows none.
                 let metadata = json!({ "onrush": { "progress": true } });
                 let content = json!({ "data": data, "metadata": metadata, "transient": transient(Some(id)) });
-                self.outbox().publish(parent, msg_type, &content);
+                self.send_queue().publish(parent, msg_type, &content);
             }
             Output::Panel { mut panel, outputs, is_result } => {
                 let (owner, widgets) = (self.origin.id.as_deref(), &self.kernel.widgets);
-                let below = outputs.iter().cloned().filter_map(|output| area::nbformat(widgets, output, owner, parent));
+                let below = outputs
+                    .iter()
+                    .cloned()
+                    .filter_map(|output| output_widget::nbformat(widgets, output, owner, parent));
                 let shown = widgets.show(&mut panel, owner, below.collect(), parent);
                 let mut data = notebook::panel_bundle(&panel, &outputs);
                 let display = format!("output-{}", uuid::Uuid::new_v4());
@@ -428,7 +435,7 @@ impl Front for JupyterFront<'_> {
                     self.kernel.comms.release(parent, cell);
                     self.kernel.explorer.forget(cell);
                 }
-                self.outbox().publish(parent, "clear_output", &json!({ "wait": wait }));
+                self.send_queue().publish(parent, "clear_output", &json!({ "wait": wait }));
             }
         }
     }
@@ -473,6 +480,6 @@ impl Front for JupyterFront<'_> {
         if !self.allow_stdin {
             return Answer::Unavailable("this front end has no way to ask for it".to_string());
         }
-        self.kernel.stdin.ask(self.outbox(), self.request, prompt, password, interrupted)
+        self.kernel.stdin.ask(self.send_queue(), self.request, prompt, password, interrupted)
     }
 }

@@ -1,9 +1,9 @@
 //! The data explorer of tables: a comm for each open table, with separate filters and sort keys. The session answers, also while a
-//! cell runs. The protocol is Positron's (see [`contract`]). The session keeps the frames of outputs until their cell runs again.
+//! cell runs. The protocol is Positron's (see [`positron_protocol`]). The session keeps the frames of outputs until their cell runs again.
 
 mod columns;
-mod contract;
 mod filters;
+mod positron_protocol;
 mod replies;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,12 +19,12 @@ use onrush_wire::{Diagnostic, FrameId, NotebookId};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::answer::{CommAnswer, invalid, parse, superseded};
-use super::comms::{Attached, Message, Sender, Target};
-use super::lane::Lane;
+use super::comms::{Attachments, Message, Sender, Target};
+use super::json_rpc::{CommAnswer, invalid, parse, superseded};
+use super::session_thread::SessionThread;
 use crate::notebook::TABLES;
 use crate::session::Session;
-use contract::{ColumnFilter, ConvertToCode, SortColumns};
+use positron_protocol::{ColumnFilter, ConvertToCode, SortColumns};
 
 /// By which front ends open a comm, with the frame's number in `data.frame`.
 pub const NAME: &str = "onrush.data_explorer";
@@ -45,7 +45,7 @@ const OPEN: usize = 100;
 const OF_A_CELL: usize = 50;
 
 /// A frame that an output shows.
-struct Shown {
+struct ShownFrame {
     columns: Arc<Vec<Field>>,
     formats: Arc<Formats>,
     rows: u64,
@@ -58,7 +58,7 @@ pub struct Explorer {
     session: Arc<Session>,
     sender: Sender,
     folder: PathBuf,
-    shown: Mutex<HashMap<FrameId, Shown>>,
+    shown: Mutex<HashMap<FrameId, ShownFrame>>,
     nameless: Mutex<VecDeque<FrameId>>,
     open: Mutex<HashMap<String, Arc<Table>>>,
     /// Comms in the order of their opening.
@@ -73,9 +73,9 @@ struct Table {
     rows: u64,
     state: Mutex<State>,
     /// Pages of rows: quick.
-    pages: Lane,
+    pages: SessionThread,
     /// What walks over all rows.
-    work: Lane,
+    work: SessionThread,
 }
 
 struct State {
@@ -85,7 +85,7 @@ struct State {
     /// Columns that these leave, in the frame's order: what positions of a schema or selection count.
     left: Vec<usize>,
     predicate: Option<Expr>,
-    sort: Vec<contract::SortKey>,
+    sort: Vec<positron_protocol::SortKey>,
     /// Of the view that the session has computed: what pages are read from.
     view: View,
     selected: u64,
@@ -127,7 +127,7 @@ impl Explorer {
             nullable: true,
         };
         let mut shown = self.shown.lock();
-        let entry = shown.entry(frame).or_insert_with(|| Shown {
+        let entry = shown.entry(frame).or_insert_with(|| ShownFrame {
             columns: Arc::new(preview.columns.iter().map(field).collect()),
             formats: Arc::new(Formats::of(preview)),
             rows: preview.total_rows,
@@ -177,7 +177,7 @@ impl Explorer {
         }
         let (socket, notebook) = self.session.address();
         let notebook = NotebookId(notebook.0 + TABLES);
-        let lane = |name: &str| Lane::start(name, socket.clone(), notebook.clone()).ok();
+        let session_thread = |name: &str| SessionThread::start(name, socket.clone(), notebook.clone()).ok();
         let view = View { frame, filter: None, sort: Vec::new() };
         let state = State {
             filters: Vec::new(),
@@ -189,7 +189,7 @@ impl Explorer {
             selected: rows,
             epoch: 0,
         };
-        let (pages, work) = (lane("table pages")?, lane("table work")?);
+        let (pages, work) = (session_thread("table pages")?, session_thread("table work")?);
         Some(Table { frame, columns, formats, rows, state: Mutex::new(state), pages, work })
     }
 
@@ -234,7 +234,7 @@ impl Explorer {
                 Ok(asked) => return replies::export_file(table, asked, self.folder.clone(), answer),
                 Err(error) => Err(error),
             },
-            "set_row_filters" => match parse::<contract::RowFilters>(CODE, params) {
+            "set_row_filters" => match parse::<positron_protocol::RowFilters>(CODE, params) {
                 Ok(asked) => {
                     let sort = table.state.lock().sort.clone();
                     return table.arrange(asked.filters, sort, answer);
@@ -275,19 +275,19 @@ impl Explorer {
         let data = json!({ "title": "frame", "frame": table.frame.0.to_string() });
         self.open.lock().insert(comm.clone(), Arc::new(another));
         self.order.lock().push_back(comm.clone());
-        self.sender.open(message.header, POSITRON, &comm, None, &data, Attached::default());
+        self.sender.open(message.header, POSITRON, &comm, None, &data, Attachments::default());
         json!({})
     }
 }
 
 impl Table {
     /// The session computes which rows the view has; the answer says how many. Pages are of the old view until then.
-    fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<contract::SortKey>, answer: CommAnswer) {
+    fn arrange(self: &Arc<Self>, filters: Vec<Value>, sort: Vec<positron_protocol::SortKey>, answer: CommAnswer) {
         let predicate = match filters::predicate(&filters, &self.columns) {
             Ok(predicate) => predicate.map(|(expr, _)| expr),
             Err((_, why)) => return answer.give(Err(invalid(CODE, why))),
         };
-        let key = |key: &contract::SortKey| {
+        let key = |key: &positron_protocol::SortKey| {
             let name = &self.columns.get(key.column_index)?.name;
             Some(SortKey { expr: Expr::column(name), descending: !key.ascending, nulls_last: Some(true) })
         };
@@ -305,11 +305,11 @@ impl Table {
         // Summaries of the old view, and orders that nobody waits for.
         self.work.stop();
         let table = Arc::clone(self);
-        self.work.push(move |asker| {
+        self.work.push(move |client| {
             if table.state.lock().epoch != epoch {
                 return answer.give(Err(superseded()));
             }
-            match asker.ask(&view, Explore::Arrange) {
+            match client.ask(&view, Explore::Arrange) {
                 Ok(Explored::Count(rows)) => {
                     let old = {
                         let mut state = table.state.lock();
@@ -318,7 +318,7 @@ impl Table {
                     };
                     let plain = old.filter.is_none() && old.sort.is_empty();
                     if !plain && old != view {
-                        let _ = asker.ask(&old, Explore::Forget);
+                        let _ = client.ask(&old, Explore::Forget);
                     }
                     answer.give(Ok(json!({ "selected_num_rows": rows, "had_errors": false })));
                 }
@@ -328,7 +328,7 @@ impl Table {
         });
     }
 
-    fn filter_columns(&self, asked: contract::ColumnFilters) -> Result<Value, Diagnostic> {
+    fn filter_columns(&self, asked: positron_protocol::ColumnFilters) -> Result<Value, Diagnostic> {
         let left = columns::left(&self.columns, &asked.filters)?;
         let mut state = self.state.lock();
         (state.column_filters, state.left) = (asked.filters, left);
@@ -372,7 +372,7 @@ impl Target for Explorer {
         let Some(table) = self.open.lock().remove(comm) else { return };
         table.work.stop();
         let view = table.view();
-        table.pages.push(move |asker| drop(asker.ask(&view, Explore::Forget)));
+        table.pages.push(move |client| drop(client.ask(&view, Explore::Forget)));
     }
 }
 
@@ -380,7 +380,7 @@ impl Explorer {
     /// What the cell had shown is gone. Called where cells are run, and not as a target, so that it cannot come after what the
     /// cell shows next.
     pub fn forget(&self, cell: &str) {
-        let of_cell = |shown: &Shown| shown.cells.iter().filter(|one| *one == cell).count();
+        let of_cell = |shown: &ShownFrame| shown.cells.iter().filter(|one| *one == cell).count();
         let frames: Vec<(FrameId, usize)> = {
             let shown = self.shown.lock();
             shown.iter().map(|(frame, shown)| (*frame, of_cell(shown))).filter(|(_, count)| *count > 0).collect()

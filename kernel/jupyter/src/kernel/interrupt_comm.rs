@@ -5,23 +5,23 @@ use std::sync::Arc;
 use onrush_wire::TaskId;
 use serde_json::json;
 
-use super::comms::{Attached, Message, Sender, Target};
+use super::comms::{Attachments, Message, Sender, Target};
 use crate::notebook::Notebook;
 
 pub const PROGRESS: &str = "onrush.progress";
 
-pub struct Stop {
+pub struct InterruptComm {
     sender: Sender,
     notebook: Arc<Notebook>,
 }
 
-impl Stop {
-    pub fn new(sender: Sender, notebook: Arc<Notebook>) -> Stop {
-        Stop { sender, notebook }
+impl InterruptComm {
+    pub fn new(sender: Sender, notebook: Arc<Notebook>) -> InterruptComm {
+        InterruptComm { sender, notebook }
     }
 }
 
-impl Target for Stop {
+impl Target for InterruptComm {
     fn open(&self, _message: &Message<'_>) -> bool {
         true
     }
@@ -43,7 +43,7 @@ impl Target for Stop {
         };
         let mut answer = answer;
         answer["id"] = message.data["id"].clone();
-        self.sender.message(message.header, message.comm, &answer, Attached::default());
+        self.sender.message(message.header, message.comm, &answer, Attachments::default());
     }
 
     fn closed(&self, _comm: &str) {}

@@ -5,7 +5,7 @@ use onrush_wire::{Class, Diagnostic};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::comms::{Attached, Message, Sender};
+use super::comms::{Attachments, Message, Sender};
 
 /// What answers a request, from whatever thread.
 #[derive(Clone)]
@@ -41,13 +41,13 @@ impl CommAnswer {
             }
         };
         data["id"] = self.id.clone();
-        self.sender.message(&self.header, &self.comm, &data, Attached { metadata: None, buffers });
+        self.sender.message(&self.header, &self.comm, &data, Attachments { metadata: None, buffers });
     }
 
     /// Says something that nobody asked for just now.
     pub fn event(&self, method: &str, params: Value) {
         let data = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.sender.message(&self.header, &self.comm, &data, Attached::default());
+        self.sender.message(&self.header, &self.comm, &data, Attachments::default());
     }
 }
 

@@ -20,7 +20,7 @@ pub const NAME: &str = "onrush.outputs";
 /// A page that was left for longer does not come back.
 const LONGEST: f64 = 3600.0;
 
-pub struct Outputs {
+pub struct OutputLifecycle {
     kernel: Weak<Kernel>,
     pages: Arc<Mutex<Pages>>,
 }
@@ -35,13 +35,13 @@ struct Pages {
     opened: u64,
 }
 
-impl Outputs {
-    pub fn new(kernel: &Arc<Kernel>) -> Outputs {
-        Outputs { kernel: Arc::downgrade(kernel), pages: Arc::default() }
+impl OutputLifecycle {
+    pub fn new(kernel: &Arc<Kernel>) -> OutputLifecycle {
+        OutputLifecycle { kernel: Arc::downgrade(kernel), pages: Arc::default() }
     }
 }
 
-impl Target for Outputs {
+impl Target for OutputLifecycle {
     fn open(&self, message: &Message<'_>) -> bool {
         if let Some(seconds) = message.data["page"]["patience"].as_f64() {
             let patience = Duration::from_secs_f64(if seconds >= 0.0 { seconds.min(LONGEST) } else { 0.0 });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Kernel, replies};
 use crate::log;
 use crate::message::{Channel, Request};
-use crate::notebook::assist::described;
+use crate::notebook::completion::described;
 
 /// Called for every well-formed message on shell and control; does not block.
 pub fn handle(kernel: &Arc<Kernel>, request: Request) {
@@ -34,9 +34,9 @@ pub fn handle(kernel: &Arc<Kernel>, request: Request) {
 
 /// Answers between `busy` and `idle`.
 fn answer(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
-    kernel.outbox.status(&request.header, "busy");
+    kernel.send_queue.status(&request.header, "busy");
     dispatch(kernel, request, turn);
-    kernel.outbox.idle_beside(&request.header, &kernel.current);
+    kernel.send_queue.idle_beside(&request.header, &kernel.current);
     if request.msg_type == "shutdown_request" {
         kernel.end();
     }
@@ -59,7 +59,7 @@ fn dispatch(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
         }
         "shutdown_request" => {
             let reply = json!({ "status": "ok", "restart": request.content["restart"].as_bool().unwrap_or(false) });
-            kernel.outbox.publish(&request.header, "shutdown_reply", &reply);
+            kernel.send_queue.publish(&request.header, "shutdown_reply", &reply);
             Ok(reply)
         }
         "usage_request" => Ok(kernel.usage.answer(kernel.notebook.session.pids())),
@@ -78,7 +78,7 @@ fn dispatch(kernel: &Arc<Kernel>, request: &Request, turn: u64) {
         log::line(format_args!("`{}` was answered with an error: {why}", request.msg_type));
         replies::error(&request.msg_type, &why)
     });
-    kernel.outbox.reply(request, &content);
+    kernel.send_queue.reply(request, &content);
 }
 
 fn complete(kernel: &Kernel, request: &Request, turn: u64) -> Result<Value, String> {
@@ -135,5 +135,5 @@ fn debug(kernel: &Kernel, request: &Request) {
         "message": "this kernel has no debugger",
         "body": {},
     });
-    kernel.outbox.reply(request, &reply);
+    kernel.send_queue.reply(request, &reply);
 }

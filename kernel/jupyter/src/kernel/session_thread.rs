@@ -18,36 +18,36 @@ use parking_lot::Mutex;
 
 use crate::session::Connection;
 
-type Job = Box<dyn FnOnce(&mut Asker) + Send>;
+type Job = Box<dyn FnOnce(&mut SessionClient) + Send>;
 
 /// The sending end. The thread ends with it.
-pub struct Lane {
+pub struct SessionThread {
     jobs: mpsc::Sender<Job>,
     stream: Arc<Mutex<Option<UnixStream>>>,
 }
 
 /// How jobs ask.
-pub struct Asker {
+pub struct SessionClient {
     socket: PathBuf,
     notebook: NotebookId,
     connection: Option<Connection>,
     stream: Arc<Mutex<Option<UnixStream>>>,
 }
 
-impl Lane {
-    pub fn start(name: &str, socket: PathBuf, notebook: NotebookId) -> std::io::Result<Lane> {
+impl SessionThread {
+    pub fn start(name: &str, socket: PathBuf, notebook: NotebookId) -> std::io::Result<SessionThread> {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let stream = Arc::new(Mutex::new(None));
-        let mut asker = Asker { socket, notebook, connection: None, stream: Arc::clone(&stream) };
+        let mut client = SessionClient { socket, notebook, connection: None, stream: Arc::clone(&stream) };
         std::thread::Builder::new().name(name.to_string()).spawn(move || {
             while let Ok(job) = inbox.recv() {
-                job(&mut asker);
+                job(&mut client);
             }
         })?;
-        Ok(Lane { jobs, stream })
+        Ok(SessionThread { jobs, stream })
     }
 
-    pub fn push(&self, job: impl FnOnce(&mut Asker) + Send + 'static) {
+    pub fn push(&self, job: impl FnOnce(&mut SessionClient) + Send + 'static) {
         let _ = self.jobs.send(Box::new(job));
     }
 
@@ -59,7 +59,7 @@ impl Lane {
     }
 }
 
-impl Asker {
+impl SessionClient {
     pub fn ask(&mut self, view: &View, what: Explore) -> Result<Explored, Diagnostic> {
         match self.request(&Request::Explore { view: view.clone(), what })? {
             (Reply::Explored(explored), _) => Ok(explored),
@@ -177,9 +177,9 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let server = std::thread::spawn(move || serve(&listener));
         let notebook = NotebookId("test".to_string());
-        let mut asker = Asker { socket: socket.clone(), notebook, connection: None, stream: Arc::default() };
+        let mut client = SessionClient { socket: socket.clone(), notebook, connection: None, stream: Arc::default() };
         let view = View { frame: FrameId(1), filter: None, sort: Vec::new() };
-        let error = asker.ask(&view, Explore::Arrange).unwrap_err();
+        let error = client.ask(&view, Explore::Arrange).unwrap_err();
         assert_eq!((error.code.as_str(), error.class), ("explore", Class::Internal), "{error:?}");
         let [source, target] = ["a", "b"].map(|name| vec![name.to_string()]);
         let request = GraphPlotRequest {
@@ -193,9 +193,9 @@ mod tests {
             max_nodes: 1,
             style: PlotStyle::default(),
         };
-        let error = asker.ask_visual(VisualSpec::Graph(Box::new(request)), VisualAsk::Forget).unwrap_err();
+        let error = client.ask_visual(VisualSpec::Graph(Box::new(request)), VisualAsk::Forget).unwrap_err();
         assert_eq!((error.code.as_str(), error.class), ("visual", Class::Internal), "{error:?}");
-        drop(asker);
+        drop(client);
         server.join().unwrap();
         std::fs::remove_file(socket).unwrap();
     }

@@ -12,7 +12,7 @@ use onrush_view::Bundle;
 use serde_json::{Map, Value, json};
 
 use crate::message::Request;
-use crate::outbox::Outbox;
+use crate::send_queue::SendQueue;
 
 /// An output that is larger is not kept to be marked later.
 const LARGEST: usize = 256 << 10;
@@ -23,7 +23,7 @@ const LARGEST_FILE: u64 = 8 << 20;
 
 /// What the kernel remembers of its cells.
 #[derive(Default)]
-pub struct Lineage {
+pub struct StalenessMetadata {
     /// Outputs by cell: display id and bundle.
     outputs: BTreeMap<String, Vec<(String, Bundle)>>,
     sizes: VecDeque<(String, usize)>,
@@ -38,7 +38,7 @@ struct Order {
     ids: Vec<String>,
 }
 
-impl Lineage {
+impl StalenessMetadata {
     /// Where a request comes from: JupyterLab says the cell's id and which cells were deleted.
     pub fn origin(&mut self, request: &Request) -> Origin {
         let id = request.metadata["cellId"].as_str().map(str::to_string);
@@ -51,7 +51,7 @@ impl Lineage {
     /// A cell has ended: keeps what it showed, and marks the outputs of those that it has made stale.
     pub fn finish(
         &mut self,
-        outbox: &Outbox,
+        send_queue: &SendQueue,
         request: &Request,
         cell: Option<&str>,
         shown: Vec<(String, Bundle)>,
@@ -69,7 +69,7 @@ impl Lineage {
             for (id, data) in self.outputs.get(&stale.cell).into_iter().flatten() {
                 let metadata = json!({ "onrush": { "cell": stale.cell, "stale": stale.why } });
                 let content = json!({ "data": data, "metadata": metadata, "transient": { "display_id": id } });
-                outbox.publish(&request.header, "update_display_data", &content);
+                send_queue.publish(&request.header, "update_display_data", &content);
             }
         }
         self.marked.retain(|cell| flow.stale.iter().any(|stale| stale.cell == *cell));

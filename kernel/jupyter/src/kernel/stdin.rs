@@ -15,7 +15,7 @@ use super::{Kernel, read};
 use crate::log;
 use crate::message::{Channel, Request, new_id};
 use crate::notebook::Answer;
-use crate::outbox::Outbox;
+use crate::send_queue::SendQueue;
 
 /// Who waits for a line.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Stdin {
     /// Asks, and waits for the answer or an interrupt.
     pub fn ask(
         &self,
-        outbox: &Outbox,
+        send_queue: &SendQueue,
         request: &Request,
         prompt: &str,
         password: bool,
@@ -72,7 +72,7 @@ impl Stdin {
         let (sender, answer) = mpsc::channel();
         let id = new_id();
         self.state.lock().waiting = Some(PendingInput { id: id.clone(), asked: Utc::now(), to: sender });
-        outbox.ask(&id, request, prompt, password);
+        send_queue.ask(&id, request, prompt, password);
         let result = loop {
             match answer.recv_timeout(Duration::from_millis(50)) {
                 Ok(line) => break Answer::Line(line),

@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::{CommAnswer, invalid, parse, superseded};
-use super::comms::{Attached, Message, Sender, Target};
-use super::lane::{Asker, Lane};
+use super::comms::{Attachments, Message, Sender, Target};
+use super::json_rpc::{CommAnswer, invalid, parse, superseded};
+use super::session_thread::{SessionClient, SessionThread};
 use crate::notebook::TABLES;
 use crate::session::Session;
 use dashboard::DashboardFilters;
@@ -62,7 +62,7 @@ struct Picture {
     /// A raster that the session can draw anew.
     is_raster: bool,
     outputs: Vec<ShownOutput>,
-    lane: Option<Arc<Lane>>,
+    session_thread: Option<Arc<SessionThread>>,
     /// Counts the rasters that were asked for.
     newest: Arc<AtomicU64>,
 }
@@ -90,28 +90,29 @@ struct SelectParams {
 
 impl Picture {
     /// The thread that asks the session, what is asked of it, and the number of the newest question.
-    fn lane(&mut self, session: &Session) -> Option<(Arc<Lane>, VisualSpec, Arc<AtomicU64>)> {
-        if self.lane.is_none() {
+    fn session_thread(&mut self, session: &Session) -> Option<(Arc<SessionThread>, VisualSpec, Arc<AtomicU64>)> {
+        if self.session_thread.is_none() {
             let (socket, notebook) = session.address();
-            self.lane = Lane::start("visuals", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
+            self.session_thread =
+                SessionThread::start("visuals", socket, NotebookId(notebook.0 + TABLES)).ok().map(Arc::new);
         }
-        Some((self.lane.clone()?, self.what.clone(), Arc::clone(&self.newest)))
+        Some((self.session_thread.clone()?, self.what.clone(), Arc::clone(&self.newest)))
     }
 
     /// Nobody looks at the picture: stops the session's work for it.
     fn stop(&mut self) {
         self.newest.fetch_add(1, Ordering::Relaxed);
-        if let Some(lane) = self.lane.take() {
+        if let Some(session_thread) = self.session_thread.take() {
             let spec = self.what.clone();
-            lane.stop();
-            lane.push(move |asker| drop(asker.ask_visual(spec, VisualAsk::Forget)));
+            session_thread.stop();
+            session_thread.push(move |client| drop(client.ask_visual(spec, VisualAsk::Forget)));
         }
     }
 }
 
 impl Visuals {
-    fn lane(&self, id: &str) -> Option<(Arc<Lane>, VisualSpec, Arc<AtomicU64>)> {
-        self.state.lock().pictures.get_mut(id)?.lane(&self.session)
+    fn session_thread(&self, id: &str) -> Option<(Arc<SessionThread>, VisualSpec, Arc<AtomicU64>)> {
+        self.state.lock().pictures.get_mut(id)?.session_thread(&self.session)
     }
 
     pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
@@ -137,7 +138,7 @@ impl Visuals {
             what: what.clone(),
             is_raster,
             outputs: Vec::new(),
-            lane: None,
+            session_thread: None,
             newest: Arc::default(),
         });
         // A view may have other settings than when it was shown first.
@@ -204,7 +205,7 @@ impl Visuals {
         drop(state);
         // Other outputs of the same picture.
         let data = json!({ "jsonrpc": "2.0", "method": "selected", "params": { "nodes": nodes } });
-        others.iter().for_each(|comm| self.sender.message(message.header, comm, &data, Attached::default()));
+        others.iter().for_each(|comm| self.sender.message(message.header, comm, &data, Attachments::default()));
         Ok(json!({ "count": count }))
     }
 
@@ -219,24 +220,24 @@ impl Visuals {
         let Some(picture) = state.pictures.get_mut(id).filter(|picture| picture.is_raster) else {
             return answer.give(Err(invalid(CODE, "this picture is not a raster")));
         };
-        let Some((lane, spec, newest)) = picture.lane(&self.session) else {
+        let Some((session_thread, spec, newest)) = picture.session_thread(&self.session) else {
             return answer.give(Err(invalid(CODE, "no thread could be started")));
         };
         let turn = newest.fetch_add(1, Ordering::Relaxed) + 1;
         drop(state);
         // Nobody waits for an older window.
-        lane.stop();
-        lane.push(move |asker| {
+        session_thread.stop();
+        session_thread.push(move |client| {
             if newest.load(Ordering::Relaxed) != turn {
                 return answer.give(Err(superseded()));
             }
             let asked = VisualAsk::Raster { window, width, height };
             let request = match &spec {
                 VisualSpec::Graph(request) => request,
-                VisualSpec::Raster(_) | VisualSpec::Dashboard(_) => return answer.give(plotted(asker, spec, asked)),
+                VisualSpec::Raster(_) | VisualSpec::Dashboard(_) => return answer.give(plotted(client, spec, asked)),
             };
             let map = request.style.color_map.unwrap_or_default();
-            let drawn = asker.ask_visual(spec.clone(), asked).and_then(|(head, sections, memory)| {
+            let drawn = client.ask_visual(spec.clone(), asked).and_then(|(head, sections, memory)| {
                 let counts = |name: &str| counts(&sections, &memory, name).ok_or_else(|| incomplete(name));
                 let png =
                     onrush_view::graph_raster(width, height, &counts("node_counts")?, &counts("edge_counts")?, map);
@@ -255,8 +256,8 @@ impl Visuals {
 }
 
 /// The plot of a window, drawn.
-fn plotted(asker: &mut Asker, what: VisualSpec, ask: VisualAsk) -> Result<Value, Diagnostic> {
-    match asker.ask_visual(what, ask)?.0 {
+fn plotted(client: &mut SessionClient, what: VisualSpec, ask: VisualAsk) -> Result<Value, Diagnostic> {
+    match client.ask_visual(what, ask)?.0 {
         VisualHead::Plot(plot) => Ok(onrush_view::raster_state(&plot)),
         _ => Err(incomplete("head")),
     }

@@ -12,7 +12,7 @@ use onrush_wire::control::{Control, Panel, Setting};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::comms::{Attached, Message, Sender, Target};
+use super::comms::{Attachments, Message, Sender, Target};
 use super::execution::Queue;
 use models::Model;
 
@@ -55,7 +55,7 @@ fn version() -> Value {
 
 /// A control's change that a cell process wants to hear of.
 #[derive(Debug)]
-pub struct Pending {
+pub struct ControlChange {
     pub panel: String,
     pub controls: BTreeSet<String>,
     /// Header of the newest message that brought it.
@@ -72,9 +72,9 @@ pub struct Widgets {
 #[derive(Default)]
 struct State {
     models: BTreeMap<String, Model>,
-    controls: BTreeMap<String, Known>,
-    panels: BTreeMap<String, Shown>,
-    pending: VecDeque<Pending>,
+    controls: BTreeMap<String, ControlState>,
+    panels: BTreeMap<String, PanelOutput>,
+    pending: VecDeque<ControlChange>,
     /// Something is pending that the queue does not know of yet.
     set_off: bool,
     /// Controls whose comms were closed since the cell process was told.
@@ -82,7 +82,7 @@ struct State {
     remembered: BTreeMap<String, Setting>,
 }
 
-struct Known {
+struct ControlState {
     control: Control,
     /// The panel that has shown it last.
     panel: String,
@@ -90,7 +90,7 @@ struct Known {
 
 /// One output.
 #[derive(Clone, Default)]
-struct Shown {
+struct PanelOutput {
     /// Models that are not controls.
     status: Option<String>,
     area: Option<String>,
@@ -145,7 +145,7 @@ impl Widgets {
                 control.setting = setting;
             }
             let is_open = state.models.contains_key(&control.id);
-            state.controls.insert(control.id.clone(), Known { control: control.clone(), panel: id.clone() });
+            state.controls.insert(control.id.clone(), ControlState { control: control.clone(), panel: id.clone() });
             state.dropped.retain(|dropped| *dropped != control.id);
             if is_open {
                 // Its output is from here on this one's.
@@ -167,7 +167,7 @@ impl Widgets {
             self.open(&mut state, &control.id, model, owner, parent);
         }
         if !panel.has_area {
-            state.panels.insert(id.clone(), Shown::default());
+            state.panels.insert(id.clone(), PanelOutput::default());
             return Some((root, id));
         }
         let style = part("status-style");
@@ -181,7 +181,7 @@ impl Widgets {
         self.open(&mut state, &area, model, owner, parent);
         let children = [root, status.clone(), area.clone()];
         self.open(&mut state, &id, models::column(&layout, &children), owner, parent);
-        state.panels.insert(id.clone(), Shown { status: Some(status), area: Some(area), display: None });
+        state.panels.insert(id.clone(), PanelOutput { status: Some(status), area: Some(area), display: None });
         Some((id.clone(), id))
     }
 
@@ -199,7 +199,7 @@ impl Widgets {
     pub fn refresh(&self, parent: &Value) {
         let mut state = self.state.lock();
         let State { models, controls, panels, .. } = &mut *state;
-        for Shown { area, display, .. } in panels.values_mut() {
+        for PanelOutput { area, display, .. } in panels.values_mut() {
             let Some(display) = display.as_mut().filter(|display| display.is_old) else { continue };
             display.is_old = false;
             let known = display.controls.iter().filter_map(|id| Some(controls.get(id)?.control.clone()));
@@ -217,7 +217,7 @@ impl Widgets {
     fn open(&self, state: &mut State, id: &str, model: Model, owner: Option<&str>, parent: &Value) {
         let data = json!({ "state": model.state, "buffer_paths": [] });
         state.models.insert(id.to_string(), model);
-        let attached = Attached { metadata: Some(&version()), buffers: &[] };
+        let attached = Attachments { metadata: Some(&version()), buffers: &[] };
         self.sender.open(parent, WIDGET, id, owner, &data, attached);
     }
 
@@ -231,7 +231,7 @@ impl Widgets {
         }
         model.state.extend(changed.clone());
         let data = json!({ "method": "update", "state": changed, "buffer_paths": [] });
-        self.sender.message(parent, id, &data, Attached::default());
+        self.sender.message(parent, id, &data, Attachments::default());
     }
 
     /// The cell process has changed a control.
@@ -252,7 +252,7 @@ impl Widgets {
     }
 
     /// The oldest change that waits.
-    pub fn take_pending(&self) -> Option<Pending> {
+    pub fn take_pending(&self) -> Option<ControlChange> {
         self.state.lock().pending.pop_front()
     }
 
@@ -309,7 +309,7 @@ impl Widgets {
             }
             None => {
                 let controls = BTreeSet::from([id.to_string()]);
-                state.pending.push_back(Pending { panel: panel.clone(), controls, header: header.clone() });
+                state.pending.push_back(ControlChange { panel: panel.clone(), controls, header: header.clone() });
                 state.set_off = true;
             }
         }
@@ -330,7 +330,7 @@ impl Widgets {
         model.state.extend(new.clone());
         // The other views of this model, and the sender, which waits for it.
         let echo = json!({ "method": "echo_update", "state": new, "buffer_paths": message.data["buffer_paths"] });
-        let attached = Attached { metadata: None, buffers: message.buffers };
+        let attached = Attachments { metadata: None, buffers: message.buffers };
         self.sender.message(message.header, message.comm, &echo, attached);
         let Some(known) = state.controls.get_mut(message.comm) else { return };
         let Some(setting) = models::setting(new, &known.control.setting) else { return };
@@ -363,14 +363,14 @@ impl Target for Widgets {
     fn message(&self, message: &Message<'_>) {
         match (message.target, message.data["method"].as_str()) {
             (CONTROL, Some("request_states")) => {
-                self.sender.message(message.header, message.comm, &self.states(), Attached::default());
+                self.sender.message(message.header, message.comm, &self.states(), Attachments::default());
             }
             (WIDGET, Some("update")) => self.set(message),
             (WIDGET, Some("request_state")) => {
                 let state = self.state.lock();
                 let Some(model) = state.models.get(message.comm) else { return };
                 let data = json!({ "method": "update", "state": model.state, "buffer_paths": [] });
-                self.sender.message(message.header, message.comm, &data, Attached::default());
+                self.sender.message(message.header, message.comm, &data, Attachments::default());
             }
             (WIDGET, Some("custom")) if message.data["content"]["event"] == "click" => {
                 let panel = self.changed(&mut self.state.lock(), message.comm, message.header);
@@ -382,7 +382,7 @@ impl Target for Widgets {
 
     fn answered(&self) {
         if std::mem::take(&mut self.state.lock().set_off) {
-            self.queue.react();
+            self.queue.run_callbacks();
         }
     }
 

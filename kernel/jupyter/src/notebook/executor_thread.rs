@@ -27,7 +27,7 @@ enum Slot {
     Stopped,
 }
 
-/// What [`Worker::wait`] found.
+/// What [`ExecutorThread::wait`] found.
 pub enum Readiness {
     Ready,
     /// What is being done, if it takes long.
@@ -35,7 +35,7 @@ pub enum Readiness {
     Failed(Diagnostic),
 }
 
-struct Shared {
+struct ExecutorState {
     config: Config,
     slot: Mutex<Slot>,
     changed: Condvar,
@@ -62,15 +62,15 @@ impl Ticket {
 }
 
 /// The handle on the thread.
-pub struct Worker {
-    shared: Arc<Shared>,
+pub struct ExecutorThread {
+    shared: Arc<ExecutorState>,
     commands: Sender<Command>,
 }
 
-impl Worker {
+impl ExecutorThread {
     /// Starts the thread, which starts the executor.
-    pub fn spawn(config: Config) -> Worker {
-        let shared = Arc::new(Shared {
+    pub fn spawn(config: Config) -> ExecutorThread {
+        let shared = Arc::new(ExecutorState {
             config,
             slot: Mutex::new(Slot::Starting(None)),
             changed: Condvar::new(),
@@ -91,7 +91,7 @@ impl Worker {
             let message = format!("no thread could be started: {error}");
             *shared.slot.lock() = Slot::Failed(Diagnostic::error(Class::Resources, "no-thread", message));
         }
-        Worker { shared, commands }
+        ExecutorThread { shared, commands }
     }
 
     /// Waits up to `limit` for the executor. After a failure the next call tries again: the user may have installed what was
@@ -147,8 +147,8 @@ impl Worker {
         }
     }
 
-    /// As [`Worker::execute`], for what cells have left to be done when controls change.
-    pub fn react(&self, number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>) -> Ticket {
+    /// As [`ExecutorThread::execute`], for what cells have left to be done when controls change.
+    pub fn run_callbacks(&self, number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
         self.send(Command::React { number, change, dropped, events, ticket: ticket.clone() });
         ticket
@@ -190,7 +190,7 @@ impl Worker {
     }
 }
 
-fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
+fn serve(shared: &Arc<ExecutorState>, inbox: &Receiver<Command>) {
     while let Some(command) = next(shared, inbox) {
         match command {
             Command::Start => start(shared),
@@ -199,7 +199,8 @@ fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
                 finish(&ticket, outcome, &events);
             }
             Command::React { number, change, dropped, events, ticket } => {
-                let outcome = execute(shared, &events, |executor| executor.react(number, change, dropped, &events));
+                let outcome =
+                    execute(shared, &events, |executor| executor.run_callbacks(number, change, dropped, &events));
                 finish(&ticket, outcome, &events);
             }
             Command::Stop => {
@@ -215,7 +216,7 @@ fn serve(shared: &Arc<Shared>, inbox: &Receiver<Command>) {
 }
 
 /// The next command. Until it comes, what earlier cells' threads print is passed on.
-fn next(shared: &Arc<Shared>, inbox: &Receiver<Command>) -> Option<Command> {
+fn next(shared: &Arc<ExecutorState>, inbox: &Receiver<Command>) -> Option<Command> {
     loop {
         match inbox.try_recv() {
             Ok(command) => return Some(command),
@@ -234,7 +235,7 @@ fn next(shared: &Arc<Shared>, inbox: &Receiver<Command>) -> Option<Command> {
     }
 }
 
-fn start(shared: &Arc<Shared>) {
+fn start(shared: &Arc<ExecutorState>) {
     if shared.executor.lock().is_some() {
         return;
     }
@@ -272,7 +273,11 @@ fn finish(ticket: &Ticket, outcome: Outcome, events: &Sender<Event>) {
     let _ = events.send(Event::Output { stream: Stream::Stdout, text: String::new() });
 }
 
-fn execute(shared: &Arc<Shared>, events: &Sender<Event>, work: impl FnOnce(&mut Executor) -> Outcome) -> Outcome {
+fn execute(
+    shared: &Arc<ExecutorState>,
+    events: &Sender<Event>,
+    work: impl FnOnce(&mut Executor) -> Outcome,
+) -> Outcome {
     let mut guard = shared.executor.lock();
     let Some(executor) = guard.as_mut() else { return lost() };
     match catch_unwind(AssertUnwindSafe(|| work(executor))) {

@@ -10,7 +10,7 @@ use onrush_wire::TaskId;
 use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::Value;
 
-use super::{Front, Output};
+use super::{CellSink, Output};
 use crate::session::Session;
 
 /// Quicker cells show nothing.
@@ -65,15 +65,15 @@ impl Progress {
     }
 
     /// The kernel's own work is over, and this is said of it.
-    pub fn worked(&mut self, line: String, front: &mut dyn Front) {
+    pub fn worked(&mut self, line: String, sink: &mut dyn CellSink) {
         self.working = None;
-        self.show(plain_bundle(&line), front);
+        self.show(plain_bundle(&line), sink);
         self.stays = Some(line);
     }
 
-    pub fn working_done(&mut self, front: &mut dyn Front) {
+    pub fn working_done(&mut self, sink: &mut dyn CellSink) {
         if self.working.take().is_some() && !self.work_shown {
-            self.clear(front);
+            self.clear(sink);
         }
     }
 
@@ -103,7 +103,7 @@ impl Progress {
     }
 
     /// Shows what has changed.
-    pub fn tick(&mut self, started: Instant, session: &Session, front: &mut dyn Front) {
+    pub fn tick(&mut self, started: Instant, session: &Session, sink: &mut dyn CellSink) {
         let now = Instant::now();
         if now < self.last + INTERVAL {
             return;
@@ -122,16 +122,16 @@ impl Progress {
             let bundle = self.draw(&tasks);
             // Between two pieces of work the last state stays.
             if self.is_open(&tasks) {
-                self.show(bundle, front);
+                self.show(bundle, sink);
             }
         } else if let Some((what, fraction)) = &self.working {
             let bundle = working_bundle(what, *fraction, now - started);
-            self.show(bundle, front);
+            self.show(bundle, sink);
         }
     }
 
     /// The line that stays, or nothing.
-    pub fn finish(&mut self, session: &Session, ended_as: TaskState, front: &mut dyn Front) {
+    pub fn finish(&mut self, session: &Session, ended_as: TaskState, sink: &mut dyn CellSink) {
         self.working = None;
         if self.shown.is_none() {
             return;
@@ -143,9 +143,9 @@ impl Progress {
         self.loops.values_mut().map(|one| &mut one.state).for_each(|state| end(state, ended_as));
         let bundle = self.draw(&tasks);
         if bundle.is_empty() {
-            self.clear(front);
+            self.clear(sink);
         } else {
-            self.show(bundle, front);
+            self.show(bundle, sink);
         }
     }
 
@@ -178,21 +178,21 @@ impl Progress {
         onrush_view::progress::progress(&lines)
     }
 
-    fn show(&mut self, data: Bundle, front: &mut dyn Front) {
+    fn show(&mut self, data: Bundle, sink: &mut dyn CellSink) {
         if data.is_empty() || self.shown.as_ref() == Some(&data) {
             return;
         }
         self.shown = Some(data.clone());
-        front.output(Output::Progress { data });
+        sink.output(Output::Progress { data });
     }
 
     /// A display cannot be taken back; an empty one takes no space.
-    fn clear(&mut self, front: &mut dyn Front) {
+    fn clear(&mut self, sink: &mut dyn CellSink) {
         if let Some(line) = &self.stays {
-            self.show(plain_bundle(line), front);
+            self.show(plain_bundle(line), sink);
         } else if self.shown.is_some() {
             let blank = ["text/html", "text/plain"].map(|mime| (mime.to_string(), Value::from("")));
-            self.show(Bundle::from_iter(blank), front);
+            self.show(Bundle::from_iter(blank), sink);
         }
     }
 }

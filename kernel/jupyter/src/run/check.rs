@@ -19,7 +19,7 @@ pub struct Report {
 
 /// What a cell shows, in the form that is compared.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shown {
+struct CellOutputs {
     stdout: String,
     stderr: String,
     /// Displays and results, each a text.
@@ -105,7 +105,7 @@ fn explain(why: &str, cell: &CodeCell, cells: &[CodeCell]) -> Option<String> {
     })
 }
 
-fn differences(before: &Shown, now: &Shown) -> Vec<String> {
+fn differences(before: &CellOutputs, now: &CellOutputs) -> Vec<String> {
     let mut out = Vec::new();
     let mut texts = |what: &str, before: &str, now: &str| {
         if before != now {
@@ -115,7 +115,7 @@ fn differences(before: &Shown, now: &Shown) -> Vec<String> {
     texts("standard output", &before.stdout, &now.stdout);
     texts("standard error", &before.stderr, &now.stderr);
     for i in 0..before.displays.len().max(now.displays.len()) {
-        let text = |shown: &Shown| shown.displays.get(i).cloned().unwrap_or_default();
+        let text = |shown: &CellOutputs| shown.displays.get(i).cloned().unwrap_or_default();
         texts("output", &text(before), &text(now));
     }
     match (&before.error, &now.error) {
@@ -152,8 +152,8 @@ fn difference(what: &str, before: &str, now: &str) -> Vec<String> {
     out
 }
 
-fn shown(outputs: &[Value]) -> Shown {
-    let mut shown = Shown::default();
+fn shown(outputs: &[Value]) -> CellOutputs {
+    let mut shown = CellOutputs::default();
     for output in outputs {
         match output["output_type"].as_str().unwrap_or("") {
             "stream" => {

@@ -25,7 +25,7 @@ impl Target for Echo {
     }
 
     fn message(&self, message: &Message<'_>) {
-        let attached = Attached { metadata: Some(message.metadata), buffers: message.buffers };
+        let attached = Attachments { metadata: Some(message.metadata), buffers: message.buffers };
         self.sender.message(message.header, message.comm, message.data, attached);
         let then = message.data.get("then").cloned();
         *self.then.lock() = then.map(|then| (message.comm.to_string(), then));
@@ -33,7 +33,7 @@ impl Target for Echo {
 
     fn answered(&self) {
         if let Some((comm, then)) = self.then.lock().take() {
-            self.sender.message(&Value::Null, &comm, &then, Attached::default());
+            self.sender.message(&Value::Null, &comm, &then, Attachments::default());
         }
     }
 
@@ -48,15 +48,15 @@ impl Target for Echo {
 
 struct Fixture {
     comms: Comms,
-    sent: crate::outbox::Queues,
+    sent: crate::send_queue::QueueReceivers,
     ended: mpsc::Receiver<String>,
     current: Arc<Mutex<Value>>,
 }
 
 fn fixture() -> Fixture {
-    let (outbox, sent) = Outbox::new(Signer::new(None, "s".into()));
+    let (send_queue, sent) = SendQueue::new(Signer::new(None, "s".into()));
     let current = Arc::new(Mutex::new(Value::Null));
-    let comms = Comms::new(outbox, Arc::clone(&current));
+    let comms = Comms::new(send_queue, Arc::clone(&current));
     let (ended, ends) = mpsc::channel();
     comms
         .register(&["echo", "echo.too"], Arc::new(Echo { sender: comms.sender(), then: Mutex::default(), ended }))
@@ -160,7 +160,7 @@ fn a_cells_comms_end_with_its_output_and_others_stay() {
     for (id, cell) in [("a", "one"), ("b", "two"), ("c", "one")] {
         all.handle("comm_open", json!({ "comm_id": id, "target_name": "echo", "data": { "cell": cell } }));
     }
-    all.comms.sender().open(&Value::Null, "echo", "d", Some("one"), &json!({}), Attached::default());
+    all.comms.sender().open(&Value::Null, "echo", "d", Some("one"), &json!({}), Attachments::default());
     all.comms.release(&Value::Null, "one");
     let mut ended: Vec<String> = (0..4).map(|_| all.ended()).collect();
     ended.sort();

@@ -12,31 +12,31 @@ use onrush_wire::host::Stream;
 use serde_json::{Value, json};
 
 use super::super::Kernel;
-use super::super::widgets::{self, Pending, Widgets};
+use super::super::widgets::{self, ControlChange, Widgets};
 use super::error_content;
-use crate::notebook::{self, Answer, Front, Output};
+use crate::notebook::{self, Answer, CellSink, Output};
 
 /// Outputs of what takes longer are shown as they come, and as often.
 const LIVE: Duration = Duration::from_millis(300);
 
 /// Runs what the oldest change has set off.
-pub fn react(kernel: &Arc<Kernel>, hidden: &mut u64) {
-    let Some(Pending { panel, controls, header }) = kernel.widgets.take_pending() else { return };
-    kernel.outbox.status(&header, "busy");
+pub fn run_callbacks(kernel: &Arc<Kernel>, hidden: &mut u64) {
+    let Some(ControlChange { panel, controls, header }) = kernel.widgets.take_pending() else { return };
+    kernel.send_queue.status(&header, "busy");
     *kernel.current.lock() = header.clone();
     *hidden += 1;
     kernel.widgets.say(&panel, "", &header);
-    let mut area = Area::new(kernel, &panel, &header);
+    let mut widget = OutputWidget::new(kernel, &panel, &header);
     let change = Change { controls: controls.into_iter().collect() };
     let dropped = kernel.widgets.take_dropped();
-    if let Err(error) = kernel.notebook.react(*hidden, change, dropped, &mut area) {
+    if let Err(error) = kernel.notebook.run_callbacks(*hidden, change, dropped, &mut widget) {
         let mut content = error_content(&error);
         content["output_type"] = "error".into();
-        area.outputs.push(content);
+        widget.outputs.push(content);
     }
-    area.finish();
+    widget.finish();
     *kernel.current.lock() = Value::Null;
-    kernel.outbox.status(&header, "idle");
+    kernel.send_queue.status(&header, "idle");
 }
 
 /// Has the cell process drop what it keeps for controls that are on no screen any more.
@@ -47,9 +47,9 @@ pub fn drop_controls(kernel: &Arc<Kernel>, hidden: &mut u64) {
     }
     *hidden += 1;
     let nobody = Value::Null;
-    let mut area = Area::new(kernel, "", &nobody);
+    let mut widget = OutputWidget::new(kernel, "", &nobody);
     // Nothing runs, so nothing is shown; what a closure does when it is dropped is caught there.
-    let _ = kernel.notebook.react(*hidden, Change { controls: Vec::new() }, dropped, &mut area);
+    let _ = kernel.notebook.run_callbacks(*hidden, Change { controls: Vec::new() }, dropped, &mut widget);
 }
 
 /// An output as nbformat has it.
@@ -83,7 +83,7 @@ fn display_output(data: Bundle) -> Value {
 }
 
 /// Outputs of one run, for one panel.
-struct Area<'a> {
+struct OutputWidget<'a> {
     kernel: &'a Kernel,
     panel: &'a str,
     header: &'a Value,
@@ -94,10 +94,10 @@ struct Area<'a> {
     says: bool,
 }
 
-impl<'a> Area<'a> {
-    fn new(kernel: &'a Kernel, panel: &'a str, header: &'a Value) -> Area<'a> {
+impl<'a> OutputWidget<'a> {
+    fn new(kernel: &'a Kernel, panel: &'a str, header: &'a Value) -> OutputWidget<'a> {
         let sent = Instant::now();
-        Area { kernel, panel, header, outputs: Vec::new(), displays: Vec::new(), sent, says: false }
+        OutputWidget { kernel, panel, header, outputs: Vec::new(), displays: Vec::new(), sent, says: false }
     }
 
     /// Whatever stood there before is replaced by all outputs at once.
@@ -125,12 +125,12 @@ impl<'a> Area<'a> {
             if kind == "display_data" {
                 output["transient"] = json!({});
             }
-            self.kernel.outbox.publish(self.header, &kind, &output);
+            self.kernel.send_queue.publish(self.header, &kind, &output);
         }
     }
 }
 
-impl Front for Area<'_> {
+impl CellSink for OutputWidget<'_> {
     fn output(&mut self, output: Output) {
         match output {
             Output::Progress { data } => {
@@ -150,7 +150,7 @@ impl Front for Area<'_> {
                     }
                     None => {
                         let content = json!({ "data": data, "metadata": {}, "transient": { "display_id": id } });
-                        self.kernel.outbox.publish(self.header, "update_display_data", &content);
+                        self.kernel.send_queue.publish(self.header, "update_display_data", &content);
                     }
                 }
             }

@@ -5,9 +5,9 @@ use onrush_wire::schema::Field;
 use onrush_wire::{Diagnostic, Value as Cell};
 use serde_json::{Value, json};
 
-use super::super::answer::invalid;
+use super::super::json_rpc::invalid;
 use super::CODE;
-use super::contract::{ColumnFilter, SearchSchema};
+use super::positron_protocol::{ColumnFilter, SearchSchema};
 
 /// Kinds of column filters.
 pub const FILTERS: [&str; 2] = ["text_search", "match_data_types"];

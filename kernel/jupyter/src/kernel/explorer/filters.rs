@@ -5,7 +5,7 @@ use onrush_wire::schema::Field;
 use onrush_wire::{Arg, DataType, Value};
 use serde_json::Value as Json;
 
-use super::contract::{RowFilter, SortKey};
+use super::positron_protocol::{RowFilter, SortKey};
 
 /// An expression, and how it is written in a cell.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use onrush_wire::schema::Field;
 use onrush_wire::{DataType, Diagnostic, Value as Cell};
 use serde_json::{Map, Value, json};
 
-use super::super::answer::{CommAnswer, invalid, superseded};
+use super::super::json_rpc::{CommAnswer, invalid, superseded};
 use super::columns;
-use super::contract::{
+use super::positron_protocol::{
     ArraySelection, ColumnProfiles, DataValues, ExportFile, ExportSelection, GetValue, Indices, ProfileRequest,
     RowLabels,
 };
@@ -90,8 +90,8 @@ pub fn state(table: &Table, state: &State) -> Value {
 
 pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
-    lane.pages.push(move |asker| {
+    let handle = Arc::clone(&table);
+    handle.pages.push(move |client| {
         let extents = asked.columns.iter().map(|column| column.spec.extent());
         let first = extents.clone().map(|(first, _)| first).min().unwrap_or(0);
         let end = extents.map(|(first, count)| first + count).max().unwrap_or(0);
@@ -102,9 +102,9 @@ pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
         let columns = asked.columns.iter().map(|column| column.column_index as u32).collect();
         let what = Explore::Rows { offset: first, count: (end - first) as u32, columns };
         let most = asked.format_options.max_value_length.unwrap_or(CELL);
-        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+        answer.give(client.ask(&table.view(), what).and_then(|explored| {
             let Explored::Rows { columns, positions, total } = explored else { return Err(no_rows()) };
-            let column = |(asked, values): (&super::contract::ColumnSelection, Vec<Cell>)| -> Vec<Value> {
+            let column = |(asked, values): (&super::positron_protocol::ColumnSelection, Vec<Cell>)| -> Vec<Value> {
                 let value = |value: &Cell| table.formats.value(asked.column_index, value, most);
                 match &asked.spec {
                     ArraySelection::Range { .. } => {
@@ -125,14 +125,14 @@ pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
 
 pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: CommAnswer) {
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
-    lane.pages.push(move |asker| {
+    let handle = Arc::clone(&table);
+    handle.pages.push(move |client| {
         let (first, count) = asked.selection.extent();
         let Some(rows) = asked.selection.positions(PAGE).filter(|_| count <= PAGE) else {
             return answer.give(Err(invalid(CODE, format!("a page has {PAGE} rows at most"))));
         };
         let what = Explore::Rows { offset: first, count: count as u32, columns: Vec::new() };
-        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+        answer.give(client.ask(&table.view(), what).and_then(|explored| {
             let Explored::Rows { positions, .. } = explored else { return Err(no_rows()) };
             let label = |row: &u64| Some(positions.get((row - first) as usize)?.to_string());
             Ok(json!({ "row_labels": [rows.iter().filter_map(label).collect::<Vec<_>>()] }))
@@ -142,10 +142,10 @@ pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: CommAnswer) {
 
 pub fn value(table: &Arc<Table>, asked: GetValue, answer: CommAnswer) {
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
-    lane.pages.push(move |asker| {
+    let handle = Arc::clone(&table);
+    handle.pages.push(move |client| {
         let what = Explore::Rows { offset: asked.row_index, count: 1, columns: vec![asked.column_index] };
-        answer.give(asker.ask(&table.view(), what).and_then(|explored| {
+        answer.give(client.ask(&table.view(), what).and_then(|explored| {
             let Explored::Rows { columns, .. } = explored else { return Err(no_rows()) };
             let value = columns.first().and_then(|column| column.first()).ok_or_else(no_rows)?;
             let lines = match value {
@@ -187,8 +187,8 @@ pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: CommAnswer) {
         (state.epoch, state.view.clone())
     };
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
-    lane.work.push(move |asker| {
+    let handle = Arc::clone(&table);
+    handle.work.push(move |client| {
         let mut profiles = Vec::new();
         let mut error = None;
         for request in &asked.profiles {
@@ -196,11 +196,11 @@ pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: CommAnswer) {
                 error = Some(superseded().message);
                 break;
             }
-            let asked = summary_request(request, |first| match asker.ask(&view, Explore::Summary(first)) {
+            let asked = summary_request(request, |first| match client.ask(&view, Explore::Summary(first)) {
                 Ok(Explored::Summary(summary)) => Some(summary),
                 _ => None,
             });
-            match asker.ask(&view, Explore::Summary(asked)) {
+            match client.ask(&view, Explore::Summary(asked)) {
                 Ok(Explored::Summary(summary)) => profiles.push(profile(&table, request, &summary)),
                 Ok(_) => profiles.push(json!({})),
                 Err(diagnostic) => {
@@ -359,15 +359,15 @@ fn stats(table: &Table, column: usize, summary: &Summary) -> Value {
 /// A selection as text, of at most [`CELLS`] cells.
 pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
+    let handle = Arc::clone(&table);
     let (rows, columns) = match selected(&table, &asked) {
         Ok(selection) => selection,
         Err(why) => return answer.give(Err(invalid(CODE, why))),
     };
-    lane.work.push(move |asker| {
+    handle.work.push(move |client| {
         let view = table.view();
         let single = asked.selection.kind == "single_cell";
-        let mut text = Exported::new(&asked.format, single);
+        let mut text = SelectionText::new(&asked.format, single);
         if !single {
             text.head(columns.iter().map(|c| table.columns[*c as usize].name.clone()));
         }
@@ -379,7 +379,7 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
                 end += 1;
             }
             let what = Explore::Rows { offset: rows[at], count: (end - at) as u32, columns: columns.clone() };
-            match asker.ask(&view, what) {
+            match client.ask(&view, what) {
                 Ok(Explored::Rows { columns: values, positions, .. }) => {
                     for row in 0..positions.len() {
                         let cells = values.iter().zip(&columns).map(|(values, column)| match &values[row] {
@@ -399,22 +399,22 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
 }
 
 /// A selection as it is written, row by row.
-struct Exported {
+struct SelectionText {
     text: String,
     /// None: as HTML.
     separator: Option<char>,
     single: bool,
 }
 
-impl Exported {
-    fn new(format: &str, single: bool) -> Exported {
+impl SelectionText {
+    fn new(format: &str, single: bool) -> SelectionText {
         let separator = match format {
             "html" => None,
             "tsv" => Some('\t'),
             _ => Some(','),
         };
         let open = if separator.is_none() && !single { "<table>\n" } else { "" };
-        Exported { text: open.to_string(), separator, single }
+        SelectionText { text: open.to_string(), separator, single }
     }
 
     fn head(&mut self, names: impl Iterator<Item = String>) {
@@ -526,12 +526,12 @@ pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answe
     let stem: String = asked.name.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).take(80).collect();
     let stem = if stem.trim().is_empty() { "table".to_string() } else { stem.trim().to_string() };
     let table = Arc::clone(table);
-    let lane = Arc::clone(&table);
-    lane.work.push(move |asker| {
+    let handle = Arc::clone(&table);
+    handle.work.push(move |client| {
         let sink = Sink { path: free(&folder, &stem, extension), folder: folder.display().to_string(), format };
         let name = sink.path.clone();
         let what = Explore::Write { columns: asked.column_indices, sink };
-        answer.give(asker.ask(&table.view(), what).and_then(|explored| match explored {
+        answer.give(client.ask(&table.view(), what).and_then(|explored| match explored {
             Explored::Written { rows, bytes, .. } => Ok(json!({ "name": name, "rows": rows, "bytes": bytes })),
             _ => Err(no_rows()),
         }));

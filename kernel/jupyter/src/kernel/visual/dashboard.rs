@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{CODE, REMEMBERED, Visuals, incomplete, invalid};
-use crate::kernel::answer::{CommAnswer, superseded};
-use crate::kernel::comms::{Attached, Message, Sender};
+use crate::kernel::comms::{Attachments, Message, Sender};
+use crate::kernel::json_rpc::{CommAnswer, superseded};
 
 /// A cell waits for the session's answers this long.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -147,7 +147,7 @@ impl Drop for FilterQuestion {
 fn tell(sender: &Sender, header: &Value, comms: &[String], filters: &[Filter]) {
     let params = json!({ "filters": onrush_view::dashboard::filters_to_json(filters) });
     let data = json!({ "jsonrpc": "2.0", "method": "filters", "params": params });
-    comms.iter().for_each(|comm| sender.message(header, comm, &data, Attached::default()));
+    comms.iter().for_each(|comm| sender.message(header, comm, &data, Attachments::default()));
 }
 
 impl Visuals {
@@ -174,7 +174,7 @@ impl Visuals {
             let of_picture = state.open.iter().filter(|(comm, picture)| *picture == id && *comm != message.comm);
             others.extend(of_picture.map(|(comm, _)| comm.clone()));
         }
-        let Some((lane, spec, newest)) = self.lane(id) else {
+        let Some((session_thread, spec, newest)) = self.session_thread(id) else {
             return answer.give(Err(invalid(CODE, "this is not a dashboard, or its session is gone")));
         };
         let VisualSpec::Dashboard(request) = spec.clone() else {
@@ -183,13 +183,13 @@ impl Visuals {
         let (turn, id) = (newest.fetch_add(1, Ordering::Relaxed) + 1, id.to_string());
         let question = self.filters.ask(&id);
         let (sender, header) = (self.sender.clone(), message.header.clone());
-        lane.stop();
-        lane.push(move |asker| {
+        session_thread.stop();
+        session_thread.push(move |client| {
             if newest.load(Ordering::Relaxed) != turn {
                 return answer.give(Err(superseded()));
             }
             let ask = VisualAsk::Dashboard { filters: filters.clone(), moving: asked.moving };
-            let data = match asker.ask_visual(spec, ask) {
+            let data = match client.ask_visual(spec, ask) {
                 Ok((VisualHead::Dashboard(data), ..)) => data,
                 Ok(_) => return answer.give(Err(incomplete("head"))),
                 Err(error) => return answer.give(Err(error)),
@@ -210,11 +210,11 @@ impl Visuals {
             Ok(filters) => filters,
             Err(error) => return answer.give(Err(error)),
         };
-        let Some((lane, spec, _)) = self.lane(id) else {
+        let Some((session_thread, spec, _)) = self.session_thread(id) else {
             return answer.give(Err(invalid(CODE, "this is not a dashboard, or its session is gone")));
         };
         let ask = VisualAsk::Cubes { view: asked.slots, filters };
-        lane.push(move |asker| match asker.ask_visual(spec, ask) {
+        session_thread.push(move |client| match client.ask_visual(spec, ask) {
             Ok((_, sections, memory)) => {
                 let sections: Vec<Value> = sections
                     .iter()
