@@ -5,6 +5,7 @@
 
 mod children;
 mod crash;
+mod current_cell;
 mod files;
 mod fork_locks;
 mod rayon_pool;
@@ -85,16 +86,16 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
             host::send(|control| write_message(control, &ready))?;
         }
         ToHost::Run { cell, library, entry } => {
-            threads::begin(cell);
+            current_cell::begin(cell);
             transaction(store, &mut control, |store| run::run(store, &library, &entry))?
         }
         ToHost::React { cell, change } => {
-            threads::begin(cell);
+            current_cell::begin(cell);
             transaction(store, &mut control, |store| run::run_callbacks(store, &change))?
         }
         ToHost::DropControls { ids } => run::drop_controls(&ids),
         ToHost::Forget { cell, names } => {
-            threads::begin(cell);
+            current_cell::begin(cell);
             transaction(store, &mut control, |store| run::forget(store, &names))?
         }
         ToHost::Shutdown => return Ok(Turn::End),

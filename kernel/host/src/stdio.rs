@@ -92,7 +92,7 @@ unsafe fn framed(stream: Stream, bytes: *const c_void, length: size_t) -> ssize_
     let mut done = 0;
     while done < length {
         let piece = (length - done).min(OutputHeader::MAX_PIECE);
-        let header = OutputHeader { stream, length: piece as u32, cell: super::threads::cell() }.to_bytes();
+        let header = OutputHeader { stream, length: piece as u32, cell: super::current_cell::cell() }.to_bytes();
         let parts = [
             iovec { iov_base: header.as_ptr() as *mut c_void, iov_len: header.len() },
             // SAFETY: `done + piece <= length`.

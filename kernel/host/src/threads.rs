@@ -2,42 +2,20 @@
 //!
 //! This executable's own `pthread_create` and `syscall` come first in the loader's search, so libstd's calls arrive here.
 
-use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_long, c_void, pthread_attr_t, pthread_t};
 use onrush::host::{Store, crash_record};
 use onrush_wire::host::Fault;
 
+use super::current_cell;
 use super::rtld_next::Next;
 use super::snapshot::other_threads;
 
-/// The cell that runs, or ran last.
-static CELL: AtomicU64 = AtomicU64::new(0);
 /// Threads of earlier cells have ended because a cell failed.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
-
-/// No cell has this number: the main thread's is in [`CELL`].
-const MAIN: u64 = u64::MAX;
-
-thread_local! {
-    static HOME: Cell<u64> = const { Cell::new(MAIN) };
-}
-
-/// A cell begins.
-pub fn begin(cell: u64) {
-    CELL.store(cell, Ordering::Relaxed);
-}
-
-/// The cell that this thread belongs to.
-pub fn cell() -> u64 {
-    match HOME.try_with(Cell::get) {
-        Ok(MAIN) | Err(_) => CELL.load(Ordering::Relaxed),
-        Ok(cell) => cell,
-    }
-}
 
 /// Variables whose locks were opened, until the kernel process is told.
 static OPENED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -67,7 +45,7 @@ struct ThreadStart {
 extern "C" fn enter(begun: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` below has made the box for this call alone.
     let ThreadStart { start, argument, cell } = *unsafe { Box::from_raw(begun.cast::<ThreadStart>()) };
-    let _ = HOME.try_with(|home| home.set(cell));
+    current_cell::join(cell);
     start(argument)
 }
 
@@ -84,7 +62,7 @@ pub unsafe extern "C" fn pthread_create(
     static NEXT: Next = Next::new(c"pthread_create");
     // SAFETY: the C library's function has this signature.
     let create = unsafe { std::mem::transmute::<*const c_void, Create>(NEXT.address()) };
-    let begun = Box::into_raw(Box::new(ThreadStart { start, argument, cell: cell() })).cast::<c_void>();
+    let begun = Box::into_raw(Box::new(ThreadStart { start, argument, cell: current_cell::cell() })).cast::<c_void>();
     // SAFETY: the caller's promise; `enter` takes what it is given here.
     let result = unsafe { create(thread, attributes, enter, begun) };
     if result != 0 {
