@@ -8,6 +8,7 @@ mod kernel;
 mod log;
 mod message;
 mod notebook;
+mod options;
 mod prelude_build;
 mod run;
 mod send_queue;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::{CellArgs, EngineArgs};
 use crate::notebook::{Answer, CellError, CellSink, Notebook, Output};
+use crate::options::{CellArgs, EngineArgs};
 use ipynb::{Document, DocumentError};
 use terminal::Terminal;
 
@@ -42,7 +42,7 @@ pub struct Arguments {
     )]
     parameters: Vec<(String, String)>,
     /// Stop a cell that runs longer, such as 90s or 10m [default: none]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::options::duration)]
     timeout: Option<Duration>,
     /// Go on after a cell that fails
     #[arg(long)]
