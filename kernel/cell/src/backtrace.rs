@@ -8,6 +8,7 @@ use onrush_wire::host::Address;
 use onrush_wire::{Call, Diagnostic, Label, Span};
 
 use crate::notebook::Notebook;
+use crate::process::is_crash;
 use crate::source_map::SourceMap;
 
 const CLOSURE: &str = "{{closure}}";
@@ -49,8 +50,9 @@ pub fn calls(addresses: &[Address], notebook: &Notebook, current: Option<&Curren
 /// Labels an error that names no place with the line of its innermost call: a crash has only its calls. `source` gives the
 /// text of a cell.
 pub fn place<'s>(diagnostic: &mut Diagnostic, source: impl Fn(&str) -> Option<&'s str>) {
-    let is_crash = matches!(diagnostic.code.as_str(), "panic" | "segfault" | "stack-overflow" | "abort");
-    let Some(call) = diagnostic.trace.first().filter(|_| is_crash && diagnostic.labels.is_empty()) else { return };
+    let Some(call) = diagnostic.trace.first().filter(|_| is_crash(diagnostic) && diagnostic.labels.is_empty()) else {
+        return;
+    };
     let Some(line) = call.line else { return };
     let text = source(&call.file).and_then(|text| text.lines().nth(line as usize - 1)).unwrap_or_default();
     let column = text.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;

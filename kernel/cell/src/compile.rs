@@ -14,6 +14,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::generate::{GeneratedCrate, RecompiledFunction, Request, VariableFate, generate, globs, parts_of};
+use crate::hints::rustc_text;
 use crate::interrupt::InterruptToken;
 use crate::lexer::position;
 use crate::notebook::Notebook;
@@ -372,7 +373,7 @@ fn missing_name(message: &Message) -> Option<String> {
     let about_a_name = matches!(
         message.code(),
         "E0404" | "E0405" | "E0412" | "E0422" | "E0423" | "E0425" | "E0432" | "E0433" | "E0531" | "E0532" | "E0574"
-    ) || message.message.starts_with("cannot find ");
+    ) || rustc_text::is_unknown_name(&message.message);
     let mut quoted = message.message.split('`').skip(1).step_by(2);
     quoted.find(|name| about_a_name && globs::names().contains(*name)).map(str::to_string)
 }
@@ -511,7 +512,7 @@ fn about_the_end(message: &Message, generated: &GeneratedCrate, places: &Places<
                 name,
                 match message.code() {
                     "E0381" => VariableFate::Unset,
-                    _ if message.message.contains("partially moved") => VariableFate::MovedInPart,
+                    _ if rustc_text::is_moved_in_part(&message.message) => VariableFate::MovedInPart,
                     _ => VariableFate::Moved,
                 },
             ))
@@ -554,7 +555,7 @@ fn is_about_borrowing(message: &Message) -> bool {
             | "E0521"
             | "E0310"
             | "E0373"
-    ) || message.message.starts_with("lifetime may not live long enough")
+    ) || rustc_text::is_lifetime(&message.message)
 }
 
 /// A variable of an earlier cell that could not be put back. That is an error: nobody wants to lose it by a borrow.
@@ -593,11 +594,10 @@ fn still_borrowed(cell: &Cell, name: &str, error: &Message, places: &Places<'_>)
 /// Whether something must be borrowed as long as the process lives.
 fn message_of_static(error: &Message) -> bool {
     let labels = error.spans.iter().filter_map(|s| s.label.as_deref());
-    labels.chain([error.message.as_str()]).any(|text| text.contains("'static"))
+    labels.chain([error.message.as_str()]).any(rustc_text::needs_static)
 }
 
 /// Whether `?` met an error type that does not convert, such as one that is not a `std::error::Error`.
 fn is_unconverted(message: &Message) -> bool {
-    message.code() == "E0277"
-        && (message.message.contains("`?` couldn't convert the error") || message.message.contains("CellError"))
+    message.code() == "E0277" && rustc_text::is_try_without_conversion(&message.message)
 }

@@ -26,7 +26,7 @@ use crate::hints;
 use crate::interface::{Config, Event, Interrupt, Outcome, Times, VariableInfo};
 use crate::interrupt::InterruptToken;
 use crate::lexer;
-use crate::notebook::{KnownVariable, Notebook};
+use crate::notebook::{KnownVariable, Loss, Notebook};
 use crate::parse::item_macros::recognise;
 use crate::parse::{Cell, ItemKind, Part, PartKind, parse_cell};
 use crate::prelude_build;
@@ -39,18 +39,9 @@ use crate::stale::{Ledger, NewVersions, Origin};
 use crate::types::{KnownTypes, short};
 use crate::unchanged_items;
 
-/// The code with which the prelude says that a cell returned and keeps nothing.
-const RETURNED: &str = "returned";
-
 /// The file name under which rustc and diagnostics know the cell with this execution number.
 pub fn cell_file(cell: u64) -> String {
     format!("cell_{cell}.rs")
-}
-
-/// The loader missed a symbol.
-fn needs_more(ended: &RunOutcome) -> bool {
-    matches!(ended, RunOutcome::Failed { diagnostic, variables_lost: false }
-        if diagnostic.code == "load" && diagnostic.message.contains("undefined symbol"))
 }
 
 /// Where the time of a cell went, in a line.
@@ -289,7 +280,7 @@ impl Executor {
         self.end_flow(&cell, &uses, matches!(outcome, Outcome::Ok { .. }), events);
         if matches!(outcome, Outcome::Failed { .. }) {
             for name in made.into_iter().filter(|name| !self.notebook.variables.contains_key(name)) {
-                self.notebook.gone.insert(name, format!("is made by cell {number}, which failed"));
+                self.notebook.gone.insert(name, Loss::CellFailed(number));
             }
         }
         outcome
@@ -408,7 +399,7 @@ impl Executor {
         self.say_notes(events);
         let clock = self.timed.then(|| self.process.processor_time());
         let ended = self.process.run(number, &ready.library, &ready.generated.entry, events);
-        if needs_more(&ended) && !self.compiler.full_link.swap(true, Ordering::Relaxed) {
+        if ended.misses_symbol() && !self.compiler.full_link.swap(true, Ordering::Relaxed) {
             // The quick link left out a library of the system. From here on rustc links.
             let _ = std::fs::remove_file(&ready.library);
             return self.compile_rest(number, users_file, cell, started, events);
@@ -428,7 +419,7 @@ impl Executor {
         }
         match ended {
             // A `return` that could keep nothing: all is as it was before.
-            RunOutcome::Failed { diagnostic, variables_lost: false } if diagnostic.code == RETURNED => self.returned(),
+            ended if ended.is_early_return() => self.returned(),
             RunOutcome::Failed { mut diagnostic, variables_lost } => {
                 if variables_lost {
                     self.lose_variables(events);
@@ -474,7 +465,7 @@ impl Executor {
     fn lose_variables(&mut self, events: &Sender<Event>) {
         self.ledger.forget();
         for name in std::mem::take(&mut self.notebook.variables).into_keys() {
-            self.notebook.gone.insert(name, "was lost with the cell process".to_string());
+            self.notebook.gone.insert(name, Loss::ProcessLost);
         }
         let _ = events.send(Event::Lost);
     }

@@ -7,15 +7,17 @@ mod frames;
 mod habits;
 mod keeping;
 mod prelude;
+pub mod rustc_text;
 
 use onrush_wire::{Diagnostic, Span};
 
 use crate::commands::nearest;
 
 pub use cuda::variables_begin_anew;
-pub use keeping::{borrower, keeping};
+pub use keeping::{BORROWED, borrower, keeping};
+use rustc_text::SYNTAX;
 
-use crate::notebook::Notebook;
+use crate::notebook::{Loss, Notebook};
 
 /// Adds hints to the diagnostics of one cell, and drops consequential errors.
 pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook) {
@@ -23,26 +25,21 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
         return;
     }
     // Source that is not Rust: errors after the first place add nothing.
-    let no_token = |d: &Diagnostic| {
-        d.message.starts_with("unknown start of token")
-            || d.message.starts_with("character literal may only contain")
-            || d.code == "E0762"
-    };
-    let unclear =
-        |d: &Diagnostic| d.code.starts_with("E076") || d.message.ends_with(" is unknown") && d.code == "syntax";
-    let decides = diagnostics.iter().position(no_token).or_else(|| diagnostics.iter().position(unclear));
+    let decides = diagnostics
+        .iter()
+        .position(rustc_text::has_no_token)
+        .or_else(|| diagnostics.iter().position(rustc_text::has_unclear_literal));
     if let Some(first) = decides {
         diagnostics.swap(0, first);
         diagnostics.truncate(1);
     }
     // A source that does not parse was compiled unchanged, without the names of earlier cells.
-    let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
-    if diagnostics.iter().any(is_syntax) && crate::parse::parse_cell(code).error.is_some() {
-        diagnostics.retain(is_syntax);
+    if diagnostics.iter().any(rustc_text::is_syntax) && crate::parse::parse_cell(code).error.is_some() {
+        diagnostics.retain(rustc_text::is_syntax);
     }
     // Errors after the cell's last token are about generated code.
     if diagnostics.len() > 1 {
-        diagnostics.retain(|d| !(d.code == "syntax" && d.message.ends_with("found `::`") && is_past(d, code)));
+        diagnostics.retain(|d| !(d.code == SYNTAX && rustc_text::met_token(&d.message, "::") && is_past(d, code)));
     }
     // `f.filter(name == "a")`: the type of a comparison with an unknown name does not matter.
     let unknown: Vec<Span> = diagnostics.iter().filter(|d| d.code == "E0425").filter_map(primary).collect();
@@ -62,7 +59,7 @@ pub fn advise(diagnostics: &mut Vec<Diagnostic>, code: &str, notebook: &Notebook
             return false;
         }
         advise_one(diagnostic, code, notebook);
-        if diagnostic.help.iter().any(|help| help.contains("introduce a new binding")) {
+        if diagnostic.help.iter().any(|help| rustc_text::introduces_binding(help)) {
             forgotten.push(named);
         }
         // Each use of a variable in a function is an error of rustc.
@@ -113,7 +110,7 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             set(at.and_then(|at| habits::named_argument(line, &at)).unwrap_or_default(), diagnostic);
         }
         // A macro of the prelude has the name of an unknown variable.
-        "E0423" if diagnostic.message.starts_with("expected value, found macro") => {
+        "E0423" if rustc_text::met_macro(&diagnostic.message) => {
             diagnostic.message = format!("there is no variable `{text}`");
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
             set(format!("`let {text} = …;` defines one"), diagnostic);
@@ -163,7 +160,7 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         "E0282" | "E0283" | "E0284" if line.contains(".value(") => {
             set("say the type: `let m: f64 = f.value(…)`".to_string(), diagnostic);
         }
-        "E0277" if diagnostic.message.starts_with("the `?` operator can only be applied to") => {
+        "E0277" if rustc_text::is_try_on_value(&diagnostic.message) => {
             set("methods of frames raise by themselves: leave out the `?`".to_string(), diagnostic);
             diagnostic.notes.clear();
         }
@@ -171,7 +168,7 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         "E0432" | "E0433" if ["pd", "pl", "np", "pandas", "polars"].contains(&text.as_str()) => {
             set(elsewhere("pd").unwrap_or_default().to_string(), diagnostic);
         }
-        "E0432" | "E0433" if diagnostic.labels.iter().any(|l| l.text.contains("unlinked crate")) => {
+        "E0432" | "E0433" if diagnostic.labels.iter().any(|l| rustc_text::is_unlinked_crate(&l.text)) => {
             let name = diagnostic.labels.iter().find_map(|l| l.text.split('`').nth(1)).unwrap_or("NAME").to_string();
             set(format!("`:dep {name}` adds the crate of this name"), diagnostic);
         }
@@ -181,7 +178,7 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
         "E0425" | "E0423" if habits::of_name(&named, is_call).is_some() => {
             set(habits::of_name(&named, is_call).unwrap_or_default().to_string(), diagnostic);
         }
-        "E0425" | "E0423" | "E0412" | "E0405" | "E0422" | "E0433" | "syntax"
+        "E0425" | "E0423" | "E0412" | "E0405" | "E0422" | "E0433" | SYNTAX
             if (diagnostic.help.is_empty() || is_one_letter_off(diagnostic, &named, notebook))
                 && near_name(diagnostic, &named, notebook).is_some() =>
         {
@@ -194,7 +191,7 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
                 set("say the type of the variable: `let name: f64 = Default::default();`".to_string(), diagnostic);
             }
         }
-        "E0277" if diagnostic.message.contains("can only be used on `Result`s, not `Option`s") => {
+        "E0277" if rustc_text::is_try_on_option(&diagnostic.message) => {
             diagnostic.message =
                 "`?` on an `Option` at the top level of a cell, which ends with a `Result`".to_string();
             diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
@@ -204,27 +201,25 @@ fn advise_one(diagnostic: &mut Diagnostic, code: &str, notebook: &Notebook) {
             diagnostic.notes.clear();
             set("comparisons of columns stand in `x!(a > 1)`, or are methods: `col(\"a\").gt(1)`".into(), diagnostic);
         }
-        "syntax" | "E0614" => {
+        SYNTAX | "E0614" => {
             if let Some(help) = syntax_help(diagnostic, code, line, &text) {
                 set(help, diagnostic);
             }
         }
         _ => {}
     }
-    if diagnostic.message == "type annotations needed" {
+    if rustc_text::needs_annotation(&diagnostic.message) {
         name_types(diagnostic);
     }
     two_of_a_name(diagnostic);
     // Hundreds of types of the standard library do not help.
-    diagnostic.help.retain(|help| {
-        !help.starts_with("the following other types implement") && !help.starts_with("the following types implement")
-    });
+    diagnostic.help.retain(|help| !rustc_text::lists_types(help));
 }
 
 /// The help on code that does not parse, or that is read otherwise than it was meant.
 fn syntax_help(diagnostic: &Diagnostic, code: &str, line: &str, text: &str) -> Option<String> {
     let message = diagnostic.message.as_str();
-    if diagnostic.code != "syntax" {
+    if diagnostic.code != SYNTAX {
         return habits::of_syntax(diagnostic, line);
     }
     if text == "where" && line.contains(".where(") {
@@ -235,11 +230,11 @@ fn syntax_help(diagnostic: &Diagnostic, code: &str, line: &str, text: &str) -> O
     }
     let help = if line.contains(".agg({") {
         "aggregates are expressions: `.agg(x!(a.sum(), m = b.mean()))`"
-    } else if message.starts_with("character literal may only contain") {
+    } else if rustc_text::is_long_character(message) {
         return Some(format!("write \"{}\": single quotes are for one character", text.trim_matches('\'')));
-    } else if text.starts_with("lambda") || line.contains("lambda ") && message.contains("found `") {
+    } else if text.starts_with("lambda") || line.contains("lambda ") && rustc_text::met_some_token(message) {
         "a closure is written `|x| x + 1`"
-    } else if line.contains("= {") && message.ends_with("found `:`") {
+    } else if line.contains("= {") && rustc_text::met_token(message, ":") {
         "a map is made with `HashMap::from([(\"a\", 1)])`, a frame with `frame! { a: [1, 2] }`"
     } else if line.to_lowercase().contains("sql(select ") {
         "the query is a text: `sql(\"select … from …\")`"
@@ -290,15 +285,13 @@ fn gone(diagnostic: &mut Diagnostic, name: &str, notebook: &Notebook) {
     let Some(why) = notebook.gone.get(name) else { return };
     diagnostic.message = format!("`{name}` {why}");
     diagnostic.labels.iter_mut().for_each(|l| l.text.clear());
-    diagnostic.help = vec![match name.strip_prefix('_') {
-        Some(kept) if why.starts_with("begins") => format!("call it `{kept}` in its cell"),
-        _ if why.starts_with("was moved in part") => in_part(name, notebook),
-        _ if why.starts_with("got no value") => format!("give it one: `{name} = …;`"),
-        _ if why.ends_with("failed") => "correct that cell and run it again".to_string(),
-        _ if why.starts_with("borrowed") => keeping("borrowed").to_string(),
-        _ if why.starts_with("is ") && why.contains(", and ended with") => {
-            keeping(why[3..].split(", and ended").next().unwrap_or_default()).to_string()
-        }
+    diagnostic.help = vec![match why {
+        Loss::Underscore(_) => format!("call it `{}` in its cell", name.strip_prefix('_').unwrap_or(name)),
+        Loss::MovedInPart(_) => in_part(name, notebook),
+        Loss::Unset(_) => format!("give it one: `{name} = …;`"),
+        Loss::CellFailed(_) => "correct that cell and run it again".to_string(),
+        Loss::Borrowed(_) => keeping(BORROWED).to_string(),
+        Loss::Unkept(what, _) => keeping(what).to_string(),
         _ => "run the cell that defines it again".to_string(),
     }];
 }
@@ -316,7 +309,7 @@ fn in_part(name: &str, notebook: &Notebook) -> String {
 
 /// The nearest name of the notebook to an unknown one.
 fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Option<String> {
-    if !diagnostic.message.starts_with("cannot find ") || !diagnostic.message.ends_with(" in this scope") {
+    if !rustc_text::is_unknown_in_scope(&diagnostic.message) {
         return None;
     }
     let names = notebook.variables.keys().chain(notebook.items.keys()).chain(notebook.macros.keys());
@@ -333,7 +326,7 @@ fn near_name(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> Optio
 /// Whether a name of the notebook differs by one letter, where rustc has found a name of the prelude that is similar.
 fn is_one_letter_off(diagnostic: &Diagnostic, named: &str, notebook: &Notebook) -> bool {
     let mut names = notebook.variables.keys().chain(notebook.items.keys());
-    diagnostic.help.iter().all(|help| help.contains("similar name"))
+    diagnostic.help.iter().all(|help| rustc_text::names_similar(help))
         && names.any(|name| strsim::damerau_levenshtein(name, named) == 1)
 }
 
@@ -363,7 +356,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
 
 /// Whether two names are similar. A name of one letter is similar to every other one.
 fn is_far_fetched(diagnostic: &Diagnostic, name: &str) -> bool {
-    name.chars().count() <= 2 && diagnostic.help.iter().all(|help| help.contains("similar name"))
+    name.chars().count() <= 2 && diagnostic.help.iter().all(|help| rustc_text::names_similar(help))
 }
 
 /// A `return` with a value, outside of a function.
@@ -455,8 +448,7 @@ pub fn missing_semicolon(code: &str, file: &str) -> Option<Diagnostic> {
     let end = code_end(code);
     let (line, column) = crate::lexer::position(code, end);
     let span = Span { file: file.to_string(), line, column, length: 1 };
-    let error =
-        Diagnostic::error(onrush_wire::Class::Compile, "syntax", "a `;` is missing at the end of this statement");
+    let error = Diagnostic::error(onrush_wire::Class::Compile, SYNTAX, "a `;` is missing at the end of this statement");
     Some(error.at(span, "").help("add `;` here"))
 }
 

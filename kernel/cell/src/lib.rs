@@ -43,6 +43,7 @@ mod unchanged_items;
 pub use completion_snapshot::{Frames, Names, NoFrames};
 pub use deps::lock::MIME as LOCK_MIME;
 pub use executor::Executor;
+pub use hints::rustc_text::unknown_name;
 pub use interface::{
     Completeness, Completions, Config, Event, Flow, Inspection, Interrupt, Match, Outcome, Stale, Times, VariableInfo,
 };

@@ -1,6 +1,7 @@
 //! What a notebook's earlier cells left behind: variables, items, macros, imports, and the crates that hold them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::deps::Dependencies;
@@ -31,6 +32,51 @@ pub struct KnownVariable {
     pub mutable: bool,
     pub preview: Option<String>,
     pub bytes: u64,
+}
+
+/// Why a variable is no more, and the cell in which it ended. Displayed as the rest of a sentence: "was moved by cell 3".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Its name begins with `_`.
+    Underscore(u64),
+    Moved(u64),
+    MovedInPart(u64),
+    /// Declared without a value.
+    Unset(u64),
+    /// From another variable.
+    Borrowed(u64),
+    /// What its value is, which cannot outlive a cell: as for `hints::keeping`.
+    Unkept(&'static str, u64),
+    /// Another variable of the cell borrows.
+    WithCell(u64),
+    /// The cell returned before the `let`.
+    NotMade(u64),
+    CellFailed(u64),
+    ProcessLost,
+    Cleared,
+    CellsRestarted,
+    /// The name of its crate, which was built again.
+    EarlierBuild(String),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Underscore(cell) => write!(f, "begins with `_`, so it ended with cell {cell}"),
+            Loss::Moved(cell) => write!(f, "was moved by cell {cell}"),
+            Loss::MovedInPart(cell) => write!(f, "was moved in part by cell {cell}"),
+            Loss::Unset(cell) => write!(f, "got no value in cell {cell}"),
+            Loss::Borrowed(cell) => write!(f, "borrowed from another variable and ended with cell {cell}"),
+            Loss::Unkept(what, cell) => write!(f, "is {what}, and ended with cell {cell}"),
+            Loss::WithCell(cell) => write!(f, "ended with cell {cell}, in which something borrows"),
+            Loss::NotMade(cell) => write!(f, "was not made: cell {cell} returned before it"),
+            Loss::CellFailed(cell) => write!(f, "is made by cell {cell}, which failed"),
+            Loss::ProcessLost => write!(f, "was lost with the cell process"),
+            Loss::Cleared => write!(f, "was forgotten by `:clear`"),
+            Loss::CellsRestarted => write!(f, "went with its cell process (`:restart-cells`)"),
+            Loss::EarlierBuild(name) => write!(f, "was of an earlier build of `{name}`"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -70,8 +116,8 @@ pub struct Notebook {
     pub impl_files: BTreeMap<String, (String, SourceMap)>,
     /// Names of methods by the type that cells gave them to.
     pub methods: BTreeMap<String, BTreeSet<String>>,
-    /// Variables that are no more, and why, as the end of a sentence: "was moved by cell 3".
-    pub gone: BTreeMap<String, String>,
+    /// Variables that are no more, and why.
+    pub gone: BTreeMap<String, Loss>,
     /// Variables to which a later cell can assign: `mut` ones that a cell has moved, with the code of their type, and
     /// declared ones that got no value, with the type as the user wrote it.
     pub moved: BTreeMap<String, KnownVariable>,

@@ -33,6 +33,7 @@ use crate::source_map::SourceMap;
 pub use cpu_time::ProcessorTime;
 pub use descriptors::Bell;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
+pub use exit_report::is_crash;
 use exit_report::{Circumstances, Death, Failure, Variables};
 use memory_limit::{Allowance, Watch};
 use output::{Outputs, Places};
@@ -70,6 +71,23 @@ pub enum RunOutcome {
         diagnostic: Diagnostic,
         variables_lost: bool,
     },
+}
+
+impl RunOutcome {
+    /// Whether the dynamic loader missed a symbol. `kernel/host` gives its error a code, and passes on the text of glibc.
+    pub fn misses_symbol(&self) -> bool {
+        self.is_kept_error("load", "undefined symbol")
+    }
+
+    /// Whether the cell returned and keeps nothing, which the prelude reports as an error.
+    pub fn is_early_return(&self) -> bool {
+        self.is_kept_error("returned", "")
+    }
+
+    fn is_kept_error(&self, code: &str, text: &str) -> bool {
+        matches!(self, RunOutcome::Failed { diagnostic, variables_lost: false }
+            if diagnostic.code == code && diagnostic.message.contains(text))
+    }
 }
 
 /// The ends that the kernel holds.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::{Compiler, Place, Places, is_about_borrowing};
 use crate::generate::{Request, VariableFate, generate};
+use crate::hints::rustc_text;
 use crate::rustc;
 
 /// Questions about one cell: each finds at least one variable.
@@ -34,7 +35,7 @@ pub fn find(compiler: &Compiler, request: Request<'_>, library: &Path) -> Borrow
             Place::Added(line) if span.file_name == places.file => {
                 let at = (line as usize - 1) % (count + 1);
                 let label = span.label.as_deref().unwrap_or("");
-                let is_use = label.contains("later used") || label.contains("might be used");
+                let is_use = rustc_text::is_later_use(label);
                 generated.puts.iter().rev().nth(at).filter(|_| is_use).map(|put| put.name.clone())
             }
             _ => None,

@@ -9,9 +9,9 @@ use onrush_wire::{Class, Diagnostic};
 use super::Executor;
 use crate::compile::CompiledCell;
 use crate::generate::{RecompiledFunction, VariableFate, declared_type, parts_of};
-use crate::hints::{borrower, keeping};
+use crate::hints::{BORROWED, borrower, keeping};
 use crate::interface::Event;
-use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Notebook};
+use crate::notebook::{CellCrate, KnownMacro, KnownSource, KnownVariable, Loss, Notebook};
 use crate::parse::{Binding, Cell, ItemKind, ItemPart, Part, PartKind, is_value};
 use crate::process::RunOutcome;
 use crate::recompile_dependents;
@@ -116,20 +116,19 @@ impl Executor {
         if !with_cell.is_empty() {
             let verb = if with_cell.len() == 1 { "lasts" } else { "last" };
             let message = format!("{} {verb} only for this cell, in which something borrows", with_cell.join(", "));
-            self.warn(events, "borrowed-variable", message, keeping("borrowed"));
+            self.warn(events, "borrowed-variable", message, keeping(BORROWED));
         }
         for part in &cell.parts {
             let PartKind::Let { names, .. } = &part.kind else { continue };
             for binding in names.iter().filter(|b| b.name.starts_with('_')) {
-                let why = format!("begins with `_`, so it ended with cell {number}");
-                self.notebook.gone.insert(binding.name.clone(), why);
+                self.notebook.gone.insert(binding.name.clone(), Loss::Underscore(number));
             }
         }
         // A `return` before its `let`.
         let made: BTreeSet<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
         for put in ready.generated.puts.iter().filter(|put| !made.contains(plain(&put.name))) {
             self.notebook.variables.remove(&put.name);
-            self.notebook.gone.insert(put.name.clone(), format!("was not made: cell {number} returned before it"));
+            self.notebook.gone.insert(put.name.clone(), Loss::NotMade(number));
         }
         let by_name = by_plain_name(&ready.generated.puts);
         for variable in variables {
@@ -150,7 +149,7 @@ impl Executor {
                 }
                 Err(what) => {
                     self.notebook.variables.remove(&put.name);
-                    self.notebook.gone.insert(put.name.clone(), format!("is {what}, and ended with cell {number}"));
+                    self.notebook.gone.insert(put.name.clone(), Loss::Unkept(what, number));
                     if !is_used(cell, &put.name) {
                         let message =
                             format!("`{}` is {what}: its type has no name, so it lasts only for this cell", put.name);
@@ -169,15 +168,15 @@ impl Executor {
     fn note_ends(&mut self, number: u64, cell: &Cell, ready: &CompiledCell, events: &Sender<Event>) {
         for (name, ends) in &ready.choices.omitted {
             let why = match ends {
-                VariableFate::Moved => format!("was moved by cell {number}"),
-                VariableFate::MovedInPart if !is_left(name, ready) => format!("was moved by cell {number}"),
-                VariableFate::MovedInPart => format!("was moved in part by cell {number}"),
-                VariableFate::Unset => format!("got no value in cell {number}"),
+                VariableFate::Moved => Loss::Moved(number),
+                VariableFate::MovedInPart if !is_left(name, ready) => Loss::Moved(number),
+                VariableFate::MovedInPart => Loss::MovedInPart(number),
+                VariableFate::Unset => Loss::Unset(number),
                 VariableFate::Borrows | VariableFate::Holds => match borrower(cell, name) {
-                    "borrowed" => format!("borrowed from another variable and ended with cell {number}"),
-                    what => format!("is {what}, and ended with cell {number}"),
+                    BORROWED => Loss::Borrowed(number),
+                    what => Loss::Unkept(what, number),
                 },
-                VariableFate::WithCell => format!("ended with cell {number}, in which something borrows"),
+                VariableFate::WithCell => Loss::WithCell(number),
                 VariableFate::CallsMut | VariableFate::CallsOnce | VariableFate::Plain => continue,
             };
             let known = self.notebook.variables.remove(name);

@@ -11,6 +11,7 @@ use super::Executor;
 use crate::deps::{self, Builder, How, Requests, lock};
 use crate::export::{self, Ran};
 use crate::interface::Event;
+use crate::notebook::Loss;
 use crate::types::INDIRECT;
 
 impl Executor {
@@ -113,7 +114,7 @@ impl Executor {
         for (name, crate_) in &lost {
             self.notebook.variables.remove(name);
             let crate_ = crate_.trim_start_matches(INDIRECT);
-            self.notebook.gone.insert(name.clone(), format!("was of an earlier build of `{crate_}`"));
+            self.notebook.gone.insert(name.clone(), Loss::EarlierBuild(crate_.to_string()));
         }
         let names: Vec<String> = lost.iter().map(|(name, _)| format!("`{name}`")).collect();
         let message = format!("{} went: of a type that these crates define anew", names.join(", "));

@@ -11,7 +11,7 @@ use super::Executor;
 use crate::commands::{self, CellParts, Command, CommandKind};
 use crate::interface::{Event, Stale, VariableInfo};
 use crate::interrupt::interrupted;
-use crate::notebook::Notebook;
+use crate::notebook::{Loss, Notebook};
 use crate::process::RunOutcome;
 use crate::source_map::SourceMap;
 use crate::types::short;
@@ -80,7 +80,7 @@ impl Executor {
                 // Tests and the exported program are made of these cells: their items are forgotten.
                 self.ran.clear();
                 let old = std::mem::take(&mut self.notebook);
-                self.notebook.gone = went(&old, "was forgotten by `:clear`");
+                self.notebook.gone = lost(&old, &Loss::Cleared);
                 // Their code stays loaded, and diagnostics may still point at it.
                 self.notebook.crates = old.crates;
                 self.notebook.dependencies = old.dependencies;
@@ -177,7 +177,7 @@ impl Executor {
         self.notebook.folder = old.folder.clone();
         // Compiled code links crates that are no longer loaded.
         self.shapes.clear();
-        self.notebook.gone = went(&old, "went with its cell process (`:restart-cells`)");
+        self.notebook.gone = lost(&old, &Loss::CellsRestarted);
         let variables = listed("variable", old.variables.keys());
         let items = listed("item", old.items.keys().chain(old.macros.keys()));
         let gone = [variables, items].into_iter().flatten().collect::<Vec<_>>().join(" and ");
@@ -246,8 +246,8 @@ impl Executor {
 }
 
 /// Maps each variable to the reason why it is gone.
-fn went(old: &Notebook, why: &str) -> BTreeMap<String, String> {
-    old.variables.keys().map(|name| (name.clone(), why.to_string())).collect()
+fn lost(old: &Notebook, why: &Loss) -> BTreeMap<String, Loss> {
+    old.variables.keys().map(|name| (name.clone(), why.clone())).collect()
 }
 
 /// `3 variables (a, b, c)`.

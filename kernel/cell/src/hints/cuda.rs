@@ -2,7 +2,7 @@
 
 use onrush_wire::Diagnostic;
 
-use super::{primary, text_at};
+use super::{primary, rustc_text, text_at};
 use crate::notebook::Notebook;
 
 /// The reason why a `__device__` function of a `%%cuda` cell cannot be called from Rust.
@@ -29,8 +29,7 @@ pub fn variables_begin_anew(notebook: &Notebook) -> Option<String> {
 
 /// A Rust cell with CUDA C++ in it, or with a launch in CUDA's syntax: rustc's errors on it do not help.
 pub fn not_rust(diagnostics: &mut Vec<Diagnostic>, code: &str) -> bool {
-    let is_syntax = |d: &Diagnostic| d.code == "syntax" || d.code.starts_with("E07");
-    let Some(first) = diagnostics.iter().position(is_syntax) else { return false };
+    let Some(first) = diagnostics.iter().position(rustc_text::is_syntax) else { return false };
     let help = if let Some(launch) = launch(code) {
         format!("a kernel is launched like a function, blocks and threads first: `{launch}`")
     } else if is_cuda(code) {

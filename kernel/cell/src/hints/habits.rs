@@ -3,6 +3,7 @@
 use onrush_wire::{Diagnostic, Span};
 
 use super::primary;
+use super::rustc_text::SYNTAX;
 
 /// Types of C, Java and Python in front of a new variable, and Rust's.
 const TYPES: &[(&str, &str)] = &[
@@ -37,18 +38,18 @@ pub fn of_syntax(diagnostic: &Diagnostic, line: &str) -> Option<String> {
         "E0614" if before.trim_end().ends_with('*') || at.starts_with("**") => Some(
             "powers: `x.pow(3)` of an integer, `x.powi(3)` and `x.powf(0.5)` of a float: `2_i32.pow(3)`".to_string(),
         ),
-        "syntax" if last == "elif" || last == "elsif" => {
+        SYNTAX if last == "elif" || last == "elsif" => {
             Some("a further condition is written `else if`: `if a { … } else if b { … } else { … }`".to_string())
         }
-        "syntax" if after.starts_with(":=") => {
+        SYNTAX if after.starts_with(":=") => {
             let name = if last.is_empty() { "n" } else { last };
             Some(format!("a new variable is written `let {name} = …;`, a new value of it `{name} = …;`"))
         }
-        "syntax" if at == "is" => Some("`x.is_none()` and `x.is_some()` ask for `None`, `a == b` compares".to_string()),
-        "syntax" if at == "in" && !before.contains("for ") => {
+        SYNTAX if at == "is" => Some("`x.is_none()` and `x.is_some()` ask for `None`, `a == b` compares".to_string()),
+        SYNTAX if at == "in" && !before.contains("for ") => {
             Some("`v.contains(&x)` asks whether a value is in a list, `map.contains_key(&x)` in a map".to_string())
         }
-        "syntax" if is_declaration(&before, last, &after) => {
+        SYNTAX if is_declaration(&before, last, &after) => {
             let name: String = after.chars().take_while(|c| is_word(*c)).collect();
             let of = TYPES.iter().find(|(other, _)| *other == last).map_or(last, |(_, of)| of);
             let value = after[name.len()..].trim_start().strip_prefix('=').map_or("…", |value| value.trim());

@@ -4,6 +4,8 @@ use syn::{Expr, Stmt};
 
 use crate::parse::{Cell, PartKind};
 
+/// Another value that borrows from a variable.
+pub const BORROWED: &str = "borrowed";
 const CLOSURE: &str = "a closure that borrows from another variable";
 const ITERATOR: &str = "an iterator over another variable";
 const SLICE: &str = "a slice of another variable";
@@ -49,7 +51,7 @@ pub fn borrower(cell: &Cell, name: &str) -> &'static str {
     let binds = |kind: &PartKind| matches!(kind, PartKind::Let { names, .. } if names.iter().any(|b| b.name == name));
     let part = cell.parts.iter().rfind(|part| binds(&part.kind));
     let text = part.map_or("", |part| &cell.code[part.range.clone()]);
-    let Ok(Stmt::Local(local)) = syn::parse_str::<Stmt>(text) else { return "borrowed" };
+    let Ok(Stmt::Local(local)) = syn::parse_str::<Stmt>(text) else { return BORROWED };
     let is_name = matches!(&local.pat, syn::Pat::Ident(_) | syn::Pat::Type(_));
     match local.init.filter(|_| is_name).map(|init| *init.expr) {
         Some(Expr::Closure(_)) => CLOSURE,
@@ -57,7 +59,7 @@ pub fn borrower(cell: &Cell, name: &str) -> &'static str {
         Some(Expr::MethodCall(call)) if call.method == "collect" => LIST,
         Some(Expr::MethodCall(call)) if call.method == "as_slice" => SLICE,
         Some(Expr::MethodCall(call)) if ITERATORS.iter().any(|method| call.method == method) => ITERATOR,
-        _ => "borrowed",
+        _ => BORROWED,
     }
 }
 
@@ -68,7 +70,7 @@ fn is_slice(of: &Expr) -> bool {
 /// The hint on how a variable can persist.
 pub fn keeping(what: &str) -> &'static str {
     match what {
-        "borrowed" => "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
+        BORROWED => "a variable that outlives its cell owns its value: `.clone()`, `.to_owned()` or `.collect()` it",
         CLOSURE => {
             "write `move |x| …`: the closure then owns what it uses; `let k = k.clone();` before it leaves the variable"
         }
@@ -101,8 +103,8 @@ mod tests {
             ("let it = v.iter();", ITERATOR),
             ("let mut it = v.iter().enumerate();", ITERATOR),
             ("let words: Vec<&str> = text.split(' ').collect();", LIST),
-            ("let r = &v;", "borrowed"),
-            ("let (a, b) = s.split_once('=').unwrap();", "borrowed"),
+            ("let r = &v;", BORROWED),
+            ("let (a, b) = s.split_once('=').unwrap();", BORROWED),
         ] {
             let name = parse_cell(code).parts.iter().find_map(|part| match &part.kind {
                 PartKind::Let { names, .. } => Some(names[0].name.clone()),

@@ -44,6 +44,17 @@ pub struct Circumstances {
     pub out_of_memory: bool,
 }
 
+/// Codes of errors that end a cell and name no place.
+const PANIC: &str = "panic";
+const STACK_OVERFLOW: &str = "stack-overflow";
+const SEGFAULT: &str = "segfault";
+const ABORT: &str = "abort";
+
+/// Whether an error is a panic of the cell, or a crash of its process.
+pub fn is_crash(diagnostic: &Diagnostic) -> bool {
+    [PANIC, STACK_OVERFLOW, SEGFAULT, ABORT].contains(&diagnostic.code.as_str())
+}
+
 /// Of the variables after a failed cell.
 #[derive(Debug)]
 pub enum Variables {
@@ -61,7 +72,7 @@ pub fn describe(failure: Failure, variables: &Variables, known: &Circumstances) 
     let mut diagnostic = match failure {
         Failure::Said(diagnostic) => {
             let sentence = match diagnostic.code.as_str() {
-                "panic" => format!("the cell panicked, and {kept}"),
+                PANIC => format!("the cell panicked, and {kept}"),
                 _ => format!("the cell was stopped by this error, and {kept}"),
             };
             diagnostic.note(sentence)
@@ -194,12 +205,12 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
     }
     match (number, known.words.fault) {
         (libc::SIGSTKFLT, Some(Fault::ThreadStack)) => {
-            run("stack-overflow", "a thread of the cell used up its stack (a recursion without an end?)".into()).help(
+            run(STACK_OVERFLOW, "a thread of the cell used up its stack (a recursion without an end?)".into()).help(
                 "check the condition that ends the recursion; `std::thread::Builder::new().stack_size(bytes)` gives a thread more",
             )
         }
         (libc::SIGSTKFLT, _) => run(
-            "stack-overflow",
+            STACK_OVERFLOW,
             format!("the cell used up its stack of {} MB (a recursion without an end?)", STACK_BYTES >> 20),
         )
         .help("check the condition that ends the recursion; large arrays belong into a `Vec` or a `Box`"),
@@ -209,7 +220,7 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
                 Some(Fault::Address(address)) => format!(" (segmentation fault at address {address:#x})"),
                 _ => " (segmentation fault)".to_string(),
             };
-            run("segfault", format!("the cell touched memory that is not its own{place}"))
+            run(SEGFAULT, format!("the cell touched memory that is not its own{place}"))
                 .help("look for `unsafe` code, raw pointers or a C library in this cell")
         }
         (libc::SIGABRT, _) => match refused_allocation(&known.stderr) {
@@ -229,9 +240,9 @@ fn describe_death(death: Death, kept: &str, known: &Circumstances) -> Diagnostic
         )
         .help("somebody, or a service that limits memory, ended it: run the cell again"),
         (libc::SIGILL | libc::SIGTRAP, _) => {
-            run("abort", format!("the cell's process was ended by an illegal instruction (signal {number})"))
+            run(ABORT, format!("the cell's process was ended by an illegal instruction (signal {number})"))
         }
-        (libc::SIGFPE, _) => run("abort", "the cell's process was ended by an arithmetic fault (SIGFPE)".into()),
+        (libc::SIGFPE, _) => run(ABORT, "the cell's process was ended by an arithmetic fault (SIGFPE)".into()),
         _ => run("signal", format!("the cell's process was ended by {}", signal_name(number))),
     }
 }
@@ -282,7 +293,7 @@ fn refused(bytes: u64, kept: &str, known: &Circumstances) -> Diagnostic {
 
 /// Describes an abort. A panic that cannot unwind aborts the process, too: its message tells it from a call of `abort`.
 fn aborted(kept: &str, panics: &[LastPanic]) -> Diagnostic {
-    let error = |what: String| Diagnostic::error(Class::Run, "abort", format!("{what}, and {kept}"));
+    let error = |what: String| Diagnostic::error(Class::Run, ABORT, format!("{what}, and {kept}"));
     let at = |diagnostic: Diagnostic, panic: &LastPanic| match &panic.span {
         Some(span) => diagnostic.at(span.clone(), ""),
         None => diagnostic,
@@ -330,7 +341,7 @@ mod tests {
             let text = message(failure, &known);
             assert!(text.ends_with("and all variables are as they were before it"), "{text}");
         }
-        let said = Diagnostic::error(Class::Run, "panic", "index out of bounds");
+        let said = Diagnostic::error(Class::Run, PANIC, "index out of bounds");
         let diagnostic = describe(Failure::Said(said), &Variables::Kept, &known);
         assert_eq!(diagnostic.notes, ["the cell panicked, and all variables are as they were before it"]);
         let lost = Variables::Lost("the snapshot did not answer".into());

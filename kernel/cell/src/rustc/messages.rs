@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::suggestion::{Source, help};
 use crate::generate::LINTS;
+use crate::hints::rustc_text::SYNTAX;
 use crate::types::without_crates;
 
 /// Errors that are shown; the rest usually follow from them.
@@ -108,7 +109,7 @@ pub fn diagnostic(message: &Message, source: &Source<'_>) -> Diagnostic {
     let mut out = Diagnostic {
         severity: if message.level == "warning" { Severity::Warning } else { Severity::Error },
         class: Class::Compile,
-        code: if message.code().is_empty() { "syntax".to_string() } else { message.code().to_string() },
+        code: if message.code().is_empty() { SYNTAX.to_string() } else { message.code().to_string() },
         message: clean(&message.message),
         labels: Vec::new(),
         notes: Vec::new(),
