@@ -22,7 +22,7 @@ use onrush_wire::{Arg, Class, Diagnostic, Expr, ExprKind, FrameId, Generation, N
 use parking_lot::Mutex;
 
 use crate::log;
-use connection::{ANSWER_LIMIT, unreachable_session};
+use connection::{ANSWER_LIMIT, ConnectError, unreachable_session};
 pub use connection::{Connection, stopped};
 use start::start;
 
@@ -121,10 +121,10 @@ impl Session {
         let connected = match self.connect() {
             Ok(()) => Ok(()),
             // One of another build answers and says why it will not talk.
-            Err(refused) if refused.code != "no-session" => Err(refused),
+            Err(ConnectError::Refused(refused)) => Err(refused),
             // One that a signal has stopped holds the lock of the session: another one cannot start.
-            Err(silent) if stopped().is_some() => Err(silent),
-            Err(_) => {
+            Err(ConnectError::Unreachable(silent)) if stopped().is_some() => Err(silent),
+            Err(ConnectError::Unreachable(_)) => {
                 let engine = self.engine();
                 start(&self.socket, engine.as_deref()).and_then(|()| self.connect_within(Duration::from_secs(2)))
             }
@@ -170,16 +170,19 @@ impl Session {
         loop {
             match self.connect() {
                 Ok(()) => return Ok(()),
-                Err(error) if error.code != "no-session" || started.elapsed() > limit => {
-                    return Err(error.note(format!("its log is {}", log_path(&self.socket).display())));
+                Err(ConnectError::Unreachable(_)) if started.elapsed() <= limit => {
+                    std::thread::sleep(Duration::from_millis(10));
                 }
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => {
+                    let log = format!("its log is {}", log_path(&self.socket).display());
+                    return Err(Diagnostic::from(error).note(log));
+                }
             }
         }
     }
 
     /// Makes sure that the kernel's connection works; says the open cell's beginning again on a new one.
-    fn connect(&self) -> Result<(), Diagnostic> {
+    fn connect(&self) -> Result<(), ConnectError> {
         let mut state = self.state.lock();
         if let Some(connection) = &mut state.connection {
             if connection.ask(&Request::Tasks).is_ok() {
@@ -196,13 +199,14 @@ impl Session {
         if let Some(wanted) = state.engine.take_if(|wanted| *wanted != "auto" && *wanted != connection.engine) {
             let message =
                 format!("the engine `{wanted}` was asked for, and the session runs on `{}`", connection.engine);
-            return Err(Diagnostic::error(Class::Environment, "engine", message)
-                .note("another notebook started the session meanwhile")
-                .help(
-                    "run the cell again, or say `:engine auto`, to work with the engine that runs; or end the kernels of all notebooks first",
-                ));
+            let help = "run the cell again, or say `:engine auto`, to work with the engine that runs; or end the kernels of all notebooks first";
+            return Err(ConnectError::Refused(
+                Diagnostic::error(Class::Environment, "engine", message)
+                    .note("another notebook started the session meanwhile")
+                    .help(help),
+            ));
         }
-        let unreachable = |e: CodecError| unreachable_session(&self.socket, &e.to_string());
+        let unreachable = |e: CodecError| ConnectError::Unreachable(unreachable_session(&self.socket, &e.to_string()));
         while let Some(end) = state.owed.first() {
             if let Reply::Failed(refused) = connection.ask(end).map_err(unreachable)? {
                 log::line(format_args!("the session refused the end of a cell: {refused}"));
@@ -266,7 +270,7 @@ impl Session {
             Delivery::NoConnection if self.socket.exists() => match self.connect() {
                 // The session was restarted meanwhile, or another process started it for a frame: now it has heard of it.
                 Ok(()) => Ok(()),
-                Err(diagnostic) if publishes => Err(diagnostic.note(
+                Err(error) if publishes => Err(Diagnostic::from(error).note(
                     "the cell has run, and its variables stay; what it has published is there when the session answers",
                 )),
                 Err(_) => Ok(()),

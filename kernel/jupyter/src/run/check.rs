@@ -88,11 +88,7 @@ fn order(stored: &Document, cells: &[&CodeCell]) -> Option<String> {
 
 /// Why a name is not there, if that is what an error is about.
 fn explain(why: &str, cell: &CodeCell, cells: &[CodeCell]) -> Option<String> {
-    let about_a_name = why.starts_with("cannot find ")
-        || why.starts_with("there is no variable ")
-        || why.starts_with("unresolved import")
-        || why.contains("use of undeclared");
-    let name = why.split('`').nth(1).filter(|_| about_a_name)?;
+    let name = onrush_cell::unknown_name(why)?;
     let here = cells.iter().position(|c| c.index == cell.index)?;
     let defines = |cell: &CodeCell| onrush_cell::defined_names(&cell.source).contains(name);
     let place = cells.iter().enumerate().skip(here + 1).find(|(_, cell)| defines(cell)).map(|(at, _)| at + 1);

@@ -24,6 +24,22 @@ const SHORT: Duration = Duration::from_millis(300);
 /// The process of the session that was connected to last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum ConnectError {
+    /// Nothing answers, or the answer broke off.
+    Unreachable(Diagnostic),
+    /// A session answers and will not talk, such as one of another build.
+    Refused(Diagnostic),
+}
+
+impl From<ConnectError> for Diagnostic {
+    fn from(error: ConnectError) -> Diagnostic {
+        let (ConnectError::Unreachable(diagnostic) | ConnectError::Refused(diagnostic)) = error;
+        diagnostic
+    }
+}
+
 /// One connection, after its [`Hello`].
 pub struct Connection {
     pub(super) stream: UnixStream,
@@ -35,7 +51,7 @@ pub struct Connection {
 impl Connection {
     /// Connects without starting anything.
     pub fn open(socket: &Path, notebook: &NotebookId, role: Role, generation: Generation) -> Result<Self, Diagnostic> {
-        Self::open_within(socket, notebook, role, generation, ANSWER_LIMIT, None)
+        Ok(Self::open_within(socket, notebook, role, generation, ANSWER_LIMIT, None)?)
     }
 
     /// The same, with a separate limit for each answer. `interrupted` ends waiting, too.
@@ -46,8 +62,8 @@ impl Connection {
         generation: Generation,
         limit: Duration,
         interrupted: Option<Arc<AtomicBool>>,
-    ) -> Result<Self, Diagnostic> {
-        let failed = |error: &dyn Display| unreachable_session(socket, &error.to_string());
+    ) -> Result<Self, ConnectError> {
+        let failed = |error: &dyn Display| ConnectError::Unreachable(unreachable_session(socket, &error.to_string()));
         // A stopped process accepts nothing: each try would take a place in its queue.
         if let Some(why) = stopped() {
             return Err(failed(&why));
@@ -77,7 +93,7 @@ impl Connection {
                 connection.engine = engine;
                 Ok(connection)
             }
-            Welcome::Refused(diagnostic) => Err(diagnostic),
+            Welcome::Refused(diagnostic) => Err(ConnectError::Refused(diagnostic)),
         }
     }
 
@@ -199,7 +215,7 @@ mod tests {
             let interrupted = Some(Arc::new(AtomicBool::new(interrupted)));
             let notebook = NotebookId("n".into());
             let opened = Connection::open_within(&path, &notebook, Role::Kernel, Generation(1), limit, interrupted);
-            let message = opened.err().map(|diagnostic| diagnostic.message).unwrap_or_default();
+            let message = opened.err().map(|error| Diagnostic::from(error).message).unwrap_or_default();
             (message, begun.elapsed())
         };
         let (message, _) = open(Duration::from_millis(200), false);
