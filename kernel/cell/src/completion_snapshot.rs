@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use onrush_wire::FrameId;
 use onrush_wire::session::NamedFrame;
+use parking_lot::Mutex;
 
 use crate::deps::Crate;
 use crate::index::crates::Package;
@@ -63,7 +64,7 @@ impl Knowledge {
 
     /// Reads what crates hold, in the background: those that are not known yet.
     pub fn learn(self: &Arc<Self>, packages: Vec<Package>) {
-        let mut wanted = self.wanted.lock().unwrap_or_else(|p| p.into_inner());
+        let mut wanted = self.wanted.lock();
         let new: Vec<Package> = packages.into_iter().filter(|package| wanted.insert(package.clone())).collect();
         if new.is_empty() {
             return;
@@ -72,7 +73,7 @@ impl Knowledge {
         let read = move || {
             for package in new {
                 if let Some(index) = index::crates::of_registry(&known.work, &package) {
-                    known.crates.lock().unwrap_or_else(|p| p.into_inner()).insert(package.name, index);
+                    known.crates.lock().insert(package.name, index);
                 }
             }
         };
@@ -81,13 +82,13 @@ impl Knowledge {
     }
 
     fn chunks(&self, text: &str) -> Arc<Vec<Chunk>> {
-        let mut known = self.chunks.lock().unwrap_or_else(|p| p.into_inner());
+        let mut known = self.chunks.lock();
         let chunks = known.entry(text.to_string()).or_insert_with(|| Arc::new(chunks_of(&items_of(text))));
         Arc::clone(chunks)
     }
 
     pub fn crates(&self) -> Vec<Arc<Index>> {
-        self.crates.lock().unwrap_or_else(|p| p.into_inner()).values().cloned().collect()
+        self.crates.lock().values().cloned().collect()
     }
 }
 

@@ -1,8 +1,7 @@
 //! What an interrupt stops: one process group at a time. Processes that earlier cells have started are spared.
 
-use std::sync::{Mutex, MutexGuard};
-
 use onrush_wire::{Class, Diagnostic};
+use parking_lot::Mutex;
 
 use crate::interface::Interrupt;
 use crate::procfs::kill_group;
@@ -37,17 +36,13 @@ struct StopState {
 }
 
 impl InterruptToken {
-    fn state(&self) -> MutexGuard<'_, StopState> {
-        self.state.lock().unwrap_or_else(|p| p.into_inner())
-    }
-
     /// A cell begins: an interrupt from here on counts.
     pub fn begin(&self) {
-        *self.state() = StopState { busy: true, ..StopState::default() };
+        *self.state.lock() = StopState { busy: true, ..StopState::default() };
     }
 
     pub fn end(&self) {
-        *self.state() = StopState::default();
+        *self.state.lock() = StopState::default();
     }
 
     /// Makes a process group the one to stop; `false` if it was interrupted already.
@@ -57,7 +52,7 @@ impl InterruptToken {
 
     /// The same, but these processes of the group live on.
     pub fn watch_sparing(&self, group: i32, spared: Vec<i32>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.group = Some(group);
         state.spared = spared;
         !state.interrupted
@@ -65,25 +60,25 @@ impl InterruptToken {
 
     /// Call before the process is reaped, so that its id cannot belong to another one when a signal is sent.
     pub fn unwatch(&self) {
-        self.state().group = None;
+        self.state.lock().group = None;
     }
 
     /// The code of the cell has come to its end: an interrupt from here on does nothing. `false` if one came before.
     pub fn settle(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.group = None;
         state.busy = state.interrupted;
         !state.interrupted
     }
 
     pub fn interrupted(&self) -> bool {
-        self.state().interrupted
+        self.state.lock().interrupted
     }
 }
 
 impl Interrupt for InterruptToken {
     fn interrupt(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.busy {
             state.interrupted = true;
             if let Some(group) = state.group {

@@ -4,9 +4,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::generate::{GeneratedCrate, Request, generate};
 use crate::interface::Interrupt;
@@ -43,10 +45,6 @@ impl std::fmt::Debug for Probe {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|p| p.into_inner())
-}
-
 impl Probe {
     pub fn new(kit: Kit, folder: PathBuf) -> Self {
         Probe { kit, folder, warm: Warm::for_questions(), answers: Mutex::default(), current: Mutex::default() }
@@ -61,13 +59,13 @@ impl Probe {
         generated.files.iter().for_each(|(_, text)| key.push_str(text));
         // A crate that was made again has another file.
         generated.links.iter().for_each(|&i| key.push_str(&notebook.crates[i].library.to_string_lossy()));
-        if let Some(known) = lock(&self.answers).get(&key) {
+        if let Some(known) = self.answers.lock().get(&key) {
             return known.clone();
         }
         let stop = Arc::new(InterruptToken::default());
         stop.begin();
         {
-            let mut current = lock(&self.current);
+            let mut current = self.current.lock();
             match &*current {
                 // Each request has a separate thread, so an earlier request can arrive later.
                 Some((newer, ..)) if *newer > turn => return None,
@@ -82,7 +80,7 @@ impl Probe {
             let found = probe.run(&notebook, &generated, &stop);
             // What was stopped says nothing.
             if let Ok(found) = &found {
-                let mut answers = lock(&probe.answers);
+                let mut answers = probe.answers.lock();
                 if answers.len() >= KEPT {
                     answers.clear();
                 }
@@ -101,7 +99,7 @@ impl Probe {
 
     /// A cell is run: what was asked while it was typed is moot, and must not keep it waiting.
     pub fn stop(&self) {
-        if let Some((_, _, running)) = lock(&self.current).take() {
+        if let Some((_, _, running)) = self.current.lock().take() {
             running.interrupt();
         }
     }

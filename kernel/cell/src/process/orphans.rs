@@ -2,8 +2,10 @@
 //! started them ends. Here they are taken from the process table when they end, and stopped when the notebook is closed.
 
 use std::fs;
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 const ROUND: Duration = Duration::from_secs(2);
 /// Ended processes whose status is kept for a cell to ask for.
@@ -15,14 +17,14 @@ static CHILDREN: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 /// These were started by cells that have succeeded, and their parent ends now.
 pub fn keep(pids: &[i32]) {
-    let mut kept = CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut kept = CHILDREN.lock();
     kept.extend(pids);
     let over = kept.len().saturating_sub(KEPT);
     kept.drain(..over);
 }
 
 fn is_kept(pid: i32) -> bool {
-    CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains(&pid)
+    CHILDREN.lock().contains(&pid)
 }
 
 /// Ends the processes that are left of these groups.
@@ -31,7 +33,7 @@ pub fn end(groups: &[i32]) {
         // SAFETY: plain system call on a child of this process, which nobody else takes from the process table.
         unsafe { libc::kill(child.pid, libc::SIGKILL) };
     }
-    CHILDREN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+    CHILDREN.lock().clear();
 }
 
 /// Makes this process the one that orphans below it come to, and clears them away from here on.

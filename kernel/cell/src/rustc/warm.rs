@@ -9,7 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::linker::Linker;
 use crate::toolchain::Toolchain;
@@ -77,7 +78,7 @@ impl Drop for Warm {
 }
 
 fn fill<T>(waiting: &Mutex<Option<(Child, T)>>, start: impl Fn() -> io::Result<(Child, T)>) {
-    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut waiting = waiting.lock();
     if !waiting.as_mut().is_some_and(|(child, _)| lives(child)) {
         *waiting = start().ok();
     }
@@ -85,7 +86,7 @@ fn fill<T>(waiting: &Mutex<Option<(Child, T)>>, start: impl Fn() -> io::Result<(
 
 /// What waits, if nobody has killed it meanwhile.
 fn taken<T>(waiting: &Mutex<Option<(Child, T)>>) -> Option<(Child, T)> {
-    let mut taken = waiting.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let mut taken = waiting.lock().take()?;
     lives(&mut taken.0).then_some(taken)
 }
 
