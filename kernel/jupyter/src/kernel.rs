@@ -17,7 +17,7 @@ mod usage;
 mod visual;
 mod widgets;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use std::time::Duration;
 use jupyter_protocol::ConnectionInfo;
 use jupyter_zmq_client as zmq;
 use jupyter_zmq_client::RawMessage;
+use lru::LruCache;
 use onrush_wire::host::Stream;
 use onrush_wire::paths;
 use parking_lot::Mutex;
@@ -59,7 +60,7 @@ pub enum KernelError {
 }
 
 /// Cells whose threads are told apart.
-const PARENTS: usize = 1000;
+const PARENTS: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 fn stream_name(stream: Stream) -> &'static str {
     match stream {
@@ -88,27 +89,23 @@ pub struct Kernel {
 }
 
 /// Headers of the cells that have run last.
-#[derive(Default)]
 struct Parents {
-    /// By the number of the cell.
-    headers: BTreeMap<u64, Value>,
-    /// The numbers, the oldest first: cells that are not counted have high ones.
-    order: VecDeque<u64>,
+    /// By the number of the cell. Cells that are not counted have high numbers.
+    headers: LruCache<u64, Value>,
     /// Header and id of the newest.
     newest: Option<(Value, Option<String>)>,
+}
+
+impl Default for Parents {
+    fn default() -> Parents {
+        Parents { headers: LruCache::new(PARENTS), newest: None }
+    }
 }
 
 impl Parents {
     fn add(&mut self, cell: u64, header: &Value, id: Option<&str>) {
         self.newest = Some((header.clone(), id.map(str::to_string)));
-        if self.headers.insert(cell, header.clone()).is_none() {
-            self.order.push_back(cell);
-        }
-        while self.order.len() > PARENTS {
-            if let Some(oldest) = self.order.pop_front() {
-                self.headers.remove(&oldest);
-            }
-        }
+        self.headers.put(cell, header.clone());
     }
 }
 
@@ -235,7 +232,7 @@ impl Kernel {
 
     /// Text that a thread or a child process of an earlier cell has printed.
     fn late(&self, cell: u64, stream: Stream, text: &str) {
-        let parent = self.parents.lock().headers.get(&cell).cloned();
+        let parent = self.parents.lock().headers.peek(&cell).cloned();
         let Some(parent) = parent.filter(|_| !text.is_empty()) else { return };
         self.send_queue.publish(&parent, "stream", &json!({ "name": stream_name(stream), "text": text }));
     }
@@ -321,12 +318,12 @@ mod tests {
     #[test]
     fn the_oldest_parent_goes_first_whatever_its_number() {
         let mut parents = Parents::default();
-        for number in (1..=PARENTS as u64 / 2).flat_map(|cell| [cell, crate::notebook::HIDDEN + cell]) {
+        for number in (1..=PARENTS.get() as u64 / 2).flat_map(|cell| [cell, crate::notebook::HIDDEN + cell]) {
             parents.add(number, &json!(number), None);
         }
-        parents.add(PARENTS as u64, &json!("newest"), Some("id"));
-        assert_eq!((parents.headers.len(), parents.order.len()), (PARENTS, PARENTS));
-        assert!(!parents.headers.contains_key(&1) && parents.headers.contains_key(&2));
+        parents.add(PARENTS.get() as u64, &json!("newest"), Some("id"));
+        assert_eq!(parents.headers.len(), PARENTS.get());
+        assert!(!parents.headers.contains(&1) && parents.headers.contains(&2));
         assert_eq!(parents.newest, Some((json!("newest"), Some("id".to_string()))));
     }
 }

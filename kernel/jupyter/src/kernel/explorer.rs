@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lru::LruCache;
 use onrush_view::Formats;
 use onrush_wire::display::TablePreview;
 use onrush_wire::explore::{Explore, Explored, View};
@@ -60,9 +61,8 @@ pub struct Explorer {
     folder: PathBuf,
     shown: Mutex<HashMap<FrameId, ShownFrame>>,
     nameless: Mutex<VecDeque<FrameId>>,
-    open: Mutex<HashMap<String, Arc<Table>>>,
-    /// Comms in the order of their opening.
-    order: Mutex<VecDeque<String>>,
+    /// By comm, in the order of their opening.
+    open: Mutex<LruCache<String, Arc<Table>>>,
 }
 
 /// One table that is looked at.
@@ -101,8 +101,7 @@ impl Explorer {
             folder,
             shown: Mutex::default(),
             nameless: Mutex::default(),
-            open: Mutex::default(),
-            order: Mutex::default(),
+            open: Mutex::new(LruCache::unbounded()),
         })
     }
 
@@ -273,8 +272,7 @@ impl Explorer {
         let comm = uuid::Uuid::new_v4().to_string();
         let Some(another) = self.table(table.frame, &comm) else { return json!({}) };
         let data = json!({ "title": "frame", "frame": table.frame.0.to_string() });
-        self.open.lock().insert(comm.clone(), Arc::new(another));
-        self.order.lock().push_back(comm.clone());
+        self.open.lock().put(comm.clone(), Arc::new(another));
         self.sender.open(message.header, POSITRON, &comm, None, &data, Attachments::default());
         json!({})
     }
@@ -348,11 +346,10 @@ impl Table {
 impl Target for Explorer {
     fn open(&self, message: &Message<'_>) -> bool {
         let Some(table) = self.open_table(message) else { return false };
-        self.open.lock().insert(message.comm.to_string(), Arc::new(table));
-        let mut order = self.order.lock();
-        order.push_back(message.comm.to_string());
-        let oldest = if order.len() > OPEN { order.pop_front() } else { None };
-        drop(order);
+        let mut open = self.open.lock();
+        open.put(message.comm.to_string(), Arc::new(table));
+        let oldest = open.peek_lru().filter(|_| open.len() > OPEN).map(|(comm, _)| comm.clone());
+        drop(open);
         if let Some(oldest) = oldest {
             self.sender.close(message.header, &oldest, &json!({ "reason": "many other tables were opened since" }));
             self.closed(&oldest);
@@ -361,15 +358,14 @@ impl Target for Explorer {
     }
 
     fn message(&self, message: &Message<'_>) {
-        let table = self.open.lock().get(message.comm).map(Arc::clone);
+        let table = self.open.lock().peek(message.comm).map(Arc::clone);
         if let Some(table) = table {
             self.request(&table, message);
         }
     }
 
     fn closed(&self, comm: &str) {
-        self.order.lock().retain(|one| one != comm);
-        let Some(table) = self.open.lock().remove(comm) else { return };
+        let Some(table) = self.open.lock().pop(comm) else { return };
         table.work.stop();
         let view = table.view();
         table.pages.push(move |client| drop(client.ask(&view, Explore::Forget)));

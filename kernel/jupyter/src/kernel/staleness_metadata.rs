@@ -3,10 +3,11 @@
 //! What is stale is found by `kernel/cell`. Here it becomes metadata: of the reply, of new outputs, and of earlier ones, which
 //! are sent again as updates of their displays.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use lru::LruCache;
 use onrush_cell::{Flow, Origin};
 use onrush_view::Bundle;
 use serde_json::{Map, Value, json};
@@ -22,11 +23,9 @@ const MOST: usize = 8 << 20;
 const LARGEST_FILE: u64 = 8 << 20;
 
 /// What the kernel remembers of its cells.
-#[derive(Default)]
 pub struct StalenessMetadata {
-    /// Outputs by cell: display id and bundle.
-    outputs: BTreeMap<String, Vec<(String, Bundle)>>,
-    sizes: VecDeque<(String, usize)>,
+    /// Outputs by cell, and their bytes: display id and bundle.
+    outputs: LruCache<String, (Vec<(String, Bundle)>, usize)>,
     marked: BTreeSet<String>,
     order: Order,
 }
@@ -36,6 +35,12 @@ pub struct StalenessMetadata {
 struct Order {
     read: Option<SystemTime>,
     ids: Vec<String>,
+}
+
+impl Default for StalenessMetadata {
+    fn default() -> StalenessMetadata {
+        StalenessMetadata { outputs: LruCache::unbounded(), marked: BTreeSet::new(), order: Order::default() }
+    }
 }
 
 impl StalenessMetadata {
@@ -66,7 +71,7 @@ impl StalenessMetadata {
             if !self.marked.insert(stale.cell.clone()) {
                 continue;
             }
-            for (id, data) in self.outputs.get(&stale.cell).into_iter().flatten() {
+            for (id, data) in self.outputs.peek(&stale.cell).into_iter().flat_map(|(shown, _)| shown) {
                 let metadata = json!({ "onrush": { "cell": stale.cell, "stale": stale.why } });
                 let content = json!({ "data": data, "metadata": metadata, "transient": { "display_id": id } });
                 send_queue.publish(&request.header, "update_display_data", &content);
@@ -83,13 +88,10 @@ impl StalenessMetadata {
     fn keep(&mut self, cell: &str, shown: Vec<(String, Bundle)>) {
         let size = |data: &Bundle| data.values().map(|v| v.as_str().map_or(1000, str::len)).sum::<usize>();
         let shown: Vec<(String, Bundle)> = shown.into_iter().filter(|(_, data)| size(data) <= LARGEST).collect();
-        self.sizes.retain(|(other, _)| other != cell);
-        self.sizes.push_back((cell.to_string(), shown.iter().map(|(_, data)| size(data)).sum()));
-        self.outputs.insert(cell.to_string(), shown);
-        while self.sizes.iter().map(|(_, size)| size).sum::<usize>() > MOST {
-            if let Some((oldest, _)) = self.sizes.pop_front() {
-                self.outputs.remove(&oldest);
-            }
+        let bytes = shown.iter().map(|(_, data)| size(data)).sum();
+        self.outputs.put(cell.to_string(), (shown, bytes));
+        while self.outputs.iter().map(|(_, (_, bytes))| bytes).sum::<usize>() > MOST {
+            self.outputs.pop_lru();
         }
     }
 }

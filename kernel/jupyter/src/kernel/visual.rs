@@ -6,10 +6,12 @@
 mod dashboard;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use lru::LruCache;
 use onrush_wire::control::Setting;
 use onrush_wire::visual::{MAX_NODES, Section, VisualAsk, VisualHead, VisualSpec, Window};
 use onrush_wire::{Class, Diagnostic, FrameId, NotebookId};
@@ -33,7 +35,7 @@ const CODE: &str = "visual";
 /// Pictures without a cell's id that are remembered: nobody says when they are gone.
 const NAMELESS: usize = 20;
 /// Selections of pictures, also of those that are on no screen.
-const REMEMBERED: usize = 1_000;
+const REMEMBERED: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// Pixels of a side of a raster.
 const SIDE: (u32, u32) = (16, 4_096);
 
@@ -45,12 +47,9 @@ pub struct Visuals {
     filters: Arc<DashboardFilters>,
 }
 
-#[derive(Default)]
 struct State {
     pictures: BTreeMap<String, Picture>,
-    selections: BTreeMap<String, Vec<String>>,
-    /// Ids of the selections, the oldest first.
-    order: VecDeque<String>,
+    selections: LruCache<String, Vec<String>>,
     /// The picture of each comm.
     open: BTreeMap<String, String>,
     nameless: VecDeque<String>,
@@ -116,7 +115,13 @@ impl Visuals {
     }
 
     pub fn new(session: Arc<Session>, sender: Sender) -> Visuals {
-        Visuals { session, sender, state: Mutex::default(), filters: Arc::default() }
+        let state = State {
+            pictures: BTreeMap::new(),
+            selections: LruCache::new(REMEMBERED),
+            open: BTreeMap::new(),
+            nameless: VecDeque::new(),
+        };
+        Visuals { session, sender, state: Mutex::new(state), filters: Arc::default() }
     }
 
     /// An output shows a picture. `cell`: the front end's id of the cell.
@@ -179,7 +184,7 @@ impl Visuals {
             return Some(Setting::Filters(filters));
         }
         let state = self.state.lock();
-        let selected = state.selections.get(id);
+        let selected = state.selections.peek(id);
         match selected {
             Some(nodes) => Some(Setting::Nodes(nodes.clone())),
             None => state.pictures.contains_key(id).then(|| Setting::Nodes(Vec::new())),
@@ -192,14 +197,7 @@ impl Visuals {
         }
         let count = nodes.len();
         let mut state = self.state.lock();
-        if state.selections.insert(id.to_string(), nodes.clone()).is_none() {
-            state.order.push_back(id.to_string());
-            if state.order.len() > REMEMBERED
-                && let Some(oldest) = state.order.pop_front()
-            {
-                state.selections.remove(&oldest);
-            }
-        }
+        state.selections.put(id.to_string(), nodes.clone());
         let of_picture = state.open.iter().filter(|(comm, picture)| *picture == id && *comm != message.comm);
         let others: Vec<String> = of_picture.map(|(comm, _)| comm.clone()).collect();
         drop(state);
@@ -289,7 +287,7 @@ impl Target for Visuals {
         match message.data["method"].as_str().unwrap_or("") {
             "state" => {
                 let state = self.state.lock();
-                let nodes = state.selections.get(&id).cloned().unwrap_or_default();
+                let nodes = state.selections.peek(&id).cloned().unwrap_or_default();
                 let is_raster = state.pictures.get(&id).is_some_and(|picture| picture.is_raster);
                 let is_dashboard =
                     state.pictures.get(&id).is_some_and(|picture| matches!(picture.what, VisualSpec::Dashboard(_)));

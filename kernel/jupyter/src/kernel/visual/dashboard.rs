@@ -1,11 +1,12 @@
 //! Live dashboards. The kernel process keeps the filters of each, and asks the session for counts under them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lru::LruCache;
 use onrush_wire::Diagnostic;
 use onrush_wire::dashboard::{Filter, MAX_VIEWS};
 use onrush_wire::visual::{VisualAsk, VisualHead, VisualSpec};
@@ -53,11 +54,8 @@ pub(super) struct DashboardFilters {
     settled: Condvar,
 }
 
-#[derive(Default)]
 struct FilterState {
-    entries: BTreeMap<String, FilterEntry>,
-    /// The ids of the entries, the oldest first.
-    order: VecDeque<String>,
+    entries: LruCache<String, FilterEntry>,
     /// Counts all filters that were set or asked for.
     version: u64,
     /// Questions that have no answer yet, by dashboard.
@@ -76,10 +74,16 @@ struct FilterQuestion {
     version: u64,
 }
 
+impl Default for FilterState {
+    fn default() -> FilterState {
+        FilterState { entries: LruCache::new(REMEMBERED), version: 0, open: BTreeMap::new() }
+    }
+}
+
 impl DashboardFilters {
     /// As they are now.
     pub(super) fn of(&self, id: &str) -> Option<Vec<Filter>> {
-        self.state.lock().entries.get(id).map(|entry| entry.filters.clone())
+        self.state.lock().entries.peek(id).map(|entry| entry.filters.clone())
     }
 
     /// After all questions so far, which a user may have asked just before running a cell. Waits no longer than
@@ -88,7 +92,7 @@ impl DashboardFilters {
         let mut state = self.state.lock();
         let until = Instant::now() + PATIENCE;
         while state.open.contains_key(id) && !self.settled.wait_until(&mut state, until).timed_out() {}
-        state.entries.get(id).map(|entry| entry.filters.clone())
+        state.entries.peek(id).map(|entry| entry.filters.clone())
     }
 
     /// Filters that a cell has set, which the session has made.
@@ -110,16 +114,8 @@ impl DashboardFilters {
 impl FilterState {
     /// The newer of two stays.
     fn keep(&mut self, id: &str, entry: FilterEntry) {
-        if self.entries.get(id).is_some_and(|known| known.version > entry.version) {
-            return;
-        }
-        if self.entries.insert(id.to_string(), entry).is_none() {
-            self.order.push_back(id.to_string());
-            if self.order.len() > REMEMBERED
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.entries.remove(&oldest);
-            }
+        if self.entries.peek(id).is_none_or(|known| known.version <= entry.version) {
+            self.entries.put(id.to_string(), entry);
         }
     }
 }
