@@ -9,118 +9,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use onrush_cell::{Bell, Config, Event, Executor, Interrupt, Outcome};
+use onrush_cell::{Bell, Event, Outcome};
 use onrush_wire::control::Change;
-use onrush_wire::display::Content;
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
+use onrush_wire::{Class, Diagnostic};
 
-struct Notebook {
-    executor: Executor,
-    next: u64,
-}
+use crate::support::{Notebook, Run, collect};
 
-#[derive(Debug, Default)]
-struct Run {
-    shown: String,
-    results: Vec<String>,
-    warnings: Vec<Diagnostic>,
-    errors: Vec<Diagnostic>,
-    begun: Option<Generation>,
-    lost: bool,
-}
-
-impl Run {
-    #[track_caller]
-    fn ok(self) -> Self {
-        assert!(self.errors.is_empty() && !self.lost, "{self:#?}");
-        self
-    }
-
-    #[track_caller]
-    fn fails_with(self, code: &str) -> Self {
-        assert_eq!(self.errors.first().map(|error| error.code.as_str()), Some(code), "{self:#?}");
-        assert!(!self.lost, "{self:#?}");
-        self
-    }
-}
-
-/// Action of a test for each event, before the event is collected.
-type Then = Box<dyn FnMut(&Event) + Send>;
-
-fn collect(events: Receiver<Event>, mut then: Then, begin: Option<Diagnostic>) -> Run {
-    let mut run = Run::default();
-    for event in events {
-        then(&event);
-        match event {
-            Event::Output { text, .. } | Event::Late { text, .. } => run.shown.push_str(&text),
-            Event::Display(display) => match display.content {
-                Content::Text(text) => run.results.push(text),
-                other => run.results.push(format!("{other:?}")),
-            },
-            Event::Begin { reply, generation } => {
-                run.begun = Some(generation);
-                drop(reply.send(begin.clone().map_or(Ok(()), Err)));
-            }
-            Event::Warning(warning) => run.warnings.push(warning),
-            Event::Lost => run.lost = true,
-            _ => {}
+/// Interrupts the cell when there is a warning with this code.
+fn run_until_warned(n: &mut Notebook, text: &str, code: &'static str) -> Run {
+    let stop = n.executor.interrupter();
+    let then = move |event: &Event| {
+        if matches!(event, Event::Warning(warning) if warning.code == code) {
+            stop.interrupt();
         }
-    }
-    run
-}
-
-impl Notebook {
-    fn new() -> Self {
-        let config = Config {
-            notebook: NotebookId("life".into()),
-            folder: std::env::temp_dir(),
-            session_socket: "/nonexistent/session.sock".into(),
-            cache: None,
-            file: None,
-        };
-        let (events, _receiver) = channel();
-        let executor = Executor::start(config, &events).unwrap_or_else(|e| panic!("{e:#?}"));
-        Notebook { executor, next: 1 }
-    }
-
-    fn run_with(&mut self, text: &str, then: Then, begin: Option<Diagnostic>) -> Run {
-        let (events, receiver) = channel();
-        let reader = std::thread::spawn(move || collect(receiver, then, begin));
-        let outcome = self.executor.execute(self.next, text, &events);
-        self.next += 1;
-        drop(events);
-        let mut run = reader.join().unwrap();
-        match outcome {
-            Outcome::Ok { complaint, .. } => run.errors.extend(complaint),
-            Outcome::Failed { diagnostics, .. } => run.errors = diagnostics,
-        }
-        run
-    }
-
-    fn run(&mut self, text: &str) -> Run {
-        self.run_with(text, Box::new(|_| {}), None)
-    }
-
-    fn interrupter(&self) -> Arc<dyn Interrupt> {
-        self.executor.interrupter()
-    }
-
-    /// Interrupts the cell when there is a warning with this code.
-    fn run_until_warned(&mut self, text: &str, code: &'static str) -> Run {
-        let stop = self.interrupter();
-        let then = move |event: &Event| {
-            if matches!(event, Event::Warning(warning) if warning.code == code) {
-                stop.interrupt();
-            }
-        };
-        self.run_with(text, Box::new(then), None)
-    }
-
-    #[track_caller]
-    fn shows(&mut self, text: &str, expected: &str) {
-        let run = self.run(text).ok();
-        assert_eq!(run.results, [expected], "{text}");
-    }
+    };
+    n.run_with(text, Box::new(then), None)
 }
 
 fn signal(name: &str, pid: &str) {
@@ -133,15 +36,15 @@ fn an_interrupt_loses_nothing_wherever_it_meets_a_cell() {
     const LONGEST: u64 = 30_000;
     let rounds = std::env::var("ONRUSH_SWEEP").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000u64);
     let mut n = Notebook::new();
-    n.run("let mut x = 0u64; let kept = String::from(\"kept\");").ok();
+    n.run("let mut x = 0u64; let kept = String::from(\"kept\");").kept();
     let cell = "std::thread::sleep(std::time::Duration::from_millis(12)); x += 1;";
     let (mut expected, mut stopped) = (0, 0);
-    n.run(cell).ok();
+    n.run(cell).kept();
     expected += 1;
     for round in 0..rounds {
         // All of them once, in an order that does not grow.
         let after = Duration::from_micros(round * 7919 % LONGEST);
-        let stop = n.interrupter();
+        let stop = n.executor.interrupter();
         let interrupt = std::thread::spawn(move || {
             std::thread::sleep(after);
             stop.interrupt();
@@ -168,14 +71,14 @@ fn the_generation_of_the_session_and_of_the_cell_process_is_one() {
     let mut n = Notebook::new();
     let generation = "onrush::host::context().map(|context| context.generation.0)";
     let check = |n: &mut Notebook| {
-        let run = n.run(generation).ok();
+        let run = n.run(generation).kept();
         let begun = run.begun.unwrap();
         assert_eq!(run.results, [format!("Some({})", begun.0)]);
         begun
     };
     let first = check(&mut n);
     // The session has heard of the beginning of a cell that did not run.
-    let stop = n.interrupter();
+    let stop = n.executor.interrupter();
     let at_the_beginning = move |event: &Event| {
         if matches!(event, Event::Begin { .. }) {
             stop.interrupt();
@@ -198,7 +101,7 @@ const WAIT: &str = "std::thread::sleep(std::time::Duration::from_millis(50));";
 #[test]
 fn locks_of_the_standard_library_are_free_after_a_cell_that_failed() {
     let mut n = Notebook::new();
-    n.run("std::thread::spawn(|| loop { eprintln!(\"{}\", \"x\".repeat(200)); });").ok();
+    n.run("std::thread::spawn(|| loop { eprintln!(\"{}\", \"x\".repeat(200)); });").kept();
     let run = fails_with_an_error(&mut n, WAIT);
     assert!(
         run.errors[0]
@@ -211,11 +114,11 @@ fn locks_of_the_standard_library_are_free_after_a_cell_that_failed() {
     n.run(
         "std::thread::spawn(|| loop { unsafe { std::env::set_var(\"QQ\", \"1\") }; let _ = std::env::var(\"QQ\"); });",
     )
-    .ok();
+    .kept();
     fails_with_an_error(&mut n, WAIT);
     n.shows("std::env::var(\"HOME\").is_ok()", "true");
     let mut n = Notebook::new();
-    n.run("std::thread::spawn(|| loop { drop(std::backtrace::Backtrace::force_capture()); });").ok();
+    n.run("std::thread::spawn(|| loop { drop(std::backtrace::Backtrace::force_capture()); });").kept();
     fails_with_an_error(&mut n, WAIT);
     n.shows("std::backtrace::Backtrace::force_capture().status() == std::backtrace::BacktraceStatus::Captured", "true");
 }
@@ -223,13 +126,13 @@ fn locks_of_the_standard_library_are_free_after_a_cell_that_failed() {
 #[test]
 fn locks_of_the_c_library_are_free_after_a_cell_that_failed() {
     let mut n = Notebook::new();
-    n.run("unsafe extern \"C\" { fn tzset(); }\nfn zone() { unsafe { tzset() } }").ok();
+    n.run("unsafe extern \"C\" { fn tzset(); }\nfn zone() { unsafe { tzset() } }").kept();
     // As threads do that write the local time into a log.
-    n.run("std::thread::spawn(|| loop { zone(); std::thread::sleep(std::time::Duration::from_micros(100)) });").ok();
+    n.run("std::thread::spawn(|| loop { zone(); std::thread::sleep(std::time::Duration::from_micros(100)) });").kept();
     fails_with_an_error(&mut n, WAIT);
     n.shows("zone(); 1", "1");
     // A thread that holds the lock all the time may leave no moment for a snapshot: then the cell is told beforehand, and nothing hangs.
-    n.run("std::thread::spawn(|| loop { zone() });").ok();
+    n.run("std::thread::spawn(|| loop { zone() });").kept();
     let run = n.run(&format!("{WAIT} \"a\".parse::<i32>()?"));
     assert_eq!(run.errors.first().map(|error| error.code.as_str()), Some("error"), "{run:#?}");
     assert_eq!(run.lost, run.warnings.iter().any(|warning| warning.code == "no-snapshot"), "{run:#?}");
@@ -239,8 +142,8 @@ fn locks_of_the_c_library_are_free_after_a_cell_that_failed() {
 #[test]
 fn a_wait_for_a_thread_that_is_gone_is_an_error_and_no_wait_without_an_end() {
     let mut n = Notebook::new();
-    n.run("use std::sync::*; let m = vec![Arc::new(Mutex::new(0))]; let y = 5;").ok();
-    n.run("{ let m = m[0].clone(); std::thread::Builder::new().name(\"holder\".into()).spawn(move || { let _g = m.lock(); loop { std::thread::park() } })?; }").ok();
+    n.run("use std::sync::*; let m = vec![Arc::new(Mutex::new(0))]; let y = 5;").kept();
+    n.run("{ let m = m[0].clone(); std::thread::Builder::new().name(\"holder\".into()).spawn(move || { let _g = m.lock(); loop { std::thread::park() } })?; }").kept();
     let run = fails_with_an_error(&mut n, WAIT);
     assert!(run.errors[0].notes.iter().any(|note| note.contains("`holder`")), "{run:#?}");
     n.run("*m[0].lock().unwrap()").fails_with("abandoned");
@@ -250,8 +153,8 @@ fn a_wait_for_a_thread_that_is_gone_is_an_error_and_no_wait_without_an_end() {
 #[test]
 fn a_lock_that_is_a_variable_is_open_after_a_cell_that_failed() {
     let mut n = Notebook::new();
-    n.run("use std::sync::*; let m = Arc::new(Mutex::new(0)); { let m = m.clone(); std::thread::spawn(move || loop { let mut g = m.lock().unwrap(); *g += 1; std::thread::sleep(std::time::Duration::from_millis(200)); }); }").ok();
-    n.run("std::thread::sleep(std::time::Duration::from_millis(300));").ok();
+    n.run("use std::sync::*; let m = Arc::new(Mutex::new(0)); { let m = m.clone(); std::thread::spawn(move || loop { let mut g = m.lock().unwrap(); *g += 1; std::thread::sleep(std::time::Duration::from_millis(200)); }); }").kept();
+    n.run("std::thread::sleep(std::time::Duration::from_millis(300));").kept();
     let run = fails_with_an_error(&mut n, "");
     assert!(run.errors[0].notes.iter().any(|note| note.contains("the lock of `m`, which is open again")), "{run:#?}");
     n.shows("m.try_lock().is_ok()", "true");
@@ -260,7 +163,7 @@ fn a_lock_that_is_a_variable_is_open_after_a_cell_that_failed() {
 #[test]
 fn a_child_process_of_an_earlier_cell_is_still_a_child_after_a_cell_that_failed() {
     let mut n = Notebook::new();
-    n.run("use std::process::Command; let mut child = Command::new(\"sleep\").arg(\"1000\").spawn()?; let mut short = Command::new(\"sh\").args([\"-c\", \"sleep 0.3; exit 7\"]).spawn()?;").ok();
+    n.run("use std::process::Command; let mut child = Command::new(\"sleep\").arg(\"1000\").spawn()?; let mut short = Command::new(\"sh\").args([\"-c\", \"sleep 0.3; exit 7\"]).spawn()?;").kept();
     fails_with_an_error(&mut n, "let of_this_cell = Command::new(\"sleep\").arg(\"1001\").spawn()?;");
     n.shows("child.try_wait()?.is_none()", "true");
     n.shows("short.wait()?.code()", "Some(7)");
@@ -273,13 +176,13 @@ fn a_child_process_of_an_earlier_cell_is_still_a_child_after_a_cell_that_failed(
 #[test]
 fn a_drop_that_panics_outside_of_a_cell_takes_nothing_along() {
     let mut n = Notebook::new();
-    n.run("struct D;\nimpl Drop for D { fn drop(&mut self) { panic!(\"not me\") } }").ok();
-    n.run("let d = D; let y = 5;").ok();
+    n.run("struct D;\nimpl Drop for D { fn drop(&mut self) { panic!(\"not me\") } }").kept();
+    n.run("let d = D; let y = 5;").kept();
     let run = n.run(":clear").fails_with("panic");
     assert!(run.errors[0].message.contains("not me"), "{run:#?}");
     n.shows("y", "5");
     // A function hides the variable, which is dropped after the cell.
-    let run = n.run("fn d() -> i32 { 3 }").ok();
+    let run = n.run("fn d() -> i32 { 3 }").kept();
     assert!(run.warnings.iter().any(|warning| warning.code == "drop"), "{run:#?}");
     n.shows("d() + y", "8");
 }
@@ -287,14 +190,14 @@ fn a_drop_that_panics_outside_of_a_cell_takes_nothing_along() {
 #[test]
 fn a_stopped_cell_process_is_named_and_an_interrupt_is_obeyed() {
     let mut n = Notebook::new();
-    n.run("let y = 5;").ok();
-    let pid = n.run("std::process::id()").ok().results[0].clone();
+    n.run("let y = 5;").kept();
+    let pid = n.run("std::process::id()").kept().results[0].clone();
     signal("-STOP", &pid);
-    let run = n.run_until_warned("y + 1", "stopped").fails_with("interrupted");
+    let run = run_until_warned(&mut n, "y + 1", "stopped").fails_with("interrupted");
     assert!(run.warnings[0].message.contains(&format!("({pid})")), "{run:#?}");
     n.shows("y", "5");
     let stops = "std::process::Command::new(\"kill\").args([\"-STOP\", &std::process::id().to_string()]).status()?;";
-    n.run_until_warned(&format!("{stops} loop {{}}"), "stopped").fails_with("interrupted");
+    run_until_warned(&mut n, &format!("{stops} loop {{}}"), "stopped").fails_with("interrupted");
     n.shows("y", "5");
 }
 
@@ -324,19 +227,19 @@ fn what_is_printed_between_cells_comes_at_once_and_belongs_to_the_cell_that_star
     let mut n = Notebook::new();
     let wait = "std::thread::sleep(std::time::Duration::from_millis(300));";
     // Where nothing is to be compiled meanwhile.
-    n.run(&format!("std::thread::spawn(|| {{ {wait} println!(\"of the thread\") }});")).ok();
+    n.run(&format!("std::thread::spawn(|| {{ {wait} println!(\"of the thread\") }});")).kept();
     assert_eq!(between(&mut n, "thread"), [(1, "of the thread\n".to_string())]);
-    n.run("std::process::Command::new(\"sh\").args([\"-c\", \"sleep 0.3; echo of the child\"]).spawn()?;").ok();
+    n.run("std::process::Command::new(\"sh\").args([\"-c\", \"sleep 0.3; echo of the child\"]).spawn()?;").kept();
     assert_eq!(between(&mut n, "child"), [(2, "of the child\n".to_string())]);
     // While another cell runs, too.
-    n.run(&format!("std::thread::spawn(|| {{ {wait} println!(\"late\") }});")).ok();
+    n.run(&format!("std::thread::spawn(|| {{ {wait} println!(\"late\") }});")).kept();
     let (told, cells) = channel();
     let then = move |event: &Event| {
         if let Event::Late { cell, text, .. } = event {
             told.send((*cell, text.clone())).unwrap();
         }
     };
-    n.run_with(&format!("{wait} {wait} println!(\"own\");"), Box::new(then), None).ok();
+    n.run_with(&format!("{wait} {wait} println!(\"own\");"), Box::new(then), None).kept();
     assert_eq!(cells.iter().collect::<Vec<_>>(), [(3, "late\n".to_string())]);
 }
 
@@ -370,7 +273,7 @@ fn a_child_process_prints_under_the_cell_that_was_shown_last() {
     let mut n = Notebook::new();
     let gate = Gate::new("child");
     let script = format!("while ! test -e {}; do sleep 0.01; done; echo of the child", gate.0.display());
-    n.run(&format!("std::process::Command::new(\"sh\").args([\"-c\", {script:?}]).spawn()?;")).ok();
+    n.run(&format!("std::process::Command::new(\"sh\").args([\"-c\", {script:?}]).spawn()?;")).kept();
     // A control was changed, and nothing of that is shown as a cell.
     let (events, _) = channel();
     let change = Change { controls: Vec::new() };
@@ -387,7 +290,7 @@ fn a_thread_that_asks_between_cells_has_no_answer_and_takes_none() {
     let gate = Gate::new("asks");
     let asks = "let mut line = String::new(); let read = std::io::stdin().read_line(&mut line);";
     let wait = gate.wait();
-    n.run(&format!("std::thread::spawn(|| {{ {wait} {asks} println!(\"read {{read:?}}\"); }});")).ok();
+    n.run(&format!("std::thread::spawn(|| {{ {wait} {asks} println!(\"read {{read:?}}\"); }});")).kept();
     gate.open();
     assert_eq!(between(&mut n, "read"), [(1, "read Ok(0)\n".to_string())]);
     n.shows("1 + 1", "2");
@@ -397,7 +300,7 @@ fn a_thread_that_asks_between_cells_has_no_answer_and_takes_none() {
 #[test]
 fn a_return_that_keeps_nothing_is_a_rollback_for_the_session() {
     let mut n = Notebook::new();
-    n.run("let text = String::from(\"a\");").ok();
+    n.run("let text = String::from(\"a\");").kept();
     let (events, receiver) = channel();
     let reader = std::thread::spawn(move || collect(receiver, Box::new(|_| {}), None));
     let outcome = n.executor.execute(2, "if text == \"a\" { drop(text); return; }", &events);
@@ -412,9 +315,9 @@ fn a_return_that_keeps_nothing_is_a_rollback_for_the_session() {
 #[test]
 fn output_of_c_code_comes_in_its_order() {
     let mut n = Notebook::new();
-    n.run("unsafe extern \"C\" { fn puts(f: *const std::ffi::c_char) -> i32; fn putchar(c: i32) -> i32; }").ok();
+    n.run("unsafe extern \"C\" { fn puts(f: *const std::ffi::c_char) -> i32; fn putchar(c: i32) -> i32; }").kept();
     let run = n
         .run("println!(\"one\"); unsafe { puts(c\"two\".as_ptr()); } println!(\"three\"); unsafe { putchar(52); }")
-        .ok();
+        .kept();
     assert_eq!(run.shown, "one\ntwo\nthree\n4");
 }

@@ -4,3 +4,4 @@ mod cells;
 mod deps;
 mod life;
 mod reference;
+mod support;
