@@ -1,4 +1,5 @@
-//! Exports symbols of the executable, so that the loader finds its `read`, `write` and `open` before the C library's functions.
+//! Exports symbols of the executable, so that the loader finds its `read`, `write` and `open` before the C library's
+//! functions.
 
 fn main() {
     println!("cargo:rustc-link-arg-bins=-rdynamic");

@@ -28,7 +28,7 @@ pub struct Target {
     pub named: PathBuf,
     /// Behind all links.
     file: PathBuf,
-    /// Of the file that is there already.
+    /// Metadata of the file that is replaced.
     existing: Option<Metadata>,
 }
 

@@ -1,7 +1,9 @@
-//! Child processes that earlier cells have started, after a cell failed: the snapshot that took over is not their parent. The
-//! kernel process has adopted them and leaves those that ended in the process table, where their status can be read.
+//! Child processes that earlier cells have started, after a cell failed: the snapshot that took over is not their
+//! parent. The kernel process has adopted them and leaves those that ended in the process table, where their status can
+//! be read.
 //!
-//! This executable's own `waitpid` comes first in the loader's search, so the calls of `std::process::Child` arrive here.
+//! This executable's own `waitpid` comes first in the loader's search, so the calls of `std::process::Child` arrive
+//! here.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Faults: ends the process with one signal for a stack overflow and with another for an invalid pointer, and records the
+//! Faults: ends the process with one signal for a stack overflow and with another for an invalid pointer. Records the
 //! address, the calls that led there, and the sender of a signal from outside.
 //!
 //! The kernel process writes the message. This module prints nothing.
@@ -17,7 +17,7 @@ const STACK_USED_UP: c_int = libc::SIGSTKFLT;
 const NEAR: usize = 256 << 10;
 /// Bytes of the main thread's stack for signals. That of the standard library is too small for the unwinder.
 const SIGNAL_STACK: usize = 128 << 10;
-/// Calls that are looked at. Of a deeper recursion the innermost are kept.
+/// Calls that are looked at. The innermost calls of a deeper recursion are kept.
 const DEEPEST: usize = 256;
 /// How the file names of compiled cells begin.
 const CELL: &[u8] = b"libonrush_cell_";
@@ -25,7 +25,7 @@ const CELL: &[u8] = b"libonrush_cell_";
 /// The calls of the process's only crash.
 static CALLS: [AtomicPtr<c_void>; DEEPEST] = [const { AtomicPtr::new(ptr::null_mut()) }; DEEPEST];
 static CRASHED: AtomicBool = AtomicBool::new(false);
-/// Where the main thread's stack for signals is.
+/// The address of the main thread's stack for signals.
 static STACK: AtomicUsize = AtomicUsize::new(0);
 
 /// Replaces the standard library's handlers, which would print a message, and the system's for what ends a process by a
@@ -117,7 +117,7 @@ fn fault(signal: c_int, info: &siginfo_t, context: &libc::ucontext_t) -> c_int {
 fn note_calls(context: &libc::ucontext_t) {
     let place = instruction(context);
     note_call(place);
-    // Whoever called through a pointer that leads nowhere: the address is the last on the stack.
+    // A call through a pointer that leads nowhere: the caller's address is the last on the stack.
     if in_library(place).is_none() {
         note_return(context);
     }
@@ -134,7 +134,7 @@ fn note_calls(context: &libc::ucontext_t) {
     // The calls above the fault are those of this handler.
     let from = calls.iter().position(|call| address(call) == place).map_or(calls.len(), |at| at + 1);
     for call in &calls[from..] {
-        // Of a call it is the address after it that is found: one less is in it.
+        // The recorded address is the one after the call: one less is in it.
         note_call(address(call).wrapping_sub(1));
     }
 }
@@ -164,8 +164,8 @@ fn note_call(address: usize) {
 fn note_return(context: &libc::ucontext_t) {
     let stack = stack_pointer(context);
     if stack != 0 && stack.is_multiple_of(align_of::<usize>()) {
-        // SAFETY: not certain. The stack of a thread that has just made a call is there; if it is not, the process ends by
-        // the same signal, and its fault is known already.
+        // SAFETY: not certain. The stack of a thread that has just made a call is there. If it is not, the process ends
+        // by the same signal, and its fault is known already.
         let address = unsafe { ptr::read_volatile(stack as *const usize) };
         note_call(address.wrapping_sub(1));
     }

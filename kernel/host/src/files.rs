@@ -1,5 +1,5 @@
-//! Files that a cell opens for writing. The loader finds the `open` functions of this executable first, so libstd's calls arrive
-//! here. Written files stay after a failed cell, and the message names them.
+//! Files that a cell opens for writing. The loader finds the `open` functions of this executable first, so libstd's
+//! calls arrive here. Written files stay after a failed cell, and the message names them.
 //!
 //! Direct system calls, and processes that the cell started, are not seen.
 

@@ -1,8 +1,8 @@
-//! Forks while this thread holds the standard library's locks of the environment and of backtraces: another thread may use them all the
-//! time, and then hardly a moment is right to fork without.
+//! Forks while this thread holds the standard library's locks of the environment and of backtraces. Another thread may
+//! use them all the time, and then hardly a moment is right to fork without.
 //!
-//! Neither lock can be taken from outside. But the standard library calls C functions with them held, and this executable's own
-//! `unsetenv` and `_Unwind_Backtrace` come first in the loader's search.
+//! Neither lock can be taken from outside. But the standard library calls C functions with them held, and this
+//! executable's own `unsetenv` and `_Unwind_Backtrace` come first in the loader's search.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};

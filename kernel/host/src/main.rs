@@ -1,5 +1,5 @@
-//! `onrush-cell`, the cell process: loads compiled cells, holds the variables, and forks a sleeping snapshot of itself before
-//! each cell. The kernel process starts it and is the only one that talks to it.
+//! `onrush-cell`, the cell process: loads compiled cells, holds the variables, and forks a sleeping snapshot of itself
+//! before each cell. The kernel process starts it and is the only one that talks to it.
 //!
 //! It starts no threads and knows neither rustc nor Jupyter nor the session.
 
@@ -99,7 +99,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
             transaction(store, &mut control, |store| run::forget(store, &names))?
         }
         ToHost::Shutdown => return Ok(Turn::End),
-        // Of a cell without a snapshot, and answers to questions that nobody waits for any more.
+        // Messages to a cell without a snapshot, and answers to questions that nobody waits for any more.
         ToHost::Committed | ToHost::InputReply(_) | ToHost::Answer(_) | ToHost::ControlSetting(_) => {}
     }
     Ok(Turn::Again)

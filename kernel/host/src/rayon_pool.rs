@@ -1,8 +1,9 @@
-//! Rayon's pool in a snapshot: a fork copies the static that knows the pool, and none of its threads. Work given to it would wait
-//! for ever.
+//! Rayon's pool in a snapshot: a fork copies the static that knows the pool, and none of its threads. Work given to it
+//! would wait for ever.
 //!
-//! `rayon-core` is a separate library. Its statics are copied when it is loaded, before any code ran. A snapshot that takes over
-//! puts the copy back, and the next parallel iterator starts a new pool. Pools that a cell's variables hold stay dead.
+//! `rayon-core` is a separate library. Its statics are copied when it is loaded, before any code ran. A snapshot that
+//! takes over puts the copy back, and the next parallel iterator starts a new pool. Pools that a cell's variables hold
+//! stay dead.
 
 use std::ffi::CStr;
 use std::sync::Mutex;

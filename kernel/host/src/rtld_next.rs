@@ -16,7 +16,8 @@ impl Next {
         Next { name, address: AtomicUsize::new(0) }
     }
 
-    /// Where the function is. Ends the process if there is none: the C library has all of those that are asked for.
+    /// The address of the function. Ends the process if there is none: the C library has all of those that are asked
+    /// for.
     pub fn address(&self) -> *const c_void {
         let mut address = self.address.load(Ordering::Relaxed);
         if address == 0 {

@@ -1,4 +1,5 @@
-//! One cell: load its shared object, call its entry, and say how it ended. And the end of variables, which is code of the user's, too.
+//! One cell: load its shared object, call its entry, and say how it ended. And the end of variables, which is code of
+//! the user's, too.
 
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::OnceLock;
@@ -23,7 +24,7 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
     finish(store, outcome, load, begun.elapsed() - load)
 }
 
-/// What cells have left to be done when controls change.
+/// Runs the callbacks of controls that have changed.
 pub fn run_callbacks(store: &Store, change: &Change) -> Finished {
     let begun = Instant::now();
     forget_caught();
@@ -31,7 +32,7 @@ pub fn run_callbacks(store: &Store, change: &Change) -> Finished {
     finish(store, outcome, Duration::ZERO, begun.elapsed())
 }
 
-/// Drops variables, all of them if `names` is empty. What the session is told of objects waits for the next cell.
+/// Drops variables, all of them if `names` is empty. The session's objects are reported after the next cell.
 pub fn forget(store: &mut Store, names: &[String]) -> Finished {
     let begun = Instant::now();
     forget_caught();
@@ -80,7 +81,7 @@ fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: D
     }
 }
 
-/// What was printed and has no end of line yet, in Rust and in C.
+/// Writes output that has no end of line yet, of Rust and of C.
 fn flush() {
     host::flush();
     crate::stdio::flush();
@@ -97,7 +98,8 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
         Diagnostic::error(Class::Internal, "load", format!("{what}: {why}"))
             .help("restart the kernel; if it happens again, empty the cache folder (`onrush doctor` names it)")
     };
-    // SAFETY: the shared object is rustc's, built against this very prelude. It may be loaded already: that is the same one.
+    // SAFETY: the shared object is rustc's, built against this very prelude. It may be loaded already: that is the same
+    // one.
     let library = unsafe { Library::open(Some(library), RTLD_NOW | RTLD_GLOBAL) }
         .map_err(|e| failed("the compiled cell cannot be loaded", e))?;
     // Values, vtables and thread-locals of the cell outlive it: no library is ever unloaded.
@@ -120,7 +122,7 @@ fn call(store: &mut Store, library: &str, entry: &str, loaded: &mut dyn FnMut())
     }
 }
 
-/// What an earlier cell has caught. And a hook that it has set runs from here on after ours.
+/// Forgets the panic that an earlier cell has caught. And a hook that it has set runs from here on after ours.
 fn forget_caught() {
     host::last_panic();
     host::calls::take();
@@ -156,7 +158,7 @@ fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Where our hook is in memory: another one is a cell's.
+/// The address of our hook: a hook at another address is a cell's.
 static OURS: AtomicUsize = AtomicUsize::new(0);
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
@@ -208,8 +210,9 @@ fn note(info: &PanicHookInfo<'_>) {
 /// How the standard library names its exceptions: the bytes in the order of the machine.
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
-/// Begins to unwind. A panic whose hook a cell has set in the same cell has noted nothing down yet: its calls say where it
-/// was. This executable's own function comes first in the loader's search, so the calls of the standard library arrive here.
+/// Begins to unwind. A panic whose hook a cell has set in the same cell has noted nothing down yet: its calls say where
+/// it was. This executable's own function comes first in the loader's search, so the calls of the standard library
+/// arrive here.
 ///
 /// # Safety
 /// As of the unwinder's `_Unwind_RaiseException`.

@@ -1,7 +1,7 @@
 //! Snapshots: a forked child that sleeps while its parent runs a cell, and takes over if the cell fails.
 //!
-//! The child keeps one wake socket. If the other end closes, it is not needed and ends; if five descriptors arrive, it puts
-//! them where the runner had them and goes on from where it was forked.
+//! The child keeps one wake socket. If the other end closes, the child is not needed and ends. If five descriptors
+//! arrive, it puts them where the runner had them and goes on from where it was forked.
 
 use std::io::{self, IoSlice};
 use std::mem::ManuallyDrop;
@@ -16,7 +16,7 @@ use onrush_wire::host::FromHost;
 /// `F_SETSIG` of Linux, which the libc crate does not name.
 const SET_SIGNAL: c_int = 10;
 
-/// Where the descriptors go that a snapshot gets when it takes over, in the order in which they are sent.
+/// The numbers of the descriptors that a snapshot gets when it takes over, in the order in which they are sent.
 const DESCRIPTORS: [c_int; 5] = [CONTROL_FD, OUTPUT_FD, LIFETIME_FD, 1, 2];
 
 pub enum Fork {
@@ -40,8 +40,8 @@ pub fn close_on_exec(fd: c_int) -> io::Result<()> {
     check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) }).map(|_| ())
 }
 
-/// Ends this process when the other end of the pipe closes: the kernel process is gone. Needs no thread, and works while a cell
-/// computes.
+/// Ends this process when the other end of the pipe closes: the kernel process is gone. Needs no thread, and works
+/// while a cell computes.
 pub fn end_with(lifetime: c_int) -> io::Result<()> {
     // SAFETY: plain system calls on an open descriptor.
     unsafe {
@@ -78,11 +78,11 @@ pub fn held() -> u64 {
 const TRIES: u32 = 200;
 /// How often a new snapshot is looked at.
 const LOOK_MS: c_int = 1;
-/// What it has time for at most, if it computes.
+/// Looks at a computing process before it is given up.
 const LOOKS: u32 = 1000;
 
-/// Forks. With other `threads` the child may have got a lock of the C library or of the standard library that such a thread held
-/// at that moment: one that cannot take them is given up, and another one is made.
+/// Forks. With other `threads` the child may have got a lock of the C library or the standard library that such a
+/// thread held. A child that cannot take them is given up, and another one is made.
 pub fn take(threads: u32) -> Fork {
     for _ in 0..TRIES {
         match fork(threads > 0) {
@@ -98,8 +98,8 @@ pub fn take(threads: u32) -> Fork {
     )
 }
 
-/// In the child: takes the locks that the rest of this process may need. The allocator's and those of open C streams are free after
-/// a fork, and [`super::fork_locks::fork`] holds those of the standard library.
+/// In the child: takes the locks that the rest of this process may need. The allocator's and those of open C streams
+/// are free after a fork, and [`super::fork_locks::fork`] holds those of the standard library.
 fn try_locks() {
     let _ = std::env::var_os("ONRUSH_SNAPSHOT");
     drop(std::backtrace::Backtrace::force_capture());
@@ -167,7 +167,8 @@ fn fork(with_threads: bool) -> Fork {
             // Both sides do it: whichever is first, a signal to the runner's group does not reach the snapshot.
             // SAFETY: plain system call.
             unsafe { libc::setpgid(pid, pid) };
-            // Where memory runs out, the kernel takes the cell that uses it up: not its snapshot, and nobody else's process.
+            // If memory runs out, the kernel ends the cell that uses it up, and neither its snapshot nor another
+            // process.
             prefer_to_kill(b"600");
             Fork::Runner { wake, pid: pid as u32 }
         }
@@ -229,7 +230,8 @@ fn receive(sleeper: c_int) -> Option<Vec<c_int>> {
     let mut space = [0u64; 16];
     loop {
         let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-        // SAFETY: the buffers outlive the call, and the control buffer is aligned and large enough for five descriptors.
+        // SAFETY: the buffers outlive the call, and the control buffer is aligned and large enough for five
+        // descriptors.
         unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_iov = &mut part;
@@ -277,7 +279,8 @@ pub fn send_with_descriptor(message: &FromHost, descriptor: c_int) -> Result<(),
     if sent == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error().into()) }
 }
 
-/// Takes the snapshot from the process table. Nobody needs it after a success; after a failure the kernel process ends this one.
+/// Takes the snapshot from the process table. Nobody needs it after a success; after a failure the kernel process ends
+/// this one.
 pub fn reap(pid: u32, succeeded: bool) {
     let pid = pid as libc::pid_t;
     // SAFETY: plain system calls on a child that nobody else waits for; the status is not wanted.

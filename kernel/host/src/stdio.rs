@@ -1,9 +1,9 @@
-//! Standard input, output and error of the cell process: this executable's own `read`, `write` and `writev` come first in the
-//! loader's search, so libstd's calls arrive here. Pieces of both output streams go to one pipe in the order in which they were
-//! written; reading asks the notebook's user for a line.
+//! Standard input, output and error of the cell process. This executable's own `read`, `write` and `writev` come first
+//! in the loader's search, so libstd's calls arrive here. Pieces of both output streams go to one pipe in the order in
+//! which they were written; reading asks the notebook's user for a line.
 //!
-//! C's `stdout` and `stderr` go the same way. What calls the kernel directly, or runs in a process that the cell started, goes to
-//! descriptors 1 and 2: plain pipes that the kernel process reads too.
+//! C's `stdout` and `stderr` go the same way. Code that calls the kernel directly, and processes that the cell started,
+//! write to descriptors 1 and 2. They are plain pipes that the kernel process reads too.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ pub fn start() {
     streams();
 }
 
-/// What `fopencookie` of the C library takes.
+/// The functions that `fopencookie` of the C library takes.
 #[repr(C)]
 struct Functions {
     read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, size_t) -> ssize_t>,
@@ -45,7 +45,8 @@ unsafe extern "C" fn write_of_stream(fd: *mut c_void, bytes: *const c_char, leng
     written.max(0)
 }
 
-/// The C library's own `stdout` and `stderr` write where Rust's do, so that both keep their order. A line is written at once.
+/// The C library's own `stdout` and `stderr` write where Rust's do, so that both keep their order. A line is written at
+/// once.
 fn streams() {
     let functions = || Functions { read: None, write: Some(write_of_stream), seek: None, close: None };
     // SAFETY: no thread uses the streams yet. Both variables may be set; those that they held are never closed.
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) ->
     done
 }
 
-/// What the user typed and nobody has read yet.
+/// Typed bytes that nobody has read yet.
 static TYPED: Mutex<VecDeque<u8>> = Mutex::new(VecDeque::new());
 
 /// # Safety

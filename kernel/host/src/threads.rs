@@ -1,6 +1,7 @@
 //! Threads of cells: which cell has started one, and what waits for one that is gone.
 //!
-//! This executable's own `pthread_create` and `syscall` come first in the loader's search, so libstd's calls arrive here.
+//! This executable's own `pthread_create` and `syscall` come first in the loader's search, so libstd's calls arrive
+//! here.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -72,8 +73,8 @@ pub unsafe extern "C" fn pthread_create(
     result
 }
 
-/// A wait of the only thread for memory that nobody else can change has no end: the thread that would have changed it was lost
-/// with a failed cell. The cell ends there, and says why.
+/// A wait of the only thread for memory that nobody else can change has no end. The thread that would have changed it
+/// was lost with a failed cell. The cell ends there, and says why.
 fn waits_for_ever(number: c_long, operation: c_long, timeout: c_long) -> bool {
     const WAITS: [c_int; 2] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
     ABANDONED.load(Ordering::Relaxed)
@@ -85,8 +86,8 @@ fn waits_for_ever(number: c_long, operation: c_long, timeout: c_long) -> bool {
 }
 
 /// # Safety
-/// As of Linux's `syscall`. It is variadic in C: on this platform's calling convention arguments that were not given are only
-/// passed on.
+/// As of Linux's `syscall`. It is variadic in C: on this platform's calling convention arguments that were not given
+/// are only passed on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,

@@ -467,7 +467,8 @@ fn unknown_option(node: &Node, method: &str, found: &str, known: &str) -> Failur
     Failure::over(node.start, node.end, format!("`{method}` has no option `{found}`\nhelp: its option is `{known}`"))
 }
 
-/// Days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms"); `None` if the date does not exist.
+/// Days since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms"); `None` if the date does not
+/// exist.
 fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(-9999..=9999).contains(&year) || !(1..=12).contains(&month) {
         return None;

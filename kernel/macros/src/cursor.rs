@@ -23,7 +23,8 @@ impl Failure {
         Failure { start, end, message: message.into() }
     }
 
-    /// Expands to `compile_error!`. Its first and last tokens carry the span, because rustc underlines from one to the other.
+    /// Expands to `compile_error!`. Its first and last tokens carry the span, because rustc underlines from one to the
+    /// other.
     pub fn into_tokens(self) -> TokenStream {
         let message = &self.message;
         let mut body = TokenStream::new();

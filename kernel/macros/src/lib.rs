@@ -1,9 +1,9 @@
-//! The procedural macros of cells: `x!` for column expressions, `frame!` for small frames from Rust values, `interact!` for controls
-//! above a closure.
+//! The procedural macros of cells: `x!` for column expressions, `frame!` for small frames from Rust values, `interact!`
+//! for controls above a closure.
 //!
-//! The macros know only syntax. The session checks names, types and functions against the schema of a frame. An expression
-//! becomes a constant byte string (an [`onrush_wire::Expr`]) and a list of its Rust values, so that it adds little to the
-//! compile time of a cell.
+//! The macros know only syntax. The session checks names, types and functions against the schema of a frame. An
+//! expression becomes a constant byte string (an [`onrush_wire::Expr`]) and a list of its Rust values. It adds little
+//! to the compile time of a cell.
 
 mod calls;
 mod cursor;
@@ -34,7 +34,8 @@ pub fn x(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 /// A frame from Rust values: `frame! { a: [1, 2, 3], "b c": names, d: [1.5, None, 2.0] }`.
 ///
-/// Each column is an array, a slice, a `Vec` or a `Column`, taken by reference. All columns have the same length. `None` is null.
+/// Each column is an array, a slice, a `Vec` or a `Column`, taken by reference. All columns have the same length.
+/// `None` is null.
 #[proc_macro]
 pub fn frame(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     frame::expand(input.into()).unwrap_or_else(cursor::Failure::into_tokens).into()
@@ -42,10 +43,11 @@ pub fn frame(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 /// Shows controls above the output of a closure. The closure runs now, and again whenever a parameter changes.
 ///
-/// - A range is a slider (`0..60`: 0 to 59, `0..=60`, `0.0..1.0`, `(0..60).step_by(5)`), a list is a dropdown, `true` and `false` are a
-///   checkbox, a string is a text field, a number is a number field. A parameter can also be a control: `slider(0..60).initial(30)`.
-/// - The closure keeps copies of the variables that it uses (a copy of a frame is the same frame). Its output stands below the
-///   controls: displays, prints and the returned value.
+/// - A range is a slider (`0..60`: 0 to 59, `0..=60`, `0.0..1.0`, `(0..60).step_by(5)`), a list is a dropdown, `true`
+///   and `false` are a checkbox, a string is a text field, a number is a number field. A parameter can also be a
+///   control: `slider(0..60).initial(30)`.
+/// - The closure keeps copies of the variables that it uses (a copy of a frame is the same frame). Its output stands
+///   below the controls: displays, prints and the returned value.
 /// - If the closure fails, the message stands there, and all variables keep their values.
 ///
 /// ```text

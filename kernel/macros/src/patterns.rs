@@ -1,5 +1,5 @@
-//! Parses `match` over a column. Patterns become conditions in order, and the first true condition gives the value. `None`, a
-//! name and `_` match a null.
+//! Parses `match` over a column. Patterns become conditions in order, and the first true condition gives the value.
+//! `None`, a name and `_` match a null.
 
 use onrush_wire::{BinaryOp, Expr, ExprKind, UnaryOp, Value};
 use proc_macro2::{Delimiter, Span, TokenTree};

@@ -1,5 +1,5 @@
-//! Reserved words of `x!`: namespaces of methods, and operators of other languages, which get a hint. The session knows the
-//! functions themselves (`runtime/expr`).
+//! Reserved words of `x!`: namespaces of methods, and operators of other languages, which get a hint. The session knows
+//! the functions themselves (`runtime/expr`).
 
 pub use onrush_wire::words::is_function;
 

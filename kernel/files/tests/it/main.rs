@@ -1,5 +1,4 @@
-//! Whole files through `onrush_files::write`. What is expected is what the operating system says of the files
-//! afterwards.
+//! Whole files through `onrush_files::write`. Expected values are those of the operating system for the written files.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
