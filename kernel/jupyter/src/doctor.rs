@@ -1,4 +1,5 @@
-//! `onrush doctor`: a health check of the installation, with advice. It only reads: it starts no session and builds nothing.
+//! `onrush doctor`: a health check of the installation, with advice. It only reads: it starts no session and builds
+//! nothing.
 
 mod find;
 
@@ -146,7 +147,7 @@ fn session_findings() -> Vec<Finding> {
     findings
 }
 
-/// What frames can run on, as the session's program finds it; without that, as far as files tell.
+/// The devices that frames can run on, as the session's program finds them. Without that program, as far as files tell.
 fn devices() -> Vec<Finding> {
     let probed = session::executable().ok().and_then(|program| output_of(&program.to_string_lossy(), &["probe"]));
     let mut findings = Vec::new();

@@ -20,7 +20,8 @@ const LOGOS: [(&str, &[u8]); 3] = [
     ("logo-svg.svg", include_bytes!("../assets/logo-svg.svg")),
 ];
 
-/// Where kernels are looked for. Without an option: the active Python environment if there is one, else the user's folder.
+/// Where kernels are looked for. Without an option: the active Python environment if there is one, else the user's
+/// folder.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Location {
     /// Below this folder, in share/jupyter/kernels
@@ -103,7 +104,8 @@ fn system_data() -> [PathBuf; 2] {
     ["/usr/local/share/jupyter", "/usr/share/jupyter"].map(PathBuf::from)
 }
 
-/// Folders in which Jupyter may find the kernel: those of the active environment, of this program, the user and the system.
+/// Folders in which Jupyter may find the kernel: those of the active environment, of this program, the user and the
+/// system.
 pub fn installed() -> Vec<PathBuf> {
     let below = |prefix: Option<PathBuf>| prefix.map(|prefix| below_prefix(&prefix));
     let data = [below(environment()), below(own_prefix()), user_data()];

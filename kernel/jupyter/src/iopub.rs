@@ -22,7 +22,7 @@ use zeromq::ZmqMessage;
 
 use crate::log;
 
-/// What waits for one subscriber at most. A cell shows 2 MB of text; the rest is room for its pictures.
+/// Most bytes that wait for one subscriber. A cell shows 2 MB of text; the rest is room for its pictures.
 const WAITING: usize = 128 << 20;
 /// A connection that does not end its greeting in this time is dropped.
 const GREETING: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub struct Publisher {
     subscribers: Arc<Mutex<Vec<Arc<Subscriber>>>>,
 }
 
-/// What a subscriber asked for.
+/// A request of a subscriber.
 pub enum Subscription {
     Begin { subscriber: Arc<Subscriber>, topic: Bytes },
     End { subscriber: Arc<Subscriber>, topic: Bytes },
@@ -67,7 +67,7 @@ pub enum Weight {
 }
 
 impl Publisher {
-    /// Opens `tcp://ADDRESS:PORT` or `ipc://PATH`. What is subscribed comes by the channel; the caller applies it.
+    /// Opens `tcp://ADDRESS:PORT` or `ipc://PATH`. Subscriptions come by the channel; the caller applies them.
     pub async fn bind(url: &str) -> io::Result<(Publisher, UnboundedReceiver<Subscription>)> {
         match url.split_once("://") {
             Some(("tcp", address)) => Ok(Self::on_tcp(TcpListener::bind(address.replace('*', "0.0.0.0")).await?)),
@@ -110,7 +110,8 @@ impl Publisher {
         (publisher, subscriptions)
     }
 
-    /// Puts a message into the queue of everyone who subscribed to its topic, which is its first frame. Waits for nobody.
+    /// Puts a message into the queue of everyone who subscribed to its topic, which is its first frame. Waits for
+    /// nobody.
     pub fn publish(&self, frames: &ZmqMessage, weight: Weight) {
         let Some(topic) = frames.get(0) else { return };
         let subscribers = self.subscribers.lock().clone();
@@ -120,8 +121,8 @@ impl Publisher {
         }
     }
 
-    /// Returns when all who take messages have what was published, at the latest after `limit`: who has not got it then is not
-    /// waited for again until it has.
+    /// Returns when all who take messages have all that was published, at the latest after `limit`. A subscriber that
+    /// is late is not waited for again until it has caught up.
     pub async fn taken(&self, limit: Duration) {
         let end = tokio::time::Instant::now() + limit;
         let subscribers = self.subscribers.lock().clone();
@@ -266,7 +267,7 @@ impl Subscriber {
         self.emptied.notify_waiters();
     }
 
-    /// Of a front end that is gone, nobody waits for anything.
+    /// Nobody waits for a front end that is gone.
     fn clear(&self) {
         *self.queue.lock() = Queue::default();
         self.took_all();

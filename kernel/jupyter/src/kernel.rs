@@ -1,5 +1,5 @@
-//! The Jupyter front: sockets, signals, the start and the end of the kernel process. What requests mean is in
-//! [`requests`]; cells run in [`execution`].
+//! The Jupyter front: sockets, signals, the start and the end of the kernel process. [`requests`] answers requests, and
+//! cells run in [`execution`].
 
 mod comms;
 mod execution;

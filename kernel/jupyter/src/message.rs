@@ -1,8 +1,8 @@
 //! Jupyter messages on their way in and out: framing, signature, JSON.
 //!
-//! A request keeps its header, metadata and content as JSON, because what a front end sends is often more or less than the
-//! protocol says: typed content is taken out where it is used, and a message of a kind that nobody knows can still be
-//! answered. Framing and signatures of incoming messages are `jupyter-zmq-client`'s.
+//! A request keeps its header, metadata and content as JSON, because front ends send more or less than the protocol
+//! says. Typed content is taken out where it is used. A message of an unknown kind can still be answered. Framing and
+//! signatures of incoming messages are `jupyter-zmq-client`'s.
 
 use bytes::Bytes;
 use jupyter_zmq_client::RawMessage;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use zeromq::ZmqMessage;
 
-/// What the kernel speaks.
+/// The version of the protocol that the kernel speaks.
 pub const PROTOCOL_VERSION: &str = "5.5";
 
 /// The socket that a request came in by, and that its reply leaves by.
@@ -25,7 +25,7 @@ pub enum Channel {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub channel: Channel,
-    /// Where the answer goes.
+    /// The receivers of the answer.
     pub identities: Vec<Bytes>,
     /// As it came: it becomes the parent header of everything that the request causes.
     pub header: Value,
@@ -101,8 +101,8 @@ impl Signer {
         Signer { key, session, username }
     }
 
-    /// The frames of one message. `identities` is the way to the receiver, or the topic on iopub. JSON null stands for "no
-    /// parent".
+    /// The frames of one message. `identities` is the way to the receiver, or the topic on iopub. JSON null stands for
+    /// "no parent".
     pub fn frames(
         &self,
         identities: &[Bytes],

@@ -1,5 +1,5 @@
-//! One notebook's cells, without Jupyter: the executor, the session, and what a cell shows on the way. The Jupyter front
-//! ([`crate::kernel`]) and `onrush run` ([`crate::run`]) both drive this and nothing below it.
+//! One notebook's cells, without Jupyter: the executor, the session, and what a cell shows on the way. The Jupyter
+//! front ([`crate::kernel`]) and `onrush run` ([`crate::run`]) both drive this and nothing below it.
 
 pub mod completion;
 mod executor_thread;
@@ -63,7 +63,8 @@ pub enum Output {
     Clear {
         wait: bool,
     },
-    /// The line that says what is under way: each one replaces the one before, the last one stays. Blank: nothing stays.
+    /// The line that says what is under way: each one replaces the one before, the last one stays. Blank: nothing
+    /// stays.
     Progress {
         data: Bundle,
     },
@@ -96,10 +97,10 @@ pub enum Answer {
     Unavailable(String),
 }
 
-/// Where a cell's outputs go and its questions are answered.
+/// The receiver of a cell's outputs, which also answers its questions.
 pub trait CellSink {
     fn output(&mut self, output: Output);
-    /// Which cell of the notebook it is, if the front end knows that.
+    /// The cell of the notebook, if the front end names it.
     fn origin(&self) -> Origin {
         Origin::default()
     }
@@ -107,13 +108,13 @@ pub trait CellSink {
     fn shows(&mut self, _frame: FrameId, _preview: &TablePreview) {}
     /// An output that comes next shows a live picture. A raster is drawn again for each window.
     fn shows_visual(&mut self, _id: &str, _what: &VisualSpec, _is_raster: bool) {}
-    /// What the cell reads, before it runs, and what it has made, after that.
+    /// Names that the cell reads, before it runs, and names that it has made, after that.
     fn flow(&mut self, _flow: Flow) {}
     /// The cell process has changed a control that is on the screen.
     fn control(&mut self, _control: Control) {}
     /// The cell process has set the filters of a dashboard.
     fn filter(&mut self, _id: &str, _filters: Vec<Filter>) {}
-    /// What a user has set.
+    /// The setting that a user has chosen.
     fn setting(&mut self, _id: &str) -> Option<Setting> {
         None
     }
@@ -167,8 +168,8 @@ impl Notebook {
         notebook
     }
 
-    /// Stops the running cell from any thread; does nothing between cells. If the cell waits for a search of parameters that
-    /// has complete trials, the search ends instead, and the cell goes on with the best of them.
+    /// Stops the running cell from any thread; does nothing between cells. If the cell waits for a search of parameters
+    /// that has complete trials, the search ends instead. The cell goes on with the best of them.
     pub fn interrupt(&self) {
         if self.running.load(Ordering::Acquire) && !self.session.stop_searches() {
             self.interrupt_cell();
@@ -187,8 +188,8 @@ impl Notebook {
         let _ = std::thread::Builder::new().name("session cancel".into()).spawn(move || session.cancel());
     }
 
-    /// Output of threads and child processes of earlier cells that arrives between two cells is passed to `show` from here on, on a
-    /// separate thread.
+    /// Output of threads and child processes of earlier cells that arrives between two cells is passed to `show` from
+    /// here on, on a separate thread.
     pub fn show_late_output(&self, show: impl Fn(Late) + Send + 'static) {
         let (events, received) = mpsc::channel();
         self.worker.pass_late_output_to(events);
@@ -231,15 +232,15 @@ impl Notebook {
         self.session.close();
     }
 
-    /// Runs one cell to its end. `number` is its execution count, or [`HIDDEN`] and above. Everything that the cell shows has
-    /// been given to `sink` when this returns; the error has not.
+    /// Runs one cell to its end. `number` is its execution count, or [`HIDDEN`] and above. Everything that the cell
+    /// shows has been given to `sink` when this returns; the error has not.
     pub fn run_cell(&self, number: u64, text: &str, sink: &mut dyn CellSink) -> Result<(), CellError> {
         self.sources.lock().insert(number, text.to_string());
         self.run(number, Work::Cell(text), sink)
     }
 
-    /// Runs what cells have left to be done when controls change, as a cell is run. `number` is [`HIDDEN`] or above; `dropped`:
-    /// controls that are on no screen any more.
+    /// Runs what cells have left to be done when controls change, as a cell is run. `number` is [`HIDDEN`] or above;
+    /// `dropped`: controls that are on no screen any more.
     pub fn run_callbacks(
         &self,
         number: u64,
@@ -341,7 +342,7 @@ struct Run<'a> {
     stopped_session: bool,
 }
 
-/// What is run.
+/// A cell, or callbacks of controls.
 enum Work<'a> {
     Cell(&'a str),
     React(Change, Vec<String>),
@@ -506,7 +507,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where the outputs of a cell go.
+    /// Passes on an output of the cell.
     fn show(&mut self, output: Output) {
         let Some(kept) = self.captures.last_mut() else { return self.sink.output(output) };
         if let Output::Display { data, display_id: Some(id), update: true } = &output {

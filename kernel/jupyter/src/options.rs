@@ -1,4 +1,5 @@
-//! Options that several subcommands have: the engine, limits of memory and times. They become variables of the environment.
+//! Options that several subcommands have: the engine, limits of memory and times. They become variables of the
+//! environment.
 
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ impl EngineArgs {
     }
 }
 
-/// Those that were given, as variables of the environment.
+/// The given options as variables of the environment.
 pub fn settings<'a>(engine: &'a EngineArgs, cells: &'a CellArgs) -> Vec<(&'static str, &'a str)> {
     let given = [
         (paths::ENGINE, engine.value()),

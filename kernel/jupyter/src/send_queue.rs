@@ -1,7 +1,8 @@
-//! Everything that the kernel sends, in one order: what a cell prints is on its way before the reply that ends the cell.
+//! Everything that the kernel sends, in one order: what a cell prints is on its way before the reply that ends the
+//! cell.
 //!
-//! Replies on the control channel have a separate queue, and so has every subscriber of iopub (`iopub.rs`): a front end
-//! that reads nothing cannot hold up an interrupt, or the other front ends. Any thread may send; nothing here blocks.
+//! Replies on the control channel have a separate queue, and so has every subscriber of iopub (`iopub.rs`). A front end
+//! that reads nothing cannot hold up an interrupt or the other front ends. Any thread may send; nothing here blocks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub struct SendQueue {
     control: UnboundedSender<ZmqMessage>,
 }
 
-/// What [`SendQueue::new`] leaves to be run by [`run`] and [`run_control`].
+/// The receiving ends, for [`run`] and [`run_control`].
 pub struct QueueReceivers {
     ordered: UnboundedReceiver<Item>,
     control: UnboundedReceiver<ZmqMessage>,
@@ -105,8 +106,8 @@ impl SendQueue {
     /// The `idle` of a request that was answered, perhaps while a cell runs, whose header is `current`.
     pub fn idle_beside(&self, request: &Value, current: &Mutex<Value>) {
         self.status(request, "idle");
-        // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it cannot come
-        // after the cell's own `idle`.
+        // Front ends show the last state they saw: a cell that still runs is busy. Said under the lock, so that it
+        // cannot come after the cell's own `idle`.
         let current = current.lock();
         if current.is_object() {
             self.status(&current, "busy");

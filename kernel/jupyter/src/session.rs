@@ -1,5 +1,5 @@
-//! The kernel process's side of the session: starting it, saying when cells begin and end, stopping its work, and watching
-//! its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
+//! The kernel process's side of the session: starting it, saying when cells begin and end, stopping its work, and
+//! watching its tasks. The kernel lives without a session: whatever is asked of one that is not there is a plain error.
 
 mod connection;
 mod start;
@@ -32,7 +32,7 @@ const NAMES_LIMIT: Duration = Duration::from_millis(300);
 /// So many trials of a search have a complete one among them.
 const MANY_TRIALS: usize = 200;
 
-/// What a summary of a column may take, for each number.
+/// Time that a summary of a column may take, for each number.
 const SUMMARY_LIMIT: Duration = Duration::from_millis(700);
 
 /// Tasks of this notebook, as the session last reported them.
@@ -52,7 +52,7 @@ impl Board {
         let can_stop = |task: &&Task| {
             let Some(Detail::Trials(trials)) = &task.detail else { return false };
             let is_open = task.state == TaskState::Running && !self.stopped.contains(&task.id);
-            // Of many trials the board has the last ones only.
+            // The board has only the last ones of many trials.
             is_open && (trials.len() >= MANY_TRIALS || trials.iter().any(|trial| trial.state == "done"))
         };
         self.tasks.values().filter(can_stop).map(|task| task.id).collect()
@@ -70,7 +70,7 @@ struct State {
     owed: Vec<Request>,
 }
 
-/// What became of a request.
+/// The end of a request.
 enum Delivery {
     Done,
     Refused(Diagnostic),
@@ -194,8 +194,8 @@ impl Session {
         let (socket, notebook, generation) = (&self.socket, &self.notebook, state.generation);
         let mut connection =
             Connection::open_within(socket, notebook, Role::Kernel, generation, ANSWER_LIMIT, interrupted)?;
-        // Another notebook may have started it meanwhile. What was asked for is never quietly another engine, but for once: then it
-        // is known that the session has its own.
+        // Another notebook may have started it meanwhile. A request for an engine never quietly gets another one,
+        // except once: then it is known that the session has its own.
         if let Some(wanted) = state.engine.take_if(|wanted| *wanted != "auto" && *wanted != connection.engine) {
             let message =
                 format!("the engine `{wanted}` was asked for, and the session runs on `{}`", connection.engine);
@@ -221,8 +221,8 @@ impl Session {
         Ok(())
     }
 
-    /// The code of a cell starts. A session that is not there is told when it comes. Gives a word about one that is there and does
-    /// not answer.
+    /// The code of a cell starts. A session that is not there is told when it comes. Gives a word about one that is
+    /// there and does not answer.
     ///
     /// # Errors
     /// If the session does not take the cell.
@@ -247,8 +247,8 @@ impl Session {
     /// `generation` is the one in which the cell began.
     ///
     /// # Errors
-    /// If the session refuses it, or has to know what the cell has published and does not answer: the cell must not look as if it
-    /// had succeeded.
+    /// If the session refuses it, or has to know the published names and does not answer. The cell must not look as if
+    /// it had succeeded.
     pub fn end_cell(&self, generation: Generation, end: CellEnd) -> Result<(), Diagnostic> {
         let publishes = matches!(&end, CellEnd::Committed { published, .. } if !published.is_empty());
         let request = Request::EndCell { generation, end };
@@ -268,7 +268,8 @@ impl Session {
             Delivery::Refused(diagnostic) => Err(diagnostic
                 .note("the cell has run, and its variables stay; the session does not know what it has published")),
             Delivery::NoConnection if self.socket.exists() => match self.connect() {
-                // The session was restarted meanwhile, or another process started it for a frame: now it has heard of it.
+                // The session was restarted meanwhile, or another process started it for a frame: now it has heard of
+                // it.
                 Ok(()) => Ok(()),
                 Err(error) if publishes => Err(Diagnostic::from(error).note(
                     "the cell has run, and its variables stay; what it has published is there when the session answers",
@@ -299,8 +300,8 @@ impl Session {
         self.stop_by(&Request::Cancel);
     }
 
-    /// Stops the searches of parameters that this notebook waits for: they give the best of their complete trials. False if
-    /// there are none, or if they have been stopped before.
+    /// Stops the searches of parameters that this notebook waits for: they give the best of their complete trials.
+    /// False if there are none, or if they have been stopped before.
     pub fn stop_searches(self: &Arc<Self>) -> bool {
         let searches = {
             let mut board = self.board.lock();
@@ -352,7 +353,7 @@ impl Session {
         tell(&mut self.state.lock(), &Request::Hide { frame });
     }
 
-    /// Where the session is, and which notebook this is.
+    /// The socket of the session, and the id of this notebook.
     pub fn address(&self) -> (PathBuf, NotebookId) {
         (self.socket.clone(), self.notebook.clone())
     }
@@ -403,7 +404,7 @@ impl Session {
         self.board.lock().tasks.values().cloned().collect()
     }
 
-    /// What happened to the session since the last call, in sentences.
+    /// Sentences about the session since the last call.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.board.lock().notices)
     }
@@ -430,7 +431,7 @@ impl Session {
             {
                 log::line(format_args!("the session's events ended: {error}"));
             }
-            // What was running when the session went away has failed.
+            // Tasks that ran when the session went away have failed.
             for task in session.board.lock().tasks.values_mut() {
                 if matches!(task.state, TaskState::Queued | TaskState::Running) {
                     task.state = TaskState::Failed;
@@ -537,7 +538,7 @@ fn tell(state: &mut State, request: &Request) -> Delivery {
     }
 }
 
-/// What a running session says of itself, and the name of its engine.
+/// The status of a running session, and the name of its engine.
 pub fn status(socket: &Path) -> Result<(Status, String), Diagnostic> {
     let observer = NotebookId("observer".into());
     let mut connection = Connection::open(socket, &observer, Role::Observer, Generation(0))?;

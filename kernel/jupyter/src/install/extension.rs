@@ -1,5 +1,5 @@
-//! The front-end extension: a folder of static files that JupyterLab and Notebook 7 load. Also checks and installs the files of
-//! ipywidgets, which draw controls.
+//! The front-end extension: a folder of static files that JupyterLab and Notebook 7 load. Also checks and installs the
+//! files of ipywidgets, which draw controls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{InstallError, environment, replace, system_data, user_data};
 
-/// What draws controls, and the package that brings it.
+/// The package that draws controls in front ends, and the Python package that brings it.
 const WIDGETS: (&str, &str) = ("@jupyter-widgets/jupyterlab-manager", "jupyterlab_widgets");
 
 fn folder(data: &Path) -> PathBuf {
@@ -54,7 +54,8 @@ pub fn remove(data: &Path) -> Result<bool, InstallError> {
     Ok(true)
 }
 
-/// Folders in which Jupyter may look for extensions: Python's of the `jupyter` on PATH, the environment's, the user's, the system's.
+/// Folders in which Jupyter may look for extensions: Python's of the `jupyter` on PATH, the environment's, the user's,
+/// the system's.
 fn data_folders() -> Vec<PathBuf> {
     let paths = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect::<Vec<_>>()).unwrap_or_default();
     let program = paths.iter().find(|folder| folder.join("jupyter").is_file());
@@ -68,7 +69,7 @@ fn find(name: &str, beside: Option<&Path>) -> Option<PathBuf> {
     folders.map(|data| data.join("labextensions").join(name)).find(|folder| folder.join("package.json").is_file())
 }
 
-/// What a front end lacks to draw all of our outputs, each with what to do.
+/// The parts that a front end lacks to draw all of our outputs, each with advice.
 pub fn lacking(beside: Option<&Path>) -> Vec<(String, String)> {
     let mut lacking = Vec::new();
     if onrush_web::FILES.is_empty() {
@@ -94,8 +95,8 @@ pub fn lacking(beside: Option<&Path>) -> Vec<(String, String)> {
 /// In a folder of files that this program has put there.
 const OURS: &str = "installed-by-onrush";
 
-/// Has pip write the static files of ipywidgets next to Onrush's, if Jupyter has none. No Python environment is changed.
-/// Returns the new folder, or the reason why there is none; nothing if there is no need.
+/// Has pip write the static files of ipywidgets next to Onrush's, if Jupyter has none. No Python environment is
+/// changed. Returns the new folder, or the reason why there is none; nothing if there is no need.
 pub fn write_widgets(data: &Path) -> Option<Result<PathBuf, String>> {
     if find(WIDGETS.0, Some(data)).is_some() {
         return None;
@@ -156,7 +157,7 @@ pub fn remove_widgets(data: &Path) -> Result<bool, InstallError> {
     Ok(true)
 }
 
-/// Where the extension is.
+/// The folder of the extension.
 pub fn installed() -> Option<PathBuf> {
     find(onrush_web::NAME, None)
 }

@@ -1,4 +1,5 @@
-//! ZMTP 3.0 (RFC 23) as far as a publisher needs it: the greeting without security, subscriptions, and messages of several frames.
+//! ZMTP 3.0 (RFC 23) as far as a publisher needs it: the greeting without security, subscriptions, and messages of
+//! several frames.
 
 use std::io;
 
@@ -15,7 +16,7 @@ const MECHANISM: std::ops::Range<usize> = 12..32;
 /// A subscriber sends topics and commands, nothing longer.
 const LONGEST: u64 = 1 << 16;
 
-/// What a subscriber sends.
+/// A message of a subscriber.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SubscriberMessage {
     Subscribe(Bytes),
@@ -62,8 +63,8 @@ async fn frame(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<(u8, Bytes)>
     Ok((flags, body.into()))
 }
 
-/// The next thing that a subscriber sends. A subscription is a message that begins with 1 (0 ends it), or from ZMTP 3.1 on a
-/// command.
+/// The next thing that a subscriber sends. A subscription is a message that begins with 1 (0 ends it), or from ZMTP 3.1
+/// on a command.
 pub async fn read(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<SubscriberMessage> {
     let (flags, body) = frame(reader).await?;
     if flags & COMMAND == 0 {

@@ -1,8 +1,8 @@
 //! Comms: channels between a front end and an object of the kernel. Each [`Target`] answers on a separate thread, also
 //! while a cell runs, and may send messages at any time through a [`Sender`].
 //!
-//! Here is also the one place that knows which cell's output a comm belongs to: it is closed when that cell runs again, when its
-//! output is cleared, when the cell is deleted, and at the end. What a comm means is in the targets.
+//! This is also the one place that knows which cell's output a comm belongs to. The comm is closed when that cell runs
+//! again, when its output is cleared, when the cell is deleted, and at the end. The targets give comms their meaning.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::log;
 use crate::message::Request;
 use crate::send_queue::SendQueue;
 
-/// What a front end said by a comm, or while opening one.
+/// A message of a front end by a comm, or while opening one.
 #[allow(dead_code, reason = "metadata is read by the targets that tables bring")]
 pub struct Message<'a> {
     pub comm: &'a str,
@@ -29,8 +29,8 @@ pub struct Message<'a> {
     pub buffers: &'a [Bytes],
 }
 
-/// Objects of one kind. What front ends say comes from one thread, one after another; they wait for each call to return before they
-/// send the next message of the same object, so what takes long belongs on a thread of the target's own.
+/// Objects of one kind. Messages of front ends come from one thread, one after another. They wait for each call to
+/// return before the next message of the same object, so long work belongs on the target's own thread.
 pub trait Target: Send + Sync {
     /// A front end opened a comm. `false`: it is closed again.
     fn open(&self, message: &Message<'_>) -> bool;
@@ -40,16 +40,16 @@ pub trait Target: Send + Sync {
     /// The front end has been told that its message is answered: what that set off may say `busy` for itself now.
     fn answered(&self) {}
 
-    /// A comm of this target is no more: the front end closed it, or its cell's output is gone (then the call comes from the thread
-    /// that is about to run the cell again).
+    /// A comm of this target is no more: the front end closed it, or its cell's output is gone. In the second case the
+    /// thread that is about to run the cell again calls this.
     fn closed(&self, comm: &str);
 
-    /// What a cell has shown is gone, whether there was a comm or not. Called as [`Target::closed`] is. See [`Comms::release`] for
-    /// what names the cell.
+    /// The outputs of a cell are gone, with or without a comm. Called as [`Target::closed`] is. See [`Comms::release`]
+    /// for what names the cell.
     fn released(&self, _cell: &str) {}
 }
 
-/// What a message carries in addition to its data.
+/// The part of a message in addition to its data.
 #[derive(Clone, Copy, Default)]
 pub struct Attachments<'a> {
     /// Null: none.
@@ -71,7 +71,8 @@ struct Open {
 }
 
 impl Sender {
-    /// Opens a comm from this side. `parent`: header of the request that is the cause, or null. `owner`: the cell that shows it.
+    /// Opens a comm from this side. `parent`: header of the request that is the cause, or null. `owner`: the cell that
+    /// shows it.
     pub fn open(
         &self,
         parent: &Value,
@@ -214,8 +215,8 @@ impl Comms {
         end(&self.sender, &self.current, request);
     }
 
-    /// A cell's output is gone: its comms are closed, and every target hears of it. `cell` is what outputs were opened with: the
-    /// id by which the front end knows the cell.
+    /// A cell's output is gone: its comms are closed, and every target hears of it. `cell` is what outputs were opened
+    /// with: the id by which the front end knows the cell.
     pub fn release(&self, parent: &Value, cell: &str) {
         let of_cell = |open: &Open| open.owner.as_deref() == Some(cell);
         let gone: Vec<(String, String)> = {

@@ -58,7 +58,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The outputs of these cells are gone: what the cell process and the marks of stale outputs keep for them is not needed.
+    /// The outputs of these cells are gone: what the cell process and the marks of stale outputs keep for them is not
+    /// needed.
     pub fn gone(&self, cells: Vec<String>) {
         self.waiting.lock().0.push_back(Job::Gone(cells));
         self.changed.notify_all();
@@ -161,7 +162,7 @@ pub fn run(kernel: &Arc<Kernel>) {
         *kernel.current.lock() = request.header.clone();
         let (reply, metadata, abort) = cell(kernel, &request, &mut counter);
         let aborted = if abort {
-            // What was sent before the error could be known must not run; what is sent after the reply may.
+            // Requests that were sent before the error could be known must not run. Requests after the reply may run.
             std::thread::sleep(SETTLE);
             kernel.queue.drain()
         } else {
@@ -221,7 +222,7 @@ fn cell(kernel: &Arc<Kernel>, request: &Request, counter: &mut Counter) -> (Valu
     if !execute.silent {
         kernel.runs_as(number, &request.header, origin.id.as_deref());
     }
-    // What the cell showed before is replaced, and what deleted cells showed is gone.
+    // Earlier outputs of the cell are replaced, and outputs of deleted cells are gone.
     let gone = origin.id.iter().filter(|_| !execute.silent).chain(&origin.deleted);
     gone.for_each(|cell| {
         kernel.comms.release(&request.header, cell);
@@ -321,7 +322,7 @@ fn user_expression(kernel: &Arc<Kernel>, request: &Request, expression: &str, co
 /// Outputs become iopub messages of the request.
 struct JupyterSink<'a> {
     origin: Origin,
-    /// What the cell reads, and in the end what it made.
+    /// Names that the cell reads, and in the end names that it made.
     flow: Option<Flow>,
     /// Outputs that can be marked later, by display id.
     shown: Vec<(String, Bundle)>,
@@ -334,7 +335,7 @@ struct JupyterSink<'a> {
     /// The plain text of the cell's value, for the history.
     result_text: Option<String>,
     result: Option<Value>,
-    /// Of the display that shows progress, once there is one.
+    /// The display id of progress, once there is one.
     progress: Option<String>,
     /// Controls that the cell has shown.
     panels: Vec<String>,

@@ -1,5 +1,6 @@
-//! The data explorer of tables: a comm for each open table, with separate filters and sort keys. The session answers, also while a
-//! cell runs. The protocol is Positron's (see [`positron_protocol`]). The session keeps the frames of outputs until their cell runs again.
+//! The data explorer of tables: a comm for each open table, with separate filters and sort keys. The session answers,
+//! also while a cell runs. The protocol is Positron's (see [`positron_protocol`]). The session keeps the frames of
+//! outputs until their cell runs again.
 
 mod columns;
 mod filters;
@@ -33,7 +34,7 @@ pub const NAME: &str = "onrush.data_explorer";
 /// The code of errors.
 const CODE: &str = "explore";
 
-/// What Positron opens and listens for.
+/// The comm target of Positron.
 pub const POSITRON: &str = "positron.dataExplorer";
 
 /// Outputs without a cell's id that are remembered: nobody says when they are gone.
@@ -54,7 +55,7 @@ struct ShownFrame {
     cells: Vec<String>,
 }
 
-/// What all tables of a notebook share.
+/// The tables of a notebook, and the frames that they show.
 pub struct Explorer {
     session: Arc<Session>,
     sender: Sender,
@@ -74,7 +75,7 @@ struct Table {
     state: Mutex<State>,
     /// Pages of rows: quick.
     pages: SessionThread,
-    /// What walks over all rows.
+    /// Asks for work that walks over all rows.
     work: SessionThread,
 }
 
@@ -86,7 +87,7 @@ struct State {
     left: Vec<usize>,
     predicate: Option<Expr>,
     sort: Vec<positron_protocol::SortKey>,
-    /// Of the view that the session has computed: what pages are read from.
+    /// The view that the session has computed, from which pages are read.
     view: View,
     selected: u64,
     /// Counts the views that were asked for.
@@ -373,8 +374,8 @@ impl Target for Explorer {
 }
 
 impl Explorer {
-    /// What the cell had shown is gone. Called where cells are run, and not as a target, so that it cannot come after what the
-    /// cell shows next.
+    /// The outputs of the cell are gone. Called where cells are run, and not as a target, so that it cannot come after
+    /// what the cell shows next.
     pub fn forget(&self, cell: &str) {
         let of_cell = |shown: &ShownFrame| shown.cells.iter().filter(|one| *one == cell).count();
         let frames: Vec<(FrameId, usize)> = {

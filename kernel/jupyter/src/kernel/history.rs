@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::log;
 
-/// Of the file, this much of its end is read.
+/// Bytes that are read from the end of the file.
 const READ: u64 = 4 << 20;
 /// A longer file is cut down to [`READ`] when a kernel starts.
 const KEEP: u64 = 16 << 20;
@@ -133,7 +133,7 @@ impl History {
         let mut found: Vec<&Entry> =
             self.entries.iter().filter(|e| matches(&pattern, &e.input.chars().collect::<Vec<_>>())).collect();
         if query.unique {
-            // Of equal inputs the newest one stays.
+            // The newest one of equal inputs stays.
             let mut seen = HashSet::new();
             found = found.into_iter().rev().filter(|e| seen.insert(e.input.as_str())).collect();
             found.reverse();

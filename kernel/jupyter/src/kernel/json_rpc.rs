@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::comms::{Attachments, Message, Sender};
 
-/// What answers a request, from whatever thread.
+/// Answers a request, from any thread.
 #[derive(Clone)]
 pub struct CommAnswer {
     sender: Sender,

@@ -1,9 +1,9 @@
-//! Cells whose outputs are gone although they did not run again: a front end says so, because nothing in the protocol does, by
-//! opening a comm that is closed at once. What these outputs held is released at once, and also while a cell runs; what the cell
-//! process holds for them, in its turn.
+//! Cells whose outputs are gone although they did not run again. A front end says so by opening a comm that is closed
+//! at once, because the protocol has no message for it. Objects of these outputs in this process are released at once,
+//! and also while a cell runs. Objects in the cell process are released in its turn.
 //!
-//! A page that shows the notebook may say that it is there, by a comm that stays open, and which cells' outputs hold something. Some time
-//! after the last of them has closed its comm, nobody looks at these outputs any more.
+//! A page that shows the notebook may say that it is there, by a comm that stays open, and which cells' outputs hold
+//! something. Some time after the last of them has closed its comm, nobody looks at these outputs any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};

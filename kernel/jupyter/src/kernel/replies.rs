@@ -27,7 +27,7 @@ pub fn kernel_info(known: Option<String>) -> Value {
     })
 }
 
-/// What a notebook file says about its language.
+/// The fields of a notebook file about its language.
 pub fn language_info(rustc: Option<String>) -> Value {
     json!({
         "name": "rust",

@@ -1,4 +1,4 @@
-//! What each request means. Execution is queued; everything else is answered at once, also while a cell runs.
+//! Answers each kind of request. Execution is queued; everything else is answered at once, also while a cell runs.
 
 use std::sync::Arc;
 

@@ -67,7 +67,7 @@ impl SessionClient {
         }
     }
 
-    /// What a live picture asks, with the memory of the sections.
+    /// A request of a live picture, with the memory of the sections.
     pub fn ask_visual(
         &mut self,
         what: VisualSpec,

@@ -1,6 +1,6 @@
-//! Which cell an execution is of, and the marks on the outputs of cells that have become stale.
+//! The cell of an execution, and the marks on the outputs of cells that have become stale.
 //!
-//! What is stale is found by `kernel/cell`. Here it becomes metadata: of the reply, of new outputs, and of earlier ones, which
+//! `kernel/cell` finds stale cells. Here it becomes metadata: of the reply, of new outputs, and of earlier ones, which
 //! are sent again as updates of their displays.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ const MOST: usize = 8 << 20;
 /// A notebook's file that is larger is not read for the order of its cells.
 const LARGEST_FILE: u64 = 8 << 20;
 
-/// What the kernel remembers of its cells.
+/// Outputs and marks of the cells of a notebook.
 pub struct StalenessMetadata {
     /// Outputs by cell, and their bytes: display id and bundle.
     outputs: LruCache<String, (Vec<(String, Bundle)>, usize)>,
@@ -44,7 +44,7 @@ impl Default for StalenessMetadata {
 }
 
 impl StalenessMetadata {
-    /// Where a request comes from: JupyterLab says the cell's id and which cells were deleted.
+    /// The origin of a request: JupyterLab says the cell's id and which cells were deleted.
     pub fn origin(&mut self, request: &Request) -> Origin {
         let id = request.metadata["cellId"].as_str().map(str::to_string);
         let deleted = request.metadata["deletedCells"].as_array().into_iter().flatten();

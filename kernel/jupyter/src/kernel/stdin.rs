@@ -1,5 +1,5 @@
-//! Questions to the user: one at a time, asked of the front end that sent the running cell. A line that was typed for a question
-//! which an interrupt has ended answers no later one.
+//! Questions to the user: one at a time, asked of the front end that sent the running cell. A line that was typed for a
+//! question which an interrupt has ended answers no later one.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -31,14 +31,14 @@ struct State {
 }
 
 struct PendingInput {
-    /// Of the `input_request`.
+    /// The id of the `input_request`.
     id: String,
     asked: DateTime<Utc>,
     to: Sender<String>,
 }
 
 impl State {
-    /// Where an answer goes: front ends name the question, or else say when they wrote the answer.
+    /// The question that a reply answers. Front ends name the question, or else say when they wrote the answer.
     fn take(&mut self, reply: &Request) -> Option<Sender<String>> {
         let waiting = self.waiting.as_ref()?;
         let is_late = match reply.parent["msg_id"].as_str() {

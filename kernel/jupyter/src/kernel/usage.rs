@@ -100,7 +100,8 @@ fn parse_stat(stat: &str) -> Option<Process> {
     Some(Process { parent: fields.get(1)?.parse().ok()?, seconds: ticks / TICKS })
 }
 
-/// Pages that processes share are counted once among them, so that a snapshot of the cell process does not count double.
+/// Pages that processes share are counted once among them, so that a snapshot of the cell process does not count
+/// double.
 fn proportional_memory(pid: u32) -> u64 {
     let kilobytes = |text: String, field: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(field))?.split_whitespace().next()?.parse().ok()

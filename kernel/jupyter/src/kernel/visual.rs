@@ -1,7 +1,9 @@
-//! Live pictures: the selection of nodes of graphs, rasters of graphs and plots, and dashboards. A comm for each output on the screen.
+//! Live pictures: the selection of nodes of graphs, rasters of graphs and plots, and dashboards. A comm for each output
+//! on the screen.
 //!
-//! Requests are `{"id", "method", "params"}`, as those of tables. The kernel process keeps the selection, as it keeps the values of
-//! controls. The session makes rasters, which are shaded here. It keeps the frames of a raster until its cell runs again.
+//! Requests are `{"id", "method", "params"}`, as those of tables. The kernel process keeps the selection, as it keeps
+//! the values of controls. The session makes rasters, which are shaded here. It keeps the frames of a raster until its
+//! cell runs again.
 
 mod dashboard;
 

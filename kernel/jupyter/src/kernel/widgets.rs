@@ -1,5 +1,5 @@
-//! Controls as models of ipywidgets. The kernel process keeps their state, so that a page can be loaded again and a slider moves
-//! while a cell runs. Callbacks wait for the cell process (`kernel/execution.rs`).
+//! Controls as models of ipywidgets. The kernel process keeps their state, so that a page can be loaded again and a
+//! slider moves while a cell runs. Callbacks wait for the cell process (`kernel/execution.rs`).
 
 mod models;
 
@@ -48,7 +48,7 @@ fn static_form(output: &Value) -> Option<Bundle> {
     }
 }
 
-/// What ipywidgets wants in the metadata of a `comm_open`.
+/// Metadata that ipywidgets wants in a `comm_open`.
 fn version() -> Value {
     json!({ "version": "2.1.0" })
 }
@@ -94,7 +94,7 @@ struct PanelOutput {
     /// Models that are not controls.
     status: Option<String>,
     area: Option<String>,
-    /// What was shown, where it can be shown anew.
+    /// The display, if it can be shown anew.
     display: Option<Display>,
 }
 
@@ -114,8 +114,8 @@ impl Widgets {
         Widgets { sender, queue, state: Mutex::default() }
     }
 
-    /// Makes a panel's models known to the front ends; gives the one that stands for all. `outputs` stand below the controls.
-    /// `owner`: the cell that shows it. `panel` has the settings of now when this returns.
+    /// Makes a panel's models known to the front ends; gives the one that stands for all. `outputs` stand below the
+    /// controls. `owner`: the cell that shows it. `panel` has the settings of now when this returns.
     pub fn show(
         &self,
         panel: &mut Panel,
@@ -194,8 +194,8 @@ impl Widgets {
         }
     }
 
-    /// What a file or a page without a kernel shows of panels whose settings were changed: sent when a cell begins, and not
-    /// while somebody drags, because a front end draws an output anew that is sent again.
+    /// Updates displays of panels whose settings were changed, for files and for pages without a kernel. Sent when a
+    /// cell begins, and not while somebody drags, because a front end draws such an output anew.
     pub fn refresh(&self, parent: &Value) {
         let mut state = self.state.lock();
         let State { models, controls, panels, .. } = &mut *state;
@@ -256,7 +256,7 @@ impl Widgets {
         self.state.lock().pending.pop_front()
     }
 
-    /// What stands below the controls of a panel; `false` if it has no place for that.
+    /// Sets the outputs below the controls of a panel; `false` if it has no place for that.
     pub fn set_outputs(&self, panel: &str, outputs: Vec<Value>, parent: &Value) -> bool {
         let mut state = self.state.lock();
         let Some(area) = state.panels.get(panel).and_then(|shown| shown.area.clone()) else { return false };

@@ -1,5 +1,5 @@
-//! The thread that owns the executor. All of its calls that start processes happen there, because a child that asks to
-//! die with its parent dies with the thread that made it.
+//! The thread that owns the executor. All of its calls that start processes happen there. A child that asks to die with
+//! its parent dies with the thread that made it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ enum Slot {
     Stopped,
 }
 
-/// What [`ExecutorThread::wait`] found.
+/// The state after [`ExecutorThread::wait`].
 pub enum Readiness {
     Ready,
-    /// What is being done, if it takes long.
+    /// The work under way, if it takes long.
     Starting(Option<(String, Option<f32>)>),
     Failed(Diagnostic),
 }
@@ -46,11 +46,11 @@ struct ExecutorState {
     rustc: Mutex<Option<String>>,
     /// Rings when there is a command, while what earlier cells' threads print is read.
     bell: Option<Bell>,
-    /// Where that goes. `None`: it waits for the next cell.
+    /// The receiver of that output. `None`: it waits for the next cell.
     late: Mutex<Option<Sender<Event>>>,
 }
 
-/// Where the outcome of one cell appears.
+/// The place where the outcome of one cell appears.
 #[derive(Clone)]
 pub struct Ticket(Arc<Mutex<Option<Outcome>>>);
 
@@ -94,8 +94,8 @@ impl ExecutorThread {
         ExecutorThread { shared, commands }
     }
 
-    /// Waits up to `limit` for the executor. After a failure the next call tries again: the user may have installed what was
-    /// missing.
+    /// Waits up to `limit` for the executor. After a failure the next call tries again: the user may have installed
+    /// what was missing.
     pub fn wait(&self, limit: Duration) -> Readiness {
         let mut slot = self.shared.slot.lock();
         let end = Instant::now() + limit;
@@ -122,8 +122,8 @@ impl ExecutorThread {
         }
     }
 
-    /// Hands a cell to the executor. Events arrive on the channel; the last one is an empty piece of output that only wakes
-    /// the receiver, sent after the outcome is in the ticket.
+    /// Hands a cell to the executor. Events arrive on the channel. The last one is an empty piece of output that only
+    /// wakes the receiver, sent after the outcome is in the ticket.
     pub fn execute(&self, cell: u64, text: &str, origin: Origin, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
         let command = Command::Execute { cell, text: text.to_string(), origin, events, ticket: ticket.clone() };
@@ -139,7 +139,7 @@ impl ExecutorThread {
         sent
     }
 
-    /// What threads and child processes of earlier cells print between two cells goes there from here on.
+    /// Passes on output of threads and child processes of earlier cells from here on.
     pub fn pass_late_output_to(&self, events: Sender<Event>) {
         *self.shared.late.lock() = Some(events);
         if let Some(bell) = &self.shared.bell {
@@ -286,7 +286,7 @@ fn execute(
             outcome
         }
         Err(_) => {
-            // What it knows may be half changed: start anew rather than go on with that.
+            // Its state may be half changed: start anew rather than go on with that.
             if let Some(executor) = guard.take() {
                 let _ = catch_unwind(AssertUnwindSafe(|| executor.shutdown()));
             }

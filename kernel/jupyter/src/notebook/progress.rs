@@ -1,5 +1,5 @@
-//! The lines under a cell that runs longer than half a second: the session's tasks and the cell's loops, or what the kernel itself
-//! is doing before the cell starts. One display, updated a few times a second; one line of it stays.
+//! The lines under a cell that runs longer than half a second. They show the session's tasks and the cell's loops, or
+//! the kernel's own work before the cell starts. One display, updated a few times a second; one line of it stays.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

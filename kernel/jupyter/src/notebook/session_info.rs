@@ -1,4 +1,5 @@
-//! What commands of a cell want to know that the executor does not: the session's engine and frames, and its processor time.
+//! Answers to commands of a cell that the executor does not know: the session's engine and frames, and its processor
+//! time.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +15,8 @@ use onrush_wire::{Class, Diagnostic, NotebookId, paths};
 
 use crate::session::{self, Session};
 
-/// `:engine`, or `:engine NAME`: for a session that is yet to start, or in which nothing is held, the engine that it will have.
+/// `:engine`, or `:engine NAME`: for a session that is yet to start, or in which nothing is held, the engine that it
+/// will have.
 pub fn engine(choice: Option<&str>, session: &Arc<Session>) -> Result<String, Diagnostic> {
     if let Some(choice) = choice {
         let status = session::status(&paths::session_socket()).map(|(status, _)| status).ok();
@@ -36,7 +38,8 @@ fn named(choice: &str) -> &str {
     if choice == "gpu" { "cuda" } else { choice }
 }
 
-/// A session that runs has the engine that it was started with; one that does not gets what the kernel was started with.
+/// A session that runs has the engine that it was started with; one that does not gets what the kernel was started
+/// with.
 fn check_engine(choice: &str, running: Option<&str>, given: Option<&str>) -> Result<(), Diagnostic> {
     let no_engine = |message: String, help: &str| Diagnostic::error(Class::Environment, "engine", message).help(help);
     let choice = named(choice);
@@ -133,7 +136,7 @@ pub fn notebook_id(file: Option<&Path>) -> NotebookId {
     if name.is_empty() { NotebookId(unique.to_string()) } else { NotebookId(format!("{name}{APART}{unique}")) }
 }
 
-/// What a user knows a notebook by; of several with that name, also the first figures of the ids.
+/// The name by which a user knows a notebook; also the first figures of the id if several have that name.
 fn short_name(notebook: &str, all: &[&NotebookId]) -> String {
     let Some((name, unique)) = notebook.split_once(APART) else { return notebook.chars().take(8).collect() };
     let alike = all.iter().filter(|one| one.0.split_once(APART).is_some_and(|(other, _)| other == name)).count();
@@ -182,7 +185,7 @@ fn describe(chosen: Option<&str>) -> String {
     text
 }
 
-/// Where an engine's work is done.
+/// The device of an engine.
 fn device(engine: &str) -> String {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let processor = format!("processor, {threads} {}", plural(threads, "thread"));
@@ -193,8 +196,8 @@ fn device(engine: &str) -> String {
     }
 }
 
-/// What a variable that holds a frame is, as far as the session knows without running anything: its size and place, and its bytes
-/// where its rows are held.
+/// The description of a variable that holds a frame, as far as the session knows it without running anything: its size
+/// and place. Its bytes, if its rows are held.
 pub fn frame(frame: &NamedFrame) -> (String, Option<u64>) {
     let columns = frame.schema.fields.len() as u64;
     let size = match frame.rows {
@@ -211,7 +214,7 @@ pub fn frame(frame: &NamedFrame) -> (String, Option<u64>) {
 pub fn times(times: &Times, session: Option<Duration>) -> String {
     let mut text =
         format!("wall {} · processor {} user, {} system", short(times.wall), short(times.user), short(times.system));
-    // What the session does for other notebooks and between cells is not worth a word.
+    // The session's work for other notebooks and between cells is not worth a word.
     if let Some(session) = session.filter(|time| *time >= Duration::from_millis(10)) {
         let _ = write!(text, " · session {}", short(session));
     }

@@ -1,5 +1,5 @@
-//! What a cell prints, in fewer and larger pieces: a loop that prints a million lines must not send a million messages. How
-//! much of it is shown at all is the executor's decision (`kernel/cell`).
+//! Output of a cell, in fewer and larger pieces: a loop that prints a million lines must not send a million messages.
+//! How much of it is shown at all is the executor's decision (`kernel/cell`).
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use onrush_wire::host::Stream;
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Alternations between the streams that are kept within one interval.
 const MOST: usize = 40;
-/// Of these a cell has so many more: Jupyter's server passes on a thousand messages a second.
+/// Alternations that a cell has in reserve: Jupyter's server passes on a thousand messages a second.
 const RESERVE: usize = 1000;
 
 /// Merges consecutive pieces of one stream; keeps the order between streams.
@@ -52,7 +52,8 @@ impl Coalescer {
     /// Everything, at once: before a display, a question, or the end of the cell.
     pub fn take_all(&mut self) -> Vec<(Stream, String)> {
         let pieces = std::mem::take(&mut self.waiting);
-        // Streams that alternate quickly keep their order; those that alternate absurdly quickly are told apart instead.
+        // Streams that alternate quickly keep their order; those that alternate absurdly quickly are told apart
+        // instead.
         if pieces.len() <= MOST {
             return pieces;
         }

@@ -1,7 +1,7 @@
 //! `onrush run --check`: compares a notebook's stored outputs with those of a run from top to bottom.
 //!
-//! The comparison covers the text of outputs and errors, normalised for times, addresses and counts, and the presence of images.
-//! The cells have been run already when it begins.
+//! The comparison covers the text of outputs and errors, normalised for times, addresses and counts, and the presence
+//! of images. The cells have been run already when it begins.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use super::ipynb::{CodeCell, Document, joined};
 /// Lines of a difference that are shown of each side.
 const SHOWN: usize = 4;
 
-/// What the check found.
+/// The result of a check.
 pub struct Report {
     pub lines: Vec<String>,
     pub compared: usize,
     pub different: usize,
 }
 
-/// What a cell shows, in the form that is compared.
+/// The outputs of a cell, in the form that is compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CellOutputs {
     stdout: String,
@@ -164,7 +164,7 @@ fn shown(outputs: &[Value]) -> CellOutputs {
                 shown.error = Some(settled(&format!("{}: {}", field("ename"), field("evalue"))));
             }
             _ => {
-                // What is quick on one machine shows none on another.
+                // A quick cell shows no progress on another machine.
                 if output["metadata"]["onrush"]["progress"] == true {
                     continue;
                 }
@@ -188,7 +188,7 @@ fn shown(outputs: &[Value]) -> CellOutputs {
 /// Text without what differs from run to run.
 fn settled(text: &str) -> String {
     let plain = super::terminal::without_colors(text);
-    // What a carriage return wrote over is gone.
+    // Text that a carriage return overwrote is gone.
     let lines = plain.lines().map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line));
     let lines = lines.filter(|line| !is_progress(line)).map(|line| {
         if REST.iter().any(|start| line.starts_with(start)) {
@@ -199,7 +199,7 @@ fn settled(text: &str) -> String {
             return "‹times›".to_string();
         }
         let settled = settled_line(line);
-        // Where a time was, the columns of a table are as wide as it.
+        // The columns of a table are as wide as a time that stood there.
         if settled.contains('‹') { squeezed(&settled) } else { settled.trim_end().to_string() }
     });
     lines.collect::<Vec<_>>().join("\n").trim().to_string()

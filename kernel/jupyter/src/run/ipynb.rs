@@ -34,7 +34,7 @@ pub enum DocumentError {
 /// A notebook file in memory.
 pub struct Document {
     root: Value,
-    /// Where the outputs of a display id are: cell and output.
+    /// The places of a display id's outputs: cell and output.
     displays: HashMap<String, Vec<(usize, usize)>>,
     /// A clear that waits for the next output.
     clear_next: Option<usize>,
@@ -71,7 +71,7 @@ impl Document {
         Ok(Document::of(root))
     }
 
-    /// Of a notebook's JSON.
+    /// Reads a notebook's JSON.
     pub fn of(root: Value) -> Document {
         Document { root, displays: HashMap::new(), clear_next: None }
     }
@@ -257,8 +257,8 @@ impl Document {
         metadata["language_info"] = crate::kernel::language_info(rustc);
     }
 
-    /// The versions of the notebook's crates, from the last output that has them, go into its metadata too: tools that strip outputs
-    /// leave them there.
+    /// The versions of the notebook's crates, from the last output that has them, go into its metadata too: tools that
+    /// strip outputs leave them there.
     pub fn set_lock(&mut self) {
         let outputs = self.cells().iter().filter_map(|cell| cell["outputs"].as_array()).flatten();
         let lock = outputs.map(|output| &output["data"][LOCK_MIME]["lock"]).rfind(|lock| !lock.is_null()).cloned();

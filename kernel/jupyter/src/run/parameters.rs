@@ -1,4 +1,5 @@
-//! `onrush run -p NAME=VALUE`: values for the variables of the cell that is tagged `parameters`, as papermill gives them.
+//! `onrush run -p NAME=VALUE`: values for the variables of the cell that is tagged `parameters`, as papermill gives
+//! them.
 
 use super::ipynb::Document;
 
@@ -14,8 +15,8 @@ pub fn named(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Puts a cell with the values after the tagged cell, in place of one that an earlier run has put there. Without a tagged
-/// cell it is the first one. Gives what is to be said about it.
+/// Puts a cell with the values after the tagged cell, in place of one that an earlier run has put there. Without a
+/// tagged cell it is the first one. Gives what is to be said about it.
 ///
 /// # Errors
 /// If a value does not fit the variable that the tagged cell defines.
@@ -62,7 +63,7 @@ mod tests {
         document.code_cells().into_iter().map(|cell| cell.source).collect()
     }
 
-    // Where papermill 2 puts its cell: after the tagged one, before all cells without one, in place of its own.
+    // The place of papermill 2 for its cell: after the tagged one, before all cells without one, in place of its own.
     #[test]
     fn the_values_follow_the_defaults() {
         let mut document = notebook("parameters");

@@ -1,5 +1,5 @@
-//! Terminal output of `onrush run`: cells and their outputs as text for 80 columns, or one line of progress if the outputs go
-//! into a file.
+//! Terminal output of `onrush run`: cells and their outputs as text for 80 columns, or one line of progress if the
+//! outputs go into a file.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

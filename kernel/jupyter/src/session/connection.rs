@@ -1,5 +1,5 @@
-//! One connection to the session. No wait has no end: a supervisor that does not answer, that somebody has stopped, or a user who
-//! interrupts ends it.
+//! One connection to the session. No wait has no end: a supervisor that does not answer, that somebody has stopped, or
+//! a user who interrupts ends it.
 
 use std::fmt::Display;
 use std::io::{self, BufReader, Read};

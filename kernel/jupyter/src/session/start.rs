@@ -13,8 +13,8 @@ use super::{executable, log_path};
 /// A fresh session has this long until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// Starts a session in the background. It outlives this kernel and does not belong to its process group, because Jupyter
-/// ends whole groups. Without an `engine` it has that of the environment.
+/// Starts a session in the background. It outlives this kernel and does not belong to its process group, because
+/// Jupyter ends whole groups. Without an `engine` it has that of the environment.
 pub fn start(socket: &Path, engine: Option<&str>) -> Result<(), Diagnostic> {
     let executable = executable()?;
     let failed = |what: &str, error: io::Error| {
@@ -63,7 +63,7 @@ pub fn start(socket: &Path, engine: Option<&str>) -> Result<(), Diagnostic> {
     }
 }
 
-/// What the log got after its first `begun` bytes, in one line.
+/// The text of the log after its first `begun` bytes, in one line.
 fn said_since(log: &Path, begun: u64) -> String {
     use std::io::{Read, Seek, SeekFrom};
     let mut text = Vec::new();

@@ -10,7 +10,7 @@ use crate::message::{Channel, Signer};
 /// Sends back what it is sent, and notes what ends.
 struct Echo {
     sender: Sender,
-    /// What it says once it has answered, by which comm.
+    /// A message that follows the answer, and its comm.
     then: Mutex<Option<(String, Value)>>,
     ended: mpsc::Sender<String>,
 }
@@ -109,7 +109,7 @@ impl Fixture {
     }
 }
 
-/// What a message sets off says `busy` for itself: front ends would take its `idle` for the message's.
+/// Callbacks of a message say `busy` for themselves: front ends would take their `idle` for the message's.
 #[test]
 fn what_a_message_sets_off_comes_after_its_idle() {
     let mut all = fixture();

@@ -1,7 +1,7 @@
-//! What runs because a control was changed, and the place below the controls where its outputs stand.
+//! Callbacks of changed controls, and the place below the controls where their outputs stand.
 //!
-//! The outputs are the state of a model of ipywidgets (`OutputModel`), so every view of it shows them, and a page that is loaded
-//! again, too.
+//! The outputs are the state of a model of ipywidgets (`OutputModel`). Every view of it shows them, and a page that is
+//! loaded again, too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

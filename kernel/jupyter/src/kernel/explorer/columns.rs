@@ -1,4 +1,4 @@
-//! Which columns a front end looks for or leaves, and how many bars a histogram has.
+//! The columns that a front end looks for or leaves, and the number of bars of a histogram.
 
 use onrush_wire::explore::Summary;
 use onrush_wire::schema::Field;

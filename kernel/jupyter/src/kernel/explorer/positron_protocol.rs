@@ -1,5 +1,5 @@
-//! What a front end says to a data explorer: the requests of Positron's contract (its `data_explorer` comm, version of 2026),
-//! by the same names. Two methods are our own: `export_file` and `get_value`.
+//! Requests to a data explorer: those of Positron's contract (its `data_explorer` comm, version of 2026), by the same
+//! names. Two methods are our own: `export_file` and `get_value`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the data explorer answers, in the words of Positron's contract.
+//! Answers of the data explorer, in the words of Positron's contract.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,7 +282,7 @@ fn profile(table: &Table, asked: &ProfileRequest, summary: &Summary) -> Value {
     Value::Object(profile)
 }
 
-/// Those of the quantiles that one of the profiles asks for.
+/// The quantiles that one of the profiles asks for.
 fn quantiles(table: &Table, column: usize, summary: &Summary, params: &Value) -> Value {
     let wanted = params["quantiles"].as_array().map_or(&[][..], Vec::as_slice);
     let found = wanted.iter().filter_map(Value::as_f64).filter_map(|q| summary.quantiles.iter().find(|one| one.q == q));

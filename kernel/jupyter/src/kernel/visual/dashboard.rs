@@ -45,8 +45,8 @@ fn filters_of(json: &Value) -> Result<Vec<Filter>, Diagnostic> {
         .ok_or_else(|| invalid(CODE, "these are not filters of a dashboard"))
 }
 
-/// The filters of dashboards. Those of a front end count after the session has taken them, so that a filter that it
-/// refuses changes nothing.
+/// The filters of dashboards. Filters of a front end count after the session has taken them, so that a refused filter
+/// changes nothing.
 #[derive(Default)]
 pub(super) struct DashboardFilters {
     state: Mutex<FilterState>,

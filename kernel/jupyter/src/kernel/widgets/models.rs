@@ -49,7 +49,7 @@ impl Model {
         model
     }
 
-    /// What `update_states` says of it.
+    /// The description by `update_states`.
     pub fn described(&self) -> Value {
         json!({
             "model_name": self.name, "model_module": self.module, "model_module_version": self.version, "state": self.state,
@@ -66,7 +66,7 @@ pub fn layout() -> Model {
     Model::new(BASE, "2.0.0", "LayoutModel", Some("LayoutView"), json!({}))
 }
 
-/// Of controls whose labels are longer than ipywidgets has room for: what is set keeps its own.
+/// The layout of a control whose label is longer than ipywidgets has room for. Another layout of a control stays.
 pub fn wide_layout(width: usize) -> Model {
     let room = width.min(LABEL) + 1;
     let width = format!("calc(var(--jp-widgets-inline-width) - var(--jp-widgets-inline-label-width) + {room}ch)");
@@ -98,13 +98,14 @@ pub fn status(layout: &str, style: &str) -> Model {
     Model::control("HTMLModel", "HTMLView", layout, state)
 }
 
-/// Where outputs stand.
+/// The widget for outputs.
 pub fn area(layout: &str) -> Model {
     let state = json!({ "msg_id": "", "outputs": [], "layout": reference(layout), "_dom_classes": [], "tabbable": null, "tooltip": null });
     Model::new(OUTPUT, "1.0.0", "OutputModel", Some("OutputView"), state)
 }
 
-/// Characters of a label before the room for what is set; of longer ones ipywidgets shows the beginning, and all of it under the mouse.
+/// Characters of a label before the room for what is set; of longer ones ipywidgets shows the beginning, and all of it
+/// under the mouse.
 const LABEL: usize = 24;
 
 /// The name of a control's style, and what it is. `width`: of the longest label, in characters.
@@ -159,7 +160,7 @@ pub fn of_control(control: &Control, layout: &str, style: Option<&str>) -> Model
     Model::control(name, view, layout, Value::Object(state))
 }
 
-/// What stays for the life of a control.
+/// The part of the state that stays for the life of a control.
 fn fixed(control: &Control) -> Map<String, Value> {
     let state = match &control.kind {
         ControlKind::IntSlider { min, max, step } => json!({
@@ -212,7 +213,7 @@ fn decimals(step: f64) -> String {
     format!(".{}f", digits.min(12))
 }
 
-/// What a cell may change.
+/// The part of the state that a cell may change.
 pub fn changing(control: &Control) -> Map<String, Value> {
     let mut state = of_setting(&control.setting);
     if !matches!(control.kind, ControlKind::Row { .. } | ControlKind::Column { .. }) {
@@ -250,7 +251,7 @@ pub fn of_setting(setting: &Setting) -> Map<String, Value> {
     Map::from_iter([(key.to_string(), value)])
 }
 
-/// What a front end has set, if it is of the kind that the control has.
+/// The setting of a front end, if it is of the kind that the control has.
 pub fn setting(state: &Map<String, Value>, before: &Setting) -> Option<Setting> {
     let pair = |value: &Value| Some((value.get(0)?.as_f64()?, value.get(1)?.as_f64()?));
     let whole = |value: f64| value.round() as i64;
