@@ -33,8 +33,8 @@ use crate::source_map::SourceMap;
 pub use cpu_time::ProcessorTime;
 pub use descriptors::Bell;
 use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, socket_pair};
-pub use exit_report::is_crash;
 use exit_report::{Circumstances, Death, Failure, Variables};
+pub use exit_report::{RunOutcome, is_crash};
 use memory_limit::{Allowance, Watch};
 use output::{Outputs, Places};
 
@@ -42,7 +42,8 @@ use output::{Outputs, Places};
 const STACK_BYTES: u64 = 64 << 20;
 /// How long a process may take to say that it is ready.
 const READY: Duration = Duration::from_secs(10);
-/// And a snapshot: it is there already, and has to wake up only. One that waits for something after this time waits for ever.
+/// And a snapshot: it is there already, and has to wake up only. One that waits for something after this time waits for
+/// ever.
 const AWAKE: Duration = Duration::from_secs(1);
 /// A snapshot that computes or is read from disk meanwhile has longer.
 const AWAKE_AT_WORK: Duration = Duration::from_secs(10);
@@ -59,35 +60,8 @@ pub struct Launch {
     pub folder: PathBuf,
     pub notebook: NotebookId,
     pub session_socket: PathBuf,
-    /// Where output over the limit is written.
+    /// The folder for output over the limit.
     pub overflow: PathBuf,
-}
-
-/// How a cell ended in its process.
-pub enum RunOutcome {
-    Ok(Finished),
-    /// The snapshot has taken over, or a new process was started (then `diagnostic` says that variables are lost).
-    Failed {
-        diagnostic: Diagnostic,
-        variables_lost: bool,
-    },
-}
-
-impl RunOutcome {
-    /// Whether the dynamic loader missed a symbol. `kernel/host` gives its error a code, and passes on the text of glibc.
-    pub fn misses_symbol(&self) -> bool {
-        self.is_kept_error("load", "undefined symbol")
-    }
-
-    /// Whether the cell returned and keeps nothing, which the prelude reports as an error.
-    pub fn is_early_return(&self) -> bool {
-        self.is_kept_error("returned", "")
-    }
-
-    fn is_kept_error(&self, code: &str, text: &str) -> bool {
-        matches!(self, RunOutcome::Failed { diagnostic, variables_lost: false }
-            if diagnostic.code == code && diagnostic.message.contains(text))
-    }
 }
 
 /// The ends that the kernel holds.
@@ -124,7 +98,8 @@ pub struct CellProcess {
     left: Vec<i32>,
 }
 
-/// The generation of the newest cell process of this program: one that is started after a fault of the kernel's own goes on from there.
+/// The generation of the newest cell process of this program: one that is started after a fault of the kernel's own
+/// goes on from there.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
 
 /// The generation of a first cell process.
@@ -132,7 +107,7 @@ pub fn next_generation() -> Generation {
     Generation(NEWEST.load(Ordering::Relaxed) + 1)
 }
 
-/// What is known of a cell while it runs.
+/// The state of a cell while it runs.
 #[derive(Default)]
 struct RunState {
     /// Wakes the snapshot; and its process.
@@ -142,7 +117,7 @@ struct RunState {
     names: Vec<Option<String>>,
     /// Processes that earlier cells have started, the cell process's own children.
     children: Vec<i32>,
-    /// Those and what they have started.
+    /// These processes and their descendants.
     spared: Vec<i32>,
     /// When the process has last said something, and whether it was said that it is stopped.
     heard: Option<Instant>,
@@ -157,7 +132,8 @@ fn internal(what: &str, error: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::error(Class::Internal, "cell-process", format!("{what}: {error}")).help("restart the kernel")
 }
 
-/// The five descriptors of the cell process, in the order of `kernel/host`'s `DESCRIPTORS`: control, output, lifetime, 1, 2.
+/// The five descriptors of the cell process, in the order of `kernel/host`'s `DESCRIPTORS`: control, output, lifetime,
+/// 1, 2.
 fn channels(overflow: &Path) -> io::Result<(Channels, [OwnedFd; 5])> {
     let (control, control_host) = socket_pair(libc::SOCK_STREAM)?;
     let (output, output_host) = pipe()?;
@@ -189,7 +165,8 @@ impl CellProcess {
         command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
         // Crates that show their values as evcxr's ask for it.
         command.env("EVCXR_IS_RUNTIME", "1");
-        // Large pages: the fork before each cell copies page tables, 195 ms for 8 GB of small ones and 4 ms of large ones.
+        // Large pages: the fork before each cell copies page tables, 195 ms for 8 GB of small ones and 4 ms of large
+        // ones.
         if std::env::var_os("GLIBC_TUNABLES").is_none() {
             command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
         }
@@ -313,7 +290,7 @@ impl CellProcess {
         NEWEST.fetch_max(self.generation.0, Ordering::Relaxed);
     }
 
-    /// What is printed from here on is this cell's.
+    /// Output from here on is this cell's.
     pub fn open(&mut self, cell: u64) {
         self.cell = cell;
         self.ends.outputs.begin(cell);
@@ -324,7 +301,7 @@ impl CellProcess {
         self.ends.outputs.show_children();
     }
 
-    /// The cell is over. What its threads print from here on comes with [`Self::between`].
+    /// The cell is over. Output of its threads from here on comes with [`Self::between`].
     pub fn close(&mut self) {
         self.ends.outputs.end();
     }
@@ -393,8 +370,8 @@ impl CellProcess {
         }
     }
 
-    /// The session knows of the beginning of a cell that does not run. It takes that for a rollback, and hears no more of this
-    /// generation: the cell process gets the next one.
+    /// The session knows of the beginning of a cell that does not run. It takes that for a rollback, and hears no more
+    /// of this generation: the cell process gets the next one.
     fn withdraw(&mut self, diagnostic: Diagnostic) -> RunOutcome {
         self.stop.unwatch();
         self.advance();
@@ -459,7 +436,7 @@ impl CellProcess {
         let mut ended = false;
         loop {
             let message = self.ends.control.next();
-            // What was written before a message is shown before it.
+            // Output before a message is shown before it.
             self.ends.outputs.drain(events, &mut self.ends.control);
             if let Some(over) = running.watch.as_mut().and_then(Watch::look) {
                 return Err(Failure::Memory(over));
@@ -527,7 +504,8 @@ impl CellProcess {
                         self.ends.outputs.drain(events, &mut self.ends.control);
                         return Err(Failure::Died(self.death()));
                     }
-                    // With many gigabytes a process takes a second to end: it does not compute any more, and nobody waits for it.
+                    // With many gigabytes a process takes a second to end: it does not compute any more, and nobody
+                    // waits for it.
                     let stopped = running.wake.is_some() && self.stop.interrupted();
                     if stopped || self.hangs(running) {
                         return Err(Failure::Interrupted);
@@ -566,8 +544,8 @@ impl CellProcess {
         }
     }
 
-    /// Whether a cell that was interrupted does not even get as far as its snapshot: a thread of an earlier cell holds a lock that
-    /// the cell process needs.
+    /// Whether a cell that was interrupted does not even get as far as its snapshot. A thread of an earlier cell then
+    /// holds a lock that the cell process needs.
     fn hangs(&self, running: &mut RunState) -> bool {
         if running.watch.is_some() || !self.stop.interrupted() {
             return false;
@@ -672,14 +650,14 @@ impl CellProcess {
         }
         let stopped = match &failure {
             Failure::Died(_) => true,
-            // What it asked of the session was stopped before the process was.
+            // Its request to the session was stopped before the process was.
             Failure::Said(diagnostic) => diagnostic.class == Class::Interrupted,
             Failure::Interrupted | Failure::Memory(_) => false,
         };
         if self.stop.interrupted() && stopped {
             failure = Failure::Interrupted;
         }
-        // Of a process that ended or is just ending, nobody can count them.
+        // Nobody can count the threads of a process that ended or is just ending.
         let own = match failure {
             Failure::Said(_) | Failure::Memory(_) => threads_of(self.pid).saturating_sub(running.threads),
             Failure::Died(_) | Failure::Interrupted => 0,

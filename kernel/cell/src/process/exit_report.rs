@@ -1,13 +1,41 @@
-//! How a failed cell ended, in words: what happened and that the variables were kept, in one sentence; what is gone and what
-//! stays, in notes.
+//! The report of a failed cell. One sentence says what happened and that the variables were kept. Notes say what is
+//! gone and what stays.
 
-use onrush_wire::host::{Fault, LastPanic, LastWords};
+use onrush_wire::host::{Fault, Finished, LastPanic, LastWords};
 use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
 use super::STACK_BYTES;
 use super::memory_limit::{Allowance, Over};
 use crate::interrupt;
+
+/// How a cell ended in its process.
+pub enum RunOutcome {
+    Ok(Finished),
+    /// The snapshot has taken over, or a new process was started (then `diagnostic` says that variables are lost).
+    Failed {
+        diagnostic: Diagnostic,
+        variables_lost: bool,
+    },
+}
+
+impl RunOutcome {
+    /// Whether the dynamic loader missed a symbol. `kernel/host` gives its error a code, and passes on the text of
+    /// glibc.
+    pub fn misses_symbol(&self) -> bool {
+        self.is_kept_error("load", "undefined symbol")
+    }
+
+    /// Whether the cell returned and keeps nothing, which the prelude reports as an error.
+    pub fn is_early_return(&self) -> bool {
+        self.is_kept_error("returned", "")
+    }
+
+    fn is_kept_error(&self, code: &str, text: &str) -> bool {
+        matches!(self, RunOutcome::Failed { diagnostic, variables_lost: false }
+            if diagnostic.code == code && diagnostic.message.contains(text))
+    }
+}
 
 /// Why a cell failed.
 #[derive(Debug)]
@@ -37,7 +65,7 @@ pub struct Circumstances {
     pub stderr: String,
     /// Threads that earlier cells had started, and those that this one had.
     pub threads: (u32, u32),
-    /// Of the earlier cells' threads those that have names.
+    /// Names of the earlier cells' threads, if they have one.
     pub names: Vec<String>,
     pub allowance: Allowance,
     /// Whether the machine ended processes for want of memory meanwhile.
@@ -55,7 +83,7 @@ pub fn is_crash(diagnostic: &Diagnostic) -> bool {
     [PANIC, STACK_OVERFLOW, SEGFAULT, ABORT].contains(&diagnostic.code.as_str())
 }
 
-/// Of the variables after a failed cell.
+/// The state of the variables after a failed cell.
 #[derive(Debug)]
 pub enum Variables {
     Kept,
@@ -120,7 +148,7 @@ fn threads(count: u32, who: &str, names: &[String]) -> String {
     }
 }
 
-/// What stays of a failed cell in the file system.
+/// Files that a failed cell has written.
 pub fn files(written: &[String]) -> Option<String> {
     const NAMED: usize = 3;
     let names = written.iter().take(NAMED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
