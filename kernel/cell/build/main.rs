@@ -13,7 +13,8 @@ mod manifest;
 use manifest::{CRATES, kit_manifest};
 
 fn main() {
-    // Clones of the repository share a target folder. The output names no path in a clone: another clone would read that path.
+    // Clones of the repository share a target folder. The output names no path in a clone: another clone would read
+    // that path.
     let root = Path::new("../..");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     let mut files = Vec::new();

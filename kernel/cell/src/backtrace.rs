@@ -1,5 +1,5 @@
-//! From addresses in shared objects of cells to the calls that the user has written. Code of the standard library, the prelude and
-//! of `:dep`, and what generated code put around the cell, is left out.
+//! From addresses in shared objects of cells to the calls that the user has written. Code of the standard library, the
+//! prelude and of `:dep`, and what generated code put around the cell, is left out.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::process::is_crash;
 use crate::source_map::SourceMap;
 
 const CLOSURE: &str = "{{closure}}";
-/// Of a deeper recursion the rest is left out.
+/// The outer calls of a deeper recursion are left out.
 const MOST: usize = 40;
 
 /// The cell that runs: it is not in the notebook yet.
@@ -47,8 +47,8 @@ pub fn calls(addresses: &[Address], notebook: &Notebook, current: Option<&Curren
     calls
 }
 
-/// Labels an error that names no place with the line of its innermost call: a crash has only its calls. `source` gives the
-/// text of a cell.
+/// Labels an error that names no place with the line of its innermost call: a crash has only its calls. `source` gives
+/// the text of a cell.
 pub fn place<'s>(diagnostic: &mut Diagnostic, source: impl Fn(&str) -> Option<&'s str>) {
     let Some(call) = diagnostic.trace.first().filter(|_| is_crash(diagnostic) && diagnostic.labels.is_empty()) else {
         return;
@@ -78,7 +78,7 @@ fn home(library: &str, notebook: &Notebook, current: Option<&Current<'_>>) -> Op
     Some(Home { file: file.to_string(), lines: map.lines })
 }
 
-/// What stands at an address, with the functions that the compiler has put into one another.
+/// The calls at an address, with the functions that the compiler has inlined.
 fn frames(loader: &Loader, offset: u64, notebook: &Notebook, current: Option<&Current<'_>>) -> Vec<Call> {
     let mut calls = Vec::new();
     let Ok(mut frames) = loader.find_frames(offset) else { return calls };
@@ -103,13 +103,13 @@ fn symbol(loader: &Loader, offset: u64) -> Option<String> {
     Some(addr2line::demangle_auto(loader.find_symbol(offset)?.into(), None).into_owned())
 }
 
-/// Of a cell of one line, which has no table of lines.
+/// The call of a cell of one line, which has no table of lines.
 fn without_lines(loader: &Loader, offset: u64, home: &Home) -> Option<Call> {
     if home.lines != 1 {
         return None;
     }
     let name = symbol(loader, offset)?;
-    // What the standard library's generics became for this cell stands in it, too.
+    // Instances of the standard library's generics for this cell stand in it, too.
     let is_foreign = ["core::", "alloc::", "std::", "<", "onrush::"].iter().any(|start| name.starts_with(start));
     let function = match name.starts_with("core::ops::function::") {
         // How a closure is called from elsewhere, with the closure in it.
@@ -120,7 +120,8 @@ fn without_lines(loader: &Loader, offset: u64, home: &Home) -> Option<Call> {
     Some(Call { file: home.file.clone(), line: Some(1), function })
 }
 
-/// `onrush_cell_3::__body::Point::norm::h0123456789abcdef` is `Point::norm`; the function around a cell's statements has no name.
+/// `onrush_cell_3::__body::Point::norm::h0123456789abcdef` is `Point::norm`; the function around a cell's statements
+/// has no name.
 fn short(name: &str) -> String {
     let mut parts: Vec<&str> = name.split("::").collect();
     // The tables of lines count them.

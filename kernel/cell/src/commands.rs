@@ -137,7 +137,7 @@ fn help(name: &str) -> &'static str {
     line.and_then(|line| line.split_once("  ")).map_or("", |(_, text)| text.trim())
 }
 
-/// What `:help WORD` shows: the lines of a command or magic, and the entries of the reference.
+/// The text of `:help WORD`: the lines of a command or magic, and the entries of the reference.
 ///
 /// # Errors
 /// If nothing has this name. The help names the nearest ones.

@@ -1,4 +1,5 @@
-//! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the cell.
+//! From a cell to a shared object: the cache, rustc, and the second tries after errors that are about what outlives the
+//! cell.
 
 mod borrowers;
 mod tries;
@@ -47,7 +48,7 @@ struct CacheRecord {
     alone: bool,
 }
 
-/// What rustc's errors have decided about the generated code.
+/// Decisions from rustc's errors about the generated code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Choices {
     /// Variables that are not put back, or not as they are.
@@ -66,7 +67,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// What is generated with them.
+    /// The request for the generator with these choices.
     pub fn request<'a>(
         &'a self,
         cell: &'a Cell,
@@ -109,7 +110,7 @@ pub struct CompiledCell {
     pub choices: Choices,
     pub from_cache: bool,
     pub phases: Phases,
-    /// What rustc warned of, in the cell's lines; the same when the cell comes from the cache.
+    /// rustc's warnings in the cell's lines; the same when the cell comes from the cache.
     pub warnings: Vec<Diagnostic>,
     /// Variables of earlier cells that are `mut` and that this cell does not change, says rustc.
     pub unchanged: BTreeSet<String>,
@@ -219,7 +220,7 @@ impl Compiler {
         types
     }
 
-    /// Where the shared object of this source goes.
+    /// The path of the shared object for this source.
     pub fn library(&self, generated: &GeneratedCrate, crate_name: &str, notebook: &Notebook) -> PathBuf {
         self.folder.join(format!("lib{crate_name}-{}.so", self.key(generated, crate_name, notebook)))
     }
@@ -310,7 +311,7 @@ pub fn bound_cache(folder: &Path) {
         if total <= CACHE_BYTES {
             break;
         }
-        // What a running notebook has loaded stays loaded; only a later compile would miss the file.
+        // A library that a running notebook has loaded stays loaded; only a later compile would miss the file.
         if fs::remove_file(&path).is_ok() {
             total -= bytes;
         }

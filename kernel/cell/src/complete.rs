@@ -1,6 +1,7 @@
 //! Code assistance while a cell is typed: is-complete, completion and inspection.
 //!
-//! Types come from rustc (`type_query`), members from indexes (`crate::index`), columns from the session, the rest from the source.
+//! Types come from rustc (`type_query`), members from indexes (`crate::index`), columns from the session, the rest from
+//! the source.
 
 mod calls;
 mod columns;
@@ -29,7 +30,7 @@ use crate::interface::{Completeness, Completions, Inspection, Match};
 use crate::prelude_build::lock_file;
 use tokens::{End, Kind, Token, tokens, word_start};
 
-/// What front ends ask for while a cell is typed.
+/// Questions of front ends while a cell is typed.
 impl Names {
     pub fn is_complete(&self, text: &str) -> Completeness {
         match self.question(text) {
@@ -51,7 +52,7 @@ impl Names {
         inspect(self, text, cursor, detail, turn, frames)
     }
 
-    /// What a question in place of Rust asks about, `name?`, and how much it wants to know.
+    /// The name in a question in place of Rust, `name?`, and how much the question wants to know.
     pub fn question<'a>(&self, text: &'a str) -> Option<(&'a str, u8)> {
         question(self, text)
     }
@@ -65,14 +66,14 @@ impl Names {
 /// A place in a cell, and what is known there.
 pub struct Place<'a> {
     pub names: &'a Names,
-    /// Which request it is: a later one makes earlier questions to rustc moot.
+    /// The number of the request: a later one makes earlier questions to rustc moot.
     pub turn: u64,
     pub frames: &'a dyn Frames,
     pub text: &'a str,
     /// Bytes: where the cursor is, and where the word before it begins.
     pub at: usize,
     pub start: usize,
-    /// Of the text before the cursor, without the word that is being typed.
+    /// Tokens before the cursor, without the word that is being typed.
     pub tokens: Vec<Token<'a>>,
     pub end: End,
 }
@@ -98,7 +99,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What is offered, in the order in which it was found; what does not begin with the word is left out.
+/// Candidates in the order in which they were found. Names that do not begin with the word are left out.
 pub struct Candidates<'a> {
     word: &'a str,
     seen: BTreeSet<String>,
@@ -172,7 +173,7 @@ fn code<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
     match place.last() {
         Some(dot) if dot.is(".") => identifiers::members(place, candidates),
         Some(colons) if colons.is("::") => identifiers::path(place, candidates),
-        // What is defined here has no name yet.
+        // A definition here has no name yet.
         Some(token)
             if token.kind == Kind::Word
                 && matches!(

@@ -1,5 +1,5 @@
-//! What completion and inspection need of an executor, as a copy: they are asked while a cell runs, and the executor is busy
-//! then.
+//! A copy of the executor's state for completion and inspection. They are asked while a cell runs, and the executor is
+//! busy then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use crate::parse::items_of;
 use crate::prelude_build::Kit;
 use crate::type_query::Probe;
 
-/// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come at once.
+/// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come
+/// at once.
 pub trait Frames {
     /// This notebook's frames by variable name, then published ones.
     fn frames(&self) -> Vec<NamedFrame>;
@@ -39,17 +40,17 @@ impl Frames for NoFrames {
     }
 }
 
-/// What stays the same from cell to cell.
+/// The part that stays the same from cell to cell.
 #[derive(Debug)]
 pub(crate) struct Knowledge {
     pub probe: Arc<Probe>,
     /// The notebook's folder, for names of files.
     pub folder: PathBuf,
-    /// What earlier cells define, by their text.
+    /// Definitions of earlier cells, by their text.
     chunks: Mutex<HashMap<String, Arc<Vec<Chunk>>>>,
     /// Indexes of crates that cells added, by name.
     crates: Mutex<BTreeMap<String, Arc<Index>>>,
-    /// Where indexes are kept.
+    /// The folder of indexes.
     work: PathBuf,
     wanted: Mutex<BTreeSet<Package>>,
 }
@@ -108,7 +109,7 @@ impl Names {
         sources: &BTreeMap<String, (u64, String)>,
         knowledge: &Arc<Knowledge>,
     ) -> Self {
-        // Those that cells name come first.
+        // Crates that cells name come first.
         let mut crates: Vec<&Crate> =
             notebook.dependencies.crates().iter().filter(|c| !c.shared && !c.is_macro).collect();
         crates.sort_by_key(|c| c.direct.is_none());
@@ -126,11 +127,11 @@ impl Names {
         self.knowledge.as_ref().map_or(Path::new("."), |known| &known.folder)
     }
 
-    /// What the cells that ran define. The newest item of a name hides the earlier ones, and their impls.
+    /// The definitions of the cells that ran. The newest item of a name hides the earlier ones, and their impls.
     pub(crate) fn cells(&self) -> Arc<Index> {
         let make = || {
             let notebook = &self.notebook;
-            // What `:clear` forgot is still linked.
+            // A crate that `:clear` forgot is still linked.
             let is_known = |i: usize| {
                 notebook.items.values().any(|&home| home == i) || notebook.macros.values().any(|m| m.home == i)
             };

@@ -1,8 +1,8 @@
-//! Rust bindings for `%%cuda` cells: finds the CUDA kernels in CUDA C++ and writes a Rust function for each, with typed parameters, and
-//! one for each `__device__` function that `x!` can call (`cuda/functions.rs`).
+//! Rust bindings for `%%cuda` cells: finds the CUDA kernels in CUDA C++ and writes a Rust function with typed
+//! parameters for each. A `__device__` function that `x!` can call gets one too (`cuda/functions.rs`).
 //!
-//! Only function heads are parsed; the worker's compiler checks the rest. Each Rust function stands in the line of its CUDA kernel,
-//! with its name in the same column, so that rustc's errors about it point there.
+//! Only function heads are parsed; the worker's compiler checks the rest. Each Rust function stands in the line of its
+//! CUDA kernel, with its name in the same column. rustc's errors about it point there.
 
 mod functions;
 mod validation;
@@ -42,7 +42,7 @@ enum Kind {
     Scalar(&'static str),
 }
 
-/// Where the CUDA kernels of a cell run.
+/// The device of a cell's CUDA kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// On the GPU, or on the emulated device if there is none.
@@ -52,7 +52,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// What follows `%%cuda` in the first line of a cell.
+    /// The target that follows `%%cuda` in the first line of a cell.
     pub fn named(argument: &str) -> Option<Target> {
         match argument {
             "" => Some(Target::Device),

@@ -1,8 +1,8 @@
 //! The crates that a notebook asks for with `:dep`: requests, versions, and what cells link.
 //!
-//! Each crate of a graph is a shared library, so that what it keeps in statics is there once for all cells. What the prelude has
-//! in its own interface (serde, chrono, arrow) is the prelude's where its version and features are enough: then a type that
-//! derives in a cell is the same for a frame and for `serde_json`.
+//! Each crate of a graph is a shared library, so that what it keeps in statics is there once for all cells. Crates in
+//! the prelude's own interface (serde, chrono, arrow) are the prelude's if its version and features are enough. Then a
+//! type that derives in a cell is the same for a frame and for `serde_json`.
 
 mod build;
 mod graph;
@@ -57,7 +57,7 @@ impl Dependencies {
         self.graph.as_ref().map_or(&[], |graph| graph.crates.as_slice())
     }
 
-    /// What a compiled cell depends on.
+    /// The key of the crates, on which a compiled cell depends.
     pub fn key(&self) -> &str {
         self.graph.as_ref().map_or("", |graph| graph.key.as_str())
     }
@@ -125,8 +125,9 @@ impl Dependencies {
         externs
     }
 
-    /// The code around a future of a cell that awaits: tokio's runtime where that is one of the crates, since what waits for time or
-    /// the network needs it. It runs on the cell's own thread and starts none, because a fork takes no threads along.
+    /// The code around a future of a cell that awaits: tokio's runtime if that is one of the crates. Waits for time
+    /// or the network need it. It runs on the cell's own thread and starts none, because a fork takes no threads
+    /// along.
     pub fn runtime(&self) -> Option<String> {
         let tokio = |c: &&Crate| c.package == "tokio" && (c.features.contains("rt") || c.features.contains("rt-core"));
         let found =
@@ -142,7 +143,7 @@ impl Dependencies {
         ))
     }
 
-    /// What was asked for and what it came to: a line each.
+    /// The requests and their versions: a line each.
     pub fn list(&self) -> String {
         if self.requests.is_empty() {
             return "no crates yet: `:dep regex`, `:dep rand = \"0.9\"`\n".to_string();

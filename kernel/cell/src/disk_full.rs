@@ -1,10 +1,11 @@
-//! A full disk, named: the folder that is full, how much is free there, and what to do. What failed on it is not looked at here.
+//! A full disk, named: the folder that is full, how much is free there, and what to do. The file that failed on it is
+//! not looked at here.
 
 use std::path::Path;
 
 use onrush_wire::{Class, Diagnostic, paths};
 
-/// What the system, rustc, the linker and cargo say when a file cannot grow.
+/// The messages of the system, rustc, the linker and cargo for a file that cannot grow.
 const WORDS: [&str; 6] =
     ["No space left on device", "os error 28", "Disk quota exceeded", "os error 122", "File too large", "os error 27"];
 /// Less than a compile needs: a linker that maps its output dies without a word.

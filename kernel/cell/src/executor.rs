@@ -44,7 +44,7 @@ pub fn cell_file(cell: u64) -> String {
     format!("cell_{cell}.rs")
 }
 
-/// Where the time of a cell went, in a line.
+/// The time of each step of a cell, in a line.
 fn timing(ready: &CompiledCell, compiled: Duration, ran: Duration, ended: &RunOutcome) -> String {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let Phases { check, codegen, link, .. } = ready.phases;
@@ -90,7 +90,7 @@ pub struct Executor {
     ledger: Ledger,
     /// Sentences about stale values, to be said when the cell runs.
     notes: Vec<String>,
-    /// What the cell that runs has made.
+    /// New versions of the cell that runs.
     made: NewVersions,
     knowledge: Arc<Knowledge>,
     /// The cells that succeeded.
@@ -102,8 +102,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// Finds rustc and the prelude, and starts the cell process. Builds the prelude if rustc is not the one that built it,
-    /// reporting [`Event::Working`].
+    /// Finds rustc and the prelude, and starts the cell process. Builds the prelude if rustc is not the one that built
+    /// it, reporting [`Event::Working`].
     pub fn start(config: Config, events: &Sender<Event>) -> Result<Self, Diagnostic> {
         let cache = config.cache.clone().unwrap_or_else(onrush_wire::paths::cache_dir);
         let kit = prelude_build::ensure(&cache, &mut |what, fraction| {
@@ -192,7 +192,8 @@ impl Executor {
         outcome
     }
 
-    /// Passes on what threads and child processes of earlier cells print, until `bell` rings. Call it between two cells.
+    /// Passes on what threads and child processes of earlier cells print, until `bell` rings. Call it between two
+    /// cells.
     pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
         self.process.between(bell, events);
     }
@@ -557,13 +558,14 @@ struct Shape {
     ready: CompiledCell,
 }
 
-/// Whether a cell has neither items nor a `static`. An item has a new identity in each compiled cell, as has a `static` in a block.
+/// Whether a cell has neither items nor a `static`. An item has a new identity in each compiled cell, as has a `static`
+/// in a block.
 fn has_only_statements(cell: &Cell) -> bool {
     cell.parts.iter().all(|part| !matches!(part.kind, PartKind::Item(_))) && !cell.code.contains("static ")
 }
 
-/// Lines of statements from which on a cell is not optimised: LLVM takes the square of their number, 200 s for a list of 4,000 pairs
-/// that is kept, where it takes 3 s without. `:opt` and `#![opt(…)]` still ask for it.
+/// Lines of statements from which on a cell is not optimised: LLVM takes the square of their number, 200 s for a list
+/// of 4,000 pairs that is kept, where it takes 3 s without. `:opt` and `#![opt(…)]` still ask for it.
 const LONG: usize = 500;
 
 fn has_long_statements(cell: &Cell) -> bool {

@@ -1,7 +1,7 @@
 //! `:export crate`: writes the successful cells as a cargo project that does what the notebook does.
 //!
-//! Items go to the root of `main.rs`, each in its newest form; statements go to `main`, in the order of the cells. The used parts of
-//! the prelude are added as source.
+//! Items go to the root of `main.rs`, each in its newest form; statements go to `main`, in the order of the cells. The
+//! used parts of the prelude are added as source.
 
 mod source;
 
@@ -19,8 +19,8 @@ pub use source::{Ran, Source, left_out, main_file};
 /// The first line of a generated manifest: its folder may be overwritten.
 const MARK: &str = "# Written by `:export crate` of Onrush.";
 
-/// Writes the project into a folder that is new or was written by an export. `notebook` is the notebook's folder, and `name` the
-/// path of the project relative to it. Returns the message for the cell.
+/// Writes the project into a folder that is new or was written by an export. `notebook` is the notebook's folder, and
+/// `name` the path of the project relative to it. Returns the message for the cell.
 pub fn write(notebook: &Path, name: &str, cells: &[Ran], dependencies: &Dependencies) -> Result<String, Diagnostic> {
     let folder = notebook.join(name);
     let refuse = |what: String| Diagnostic::error(Class::Run, "export", what);

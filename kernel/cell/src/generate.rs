@@ -1,7 +1,7 @@
 //! From a cell to the source of a crate: items at the root, statements in a function, the user's text in its own lines.
 //!
-//! Both files carry the cell's file name and the same columns: what one inserts into a line, the other leaves blank. So one
-//! [`SourceMap`] leads from rustc's positions back to the user's.
+//! Both files carry the cell's file name and the same columns: what one inserts into a line, the other leaves blank. So
+//! one [`SourceMap`] leads from rustc's positions back to the user's.
 
 mod arguments;
 mod assigned;
@@ -59,7 +59,7 @@ pub struct Request<'a> {
     pub missing: &'a BTreeSet<String>,
 }
 
-/// What a request says where nothing has been decided.
+/// The fields of a request before anything has been decided.
 static NOTHING: (BTreeMap<String, VariableFate>, BTreeSet<String>) = (BTreeMap::new(), BTreeSet::new());
 
 impl<'a> Request<'a> {
@@ -85,7 +85,7 @@ impl<'a> Request<'a> {
 #[derive(Clone, Debug)]
 pub struct RecompiledFunction {
     pub name: String,
-    /// Where rustc finds it: a separate folder, and the name of the file there.
+    /// A separate folder in which rustc finds it, and the name of the file there.
     pub folder: String,
     pub file: String,
     pub text: String,
@@ -139,8 +139,8 @@ impl GeneratedCrate {
 /// The folder of the statements' file; rustc is told to leave it out of file names.
 pub const BODY: &str = "body";
 
-/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly named, is
-/// nobody's worry.
+/// Lints that say something about a cell. A notebook is not a finished program: that something is unused, or badly
+/// named, is nobody's worry.
 pub const LINTS: &str = "arithmetic_overflow, unconditional_panic, unconditional_recursion, \
     unreachable_code, unreachable_patterns, unused_comparisons, unused_must_use";
 
@@ -148,11 +148,11 @@ pub fn macro_folder(index: usize) -> String {
     format!("macros_{index}")
 }
 
-/// Macros that cells have without asking. One of a cell that has such a name is also imported by it: a name that a glob brings
-/// in and that a definition in the text brings in is ambiguous to rustc.
+/// Macros that cells have without asking. A macro of a cell with such a name is also imported by name. For rustc a name
+/// is ambiguous if a glob brings it in and the text defines it.
 const PRELUDE_MACROS: [&str; 6] = ["frame", "x", "show", "input", "password", "interact"];
 
-/// Those of them that a cell has defined.
+/// The macros of them that a cell has defined.
 fn of_the_prelude(home: usize, notebook: &Notebook) -> impl Iterator<Item = &'static str> {
     let is_there = move |name: &&str| notebook.macros.get(*name).is_some_and(|known| known.home == home);
     PRELUDE_MACROS.into_iter().filter(is_there)
@@ -203,7 +203,7 @@ pub fn generate(request: &Request<'_>) -> GeneratedCrate {
     }
     let found = location_macros::find(&cell.code, &notebook.folder);
     insertions.extend(location_macros::insertions(&found, cell, notebook));
-    // What belongs to a `column!()` is inside of what is put around it.
+    // The text for a `column!()` is inside of the text around it.
     let order = |i: &Insertion| match i.text.as_str() {
         "(" => 3,
         text if text.starts_with(" - ") => 0,
@@ -389,7 +389,7 @@ fn body_epilogue(request: &Request<'_>, puts: &[Binding], closures: &BTreeMap<St
     body
 }
 
-/// What is put back by a `return` in a part of the cell: what there is before that part.
+/// The variables that a `return` in a part of the cell puts back: those before that part.
 fn puts_before(cell: &Cell, part: usize, takes: &[String], assigned: &[String], puts: &[Binding]) -> Vec<Binding> {
     let before = || cell.parts[..part].iter();
     let made = before().filter_map(|part| match &part.kind {
@@ -486,8 +486,8 @@ fn mentioned(
     }
 }
 
-/// Variables that a part mentions before the cell defines one of that name. A function or constant of this cell hides a variable
-/// of an earlier one.
+/// Variables that a part mentions before the cell defines one of that name. A function or constant of this cell hides a
+/// variable of an earlier one.
 fn taken(cell: &Cell, notebook: &Notebook) -> Vec<String> {
     let mut defined: BTreeSet<&str> = cell.values().collect();
     let mut taken: Vec<String> = Vec::new();
@@ -512,7 +512,7 @@ fn put_back(
     omit: &BTreeMap<String, VariableFate>,
 ) -> Vec<Binding> {
     let mut puts: Vec<Option<Binding>> = Vec::new();
-    // Where each name was put last: what was defined again comes later.
+    // The last place of each name: a later definition comes later.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut put = |mut binding: Binding| {
         if let Some(at) = places.insert(binding.name.clone(), puts.len()) {
@@ -538,12 +538,12 @@ fn put_back(
     };
     let mut puts: Vec<Binding> = puts.into_iter().flatten().flat_map(parts).collect();
     puts.retain(|b| omit.get(&b.name).is_none_or(|ends| !ends.is_end()));
-    // What was defined last borrows from what was defined first: the error is then at the borrower's line.
+    // A later variable may borrow from an earlier one: the error is then at the borrower's line.
     puts.reverse();
     puts
 }
 
-/// Where the variables in a tuple or list that is shown begin: looking at `(a, b)` moves neither.
+/// The beginnings of variables in a shown tuple or list: looking at `(a, b)` moves neither.
 fn shown_variables(code: &str, known: &BTreeSet<&str>) -> Vec<usize> {
     fn collect(expr: &syn::Expr, known: &BTreeSet<&str>, places: &mut Vec<usize>) {
         let mut is_variable = |item: &syn::Expr| match item {
@@ -595,7 +595,7 @@ fn root_prologue(
     };
     let mut text = String::new();
     for range in &cell.inner_attributes {
-        // What is forbidden to the user's lines is not forbidden to generated ones.
+        // Generated lines may have what is forbidden to the user's lines.
         text.push_str(&cell.code[range.clone()].replace('\n', " ").replacen("forbid", "deny", 1));
     }
     if !cell.inner_attributes.is_empty() {
@@ -691,7 +691,7 @@ fn body_prologue(
     let error = if request.any_error { "AnyError" } else { "CellError" };
     // A glob does not hide the standard library's macro of the same name.
     let print = if imports_print { "use ::onrush::__print as print; " } else { "" };
-    // What the user's globs bring in hides the prelude's names: those are a scope further out.
+    // Names of the user's globs hide the prelude's names, which are a scope further out.
     let (outer, mut inner) = match has_globs {
         true => ("::onrush::prelude::*", "use super::*; ".to_string()),
         false => ("super::*", String::new()),
@@ -730,7 +730,7 @@ fn body_prologue(
     text
 }
 
-/// What stands around the statements of a cell that awaits something: tokio's runtime or a small executor.
+/// The code around the statements of a cell that awaits something: tokio's runtime or a small executor.
 fn around(cell: &Cell, notebook: &Notebook) -> (String, &'static str) {
     let awaits = |p: &Part| !matches!(p.kind, PartKind::Item(_)) && p.mentions.contains("await");
     if !cell.parts.iter().any(awaits) {

@@ -1,15 +1,15 @@
-//! The completion index of a library: items, members, signatures and the first paragraph of their documentation, as lines of text
-//! that are parsed when they are needed.
+//! The completion index of a library: items, members, signatures and the first paragraph of their documentation. They
+//! are lines of text that are parsed when they are needed.
 //!
-//! The index of the standard library is made from its documentation (`data/std_index.py`); those of the prelude, of crates and of
-//! cells are made from their sources ([`source`]).
+//! The index of the standard library is made from its documentation (`data/std_index.py`). The indexes of the prelude,
+//! of crates and of cells are made from their sources ([`source`]).
 //!
 //! Fields are separated by tabs, and `\n` in documentation is written as two characters:
 //! ```text
-//! #KIND PATH SIGNATURE DOCS     an item; the lines below belong to it. The kind `impl` holds impls of a type of that name
+//! #KIND PATH SIGNATURE DOCS     an item; the lines below belong to it. Kind `impl`: impls of a type of that name
 //! =PATH TARGET                  another path of an item
-//! % TYPE TRAIT PARAMETERS       an impl of the item, and what it is for: `Vec<T>`, `std::io::Write` or nothing, and its parameters
-//!                              with the traits that they must have: `T:Clone:Debug,A`
+//! % TYPE TRAIT PARAMETERS       an impl of the item, and what it is for: `Vec<T>`, `std::io::Write` or nothing,
+//!                              and its parameters with the traits that they must have: `T:Clone:Debug,A`
 //! >TYPE                         what the impl above dereferences to
 //! K NAME SIGNATURE DOCS         a member: K is m(ethod), a(ssociated function), c(onstant), t(ype), f(ield), v(ariant)
 //! ```

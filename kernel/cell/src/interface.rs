@@ -1,4 +1,4 @@
-//! What goes in and out of an executor: its configuration, the events of a cell, and how it ended.
+//! The input and output of an executor: its configuration, the events of a cell, and how it ended.
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
@@ -11,7 +11,7 @@ use onrush_wire::host::Stream;
 use onrush_wire::progress::Loop;
 use onrush_wire::{Diagnostic, Generation, NotebookId, ObjectId};
 
-/// What an executor needs to know. Everything that is `None` is found by the executor.
+/// The configuration of an executor. Everything that is `None` is found by the executor.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub notebook: NotebookId,
@@ -25,7 +25,7 @@ pub struct Config {
     pub file: Option<PathBuf>,
 }
 
-/// What happens while a cell is compiled and run, in order. Sent on the channel given to [`crate::Executor::execute`].
+/// Events while a cell is compiled and run, in order. Sent on the channel given to [`crate::Executor::execute`].
 #[derive(Debug)]
 pub enum Event {
     Output {
@@ -53,7 +53,7 @@ pub enum Event {
     },
     /// How far a loop of the cell is.
     Loop(Loop),
-    /// What a user has set; `None` if the control is on no screen.
+    /// The setting that a user has chosen; `None` if the control is on no screen.
     ReadControl {
         id: String,
         reply: Sender<Option<Setting>>,
@@ -91,7 +91,8 @@ pub enum Event {
     Worked(String),
     /// A warning of rustc or of ours that belongs under the cell.
     Warning(Diagnostic),
-    /// What the cell reads, before it runs; after it what it made, too, and which cells are stale now.
+    /// Names that the cell reads, before it runs. After it the names that it made, too, and the cells that are stale
+    /// now.
     Flow(Flow),
     /// `%%time`: what the cell took.
     Timed(Times),
@@ -104,8 +105,8 @@ pub enum Event {
     Top {
         reply: Sender<Result<String, Diagnostic>>,
     },
-    /// `:vars`: what the session knows without work of the frames that variables hold: by name a few words, and the bytes of those
-    /// that are in memory.
+    /// `:vars`: frames of variables as the session knows them without work. Each has a name, a few words, and its bytes
+    /// if it is in memory.
     Frames {
         reply: Sender<FramesOfVariables>,
     },
@@ -170,9 +171,10 @@ pub struct Completions {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// What is inserted.
+    /// The inserted text.
     pub text: String,
-    /// `function`, `variable`, `method`, `field`, `column`, `keyword`, `type`, `trait`, `macro`, `module`, `constant`, `file`, …
+    /// `function`, `variable`, `method`, `field`, `column`, `keyword`, `type`, `trait`, `macro`, `module`, `constant`,
+    /// `file`, …
     pub kind: &'static str,
     pub signature: String,
 }

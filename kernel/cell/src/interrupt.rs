@@ -1,4 +1,4 @@
-//! What an interrupt stops: one process group at a time. Processes that earlier cells have started are spared.
+//! The process group that an interrupt stops: one at a time. Processes that earlier cells have started are spared.
 
 use onrush_wire::{Class, Diagnostic};
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ pub fn interrupted_and(variables: &str) -> Diagnostic {
     Diagnostic::error(Class::Interrupted, "interrupted", format!("the cell was interrupted, and {variables}"))
 }
 
-/// What can be stopped at this moment, shared with [`Interrupt`]ers.
+/// The work that can be stopped at this moment, shared with [`Interrupt`]ers.
 #[derive(Default)]
 pub struct InterruptToken {
     state: Mutex<StopState>,

@@ -71,7 +71,7 @@ pub fn scan(text: &str) -> Scan {
     scan
 }
 
-/// What goes on at the end of a line.
+/// The token that is open at the end of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Open {
     #[default]
@@ -200,7 +200,7 @@ impl Lines {
     }
 }
 
-/// What is wrong with the brackets, if something is.
+/// The error of the brackets, if they have one.
 pub fn bracket_error(text: &str, file: &str) -> Option<Diagnostic> {
     let scan = scan(text);
     let span = |at: usize| {
@@ -244,7 +244,7 @@ pub fn bracket_error(text: &str, file: &str) -> Option<Diagnostic> {
     })
 }
 
-/// Where a comment begins after `at`, in the same line.
+/// The beginning of a comment after `at`, in the same line.
 fn comment_after(text: &str, at: usize) -> Option<usize> {
     let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
     let starts = text[at..end].match_indices("//").map(|(n, _)| at + n);

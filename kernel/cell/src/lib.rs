@@ -1,9 +1,11 @@
 //! Cells: from cell text to a running shared object, and the only crate that knows rustc.
 //!
-//! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it: the parser (`parse`), the code generator,
-//! rustc with its cache and diagnostics, and the cell process with its snapshots (`kernel/host` is the other end of it).
+//! [`Executor`] is what the Jupyter kernel drives: one for each notebook. Below it are the parser (`parse`), the code
+//! generator, rustc with its cache and diagnostics, and the cell process with its snapshots. `kernel/host` is the other
+//! end of the cell process.
 //!
-//! A module imports only modules below it. The order, from `interface` up to `executor`, is data in `xtask/src/tidy/modules.rs`.
+//! A module imports only modules below it. The order, from `interface` up to `executor`, is data in
+//! `xtask/src/tidy/modules.rs`.
 
 mod backtrace;
 mod commands;

@@ -1,9 +1,10 @@
-//! The linker that rustc brings along, called without rustc and the C compiler in between: a quarter of the time of a one-line
-//! cell.
+//! The linker that rustc brings along, called without rustc and the C compiler in between: a quarter of the time of a
+//! one-line cell.
 //!
-//! The cell process has loaded the prelude and the standard library already. A link would spend its time on their symbol tables,
-//! so they are left out. The C compiler is asked once where the system's libraries are, and the answer is kept with the prelude
-//! build. If such a link fails, rustc links the cell again, so nothing is lost on an unusual machine.
+//! The cell process has loaded the prelude and the standard library already. A link would spend its time on their
+//! symbol tables, so they are left out. The C compiler is asked once where the system's libraries are, and the answer
+//! is kept with the prelude build. If such a link fails, rustc links the cell again, so nothing is lost on an unusual
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,13 @@ use crate::toolchain::Toolchain;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linker {
     program: PathBuf,
-    /// Those of the system that compiled Rust calls by itself, for the versions of their symbols.
+    /// The libraries of the system that compiled Rust calls by itself, for the versions of their symbols.
     libraries: Vec<PathBuf>,
 }
 
 impl Linker {
-    /// Finds the linker of this toolchain. `None` if the toolchain has no linker or the system's libraries are not found.
+    /// Finds the linker of this toolchain. `None` if the toolchain has no linker or the system's libraries are not
+    /// found.
     pub fn find(toolchain: &Toolchain, kit: &Path) -> Option<Linker> {
         let record = kit.join("libraries.json");
         if let Some(known) = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice::<Linker>(&bytes).ok()) {
@@ -51,8 +53,8 @@ impl Linker {
         Some(Linker { program, libraries })
     }
 
-    /// What every link is told. The machine is named so that the linker does not look for it in its arguments, which can be read
-    /// only once.
+    /// The arguments of every link. The machine is named so that the linker does not look for it in its arguments,
+    /// which can be read only once.
     pub const FOR_EVERY_LIBRARY: [&str; 15] = [
         "-flavor",
         "gnu",

@@ -1,4 +1,5 @@
-//! What a notebook's earlier cells left behind: variables, items, macros, imports, and the crates that hold them.
+//! The state that a notebook's earlier cells left behind: variables, items, macros, imports, and the crates that hold
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,7 +19,7 @@ pub struct CellCrate {
     pub library: PathBuf,
     /// Indexes of the crates that it links.
     pub links: BTreeSet<usize>,
-    /// What rustc was given, to make the crate again with more in it.
+    /// The sources that rustc was given, to make the crate again with more in it.
     pub files: Vec<(String, String)>,
     /// The cell's text with everything but its `macro_rules!` blanked out.
     pub macros: String,
@@ -34,7 +35,8 @@ pub struct KnownVariable {
     pub bytes: u64,
 }
 
-/// Why a variable is no more, and the cell in which it ended. Displayed as the rest of a sentence: "was moved by cell 3".
+/// Why a variable is no more, and the cell in which it ended. Displayed as the rest of a sentence: "was moved by cell
+/// 3".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Its name begins with `_`.
@@ -45,7 +47,7 @@ pub enum Loss {
     Unset(u64),
     /// From another variable.
     Borrowed(u64),
-    /// What its value is, which cannot outlive a cell: as for `hints::keeping`.
+    /// The kind of its value, which cannot outlive a cell: as for `hints::keeping`.
     Unkept(&'static str, u64),
     /// Another variable of the cell borrows.
     WithCell(u64),
@@ -92,7 +94,7 @@ pub struct KnownSource {
     pub mentions: BTreeSet<String>,
     /// The crates of all items that had the name.
     pub homes: BTreeSet<usize>,
-    /// What decides the meaning of its names, in addition to other items.
+    /// Imports and crates that decide the meaning of its names, in addition to other items.
     pub import_context: BTreeSet<String>,
     /// The cell that it stands in.
     pub file: String,
@@ -100,7 +102,7 @@ pub struct KnownSource {
 
 #[derive(Clone, Debug, Default)]
 pub struct Notebook {
-    /// Where its file lies.
+    /// The folder of its file.
     pub folder: PathBuf,
     pub crates: Vec<CellCrate>,
     pub variables: BTreeMap<String, KnownVariable>,
@@ -118,7 +120,7 @@ pub struct Notebook {
     pub methods: BTreeMap<String, BTreeSet<String>>,
     /// Variables that are no more, and why.
     pub gone: BTreeMap<String, Loss>,
-    /// Variables to which a later cell can assign: `mut` ones that a cell has moved, with the code of their type, and
+    /// Variables to which a later cell can assign: `mut` ones that a cell has moved, with the code of their type. And
     /// declared ones that got no value, with the type as the user wrote it.
     pub moved: BTreeMap<String, KnownVariable>,
     /// Names of the prelude that the globs among `uses` have not, as rustc found out.

@@ -1,7 +1,8 @@
-//! Parameters of a notebook: values from outside as `let`s of a cell, which follows the cell that is tagged `parameters`.
+//! Parameters of a notebook: values from outside as `let`s of a cell, which follows the cell that is tagged
+//! `parameters`.
 //!
-//! A value is a scalar of YAML or JSON, or a list of scalars. Its Rust type is that of the variable in the tagged cell, as
-//! far as the cell says it: by a type, or by the form of the default. Front ends find the tagged cell.
+//! A value is a scalar of YAML or JSON, or a list of scalars. Its Rust type is that of the variable in the tagged cell:
+//! from a type annotation, or from the form of the default. Front ends find the tagged cell.
 
 use syn::parse::Parser;
 use syn::spanned::Spanned;

@@ -1,7 +1,7 @@
 //! A cell's text taken apart: items, statements, the last expression, and which names each part defines and mentions.
 //!
-//! Positions are byte ranges of the text, which stays as the user wrote it. What rustc accepts and syn does not is kept as one
-//! piece of statements: rustc has the last word.
+//! Positions are byte ranges of the text, which stays as the user wrote it. Code that rustc accepts and syn does not is
+//! kept as one piece of statements: rustc has the last word.
 
 pub mod item_macros;
 
@@ -71,7 +71,7 @@ pub struct ItemPart {
 pub enum ItemKind {
     /// Has a name that later cells import: type, function, constant, module.
     Named(String),
-    /// What a macro such as `thread_local!` or an `extern` block defines.
+    /// The names in a macro such as `thread_local!` or in an `extern` block.
     Statics(Vec<String>),
     Trait(String),
     Macro(String),
@@ -94,7 +94,7 @@ pub enum ItemKind {
 pub struct UseLeaf {
     /// `std::collections::HashMap`, or `std::fmt` for `use std::fmt::*`.
     pub path: String,
-    /// What it is called here; `*` for a glob, `_` for an unnamed trait.
+    /// Its name here; `*` for a glob, `_` for an unnamed trait.
     pub name: String,
 }
 
@@ -254,7 +254,7 @@ fn part(statement: &Stmt, is_last: bool) -> Part {
     Part { range, kind, mentions }
 }
 
-/// What the `#[cfg(…)]` of a statement ask for.
+/// The conditions in the `#[cfg(…)]` of a statement.
 fn configuration(attributes: &[Attribute]) -> Option<String> {
     let conditions = attributes.iter().filter(|a| a.path().is_ident("cfg"));
     let conditions: Vec<String> =
@@ -328,14 +328,15 @@ fn is_assignment(op: &syn::BinOp) -> bool {
 #[derive(Default)]
 struct Bindings {
     found: Vec<Binding>,
-    /// Of a `let … else`: a name with a capital is more likely a constant or a variant.
+    /// In a `let … else` a name with a capital is more likely a constant or a variant.
     refutable: bool,
 }
 
 impl<'ast> Visit<'ast> for Bindings {
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         let name = pattern.ident.to_string();
-        // `None`, constants and variants look like bindings. Where nothing can go wrong a capital is a matrix, or a size.
+        // `None`, constants and variants look like bindings. In an irrefutable pattern a capital is a matrix, or a
+        // size.
         let plain = pattern.subpat.is_none() && pattern.mutability.is_none();
         let constant = self.refutable && plain && name.starts_with(char::is_uppercase);
         if !constant && !self.found.iter().any(|b| b.name == name) {
@@ -558,7 +559,7 @@ impl<'ast> Visit<'ast> for Inside<'_> {
     }
 }
 
-/// Where the first token that belongs to no attribute begins.
+/// The first token that belongs to no attribute.
 fn after_attributes(tokens: TokenStream) -> Option<usize> {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -575,7 +576,8 @@ fn after_attributes(tokens: TokenStream) -> Option<usize> {
 /// In place of a leaf's name: the crate's macros, as `#[macro_use] extern crate` brings them in.
 const MACRO_USE: &str = "#[macro_use]";
 
-/// The names that a `use` brings in. Paths from the root of the crate, `crate::a::f`, are as other cells say them: `a::f`.
+/// The names that a `use` brings in. Paths from the root of the crate, `crate::a::f`, are as other cells say them:
+/// `a::f`.
 pub fn leaves_of(item: &syn::ItemUse) -> Vec<UseLeaf> {
     let mut leaves = Vec::new();
     use_leaves(&item.tree, if item.leading_colon.is_some() { "::" } else { "" }, &mut leaves);

@@ -1,7 +1,8 @@
-//! Prelude build: the installed rustc builds the prelude, the macros and the cell process from the sources embedded here.
+//! Prelude build: the installed rustc builds the prelude, the macros and the cell process from the sources embedded
+//! here.
 //!
-//! A prelude build is a folder under the cache, named by a hash of the sources and of `rustc -vV`. A new rustc or a new Onrush
-//! therefore has a separate folder. The module `rustc` compiles cells against it.
+//! A prelude build is a folder under the cache, named by a hash of the sources and of `rustc -vV`. A new rustc or a new
+//! Onrush therefore has a separate folder. The module `rustc` compiles cells against it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -151,7 +152,8 @@ pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
     finished(&cache.join("kit").join(key(toolchain))).is_some()
 }
 
-/// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is known.
+/// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is
+/// known.
 pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
     find_or_build(cache, progress).map_err(|diagnostic| crate::disk_full::explained(diagnostic, cache))
 }
@@ -207,7 +209,7 @@ fn remove_old(kits: &Path, key: &str) {
     }
 }
 
-/// What cargo says on its standard output, as far as it is needed.
+/// cargo's messages on its standard output, as far as they are needed.
 #[derive(Deserialize)]
 struct CargoMessage {
     reason: String,
@@ -267,16 +269,16 @@ pub fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
     command
 }
 
-/// The local registry of cargo that a wheel installs below the prefix of the program, in `share/onrush/registry`. It has the
-/// crates of the prelude build. `None` for a program that was built in a clone: cargo downloads the crates.
+/// The local registry of cargo that a wheel installs below the prefix of the program, in `share/onrush/registry`. It
+/// has the crates of the prelude build. `None` for a program that was built in a clone: cargo downloads the crates.
 fn installed_registry() -> Option<PathBuf> {
     let program = std::env::current_exe().and_then(fs::canonicalize).ok()?;
     let registry = program.parent()?.parent()?.join("share/onrush/registry");
     registry.join("index").is_dir().then_some(registry)
 }
 
-/// Arguments of cargo for each attempt to get the crates: from the installed registry, else from the network, else from what
-/// cargo downloaded before.
+/// Arguments of cargo for each attempt to get the crates: from the installed registry, else from the network, else from
+/// what cargo downloaded before.
 fn attempts(registry: Option<&Path>) -> Vec<Vec<String>> {
     let Some(registry) = registry else { return vec![vec![], vec!["--offline".to_string()]] };
     // A JSON string is a TOML string.
@@ -421,7 +423,8 @@ fn run_build(
     }
 }
 
-/// Puts what cells need into the folder of the prelude build. The next build changes the target folder, which belongs to cargo.
+/// Puts what cells need into the folder of the prelude build. The next build changes the target folder, which belongs
+/// to cargo.
 fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
     let deps = folder.join("deps");
     let _ = fs::remove_dir_all(&deps);

@@ -1,8 +1,8 @@
-//! Functions of earlier cells that call what a cell defines again: they are compiled again with it, in its crate, so that they
-//! call the new one from then on.
+//! Functions of earlier cells that call a newly defined item. They are compiled again with it, in its crate, so that
+//! they call the new one from then on.
 //!
-//! Functions only. A type stays what it is, and so do its methods and what values hold: those are named in a warning. A function
-//! that the new definition does not suit is left as it was, and named too.
+//! Functions only. A type stays what it is, and so do its methods and what values hold: those are named in a warning. A
+//! function that the new definition does not suit is left as it was, and named too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,8 @@ use crate::unchanged_items::{has_static, import_context};
 /// How the names of their files begin.
 pub const FILE: &str = "again_";
 
-/// Finds the functions that call what this cell redefines, and the callers of such functions. `sources`: the source of each cell.
+/// Finds the functions that call what this cell redefines, and the callers of such functions. `sources`: the source of
+/// each cell.
 pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64, String)>) -> Vec<RecompiledFunction> {
     let mut changed: BTreeSet<&str> = cell.parts.iter().filter_map(|part| changed(cell, part, notebook)).collect();
     let own: BTreeSet<&str> = cell.parts.iter().filter_map(own_name).collect();
@@ -41,7 +42,7 @@ pub fn callers(cell: &Cell, notebook: &Notebook, sources: &BTreeMap<String, (u64
         names.extend(&found);
         changed.extend(&found);
     }
-    // What names anything else that is no longer what it was stays, and what calls it stays with it.
+    // A function that names another changed item stays, and its callers stay with it.
     loop {
         let before = names.len();
         let stays = |name: &&str| {

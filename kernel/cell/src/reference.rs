@@ -1,10 +1,11 @@
-//! The reference of functions: methods of frames, expressions, SQL and the other objects of cells, with examples and the names
-//! that pandas, Polars and SQL have for them. `:help WORD` and inspection show entries, and `docs/reference` is written from
-//! them.
+//! The reference of functions: methods of frames, expressions, SQL and the other objects of cells. Each has examples
+//! and the names that pandas, Polars and SQL have for it. `:help WORD` and inspection show entries, and
+//! `docs/reference` is written from them.
 //!
-//! Names, signatures and sentences come from the prelude's sources (`crate::index`), functions of expressions and placements
-//! from the engine (`data/reference/functions.txt`, which the test of placements in `runtime/plan-tests` writes), and examples and
-//! names of other libraries from the reviewed lists in `data/reference`.
+//! Names, signatures and sentences come from the prelude's sources (`crate::index`). Functions of expressions and
+//! placements come from the engine: the test of placements in `runtime/plan-tests` writes
+//! `data/reference/functions.txt`. Examples and names of other libraries come from the reviewed lists in
+//! `data/reference`.
 
 mod lists;
 mod search;
@@ -53,7 +54,7 @@ pub struct FunctionEntry {
     pub signature: String,
     /// One sentence.
     pub sentence: String,
-    /// Empty if there is none. Of an expression the contents of `x!`, or a statement.
+    /// Empty if there is none. The contents of `x!` for an expression, or a statement.
     pub example: &'static str,
     pub pandas: Vec<&'static str>,
     pub polars: Vec<&'static str>,

@@ -1,8 +1,8 @@
 //! An `impl` for a type of an earlier cell: Rust wants it in the type's crate, so that crate is made again with it.
 //!
-//! Same crate name and metadata, so unchanged definitions keep their `TypeId` and old values gain the methods; a new file, so
-//! that the loader takes it; then everything that links it, in order. Statics stay the first object's: the loader finds theirs
-//! first.
+//! Same crate name and metadata, so unchanged definitions keep their `TypeId` and old values gain the methods. A new
+//! file, so that the loader takes it. Then everything that links it, in order. Statics stay the first object's: the
+//! loader finds theirs first.
 
 use std::collections::BTreeSet;
 
@@ -67,8 +67,8 @@ fn own_name(part: &Part) -> Option<&str> {
     }
 }
 
-/// The items of the cell that impls for an earlier crate mention, and what those mention: they go along. The second set is there
-/// already, from an earlier run of the cell. An item that cannot go along is in neither.
+/// The items of the cell that impls for an earlier crate mention, and what those mention: they go along. The second set
+/// is there already, from an earlier run of the cell. An item that cannot go along is in neither.
 fn companions(
     cell: &Cell,
     impls: &BTreeSet<usize>,
@@ -109,8 +109,8 @@ fn is_there(cell: &Cell, part: &Part, name: &str, home: usize, notebook: &Notebo
     same && notebook.items.get(name) == Some(&home) && notebook.crates[home].files[0].1.contains(&reexport(name))
 }
 
-/// An item with a name that the earlier crate has itself stays; so does a type in place of one that went there before, because
-/// values of that one may live.
+/// An item with a name that the earlier crate has itself stays. So does a type in place of one that went there before,
+/// because values of that one may live.
 fn may_move(cell: &Cell, part: &Part, home: usize, notebook: &Notebook) -> bool {
     let Some(name) = own_name(part) else { return false };
     if !notebook.sources.get(name).is_some_and(|source| source.homes.contains(&home)) {
@@ -156,7 +156,8 @@ fn home_of(cell: &Cell, part: &Part, own: &BTreeSet<&str>, notebook: &Notebook) 
     }
 }
 
-/// The types of an `impl` that make it their crate's: the one that it is for and the trait's arguments, bare, borrowed or in a box.
+/// The types that decide the crate of an `impl`: the type that it is for and the trait's arguments, bare, borrowed or
+/// in a box.
 fn outer_names(text: &str) -> Vec<String> {
     fn collect(of: &syn::Type, names: &mut Vec<String>) {
         match of {
@@ -312,15 +313,16 @@ fn add_impls(
     Ok(())
 }
 
-/// The crates that a later cell can come to link: those of items and of what macros made, and of the types of variables.
+/// The crates that a later cell can come to link: those of items and of what macros made, and of the types of
+/// variables.
 fn in_use(notebook: &Notebook) -> BTreeSet<usize> {
     let of_types = notebook.variables.values().flat_map(|variable| crates_in(&variable.type_code, notebook));
     let made = notebook.made.iter().map(|(_, home)| *home);
     notebook.items.values().copied().chain(made).chain(of_types).collect()
 }
 
-/// An earlier file without what new impls define again: a cell with an impl can be corrected and run again. What is taken out
-/// becomes blanks, so that every place stays.
+/// An earlier file without what new impls define again: a cell with an impl can be corrected and run again. Removed
+/// text becomes blanks, so that every place stays.
 fn without_replaced(text: &str, cell: &Cell, parts: &[&Part], is_same_trait: &dyn Fn(&str) -> bool) -> String {
     let Ok(earlier) = syn::parse_file(text) else { return text.to_string() };
     let mut blank: Vec<std::ops::Range<usize>> = Vec::new();

@@ -28,7 +28,7 @@ use crate::prelude_build::Kit;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};
 
-/// What a compile gives.
+/// The result of a compile.
 pub enum CompileResult {
     /// With rustc's warnings, and where the time went.
     Done(Vec<Message>, Phases),
@@ -50,7 +50,7 @@ pub struct Job<'a> {
     pub notebook: &'a Notebook,
     pub generated: &'a GeneratedCrate,
     pub crate_name: &'a str,
-    /// Where the shared object goes. Its file name is its soname: dependants find it by that.
+    /// The path of the shared object. Its file name is its soname: dependants find it by that.
     pub library: &'a Path,
     pub optimisation: u8,
     pub stop: &'a Arc<InterruptToken>,
@@ -112,13 +112,13 @@ struct Artifact {
     emit: String,
 }
 
-/// Where the metadata of a compiled crate lies: dependants read it there, because the shared object holds code only.
+/// The path of a compiled crate's metadata. Dependants read it there, because the shared object holds code only.
 pub fn metadata_of(library: &Path) -> PathBuf {
     library.with_extension("rmeta")
 }
 
-/// An object file by rustc, a shared object by the linker, both started before there was anything to do for them. `None` if the
-/// link fails: then rustc is to do it.
+/// An object file by rustc, a shared object by the linker, both started before there was anything to do for them.
+/// `None` if the link fails: then rustc is to do it.
 fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Option<CompileResult>, Diagnostic> {
     let begun = Instant::now();
     let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
@@ -130,7 +130,7 @@ fn compile_and_link(job: &Job<'_>, linker: &crate::linker::Linker) -> Result<Opt
     arguments.extend(job.line_tables().map(String::from));
     arguments.push(format!("-Copt-level={}", job.optimisation));
     arguments.push(format!("-Ccodegen-units={units}"));
-    // Where there are several object files, rustc names them.
+    // With several object files, rustc names them.
     arguments.push(format!("--emit=obj,metadata={}", metadata.display()));
     arguments.push(format!("--out-dir={}", work.path().display()));
     warm::tell(&mut rustc, &arguments).map_err(failed)?;
@@ -246,8 +246,8 @@ pub fn check(job: &Job<'_>) -> Result<Vec<Message>, Diagnostic> {
     Ok(messages::parse(&run(command, job.stop)?.stderr))
 }
 
-/// Shows rustc's messages about a source one by one, until one is what was asked for: then rustc is stopped. With public paths,
-/// too. The job's [`Warm`] must be one for questions.
+/// Shows rustc's messages about a source one by one, until one is what was asked for: then rustc is stopped. With
+/// public paths, too. The job's [`Warm`] must be one for questions.
 pub fn ask<T>(job: &Job<'_>, mut answer: impl FnMut(&Message) -> Option<T>) -> Result<Option<T>, Diagnostic> {
     let (mut rustc, work) = job.warm.rustc(&job.kit.toolchain, job.folder()).map_err(failed)?;
     write_sources(job, &work)?;
@@ -277,8 +277,8 @@ impl Job<'_> {
         if lines.filter(|line| !line.trim().is_empty()).count() < LONG { 1 } else { 2 }
     }
 
-    /// With which line a call is made, for the trace of an error. The tables cost a twentieth of the time; a cell of one line needs
-    /// none.
+    /// With which line a call is made, for the trace of an error. The tables cost a twentieth of the time; a cell of
+    /// one line needs none.
     fn line_tables(&self) -> [&'static str; 2] {
         if self.generated.map.lines > 1 {
             ["-Cdebuginfo=line-tables-only", "-Cstrip=none"]
@@ -287,7 +287,7 @@ impl Job<'_> {
         }
     }
 
-    /// Where work is done that is to be moved to its place.
+    /// The folder for work that is moved to its place afterwards.
     fn folder(&self) -> &Path {
         self.library.parent().unwrap_or(Path::new("."))
     }
@@ -297,7 +297,8 @@ impl Job<'_> {
         self.generated.links.iter().map(|&index| self.notebook.crates[index].library.as_path()).collect()
     }
 
-    /// The libraries of `:dep`, where the cell or what it links can need some of them: generics of one crate call another.
+    /// The libraries of `:dep`, where the cell or what it links can need some of them: generics of one crate call
+    /// another.
     fn crates(&self) -> impl Iterator<Item = &Path> {
         let dependencies = &self.notebook.dependencies;
         let mut externs = dependencies.externs(&|name| self.generated.names(name)).into_iter();
@@ -313,7 +314,7 @@ fn base(job: &Job<'_>, work: &Folder) -> Command {
     command
 }
 
-/// What every call of rustc for this crate is told. It runs in the folder that holds the sources.
+/// The arguments of every call of rustc for this crate. It runs in the folder that holds the sources.
 fn arguments(job: &Job<'_>) -> Vec<String> {
     let Job { kit, generated, .. } = *job;
     let prelude = kit.paths.prelude.display();
@@ -336,7 +337,8 @@ fn arguments(job: &Job<'_>) -> Vec<String> {
     arguments.push(format!("--extern=onrush={prelude}"));
     let dependencies = &job.notebook.dependencies;
     if !dependencies.replaces("serde") {
-        // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked twice.)
+        // The derives of serde name the crate `serde`: the prelude re-exports all of it. (Its own rlib would be linked
+        // twice.)
         arguments.push(format!("--extern=serde={prelude}"));
     }
     arguments.push(format!("-Ldependency={}", kit.paths.deps.display()));
@@ -346,7 +348,7 @@ fn arguments(job: &Job<'_>) -> Vec<String> {
     arguments.extend(dependencies.folders().map(|folder| format!("-Ldependency={}", folder.display())));
     for &index in &generated.links {
         let cell = &job.notebook.crates[index];
-        // What the crate holds, and where its code is.
+        // The metadata of the crate, and the path of its code.
         arguments.push(format!("--extern={}={}", cell.name, metadata_of(&cell.library).display()));
         arguments.push(format!("--extern={}={}", cell.name, cell.library.display()));
     }

@@ -1,8 +1,9 @@
-//! From positions in generated code back to the user's: generated lines are the user's, columns are shifted by what was inserted.
+//! From positions in generated code back to the user's: generated lines are the user's, columns are shifted by what was
+//! inserted.
 
 use std::collections::BTreeMap;
 
-/// Where generated columns come from. Lines are the user's.
+/// The source positions of generated columns. Lines are the user's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceMap {
     /// For each line (from 1): insertions as (column in the user's line, characters inserted before it).
@@ -21,7 +22,8 @@ impl SourceMap {
         self.inserted.entry(line).or_default().push((column, characters));
     }
 
-    /// The user's column for a generated one; both count characters from 1. A column inside an insertion is the one after it.
+    /// The user's column for a generated one; both count characters from 1. A column inside an insertion is the one
+    /// after it.
     pub fn column(&self, line: u32, column: u32) -> u32 {
         let mut shift = 0;
         for &(at, length) in self.inserted.get(&line).into_iter().flatten() {

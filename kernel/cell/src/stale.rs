@@ -1,8 +1,9 @@
-//! Staleness analysis: records which cell made and used each name, and finds cells whose outputs no longer follow from the cells above.
+//! Staleness analysis: records which cell made and used each name, and finds cells whose outputs no longer follow from
+//! the cells above.
 //!
-//! Every successful run gives a new version to each name that it defines, changes or moves. A cell is stale if it used a version that
-//! a run from top to bottom would not give it. The order of cells is that of the notebook's file if it is known, else that of
-//! their first runs. After a run from top to bottom no cell is stale.
+//! Every successful run gives a new version to each name that it defines, changes or moves. A cell is stale if it used
+//! a version that a run from top to bottom would not give it. The order of cells is that of the notebook's file if it
+//! is known, else that of their first runs. After a run from top to bottom no cell is stale.
 //!
 //! Not tracked: values that two names share through an `Rc`, files, and the environment.
 

@@ -26,7 +26,7 @@ impl Toolchain {
         self.verbose_version.lines().find_map(|line| line.strip_prefix(name))
     }
 
-    /// Where the loader finds `libstd`.
+    /// The folder in which the loader finds `libstd`.
     pub fn library_folder(&self) -> PathBuf {
         self.sysroot.join("lib/rustlib").join(self.host()).join("lib")
     }

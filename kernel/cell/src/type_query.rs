@@ -28,14 +28,14 @@ const KEPT: usize = 1000;
 const CRATE: &str = "onrush_probe";
 const FILE: &str = "probe.rs";
 
-/// What is known of types, shared by all requests of a notebook.
+/// Known types, shared by all requests of a notebook.
 pub struct Probe {
     kit: Kit,
-    /// Where rustc may write.
+    /// A folder to which rustc may write.
     folder: PathBuf,
     warm: Warm,
     answers: Mutex<HashMap<String, Option<String>>>,
-    /// What is being asked, and by which request.
+    /// The running query: its turn and its key.
     current: Mutex<Option<(u64, String, Arc<InterruptToken>)>>,
 }
 
@@ -78,7 +78,7 @@ impl Probe {
         let (probe, notebook) = (Arc::clone(self), Arc::clone(notebook));
         let work = move || {
             let found = probe.run(&notebook, &generated, &stop);
-            // What was stopped says nothing.
+            // A query that was stopped gives no answer.
             if let Ok(found) = &found {
                 let mut answers = probe.answers.lock();
                 if answers.len() >= KEPT {

@@ -1,7 +1,7 @@
 //! Type names: from what `std::any::type_name` says to what code can spell.
 //!
-//! `type_name` gives the path where a type is defined, which is often private (`alloc::vec::Vec`). Where the table below does
-//! not know a path, rustc is asked (`rustc::public_type_name`).
+//! `type_name` gives the path where a type is defined, which is often private (`alloc::vec::Vec`). The
+//! compiler is asked for a path that the table below does not have (`rustc::public_type_name`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ pub enum Spelling {
     Unnameable(&'static str),
 }
 
-/// Paths of the standard library whose modules are private, and the public path. Roots `core` and `alloc` are `std`'s already.
+/// Paths of the standard library whose modules are private, and the public path. Roots `core` and `alloc` are `std`'s
+/// already.
 const PUBLIC: &[(&str, &str)] = &[
     ("std::collections::hash::map::", "std::collections::hash_map::"),
     ("std::collections::hash::set::", "std::collections::hash_set::"),
@@ -166,7 +167,7 @@ pub const PRIMITIVES: &[&str] = &[
     "f32", "f64", "dyn", "fn", "unsafe", "extern", "mut", "const", "for", "_",
 ];
 
-/// What code can spell for a name that `type_name` gave.
+/// The spelling in code for a name that `type_name` gave.
 pub fn spell(type_name: &str) -> Spelling {
     if type_name.contains("{{closure}}") || type_name.contains("{closure") {
         let inside = type_name.contains("::adapters::");
@@ -184,8 +185,8 @@ pub fn spell(type_name: &str) -> Spelling {
     if writer.unknown.is_empty() { Spelling::Code(writer.out) } else { Spelling::Unsure(writer.out) }
 }
 
-/// Code for a type as rustc's messages spell it with full paths, in a crate of this name. `None` if other crates cannot name it.
-/// `dependency` says how code names one of the notebook's crates.
+/// Code for a type as rustc's messages spell it with full paths, in a crate of this name. `None` if other crates cannot
+/// name it. `dependency` says how code names one of the notebook's crates.
 pub fn from_message(text: &str, crate_name: &str, dependency: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     // Nothing but its default decides a literal's type here.
     let text = &text.replace("{float}", "f64").replace("{integer}", "i32");
@@ -240,7 +241,7 @@ impl KnownTypes {
         let lasting: BTreeMap<_, _> = self.codes.iter().filter(|(name, _)| !name.contains("onrush_cell_")).collect();
         let partial = self.path.with_extension(format!("{}.part", std::process::id()));
         if let Ok(bytes) = serde_json::to_vec(&lasting) {
-            // What cannot be written is asked again next time.
+            // A type that cannot be written is asked for again next time.
             let _ = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &self.path));
         }
     }
@@ -387,7 +388,7 @@ fn public_path(path: &str) -> Option<String> {
         return Some(format!("::{path}"));
     }
     if root == "onrush" {
-        // What the prelude exports has a short public path.
+        // Exports of the prelude have a short public path.
         let name = rest.rsplit("::").next()?;
         let public = format!("onrush::prelude::{name}");
         return index::prelude().at(&public).iter().any(|item| item.is_type()).then(|| format!("::{public}"));

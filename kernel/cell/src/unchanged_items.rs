@@ -1,5 +1,5 @@
-//! A cell that runs again, or says again what an earlier one said: items that are what they were stay where they are, so that
-//! values of their types remain of these types, and functions compiled with them need not be compiled again.
+//! A cell that runs again, or repeats items of an earlier one. Unchanged items stay where they are, so that values of
+//! their types remain of these types. Functions compiled with them need not be compiled again.
 //!
 //! An item is what it was if its tokens are, and if all that they name is. Statics and macros are new each time.
 
@@ -18,7 +18,7 @@ use crate::parse::{Cell, ItemKind, Part, PartKind, UseLeaf, parse_cell};
 pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<Part>)> {
     let mut same: Vec<(usize, usize)> =
         cell.parts.iter().enumerate().filter_map(|(index, part)| Some((index, home(cell, part, notebook)?))).collect();
-    // What names something that is new is new itself.
+    // An item that names something new is new itself.
     loop {
         let indexes: BTreeSet<usize> = same.iter().map(|&(known, _)| known).collect();
         let is_same = |index: usize| indexes.contains(&index);
@@ -43,7 +43,8 @@ pub fn without_unchanged(cell: &Cell, notebook: &Notebook) -> Option<(Cell, Vec<
         .then(|| (without(cell, &same, notebook), same.iter().map(|&index| cell.parts[index].clone()).collect()))
 }
 
-/// rustc's warnings about items, by the item's source. A warning is reported again if its item stays. Lines count from the item.
+/// rustc's warnings about items, by the item's source. A warning is reported again if its item stays. Lines count from
+/// the item.
 #[derive(Default)]
 pub struct Warnings(BTreeMap<String, Vec<Diagnostic>>);
 
@@ -83,7 +84,7 @@ pub fn without(cell: &Cell, parts: &BTreeSet<usize>, notebook: &Notebook) -> Cel
     recognise(parse_cell(&code), &|name| notebook.macro_definition(name)).with_optimisation(cell.optimisation)
 }
 
-/// What the cell imports itself.
+/// The cell's own imports.
 pub fn own_uses(cell: &Cell) -> Vec<&UseLeaf> {
     let items =
         cell.parts.iter().filter_map(|part| if let PartKind::Item(item) = &part.kind { Some(item) } else { None });
@@ -105,7 +106,7 @@ fn defined(part: &Part) -> Vec<&str> {
     match &item.kind {
         ItemKind::Named(name) | ItemKind::Trait(name) | ItemKind::Macro(name) => vec![name],
         ItemKind::Statics(names) => names.iter().map(String::as_str).collect(),
-        // What an import means is compared by itself.
+        // The meaning of an import is compared by itself.
         _ => Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Commands of IPython and evcxr, and what does their work here. Nothing of this is carried out.
 
-/// Name and advice. Those that have no answer here are not listed: the nearest name of ours is shown instead.
+/// Name and advice. Commands that have no answer here are not listed: the nearest name of ours is shown instead.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("%time", "write `%%time` as the first line of a cell: it times the whole cell"),
     ("%timeit", TIMEIT),
@@ -73,7 +73,7 @@ const TIMEIT: &str = "`%%time` times one run of a cell; for many runs write the 
 const CHDIR: &str =
     "each `!` line runs in a separate shell: `std::env::set_current_dir(\"folder\")?` changes the folder of the cells";
 
-/// What to do here for a command that exists elsewhere. A shell command is looked up by its first word.
+/// Advice for a command that exists elsewhere. A shell command is looked up by its first word.
 pub fn advice(name: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, advice)| *advice)
 }

@@ -1,6 +1,6 @@
 //! Whether a line that could be a command is Rust: `!v.is_empty()` and `!ls -l`, `% 3` below `let a = 7` and `%timeit`.
 //!
-//! The parser decides. What reads both ways, such as `!ls / etc`, is Rust if all its names are those of values.
+//! The parser decides. A line that reads both ways, such as `!ls / etc`, is Rust if all its names are those of values.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -14,8 +14,8 @@ use crate::lexer::scan;
 /// Lines that an expression may go on for.
 const LINES: usize = 200;
 
-/// `above`: the code of the cell so far; `lines`: this line and those below it. `is_value`: whether a name is that of a variable or
-/// an item of an earlier cell.
+/// `above`: the code of the cell so far; `lines`: this line and those below it. `is_value`: whether a name is that of a
+/// variable or an item of an earlier cell.
 pub fn is_rust(above: &str, lines: &[&str], is_value: &dyn Fn(&str) -> bool) -> bool {
     let Some(first) = lines.first() else { return false };
     // Nothing is a command in the middle of a block, of a list, of a statement.
@@ -73,7 +73,7 @@ fn is_negation(above: &str, first: &str, lines: &[&str], is_value: &dyn Fn(&str)
     !looks_like_arguments(first) && found.names.iter().all(known)
 }
 
-/// What of an expression no shell would be told, and the names in what one would.
+/// Whether an expression is certainly not a shell command, and its names if it may be one.
 #[derive(Default)]
 struct Operands {
     certain: bool,

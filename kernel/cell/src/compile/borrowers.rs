@@ -1,8 +1,9 @@
-//! Which of a cell's variables borrow from others, if rustc's diagnostic about a stored value does not name them.
+//! The variables of a cell that borrow from others, if rustc's diagnostic about a stored value does not name them.
 //!
-//! What is put back must be `'static`. If a closure gives back references (`.map(|line| line.trim())`), rustc blames the closure,
-//! not the variable. So it is asked otherwise: the variables leave the cell's block one after another, the oldest first, and are
-//! used behind its end. A variable that borrows is then one of which rustc says that its borrow is "later used here".
+//! A value that is put back must be `'static`. If a closure gives back references (`.map(|line| line.trim())`), rustc
+//! blames the closure, not the variable. So it is asked otherwise: the variables leave the cell's block one after
+//! another, the oldest first, and are used behind its end. A variable that borrows is then one of which rustc says that
+//! its borrow is "later used here".
 
 use std::collections::BTreeSet;
 use std::path::Path;

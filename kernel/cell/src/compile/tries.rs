@@ -1,6 +1,7 @@
 //! The tries of one cell: what rustc's errors decide about the code that is generated next.
 //!
-//! First come choices about the whole crate, then single variables. If rustc does not say which variable borrows, it is asked.
+//! First come choices about the whole crate, then single variables. If rustc does not say which variable borrows, it is
+//! asked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,13 +31,13 @@ pub struct Tries<'a> {
     pub generated: GeneratedCrate,
     /// The callers did not compile with the cell.
     pub alone: bool,
-    /// What rustc said before it was asked for borrowers.
+    /// rustc's errors before it was asked for borrowers.
     unexplained: Option<Vec<Diagnostic>>,
     /// Whether the last resort was taken.
     last_resort: bool,
 }
 
-/// What the errors of one try say about variables.
+/// The errors of one try about variables.
 struct Verdict<'m> {
     /// Whether other variables are left out now.
     changed: bool,
@@ -83,7 +84,8 @@ impl<'a> Tries<'a> {
         generate(&choices.request(self.cell, self.crate_name, self.file, self.notebook, &self.callers))
     }
 
-    /// Decides from rustc's messages about a try what the next one is. The error is for the user: nothing is left to try.
+    /// Decides from rustc's messages about a try what the next one is. The error is for the user: nothing is left to
+    /// try.
     pub fn decide(&mut self, compiler: &Compiler, messages: &[Message], library: &Path) -> Result<(), Vec<Diagnostic>> {
         let errors = rustc::first_messages(messages);
         if !self.change_crate(&errors) {
@@ -152,7 +154,7 @@ impl<'a> Tries<'a> {
             }
         }
         if !changed && !lost.is_empty() {
-            // What borrows may be a guard that holds on until it is dropped.
+            // A borrower may be a guard that holds on until it is dropped.
             for ends in omitted.values_mut().filter(|ends| **ends == VariableFate::Borrows) {
                 *ends = VariableFate::Holds;
                 changed = true;
@@ -177,7 +179,7 @@ impl<'a> Tries<'a> {
     ) -> Result<(), Vec<Diagnostic>> {
         let is_borrow = verdict.left.iter().all(|m| is_about_borrowing(m)) && !self.generated.puts.is_empty();
         let diagnostics = self.diagnostics(verdict, messages);
-        // What would replace a variable and not be kept itself leaves neither.
+        // A variable that would replace another one and not be kept itself leaves neither.
         let takes = &self.generated.takes;
         let replaces = |part: &Part| {
             matches!(&part.kind, PartKind::Let { names, .. }
@@ -193,8 +195,8 @@ impl<'a> Tries<'a> {
             omit_all(self.cell, &self.generated, &mut self.choices.omitted);
             return Ok(());
         }
-        // In one function this may be no error: what is put back must not borrow, and a closure that gives references away hides
-        // from rustc's messages which variable does.
+        // In one function this may be no error. A value that is put back must not borrow, and a closure that gives
+        // references away hides from rustc's messages which variable does.
         self.choices.omitted.retain(|_, ends| !matches!(ends, VariableFate::Borrows | VariableFate::Holds));
         let asked = self.choices.request(self.cell, self.crate_name, self.file, self.notebook, &self.callers);
         let found = borrowers::find(compiler, asked, library);

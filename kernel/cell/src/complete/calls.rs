@@ -55,7 +55,7 @@ pub struct Step<'a> {
     pub arguments: std::ops::Range<usize>,
 }
 
-/// What a chain begins with.
+/// The beginning of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root<'a> {
     Variable(&'a str),
@@ -63,7 +63,8 @@ pub enum Root<'a> {
     Call(&'a str, std::ops::Range<usize>),
 }
 
-/// The chain that ends before the token `end`, oldest step first: of `a.f(x).g(y)` the root `a` and the steps `f` and `g`.
+/// The chain that ends before the token `end`, oldest step first: of `a.f(x).g(y)` the root `a` and the steps `f` and
+/// `g`.
 pub fn chain<'a>(tokens: &[Token<'a>], end: usize) -> Option<(Root<'a>, Vec<Step<'a>>)> {
     let pairs = partners(&tokens[..end]);
     let mut steps = Vec::new();

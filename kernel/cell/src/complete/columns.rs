@@ -1,5 +1,5 @@
-//! The columns of a frame expression: of a variable, and after the steps of a method chain. Nothing runs for it: the columns
-//! after a step are inferred from its source.
+//! The columns of a frame expression: of a variable, and after the steps of a method chain. Nothing runs for it: the
+//! columns after a step are inferred from its source.
 
 use onrush_wire::session::NamedFrame;
 use onrush_wire::{DataType, FrameId};
@@ -73,7 +73,7 @@ fn made(names: Vec<String>) -> Vec<Column> {
     names.into_iter().map(|name| Column { name, dtype: None, of: None }).collect()
 }
 
-/// Of a variable that this cell makes, or of one that the session knows.
+/// The columns of a variable that this cell makes, or of one that the session knows.
 fn of_variable(tokens: &[Token<'_>], name: &str, frames: &[NamedFrame], depth: usize) -> Option<Vec<Column>> {
     let pairs = partners(tokens);
     let is_let = |i: &usize| {
@@ -107,7 +107,7 @@ fn of_variable(tokens: &[Token<'_>], name: &str, frames: &[NamedFrame], depth: u
     frames.iter().find(|f| f.name == name).map(columns_of)
 }
 
-/// What a step leaves. One that is not named here changes no names.
+/// The columns after a step. One that is not named here changes no names.
 fn apply(
     name: &str,
     arguments: &[Token<'_>],

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::tokens::{is_word, word_start};
 use super::{Candidates, Place};
 
-/// What people look up, and what it is.
+/// Words that people look up, and their meaning.
 const WORDS: &[(&str, &str)] = &[
     ("__global__", "a kernel: `__global__ void name(float* data, int n)`"),
     ("__device__", "a function that kernels call"),

@@ -1,5 +1,5 @@
-//! Error recovery: makes source that rustc can parse from an unfinished cell, with a type query in the place of the cursor.
-//! Brackets are closed, and statements that do not parse are dropped.
+//! Error recovery: makes source that rustc can parse from an unfinished cell, with a type query in the place of the
+//! cursor. Brackets are closed, and statements that do not parse are dropped.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::type_query::PROBE;
 /// Lines before the cursor that are looked at where nothing else helps.
 const LINES: usize = 40;
 
-/// Code that can be compiled, from `before` the dot (or the `::`) and what is asked; `after` gives the items that follow.
-/// `None` if nothing sensible was left of it.
+/// Code that can be compiled, from `before` the dot (or the `::`) and what is asked; `after` gives the items that
+/// follow. `None` if nothing sensible was left of it.
 pub fn repair(before: &str, asked: &str, after: &str) -> Option<String> {
     let mut code = before.to_string();
     code.push_str(asked);
@@ -34,7 +34,7 @@ pub fn repair(before: &str, asked: &str, after: &str) -> Option<String> {
     by_lines(&format!("{before}{asked}"))
 }
 
-/// What is left where brackets are wrong too: the last lines that can be closed, and before them the lines that parse.
+/// The rest of a source with wrong brackets: the last lines that can be closed, and before them the lines that parse.
 fn by_lines(code: &str) -> Option<String> {
     let lines: Vec<&str> = code.lines().collect();
     let begin = lines.len().saturating_sub(LINES);
@@ -112,7 +112,7 @@ fn close(code: &mut String) {
     code.push_str(&end);
 }
 
-/// What a level lacks before its closing bracket.
+/// The text that a level lacks before its closing bracket.
 fn missing(level: &[Token<'_>], bracket: Option<Kind>, continues_with_block: bool) -> &'static str {
     let pairs = partners(level);
     let (mut wants_body, mut declares, mut first) = (false, false, true);
@@ -122,7 +122,8 @@ fn missing(level: &[Token<'_>], bracket: Option<Kind>, continues_with_block: boo
         let in_block = matches!(bracket, None | Some(Kind::Open('{')));
         match token.kind {
             Kind::Open('{') => {
-                // The body of a loop or an item ends a statement; that of `let x = if …` does not, but `else` or `;` follows.
+                // The body of a loop or an item ends a statement; that of `let x = if …` does not, but `else` or `;`
+                // follows.
                 wants_body = false;
                 first = !declares;
             }
@@ -245,7 +246,7 @@ fn without_broken_parts(code: &str) -> String {
     code
 }
 
-/// The statements between these tokens that do not parse. Where one ends is not known: a new line or a `;` may be it.
+/// The statements between these tokens that do not parse. The end of one is not known: a new line or a `;` may be it.
 fn broken(
     code: &str,
     found: &[Token<'_>],

@@ -29,7 +29,7 @@ pub fn complete<'a>(
         if file.starts_with('.') && !name.starts_with('.') {
             continue;
         }
-        // Of a link, what it leads to.
+        // For a link, the target.
         let is_folder = entry.path().is_dir();
         let is_liked = liked.is_empty() || liked.iter().any(|ending| file.ends_with(ending.as_str()));
         match is_folder {

@@ -147,8 +147,8 @@ pub fn members(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     }
 }
 
-/// The path in front of the cursor, `["std", "collections"]` of `std::collections::`, and whether rustc must be asked about it.
-/// Inside of the brackets of a `use`, with what stands before them.
+/// The path in front of the cursor, `["std", "collections"]` of `std::collections::`, and whether rustc must be asked
+/// about it. Inside of the brackets of a `use`, with what stands before them.
 pub fn written_path<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
     let mut segments = Vec::new();
     let mut at = tokens.len();
@@ -176,7 +176,7 @@ pub fn written_path<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
     Some(segments)
 }
 
-/// What stands before the cursor in a `use`: `["std", "io"]` of `use std::{fmt, io::`. `None` outside of one.
+/// The path before the cursor in a `use`: `["std", "io"]` of `use std::{fmt, io::`. `None` outside of one.
 pub fn in_use<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
     let mut segments = Vec::new();
     let mut at = tokens.len();
@@ -190,7 +190,7 @@ pub fn in_use<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
             Kind::Open('{') if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
             Kind::Open('{') => {
-                // What is before in the same brackets is another path.
+                // An earlier path in the same brackets is another one.
                 wants_name = false;
                 if !(at > 0 && tokens[at - 1].is("::")) {
                     return None;
@@ -261,7 +261,7 @@ pub fn path(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     }
 }
 
-/// What a module holds.
+/// The items of a module.
 fn module(known: &Symbols, path: &str, in_use: bool, candidates: &mut Candidates<'_>) -> bool {
     let mut any = false;
     for index in &known.world.indexes {
@@ -284,7 +284,7 @@ fn module(known: &Symbols, path: &str, in_use: bool, candidates: &mut Candidates
     any
 }
 
-/// Where a name is due.
+/// Candidates in a place for a name.
 pub fn names(place: &Place<'_>, candidates: &mut Candidates<'_>) {
     let tokens = &place.tokens;
     let calls = enclosing(tokens);
@@ -429,7 +429,7 @@ fn items(known: &Symbols, candidates: &mut Candidates<'_>) {
     }
 }
 
-/// What `use` brings in.
+/// The names that `use` brings in.
 fn imported(known: &Symbols, candidates: &mut Candidates<'_>) {
     for leaf in &known.uses {
         let path = leaf.path.trim_start_matches("::");

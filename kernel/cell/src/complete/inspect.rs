@@ -24,7 +24,7 @@ use crate::types::short;
 /// Columns that are listed.
 const COLUMNS: usize = 60;
 
-/// What a cell such as `name?`, `name??` or `?name` asks about, and for how much. `None` where it is Rust: `result?`.
+/// The name in a cell such as `name?`, `name??` or `?name`, and how much is asked. `None` where it is Rust: `result?`.
 pub fn question<'a>(names: &Names, text: &'a str) -> Option<(&'a str, u8)> {
     let text = text.trim();
     let marks = |n: usize| if n > 1 { 1 } else { 0 };

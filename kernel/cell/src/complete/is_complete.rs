@@ -25,7 +25,7 @@ pub fn is_complete(text: &str) -> Completeness {
         return Completeness::Invalid;
     }
     if found.unterminated.is_some() {
-        // What is typed into a text or a comment is the user's, its spaces too.
+        // Text in a string or a comment is the user's, its spaces too.
         return Completeness::Incomplete { indent: String::new() };
     }
     let incomplete = || Completeness::Incomplete { indent: " ".repeat(indent(text)) };

@@ -131,7 +131,8 @@ impl MemberLookup {
         index.named(name).into_iter().filter(|i| i.is_type() || i.kind == "trait").take(1).collect()
     }
 
-    /// Impls that stand for themselves: of cells and crates. One for a type that was defined again since is another type's.
+    /// Impls that stand for themselves: of cells and crates. One for a type that was defined again since is another
+    /// type's.
     fn impls(&self, path: &str) -> impl Iterator<Item = Item<'_>> {
         let name = last(path).to_string();
         let home = self.indexes.iter().position(|i| i.named(&name).iter().any(|i| i.is_type()));
@@ -152,7 +153,7 @@ impl MemberLookup {
         PRELUDE_TRAITS.contains(&name) || self.traits.contains(name)
     }
 
-    /// What can stand behind the dot.
+    /// The members that can stand behind the dot.
     pub fn members(&self, ty: &Ty) -> Vec<MemberMatch> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
@@ -161,7 +162,7 @@ impl MemberLookup {
             let Some(now) = current else { break };
             let mut of_type = Vec::new();
             current = self.level(&now, depth, &|kind| matches!(kind, 'm' | 'f'), &mut of_type);
-            // What is nearer hides what is behind.
+            // A nearer member hides the ones behind it.
             for one in of_type {
                 if seen.insert(one.name.clone()) {
                     found.push(one);
@@ -171,7 +172,7 @@ impl MemberLookup {
         found
     }
 
-    /// What can stand behind `Type::`.
+    /// The names that can stand behind `Type::`.
     pub fn associated(&self, ty: &Ty) -> Vec<MemberMatch> {
         let mut found = Vec::new();
         self.level(ty, 0, &|kind| kind != 'f', &mut found);
@@ -216,7 +217,7 @@ impl MemberLookup {
             return None;
         }
         let items = self.items(&head);
-        // What another name stands for.
+        // The target of a type alias.
         if let Some(alias) = items.iter().find(|i| i.kind == "type") {
             let target = alias.signature.split_once(" = ").map(|(_, t)| Ty::parse(t.trim_end_matches(';')));
             if let Some(target) = target.filter(|t| self::head(t) != head) {
@@ -228,7 +229,7 @@ impl MemberLookup {
             Ty::Array(inner) => Some(Ty::Slice(inner.clone())),
             _ => None,
         };
-        // What a reference has itself, what it refers to has too.
+        // The members of a reference are also members of its target.
         let own = items.into_iter().filter(|i| i.kind != "trait" && !matches!(ty, Ty::Reference(_)));
         for item in own.chain(self.impls(&head)) {
             // Fields come before any impl.
@@ -289,7 +290,7 @@ impl MemberLookup {
     pub fn has(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
         let wanted = last(of_trait);
         let Some(depth) = depth.checked_sub(1) else { return true };
-        // Of derives and operators, parts decide.
+        // Parts decide about derives and operators.
         let by_parts = matches!(
             wanted,
             "Clone" | "Copy" | "PartialEq" | "Eq" | "PartialOrd" | "Ord" | "Hash" | "Debug" | "Default"
@@ -355,7 +356,7 @@ impl MemberLookup {
         if self.in_scope(of_trait) {
             self.methods_of(of_trait, wanted, found, DEPTH - 1);
         }
-        // What impls for all types with a trait give.
+        // The members from impls for all types with a trait.
         match last(of_trait) {
             "Display" => self.methods_of("std::string::ToString", wanted, found, DEPTH),
             "Iterator" => self.methods_of("std::iter::IntoIterator", wanted, found, DEPTH),

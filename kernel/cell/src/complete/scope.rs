@@ -41,7 +41,8 @@ fn step(pairs: &[Option<usize>], i: usize) -> usize {
     pairs[i].filter(|&p| p > i).map_or(i + 1, |p| p + 1)
 }
 
-/// One level of brackets; `next` is the bracket in which the cursor is from there on. Says whether that holds a match's arms.
+/// One level of brackets; `next` is the bracket in which the cursor is from there on. Says whether that holds a match's
+/// arms.
 fn walk(level: &[Token<'_>], next: Option<Kind>, in_match: bool, scope: &mut Scope) -> bool {
     let pairs = partners(level);
     let mut begin = 0;

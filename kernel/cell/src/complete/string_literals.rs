@@ -1,5 +1,5 @@
-//! Completion inside a string, by the call that takes the string: columns, files, a query, names in `{}`. Other strings get no
-//! candidates.
+//! Completion inside a string, by the call that takes the string: columns, files, a query, names in `{}`. Other strings
+//! get no candidates.
 
 use onrush_wire::plan::FORMATS;
 

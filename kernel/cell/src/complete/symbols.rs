@@ -62,7 +62,7 @@ pub const PRIMITIVES: &[&str] = &[
 pub struct Symbols {
     pub scope: Scope,
     pub world: MemberLookup,
-    /// What the cell itself defines.
+    /// The cell's own definitions.
     pub present: Arc<Index>,
     pub cells: Arc<Index>,
     /// Imports of this cell and of earlier ones, the newest first.
@@ -127,7 +127,7 @@ impl Symbols {
         Symbols { scope, world, present, cells, uses, code }
     }
 
-    /// What rustc says of the place. A type, or nothing.
+    /// rustc's answer for the place. A type, or nothing.
     pub fn asked(&self, place: &Place<'_>) -> Option<Ty> {
         let known = place.names.knowledge.as_ref()?;
         if !self.code.contains(PROBE) {

@@ -31,7 +31,7 @@ impl Token<'_> {
     }
 }
 
-/// What is open at the end of the text.
+/// The token that is open at the end of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Code,
@@ -49,12 +49,12 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || ('\u{300}'..='\u{36f}').contains(&c)
 }
 
-/// Where the word that ends at `at` begins.
+/// The beginning of the word that ends at `at`.
 pub fn word_start(text: &str, at: usize) -> usize {
     text[..at].char_indices().rev().take_while(|&(_, c)| is_word(c)).last().map_or(at, |(i, _)| i)
 }
 
-/// Where the word that `at` is in ends.
+/// The end of the word that `at` is in.
 pub fn word_end(text: &str, at: usize) -> usize {
     at + text[at..].find(|c| !is_word(c)).unwrap_or(text.len() - at)
 }

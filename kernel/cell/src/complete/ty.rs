@@ -51,7 +51,8 @@ impl Ty {
         }
     }
 
-    /// Whether this, the type of an impl with the given parameters, covers another one; what the parameters stand for then.
+    /// Whether this, the type of an impl with the given parameters, covers another one; what the parameters stand for
+    /// then.
     pub fn covers(&self, actual: &Ty, parameters: &[&str], bound: &mut HashMap<String, Ty>) -> bool {
         match (self, actual) {
             (Ty::Path { path, arguments, .. }, _) if arguments.is_empty() && parameters.contains(&path.as_str()) => {

@@ -1,4 +1,5 @@
-//! User-defined functions of `%%cuda` cells: finds the `__device__` functions that `x!` can call once per row, and the source they need.
+//! User-defined functions of `%%cuda` cells: finds the `__device__` functions that `x!` can call once per row, and the
+//! source they need.
 //!
 //! Only function heads are parsed. The compiler checks the bodies.
 
@@ -302,7 +303,8 @@ pub fn blank(text: &str) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
 
-/// The source without its CUDA kernels, each function under its plain name, for expressions. An edit of a kernel does not change it.
+/// The source without its CUDA kernels, each function under its plain name, for expressions. An edit of a kernel does
+/// not change it.
 pub fn without_kernels(source: &str, masked: &str) -> String {
     let bare = without_directives(masked);
     let mut out = source.to_string();

@@ -1,5 +1,5 @@
-//! Checks of a `%%cuda` cell before a compiler sees it: unknown headers, host code, reserved names, and CUDA kernels in places where
-//! no launch finds them.
+//! Checks of a `%%cuda` cell before a compiler sees it. They find unknown headers, host code, reserved names, and CUDA
+//! kernels in places where no launch finds them.
 
 use onrush_wire::{Diagnostic, Label};
 
@@ -368,8 +368,8 @@ fn open_brace(text: &str) -> Option<usize> {
     open.into_iter().rev().find(|at| !text[..*at].trim_end().ends_with("extern"))
 }
 
-/// A source without comments and without plainly dead branches, such as those of `#if 0`. The second source is also without
-/// `#else` branches and without macros, so that braces count once.
+/// A source without comments and without plainly dead branches, such as those of `#if 0`. The second source is also
+/// without `#else` branches and without macros, so that braces count once.
 pub fn without_dead(masked: &str) -> (String, String) {
     struct Branch {
         dead: bool,

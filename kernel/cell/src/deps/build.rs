@@ -1,11 +1,11 @@
 //! From requests to shared libraries: cargo resolves and builds, once on each machine.
 //!
-//! A small pool of target folders serves all notebooks. Each resolved graph has a folder with links to its libraries and a
-//! record; a notebook that asks for the same again finds it without running cargo.
+//! A small pool of target folders serves all notebooks. Each resolved graph has a folder with links to its libraries
+//! and a record. A notebook that asks for the same again finds it without running cargo.
 //!
 //! A build holds two locks. The lock of the set of requests lets equal requests build once. The lock of a target folder
-//! stands for cargo's own, for which cargo would wait in silence. A crate has the same hash in each folder of the pool
-//! (`deps/wrapper.rs` hides the folder's path from rustc), so graphs of different folders go together.
+//! stands for cargo's own, for which cargo would wait in silence. A crate has the same hash in each folder of the pool,
+//! so graphs of different folders go together: `deps/wrapper.rs` hides the folder's path from rustc.
 
 mod build_lock;
 mod cargo;
@@ -67,7 +67,7 @@ fn failed(what: impl std::fmt::Display) -> Diagnostic {
         .help("free disk space or make the cache folder writable (`onrush doctor` names it)")
 }
 
-/// What cargo resolved, as far as it is needed.
+/// cargo's resolution, as far as it is needed.
 struct Resolution {
     packages: BTreeMap<String, Package>,
     /// Ids of the crates that the notebook asks for, by the names that cells have for them.
@@ -193,8 +193,9 @@ impl Builder<'_> {
             text.push_str(&format!("{name} = {}\n", request.code()));
         }
         text.push_str("\n[profile.release]\nopt-level = 2\ndebug = false\ncodegen-units = 16\n");
-        // What is shared belongs to one prelude, and so does all that links it. Cargo's hash of a crate has the settings of its
-        // profile in it, and those of what it links: a number that stands for the prelude makes them different crates.
+        // A shared crate belongs to one prelude, and so does all that links it. Cargo's hash of a crate has the
+        // settings of its profile in it, and those of the crates that it links. A number that stands for the prelude
+        // makes them different crates.
         let number = u32::from_str_radix(&self.kit.key[..6], 16).unwrap_or_default() + 256;
         for SharedLibrary { package, .. } in shared {
             let Package { name, version, .. } = package;
@@ -272,7 +273,7 @@ fn write_project(project: &Path, manifest: &str, lock: &str) -> io::Result<()> {
     fs::write(project.join("Cargo.lock"), lock)
 }
 
-/// What cargo made of a package.
+/// cargo's artifact of a package.
 struct Artifact {
     package: String,
     /// As code names it.

@@ -12,13 +12,13 @@ pub struct Crate {
     pub version: String,
     /// As its own code is named: `serde_json`.
     pub name: String,
-    /// What cells call it, if the notebook asks for it.
+    /// Its name in cells, if the notebook asks for it.
     pub direct: Option<String>,
     pub library: PathBuf,
     /// It is the prelude's own.
     pub shared: bool,
     pub is_macro: bool,
-    /// Those it was built with.
+    /// The crates that it was built with.
     #[serde(default)]
     pub features: BTreeSet<String>,
 }
@@ -41,7 +41,7 @@ pub struct Graph {
     /// The text of `Cargo.lock`.
     pub lock: String,
     pub crates: Vec<Crate>,
-    /// What a user should know about how they were built.
+    /// Notes for the user about the builds.
     pub notes: Vec<String>,
     /// Folders of local crates, and what their files looked like.
     pub stamps: BTreeMap<PathBuf, String>,

@@ -1,7 +1,7 @@
-//! The versions that a notebook's crates were resolved to: the text of a `Cargo.lock`, kept with the outputs of the cells that
-//! ask for crates, and read from there when the notebook is opened again.
+//! The versions of a notebook's crates: the text of a `Cargo.lock`. It is kept with the outputs of the cells that ask
+//! for crates, and read from there when the notebook is opened again.
 //!
-//! What is locked is advice to cargo: a request that no longer fits it is resolved anew.
+//! Locked versions are advice to cargo: a request that no longer fits is resolved anew.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ pub fn packages(lock: &str) -> BTreeSet<(&str, &str, &str)> {
     blocks(lock).filter_map(of).filter(|(name, ..)| *name != super::ROOT).collect()
 }
 
-/// What cargo starts from: the notebook's versions, and the prelude's for what the two share.
+/// The versions that cargo starts from: the notebook's, and the prelude's for shared crates.
 pub fn seed(notebook: Option<&str>, prelude: &str) -> String {
     let mut out = String::from("version = 4\n");
     let mut add = |block: &str| {

@@ -1,4 +1,5 @@
-//! The lines of `:dep`: `serde`, `rand = "0.9"`, `foo = { path = "../foo", features = ["x"] }`, read and written as cargo does.
+//! The lines of `:dep`: `serde`, `rand = "0.9"`, `foo = { path = "../foo", features = ["x"] }`, read and written as
+//! cargo does.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -40,7 +41,7 @@ impl Setting {
     }
 }
 
-/// What a notebook asks of one crate.
+/// The request of a notebook for one crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     settings: BTreeMap<String, Setting>,
@@ -62,7 +63,7 @@ impl Request {
         out
     }
 
-    /// What was asked for, in a word or two.
+    /// The request in a word or two.
     pub fn wanted(&self) -> String {
         let of = |key: &str| self.settings.get(key).and_then(Setting::text);
         match (of("path"), of("git"), of("version")) {
@@ -142,7 +143,8 @@ pub fn parse(line: &str) -> Result<(String, Request), String> {
     if reader.at_end() { Ok((name, request)) } else { Err(format!("`{}` is too much", reader.shown())) }
 }
 
-/// As [`parse`], and evcxr's shorter forms: `../a_crate` for a crate in a folder, seen from `folder`, and a line in braces.
+/// As [`parse`], and evcxr's shorter forms: `../a_crate` for a crate in a folder, seen from `folder`, and a line in
+/// braces.
 pub fn parse_in(line: &str, folder: &Path) -> Result<(String, Request), String> {
     let line = line.trim();
     if let Some(inner) = line.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {

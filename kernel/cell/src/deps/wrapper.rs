@@ -1,10 +1,11 @@
 //! The program that cargo calls in place of rustc for the crates of `:dep`: it makes each one a shared library.
 //!
-//! The program is not part of the binary `onrush`. The rustc that compiles the cells compiles it from this one file when a notebook
-//! first asks for a crate (`deps/build.rs`). Crates for build scripts and procedural macros pass through it unchanged.
+//! The program is not part of the binary `onrush`. The rustc that compiles the cells compiles it from this one file
+//! when a notebook first asks for a crate (`deps/build.rs`). Crates for build scripts and procedural macros pass
+//! through it unchanged.
 //!
-//! A pointer file `libNAME-HASH.onrush` lies next to each crate's library. It says where the shared library is, and whether it
-//! links the prelude. Cargo itself sees an empty `.rlib`.
+//! A pointer file `libNAME-HASH.onrush` lies next to each crate's library. It says where the shared library is, and
+//! whether it links the prelude. Cargo itself sees an empty `.rlib`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     exit(101)
 }
 
-/// What the kernel process decided for this build, in lines of words.
+/// The kernel process's decisions for this build, in lines of words.
 #[derive(Default)]
 struct Plan {
     /// `shared NAME VERSION PATH`: the prelude has this crate; nothing is compiled.
@@ -87,7 +88,8 @@ struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    /// `None` for what stays as cargo wants it: build scripts, procedural macros and what they link, and questions to rustc.
+    /// `None` for what stays as cargo wants it: build scripts, procedural macros and what they link, and questions to
+    /// rustc.
     fn of(arguments: &'a [OsString]) -> Option<Unit<'a>> {
         let text: Vec<&str> = arguments.iter().map(|a| a.to_str()).collect::<Option<_>>()?;
         let value = |name: &str| text.iter().position(|a| *a == name).and_then(|at| text.get(at + 1)).copied();
@@ -166,8 +168,8 @@ impl<'a> Unit<'a> {
         found
     }
 
-    /// A copy of a C library that hides what it has (as zstd does), with all of it visible: cells and other crates call it from
-    /// outside of this crate's shared library. `None` where nothing is hidden.
+    /// A copy of a C library that hides its symbols (as zstd does), with all of them visible. Cells and other crates
+    /// call it from outside of this crate's shared library. `None` where nothing is hidden.
     fn visible(&self, name: &str) -> std::io::Result<Option<PathBuf>> {
         let folders = self.arguments.windows(2).filter(|pair| pair[0] == "-L");
         let folders = folders.filter_map(|pair| {
@@ -245,7 +247,8 @@ impl<'a> Unit<'a> {
                 command.arg("-Clink-arg=-Wl,--whole-archive");
                 for name in &native {
                     let argument = match self.visible(name)? {
-                        // What was compiled to be hidden is reached directly: it must not be looked up elsewhere.
+                        // Symbols that were compiled to be hidden are reached directly: they must not be looked up
+                        // elsewhere.
                         Some(archive) => format!("-Clink-arg=-Wl,-Bsymbolic,{}", archive.display()),
                         None => format!("-Clink-arg=-l{name}"),
                     };
@@ -258,7 +261,7 @@ impl<'a> Unit<'a> {
         if uses_prelude {
             command.arg(format!("-Ldependency={}", plan.kit.display()));
             command.arg(format!("-Ldependency={}", plan.prelude.display()));
-            // What the prelude holds already is linked from it, and not a second time.
+            // Crates that the prelude holds already are linked from it, and not a second time.
             command.arg("--extern").arg(format!("force:onrush={}", plan.prelude.join("libonrush.so").display()));
             unstable = true;
         }
@@ -273,8 +276,8 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Makes the hidden symbols of an archive's object files visible, in place; `false` if there are none. Only ELF of 64 bits, little
-/// endian; anything else is left alone.
+/// Makes the hidden symbols of an archive's object files visible, in place; `false` if there are none. Only ELF of 64
+/// bits, little endian; anything else is left alone.
 fn unhide(archive: &mut [u8]) -> bool {
     let mut changed = false;
     if !archive.starts_with(b"!<arch>\n") {

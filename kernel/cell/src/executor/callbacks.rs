@@ -1,4 +1,4 @@
-//! What cells have left to be done when controls change: run as a cell, with a snapshot and a way back, but nothing to compile.
+//! Callbacks of changed controls: run as a cell, with a snapshot and a way back, but nothing to compile.
 
 use std::sync::mpsc::Sender;
 

@@ -187,7 +187,8 @@ impl Executor {
                 self.notebook.moved.insert(name.clone(), known);
             }
             self.notebook.gone.insert(name.clone(), why);
-            // What its own cell has used is probably not wanted again; if it is, that cell says why it is gone.
+            // A variable that its own cell has used is probably not wanted again. If it is, that cell says why it is
+            // gone.
             let is_unkept = name.starts_with('_');
             if matches!(ends, VariableFate::Borrows | VariableFate::Holds) && !is_unkept && !is_used(cell, name) {
                 let message = format!("`{name}` borrows from another variable, so it lasts only for this cell");
@@ -196,7 +197,8 @@ impl Executor {
         }
     }
 
-    /// Drops values that nothing can name any more. The cell has succeeded; if a `Drop` fails, the values stay where they are.
+    /// Drops values that nothing can name any more. The cell has succeeded; if a `Drop` fails, the values stay where
+    /// they are.
     fn forget_unnamed(&mut self, names: Vec<String>, events: &Sender<Event>) {
         self.stop.begin();
         let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -215,8 +217,8 @@ impl Executor {
         self.stop.settle();
     }
 
-    /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the variables that
-    /// nothing can name any more.
+    /// The newest of a name holds: a function hides an older variable, and a variable an older constant. Gives the
+    /// variables that nothing can name any more.
     fn hide_older(&mut self, cell: &Cell, index: usize, ready: &CompiledCell) -> Vec<String> {
         let puts: BTreeSet<&str> = ready.generated.puts.iter().map(|put| put.name.as_str()).collect();
         let is_put = |name: &str| puts.contains(name);
@@ -287,7 +289,7 @@ impl Executor {
         }
     }
 
-    /// What calls a method that an `impl` has replaced was compiled with the older one.
+    /// Callers of a method that an `impl` has replaced were compiled with the older one.
     pub(super) fn warn_of_callers(&self, impls: &[Part], before: &Notebook, events: &Sender<Event>) {
         for part in impls {
             let PartKind::Item(ItemPart { kind: ItemKind::Impl { target: Some(target), methods, .. }, .. }) =
@@ -382,8 +384,8 @@ impl Executor {
 }
 
 impl Executor {
-    /// Under which name a type's spelling is remembered: another graph of crates may spell it otherwise. `None` where one name
-    /// can mean two types: a crate of the prelude and the notebook's own build of it.
+    /// Under which name a type's spelling is remembered: another graph of crates may spell it otherwise. `None` where
+    /// one name can mean two types: a crate of the prelude and the notebook's own build of it.
     fn memo(&self, type_name: &str) -> Option<String> {
         let dependencies = &self.notebook.dependencies;
         if ["arrow", "chrono", "serde"].iter().any(|name| dependencies.replaces(name)) {

@@ -119,13 +119,13 @@ impl Executor {
                 let gone = || Err(Diagnostic::error(Class::Internal, "engine", "the kernel gave no answer"));
                 say(answer.recv().unwrap_or_else(|_| gone())?);
             }
-            // Those that ask for something were carried out together.
+            // Lines that ask for crates were carried out together.
             CommandKind::Dep(_) => say(self.notebook.dependencies.list()),
             // It needs the number of its cell.
             CommandKind::Test(_) => {}
             CommandKind::Export(folder) => say(self.export(folder.as_deref())?),
             CommandKind::Shell(line) => {
-                // Where the cells are: one of them may have changed it.
+                // The folder of the cells: one of them may have changed it.
                 let folder = self.process.folder();
                 let folder = if folder.is_dir() { folder } else { self.config.folder.clone() };
                 shell::run(line, &folder, &self.stop, events)?

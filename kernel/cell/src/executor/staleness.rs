@@ -1,4 +1,4 @@
-//! What a cell reads and makes, told to the ledger of stale cells.
+//! Tells the ledger of stale cells what a cell reads and makes.
 
 use std::sync::mpsc::Sender;
 
@@ -9,7 +9,8 @@ use crate::interface::Event;
 use crate::parse::{Cell, ItemKind, PartKind};
 use crate::stale::{Name, Uses, uses};
 
-/// First number of the cells that the user does not see (silent ones, `user_expressions`). The notebook does not contain them.
+/// First number of the cells that the user does not see (silent ones, `user_expressions`). The notebook does not
+/// contain them.
 const HIDDEN: u64 = 1 << 32;
 
 impl Executor {
@@ -35,7 +36,7 @@ impl Executor {
         }
     }
 
-    /// What rustc found out about the variables that the cell takes.
+    /// Notes rustc's findings about the variables that the cell takes.
     pub(super) fn note_made(&mut self, ready: &CompiledCell) {
         let generated = &ready.generated;
         for name in &generated.takes {

@@ -1,5 +1,5 @@
-//! `:test`: the notebook's `#[test]` functions, compiled as one block of statements in which they are items, and run one after
-//! another. Nothing of it stays.
+//! `:test`: the notebook's `#[test]` functions, compiled as one block of statements in which they are items, and run
+//! one after another. Nothing of it stays.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -87,7 +87,8 @@ impl Executor {
     }
 }
 
-/// Leaves out the lines of a help that are not as the user wrote them: what makes a plain function of a test is in them.
+/// Leaves out the lines of a help that the user did not write: they have the text that makes a plain function of a
+/// test.
 fn without_generated(help: &mut String) {
     let Some((said, lines)) = help.split_once(":\n") else { return };
     if ["pub ", "crate::", "run_tests"].iter().any(|generated| lines.contains(generated)) {
@@ -141,7 +142,7 @@ fn add(item: &Item, number: u64, code: &str, collected: &mut TestCrate, filter: 
     for (place, new) in changes {
         let place = place.start - range.start..place.end - range.start;
         let mut filled = new.to_string();
-        // What is left out leaves blanks: lines and columns stay.
+        // Removed text leaves blanks: lines and columns stay.
         filled.extend(text[place.clone()].chars().skip(new.len()).map(|c| if c == '\n' { c } else { ' ' }));
         text.replace_range(place, &filled);
     }
@@ -152,7 +153,7 @@ fn add(item: &Item, number: u64, code: &str, collected: &mut TestCrate, filter: 
     collected.tests.extend(tests.into_iter().filter(|(name, _)| name.contains(filter)).map(|(_, code)| code));
 }
 
-/// What makes tests of an item plain functions, and the list of them.
+/// The text that makes tests of an item plain functions, and the list of them.
 fn plain(
     item: &Item,
     path: &str,

@@ -1,5 +1,6 @@
-//! Closures that are given to a generic type of the notebook, `let c = Cacher::new(|x| x * 2);`: the type of `c` would name the
-//! closure's, which has no name, so `c` could not outlive its cell. In a box of the kind that the type asks for, it can.
+//! Closures that are given to a generic type of the notebook, `let c = Cacher::new(|x| x * 2);`. The type of `c` would
+//! name the closure's, which has no name, so `c` could not outlive its cell. In a box of the kind that the type asks
+//! for, it can.
 //!
 //! If the cell does not compile with the boxes, it is compiled without them (`Request::plain_arguments`).
 

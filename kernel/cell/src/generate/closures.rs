@@ -1,8 +1,8 @@
-//! Values in variables whose types have no name: closures, what functions return as `impl Trait`, iterators over closures, futures.
-//! One that outlives its cell does so in a box, whose type has a name.
+//! Values in variables whose types have no name: closures, what functions return as `impl Trait`, iterators over
+//! closures, futures. One that outlives its cell does so in a box, whose type has a name.
 //!
-//! In its own cell such a value stays what it is. What its box is follows from how it was written. Which of the function traits
-//! a closure has, rustc says: the first that fits.
+//! In its own cell such a value stays what it is. Its box follows from how it was written. rustc decides which of the
+//! function traits a closure has: the first that fits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,8 @@ use crate::types::PRIMITIVES;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closure {
     pub kind: ClosureKind,
-    /// All types of arguments are said. Of others a reference would be one of a certain lifetime, which no later cell can name.
+    /// All types of arguments are said. A reference among other arguments would be one of a certain lifetime, which no
+    /// later cell can name.
     pub is_typed: bool,
 }
 
@@ -26,9 +27,9 @@ pub struct Closure {
 pub enum ClosureKind {
     /// `(i32, _) -> _`, as far as the user said it.
     Calls(String),
-    /// What the function that made it says: `Fn(i32) -> i32`.
+    /// The type that the function that made it returns: `Fn(i32) -> i32`.
     Dyn(String),
-    /// What an `async` block or function gives.
+    /// The future of an `async` block or function.
     Future,
     /// Perhaps an iterator over a closure: the prelude looks at the type.
     Iterator,

@@ -1,5 +1,5 @@
-//! Variables that a closure of `interact!` uses: it gets copies of them, whose names are put in front of it. A macro does not know
-//! what is a variable.
+//! Variables that a closure of `interact!` uses: it gets copies of them, whose names are put in front of it. A macro
+//! does not know what is a variable.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::parse::identifiers;
 
-/// What is put where, in bytes of `code`. `known`: the variables that there are before it.
+/// The copies and their places, in bytes of `code`. `known`: the variables that there are before it.
 pub fn copies(code: &str, known: &BTreeSet<&str>) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     if code.contains("interact")

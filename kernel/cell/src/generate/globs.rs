@@ -1,10 +1,11 @@
-//! Glob imports of the user next to the prelude's glob. Rust reports a name from two globs as ambiguous, so the prelude's glob must
-//! stand where the user's globs shadow it.
+//! Glob imports of the user next to the prelude's glob. Rust reports a name from two globs as ambiguous, so the
+//! prelude's glob must stand where the user's globs shadow it.
 //!
-//! For statements this place is an outer scope: the module around the function into whose block the user's names come. Items have
-//! no such scope, because they must be at the root of their crate. So a cell imports only the names of the prelude that its items
-//! mention and that none of the user's globs has. The names in a module or an enum are known for the notebook and the standard
-//! library. For other crates rustc says which names are missing, and the cell is compiled again with the missing names.
+//! For statements this place is an outer scope: the module around the function into whose block the user's names come.
+//! Items have no such scope, because they must be at the root of their crate. So a cell imports only the names of the
+//! prelude that its items mention and that none of the user's globs has. The names in a module or an enum are known for
+//! the notebook and the standard library. For other crates rustc says which names are missing, and the cell is compiled
+//! again with the missing names.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -85,8 +86,8 @@ fn defined(item: &Item) -> Option<&syn::Ident> {
     }
 }
 
-/// Finds the names of the prelude to import one by one in addition to `globs`, for items that mention `mentions`. `missing`: names
-/// that rustc did not find.
+/// Finds the names of the prelude to import one by one in addition to `globs`, for items that mention `mentions`.
+/// `missing`: names that rustc did not find.
 pub fn imports(
     mentions: &BTreeSet<String>,
     globs: &[&UseLeaf],

@@ -1,5 +1,5 @@
-//! The text of a cell in its files: the items' and the statements', each in the user's lines and at the same columns. What one
-//! inserts into a line, the other leaves blank.
+//! The text of a cell in its files: the items' and the statements', each in the user's lines and at the same columns.
+//! An insertion into one file is blank in the other.
 
 use crate::parse::{Cell, ItemKind, Part, PartKind};
 use crate::source_map::SourceMap;
@@ -88,7 +88,7 @@ pub fn lay_out(cell: &Cell, insertions: &[Insertion], root_start: String, body_s
     layers
 }
 
-/// Where a byte of the cell goes.
+/// The files that a byte of the cell goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layer {
     Body,

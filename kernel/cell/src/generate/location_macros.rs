@@ -1,5 +1,5 @@
-//! Macros whose meaning depends on the place of the source: `include_str!` finds files next to the notebook, and `column!` counts
-//! columns of the user's source, not of the generated code.
+//! Macros whose meaning depends on the place of the source: `include_str!` finds files next to the notebook, and
+//! `column!` counts columns of the user's source, not of the generated code.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::parse::{Cell, PartKind};
 
 const INCLUDES: [&str; 3] = ["include_str", "include_bytes", "include"];
 
-/// What is in a cell's text, in bytes of it.
+/// Positions in a cell's text, in bytes of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MacroPositions {
-    /// Where the folder goes, inside of the quotes of a relative path.
+    /// Insertion points for the folder, inside of the quotes of a relative path.
     pub folders: Vec<usize>,
     /// The files that are read.
     pub files: Vec<PathBuf>,

@@ -1,10 +1,11 @@
 //! `return` at the top level of a cell: it ends the cell, which keeps the variables that it has made so far.
 //!
-//! The variables are put back by a macro that is defined in front of the statement, where their names are in scope: a name in the
-//! body of a `macro_rules!` macro is the one at its definition (hygiene), also where the statement shadows it.
+//! The variables are put back by a macro that is defined in front of the statement, where their names are in scope. A
+//! name in the body of a `macro_rules!` macro is the one at its definition (hygiene), also where the statement shadows
+//! it.
 //!
-//! `return 5` also shows its value, as a last expression does. Where a variable cannot be put back at that place, because it was
-//! moved or is borrowed, the cell ends without keeping anything (`Request::returns_bare`).
+//! `return 5` also shows its value, as a last expression does. A variable that was moved or is borrowed cannot be put
+//! back at that place. The cell then ends without keeping anything (`Request::returns_bare`).
 
 use syn::Expr;
 use syn::parse::{ParseStream, Parser};
@@ -120,7 +121,7 @@ pub fn last_put(text: &str) -> Option<&str> {
     put.split('"').nth(1)
 }
 
-/// What is put around it. `keeps`: whether variables are put back, by the macro of [`definition`].
+/// The code around a `return`. `keeps`: whether variables are put back, by the macro of [`definition`].
 pub fn insertions(of: &Return, keeps: bool) -> Vec<Insertion> {
     let end = match keeps {
         true => format!("__onrush_keep_{}!(); return ::core::result::Result::Ok(__onrush_store.done()); }}", of.part),

@@ -29,6 +29,6 @@ impl VariableFate {
     }
 }
 
-/// Among the variables, for the shown value: it is not asked what it can do but has to be `Debug`. That lets rustc infer its type
-/// where a method call needs it at once: `let twice = |x| x * 2; twice(4)`.
+/// Among the variables, for the shown value: it is not asked what it can do but has to be `Debug`. That lets rustc
+/// infer its type where a method call needs it at once: `let twice = |x| x * 2; twice(4)`.
 pub const SHOWN: &str = "";

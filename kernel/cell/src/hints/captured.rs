@@ -1,5 +1,5 @@
-//! Functions and statics that name a variable of the notebook. rustc looks for an item of that name and finds none: in a
-//! cell the variables are those of another function.
+//! Functions and statics that name a variable of the notebook. In a cell the variables are those of another function,
+//! so rustc looks for an item of that name and finds none.
 
 use onrush_wire::Diagnostic;
 use proc_macro2::TokenStream;

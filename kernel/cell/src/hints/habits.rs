@@ -122,7 +122,8 @@ pub fn of_function(name: &str, argument: &str) -> Option<String> {
     })
 }
 
-/// A `let` that was forgotten: rustc says it only if the line has nothing else in front. `line` is the text of the line.
+/// A `let` that was forgotten: rustc says it only if the line has nothing else in front. `line` is the text of the
+/// line.
 pub fn forgotten_let(line: &str, at: &Span) -> Option<String> {
     let column = at.column as usize - 1;
     let before: String = line.chars().take(column).collect();

@@ -11,7 +11,8 @@ const ITERATOR: &str = "an iterator over another variable";
 const SLICE: &str = "a slice of another variable";
 const LIST: &str = "a list of references to another variable";
 
-/// Methods of lists, maps and strings that give an iterator which borrows, and methods of iterators that keep borrowing.
+/// Methods of lists, maps and strings that give an iterator which borrows, and methods of iterators that keep
+/// borrowing.
 const ITERATORS: [&str; 31] = [
     "iter",
     "iter_mut",

@@ -1,4 +1,5 @@
-//! The wording of rustc where its code does not say enough: messages, labels and help that hints and further compiles depend on.
+//! The wording of rustc where its code does not say enough: messages, labels and help that hints and further compiles
+//! depend on.
 
 use onrush_wire::Diagnostic;
 

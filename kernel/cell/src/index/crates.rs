@@ -1,4 +1,5 @@
-//! Cached indexes of crates, made from their sources once and kept on disk: the default crates of cells and their `:dep`s.
+//! Cached indexes of crates, made from their sources once and kept on disk: the default crates of cells and their
+//! `:dep`s.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +47,7 @@ pub fn of_registry(folder: &Path, package: &Package) -> Option<Arc<Index>> {
     Some(index(folder, &package.name, &package.version, &root))
 }
 
-/// What cargo has downloaded, each package in its newest version.
+/// Packages that cargo has downloaded, each in its newest version.
 pub fn on_this_machine() -> Vec<Package> {
     let Some(home) = cargo_home() else { return Vec::new() };
     let registries = fs::read_dir(home.join("registry/cache")).into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! A small expander of `macro_rules!` for the index: it finds the methods that a macro of the file writes from a list of names.
-//! A macro that it does not understand yields no items.
+//! A small expander of `macro_rules!` for the index: it finds the methods that a macro of the file writes from a list
+//! of names. A macro that it does not understand yields no items.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! An index from Rust source of a crate or a cell. The source is parsed, not compiled. Only the crate's `macro_rules!` macros
-//! are expanded.
+//! An index from Rust source of a crate or a cell. The source is parsed, not compiled. Only the crate's `macro_rules!`
+//! macros are expanded.
 
 #[path = "expand.rs"]
 mod expand;
@@ -16,9 +16,9 @@ use syn::{Attribute, Fields, ImplItem, Item, TraitItem, UseTree, Visibility};
 pub enum Which {
     /// Public items of a crate.
     Public,
-    /// Of a module of a cell: what the rest of the notebook can name.
+    /// For a module of a cell: the names that the rest of the notebook can use.
     Shared,
-    /// Of a cell itself: its items are made public.
+    /// For a cell itself: its items are made public.
     All,
 }
 

@@ -1,5 +1,6 @@
-//! Macros of cells that define items: what they define is made public in the macro itself, because what a call defines is not
-//! known before rustc expands it. Later cells import all of a crate that has such a call, if they mention a name that may be its.
+//! Macros of cells that define items. Their definitions are made public in the macro itself, because the definitions of
+//! a call are not known before rustc expands it. Later cells import all of a crate that has such a call, if they
+//! mention a name that may be its.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use crate::types::PRIMITIVES;
 
 const KEYWORDS: [&str; 9] = ["struct", "enum", "union", "trait", "fn", "const", "static", "type", "mod"];
 
-/// Where `pub ` belongs in the arms of a `macro_rules!`, if what the arms give are items; `None` if not.
+/// The places for `pub ` in the arms of a `macro_rules!`, if the arms give items; `None` if not.
 pub fn places(rules: TokenStream) -> Option<Vec<usize>> {
     let tokens: Vec<TokenTree> = rules.into_iter().collect();
     let mut places = Vec::new();
@@ -179,8 +180,8 @@ fn is_of_rust(word: &str) -> bool {
     USUAL.contains(&word) || PRIMITIVES.contains(&word)
 }
 
-/// Calls of such macros are items: those of macros that this cell or an earlier one defines. `earlier`: the definition of a macro of
-/// an earlier cell.
+/// Calls of such macros are items: those of macros that this cell or an earlier one defines. `earlier`: the definition
+/// of a macro of an earlier cell.
 pub fn recognise(mut cell: Cell, earlier: &dyn Fn(&str) -> Option<syn::ItemMacro>) -> Cell {
     let own: Vec<(String, String)> = cell
         .parts

@@ -22,7 +22,8 @@ impl Sub for ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Of a process that runs; zero if it is gone. The sum is exact, its parts are as Linux counts them, in ticks of 10 ms.
+    /// The time of a process that runs; zero if it is gone. The sum is exact, its parts are as Linux counts them, in
+    /// ticks of 10 ms.
     pub fn of(pid: i32) -> ProcessorTime {
         let (user, system) = ticks(pid).unwrap_or_default();
         match clock(pid) {

@@ -58,7 +58,7 @@ pub fn nonblocking(fd: RawFd) -> io::Result<()> {
     }
 }
 
-/// Which descriptors have something to read (or are closed), after at most `timeout`.
+/// Whether each descriptor has something to read (or is closed), after at most `timeout`.
 pub fn poll(fds: &[RawFd], timeout: Duration) -> io::Result<Vec<bool>> {
     let mut polls: Vec<libc::pollfd> =
         fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
@@ -125,8 +125,9 @@ pub fn send_descriptors(socket: &OwnedFd, descriptors: &[OwnedFd]) -> io::Result
     }
 }
 
-/// Messages of the control socket with the descriptors that come with them. Outputs wait for their marker in the output pipe,
-/// everything else is taken in its order: neither can be taken for the other, however the two channels interleave.
+/// Messages of the control socket with the descriptors that come with them. Outputs wait for their marker in the output
+/// pipe, everything else is taken in its order. Neither can be taken for the other, however the two channels
+/// interleave.
 pub struct MessageReader {
     stream: UnixStream,
     bytes: Vec<u8>,
@@ -154,7 +155,8 @@ impl MessageReader {
         self.stream.as_raw_fd()
     }
 
-    /// Takes the next message that is not an output. `None` if no message is complete yet; an error if the other side is gone.
+    /// Takes the next message that is not an output. `None` if no message is complete yet; an error if the other side
+    /// is gone.
     pub fn next(&mut self) -> io::Result<Option<(FromHost, Option<OwnedFd>)>> {
         while self.others.is_empty() {
             if !self.fill()? {

@@ -1,7 +1,8 @@
-//! How much memory a notebook's cell process holds while a cell runs, its snapshot counted in, and when that is too much.
+//! How much memory a notebook's cell process holds while a cell runs, its snapshot counted in, and when that is too
+//! much.
 //!
-//! A process alone cannot pass the limit, because it has it as `RLIMIT_DATA`. Runner and snapshot share their pages until the
-//! runner changes them; together they are watched from here.
+//! A process alone cannot pass the limit, because it has it as `RLIMIT_DATA`. Runner and snapshot share their pages
+//! until the runner changes them; together they are watched from here.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ const LARGE: u64 = 1 << 30;
 /// The share of a processor that counting a snapshot's pages may take.
 const SHARE: u32 = 20;
 
-/// What a notebook may hold, and what it held when that was last looked at.
+/// The limit of a notebook, and the memory that it held at the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
     pub held: u64,
@@ -33,7 +34,7 @@ fn is_large(bytes: u64, limit: Option<u64>) -> bool {
 /// Too much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Of the notebook's own limit. `of_snapshot` is what only the snapshot holds.
+    /// The notebook's own limit. `of_snapshot` is what only the snapshot holds.
     Limit { held: u64, of_snapshot: u64, limit: u64 },
     /// The machine has `left` bytes left.
     Machine { held: u64, left: u64 },
@@ -45,7 +46,7 @@ pub struct Watch {
     limit: Option<u64>,
     runner: i32,
     snapshot: Option<i32>,
-    /// What the process held when the cell began, and at the last look.
+    /// Memory that the process held when the cell began, and at the last look.
     pub before: u64,
     pub held: u64,
     began: Instant,
@@ -155,7 +156,8 @@ impl Watch {
     }
 }
 
-/// Before a cell runs: a word if there is no room for its variables twice. `told` is for how much that was said already.
+/// Before a cell runs: a word if there is no room for its variables twice. `told` is for how much that was said
+/// already.
 pub fn room_to_double(allowance: Allowance, told: &mut u64) -> Option<Diagnostic> {
     let Allowance { held, limit } = allowance;
     if held < *told / 2 {

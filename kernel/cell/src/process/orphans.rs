@@ -1,5 +1,6 @@
-//! Processes that cells have started and left: this process is their subreaper, so they become its children when the one that
-//! started them ends. Here they are taken from the process table when they end, and stopped when the notebook is closed.
+//! Processes that cells have started and left: this process is their subreaper, so they become its children when the
+//! one that started them ends. Here they are taken from the process table when they end, and stopped when the notebook
+//! is closed.
 
 use std::fs;
 use std::sync::Once;
@@ -11,8 +12,8 @@ const ROUND: Duration = Duration::from_secs(2);
 /// Ended processes whose status is kept for a cell to ask for.
 const KEPT: usize = 1000;
 
-/// Child processes of a cell process that failed: its snapshot may still wait for them (`kernel/host/src/children.rs`), so they
-/// stay in the process table with their status.
+/// Child processes of a cell process that failed. Its snapshot may still wait for them (`kernel/host/src/children.rs`),
+/// so they stay in the process table with their status.
 static CHILDREN: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 /// These were started by cells that have succeeded, and their parent ends now.
@@ -40,7 +41,8 @@ pub fn end(groups: &[i32]) {
 pub fn adopt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: plain system call. Snapshots, too, become children of this process when their parent, the runner, is gone.
+        // SAFETY: plain system call. Snapshots, too, become children of this process when their parent, the runner, is
+        // gone.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
         let _ = std::thread::Builder::new().name("orphans".into()).spawn(|| {
             loop {
@@ -75,8 +77,8 @@ fn children() -> Vec<Child> {
     pids.into_iter().filter_map(|pid| child(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, own)).collect()
 }
 
-/// Parses a line of `/proc/PID/stat`. A child that this process starts leads a separate process group or is in this process's group.
-/// A child in another group or in another session was started by another process.
+/// Parses a line of `/proc/PID/stat`. A child that this process starts leads a separate process group or is in this
+/// process's group. A child in another group or in another session was started by another process.
 fn child(stat: &str, (own_group, own_session): (i32, i32)) -> Option<Child> {
     let (pid, rest) = stat.split_once(" (")?;
     // The name may hold spaces and brackets.

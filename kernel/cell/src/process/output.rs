@@ -1,6 +1,6 @@
-//! Output of a cell: pieces from the output pipe become text events in their order, and bytes that are not UTF-8 become `\xNN`.
-//! Content blocks as of evcxr become displays, and output over the limit goes to a file. Output of threads and child processes
-//! after the end of their cell goes to that cell.
+//! Output of a cell: pieces from the output pipe become text events in their order, and bytes that are not UTF-8 become
+//! `\xNN`. Content blocks as of evcxr become displays, and output over the limit goes to a file. Output of threads and
+//! child processes after the end of their cell goes to that cell.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,10 +20,10 @@ use crate::types::without_crates;
 
 /// Text of one cell that is shown; the rest is written to a file.
 const SHOWN: usize = 2 << 20;
-/// What a notebook writes to files at most: a loop that prints must not fill the disk.
+/// Bytes that a notebook writes to files at most: a loop that prints must not fill the disk.
 const WRITTEN: usize = 256 << 20;
-/// Reads of one [`Outputs::drain`]: more than a pipe holds, so that all that was written before is seen, and not without an end
-/// where a cell prints faster than it is read.
+/// Reads of one [`Outputs::drain`]. They are more than a pipe holds, so that all earlier output is seen. They are
+/// limited, because a cell may print faster than it is read.
 const READS: usize = 64;
 /// And between two cells, where a thread that prints without an end must not keep a processor busy.
 const READS_BETWEEN: usize = 4;
@@ -63,7 +63,8 @@ struct Late {
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     pub maps: BTreeMap<String, SourceMap>,
-    /// Of files that are made of several cells: the first and the last line of each piece, its cell, its first line there.
+    /// The pieces of files that are made of several cells: the first and the last line of each piece, its cell, its
+    /// first line there.
     pub pieces: BTreeMap<String, Vec<(u32, u32, u64, u32)>>,
 }
 
@@ -146,7 +147,7 @@ impl Outputs {
         })
     }
 
-    /// What is printed from here on is this cell's.
+    /// Output from here on is this cell's.
     pub fn begin(&mut self, cell: u64) {
         let earlier = std::mem::take(&mut self.limit);
         if earlier.shown > 0 {
@@ -180,7 +181,7 @@ impl Outputs {
         self.bytes.clear();
     }
 
-    /// Of a process that was started in place of another one: what was shown of which cell is known on.
+    /// Takes over from a process that was started in place of another one, with what was shown of each cell.
     pub fn inherit(&mut self, old: &mut Outputs) {
         std::mem::swap(self, old);
         std::mem::swap(&mut self.framed, &mut old.framed);
@@ -303,7 +304,7 @@ impl Outputs {
         if self.runs && cell == self.cell {
             return self.text(stream, bytes, events);
         }
-        // What is known of the cell that ran last is still here.
+        // The state of the cell that ran last is still here.
         let mut last = (cell == self.cell)
             .then(|| Late { decoders: std::mem::take(&mut self.decoders), limit: std::mem::take(&mut self.limit) });
         let late = match &mut last {
@@ -342,7 +343,7 @@ impl Outputs {
         }
     }
 
-    /// What the cell has said in evcxr's form that the next line is for.
+    /// The prompt in evcxr's form for the next line that is read.
     pub fn asked(&mut self) -> Option<(String, bool)> {
         self.contents.asked.take()
     }
@@ -421,9 +422,9 @@ fn escape(bytes: &[u8], text: &mut String) {
     }
 }
 
-/// evcxr's conventions. Between a line `EVCXR_BEGIN_CONTENT mime/type` and a line `EVCXR_END_CONTENT` there is data to show; blocks
-/// of different types without anything between them are forms of one output. A line `EVCXR_INPUT_REQUEST:prompt` says what the line
-/// that is read next is for.
+/// evcxr's conventions. Between a line `EVCXR_BEGIN_CONTENT mime/type` and a line `EVCXR_END_CONTENT` there is data to
+/// show. Blocks of different types without anything between them are forms of one output. A line
+/// `EVCXR_INPUT_REQUEST:prompt` says what the line that is read next is for.
 #[derive(Default)]
 struct Contents {
     /// The start of a line that may become a marker, or a whole block so far.
@@ -526,7 +527,7 @@ impl Contents {
     }
 }
 
-/// Where the text of the running cell goes.
+/// The receiver of the running cell's text.
 struct Sink<'a> {
     limit: &'a mut Limit,
     cell: u64,
@@ -565,7 +566,7 @@ impl Files {
 #[derive(Default)]
 struct Limit {
     shown: usize,
-    /// Where the rest is, if it was written.
+    /// The file of the rest, if it was written.
     path: Option<PathBuf>,
     /// That file while its cell runs: a notebook may have thousands of such cells.
     file: Option<File>,
@@ -626,7 +627,7 @@ impl Limit {
         self.file = None;
     }
 
-    /// What was not shown since this was last asked.
+    /// The text that was not shown since the last call.
     fn said(&mut self, files: &Files) -> Option<String> {
         let more = self.over - self.told;
         self.told = self.over;

@@ -9,7 +9,7 @@ use crate::index::{Index, last, prelude};
 const FRAMES: &str = include_str!("../../data/reference/frames.txt");
 const EXPRESSIONS: &str = include_str!("../../data/reference/expressions.txt");
 const SQL: &str = include_str!("../../data/reference/sql.txt");
-/// What the engine says: `x NAME KIND PLACE USAGE ALIASES`, `step NAME PLACE` and `sql NAME PLACE`, separated by tabs.
+/// The engine's list: `x NAME KIND PLACE USAGE ALIASES`, `step NAME PLACE` and `sql NAME PLACE`, separated by tabs.
 const ENGINE: &str = include_str!("../../data/reference/functions.txt");
 
 /// Types that frames and expressions are not, by section, in the order of the page.

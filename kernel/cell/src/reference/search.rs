@@ -9,7 +9,7 @@ const WHOLE: usize = 4;
 const BRIEF: usize = 12;
 const NEAR: usize = 3;
 
-/// What a word stands for.
+/// The entries for a word.
 #[derive(Debug, Default, PartialEq)]
 pub struct Answer {
     /// Entries with this name.
@@ -116,7 +116,7 @@ fn near(word: &str) -> Vec<String> {
     found.into_iter().take(NEAR).map(|(_, name)| name.to_string()).collect()
 }
 
-/// What `:help WORD` prints, at most 80 columns wide. The error is a hint: the nearest names.
+/// The text of `:help WORD`, at most 80 columns wide. The error is a hint: the nearest names.
 pub fn help(word: &str) -> Result<String, String> {
     let answer = find(word);
     if answer.is_empty() {

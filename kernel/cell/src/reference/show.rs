@@ -53,7 +53,7 @@ fn wrapped(text: &str, first: &str, indent: &str) -> String {
     out + &line + "\n"
 }
 
-/// What a title says of the kind.
+/// The kind in a title.
 fn kind(entry: &FunctionEntry) -> String {
     match entry.kind {
         FunctionKind::Frame | FunctionKind::Group | FunctionKind::Object if !entry.owner.is_empty() => String::new(),
@@ -91,7 +91,7 @@ pub fn brief(entry: &FunctionEntry) -> String {
     }
 }
 
-/// What inspection shows below a documentation: example, other names and place.
+/// The text below a documentation in inspection: example, other names and place.
 pub fn footer(entry: &FunctionEntry) -> String {
     let mut text = String::new();
     if !entry.example.is_empty() {

@@ -1,5 +1,6 @@
-//! Crates inside of the prelude. rustc loads them with it, so it names their impls, methods and traits in errors about plain
-//! code of the standard library. The user has not asked for these crates and cannot name them: errors leave them out.
+//! Crates inside of the prelude. The compiler loads them with it, and names their impls, methods and traits in errors
+//! about plain code of the standard library. The user has not asked for these crates and cannot name them: errors leave
+//! them out.
 
 use std::collections::BTreeSet;
 

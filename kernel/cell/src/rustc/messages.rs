@@ -1,4 +1,5 @@
-//! rustc's JSON messages, and the diagnostics made of them: places mapped to the user's lines, generated names left out.
+//! rustc's JSON messages, and the diagnostics made of them: places mapped to the user's lines, generated names left
+//! out.
 
 use onrush_wire::{Class, Diagnostic, Label, Severity, Span};
 use serde::Deserialize;
@@ -43,12 +44,12 @@ pub struct RustcSpan {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expansion {
     pub span: RustcSpan,
-    /// Where the macro is defined.
+    /// The span of the macro's definition.
     #[serde(default)]
     pub def_site_span: Option<RustcSpan>,
 }
 
-/// Where a generated position is for the user.
+/// A generated position as the user sees it.
 pub enum Place {
     Users(Span),
     /// A line that generated code added to this cell: its number, counted from the first one after the user's.
@@ -125,7 +126,7 @@ pub fn diagnostic(message: &Message, source: &Source<'_>) -> Diagnostic {
         let text = clean(span.label.as_deref().unwrap_or(""));
         match resolve(span, source.place) {
             Some(place) => {
-                // What stands in a macro of the user's is shown there, and so is the call.
+                // An error in a macro of the user's is shown there, and so is the call.
                 let call = invocation(span, source.place).filter(|call| *call != place && span.is_primary);
                 push_label(&mut out.labels, Label { span: place, text, primary: span.is_primary });
                 if let Some(call) = call {
@@ -210,7 +211,7 @@ fn is_noise(text: &str) -> bool {
         || text.starts_with("consider importing") && text.contains("onrush::host")
 }
 
-/// What rustc spells out where the prelude has a name twice, and what the user writes.
+/// rustc's spelling of names that the prelude has twice, and the user's.
 const SHORT: &[(&str, &str)] = &[
     ("::onrush::host::", ""),
     ("onrush::host::", ""),

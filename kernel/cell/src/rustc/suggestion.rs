@@ -8,7 +8,7 @@ use super::messages::{Message, Place, RustcSpan, clean};
 /// Lines of a suggestion that are shown.
 const SHOWN: usize = 6;
 
-/// Where positions lead, and the text of the user's files as far as it is at hand.
+/// The map of positions, and the text of the user's files as far as it is at hand.
 pub struct Source<'a> {
     pub place: &'a dyn Fn(&RustcSpan) -> Place,
     pub text: &'a dyn Fn(&str) -> Option<&'a str>,
@@ -21,11 +21,12 @@ struct Edit {
     new: String,
 }
 
-/// A help with the lines that it would change. `None` if it is about code that `x!` has made of what stands in it: its brackets are not the user's.
+/// A help with the lines that it would change. `None` if it is about code that `x!` has made of what stands in it: its
+/// brackets are not the user's.
 pub fn help(child: &Message, text: String, source: &Source<'_>) -> Option<String> {
     let pieces: Vec<&RustcSpan> = child.spans.iter().filter(|s| s.suggested_replacement.is_some()).collect();
     let new = |span: &RustcSpan| span.suggested_replacement.clone().unwrap_or_default();
-    // Where an import goes does not matter: it can stand anywhere in a cell.
+    // The place of an import does not matter: it can stand anywhere in a cell.
     let imports: Vec<String> = pieces
         .iter()
         .map(|s| clean(new(s).trim()))
@@ -232,7 +233,7 @@ mod tests {
             helped("enum E { A }", vec![span((1, 1), (1, 1), "#[derive(Debug)]\n")]),
             "do this:\n    #[derive(Debug)]\n    enum E { A }"
         );
-        // What is taken away leaves nothing to mark.
+        // Removed text leaves nothing to mark.
         assert_eq!(helped("f(1, 2)", vec![span((1, 1), (4, 7), "")]), "do this:\n    f(1)");
         assert_eq!(helped("x", vec![span((1, 1), (1, 1), "use std::io; ")]), "add `use std::io;`");
     }

@@ -1,7 +1,8 @@
-//! A compiler and a linker that are started before there is a cell: loading LLVM is a sixth of the time of a one-line cell.
+//! A compiler and a linker that are started before there is a cell: loading LLVM is a sixth of the time of a one-line
+//! cell.
 //!
-//! Both wait for their arguments on standard input (`@/proc/self/fd/0`), so they end by themselves when the kernel process is
-//! gone. What they are told is the caller's business.
+//! Both wait for their arguments on standard input (`@/proc/self/fd/0`), so they end by themselves when the kernel
+//! process is gone. Their arguments are the caller's business.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ pub struct Warm {
     linker: Mutex<Option<(Child, ())>>,
 }
 
-/// What a rustc is started for.
+/// The purpose of a rustc that waits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Purpose {
     #[default]
@@ -35,8 +36,8 @@ enum Purpose {
 /// Starts a command with a lower priority.
 const NICE: &str = "/usr/bin/nice";
 
-/// rustc's allocator (jemalloc) takes memory in huge pages and keeps it: a compile lives for 50 ms, and a tenth of that went into
-/// page faults.
+/// rustc's allocator (jemalloc) takes memory in huge pages and keeps it. A compile lives for 50 ms, and a tenth of that
+/// went into page faults.
 const ALLOCATOR: &str = "thp:always,metadata_thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1,retain:true";
 
 /// The same for each rustc, waiting or not.
@@ -52,7 +53,7 @@ impl Warm {
 
     /// Starts what does not wait already. Folders for the work are made in `parent`.
     pub fn prepare(&self, toolchain: &Toolchain, linker: Option<&Linker>, parent: &Path) {
-        // What cannot be started now is started, and its error seen, when it is needed.
+        // A process that cannot be started now is started, and its error seen, when it is needed.
         fill(&self.rustc, || waiting_rustc(self.purpose, toolchain, parent));
         if let Some(linker) = linker {
             fill(&self.linker, || waiting_linker(linker));
@@ -84,7 +85,7 @@ fn fill<T>(waiting: &Mutex<Option<(Child, T)>>, start: impl Fn() -> io::Result<(
     }
 }
 
-/// What waits, if nobody has killed it meanwhile.
+/// Takes the process that waits, if nobody has killed it meanwhile.
 fn taken<T>(waiting: &Mutex<Option<(Child, T)>>) -> Option<(Child, T)> {
     let mut taken = waiting.lock().take()?;
     lives(&mut taken.0).then_some(taken)

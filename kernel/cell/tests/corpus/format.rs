@@ -9,13 +9,13 @@
 //! //> 1
 //! //= 2
 //! ```
-//! `//>` is a line of standard output, `//2>` of standard error, `//=` of something that is shown, `//!` a diagnostic or what
-//! belongs to one. A line of output that has no end is followed by `\`. `…` stands for any text.
+//! `//>` is a line of standard output, `//2>` of standard error, `//=` of something that is shown, `//!` of a
+//! diagnostic. A line of output that has no end is followed by `\`. `…` stands for any text.
 
 /// A file of the corpus.
 #[derive(Debug)]
 pub struct Notebook {
-    /// What is said above the first cell.
+    /// The text above the first cell.
     pub header: String,
     pub cells: Vec<Cell>,
 }
@@ -59,8 +59,8 @@ pub fn write(notebook: &Notebook, actual: &[Vec<String>]) -> String {
     out
 }
 
-/// What is between the lines that a cell gives and those that it must give; `None` if they are the same. What belongs to a
-/// diagnostic, its labels, notes and help, may be left out.
+/// The difference between the lines that a cell gives and those that it must give; `None` if they are the same. The
+/// labels, notes and help of a diagnostic may be left out.
 pub fn difference(expected: &[String], actual: &[String]) -> Option<String> {
     let mut rest = actual.iter().peekable();
     for line in expected {

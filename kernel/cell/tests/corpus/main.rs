@@ -1,5 +1,5 @@
-//! Tests of the notebooks of `tests/cells`. Each notebook is a test, with the real compiler and a separate cell process. Another test
-//! has rustc compile the notebooks as one program, which must print the same.
+//! Tests of the notebooks of `tests/cells`. Each notebook is a test, with the real compiler and a separate cell
+//! process. Another test has rustc compile the notebooks as one program, which must print the same.
 //!
 //! `ONRUSH_CELLS=update` writes the results of the cells into the files. Read them before you commit them.
 

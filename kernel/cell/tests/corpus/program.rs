@@ -1,9 +1,9 @@
-//! The outside check of the corpus: rustc compiles all notebooks as one program, each a function, and what that prints must be
+//! The outside check of the corpus: rustc compiles all notebooks as one program, each a function. Its output must be
 //! what the files expect. Rust's own meaning of the cells, without Onrush.
 //!
-//! A cell that fails is left out: it might as well never have been run. A cell that defines an item again opens a block, in
-//! which the new one hides the old one. Notebooks about what a program has not (commands, `await` at the top level) say
-//! `not a program` in their header.
+//! A cell that fails is left out: it might as well never have been run. A cell that defines an item again opens a
+//! block, in which the new one hides the old one. Notebooks about what a program has not (commands, `await` at the top
+//! level) say `not a program` in their header.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const NOT_A_PROGRAM: &str = "not a program";
 /// A program that takes longer waits for something.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What the program needs: a value is shown as its `Debug` text, in lines if that is wide.
+/// The beginning of the program: a value is shown as its `Debug` text, in lines if that is wide.
 const HEAD: &str = r##"#![allow(warnings)]
 pub fn __show<T: std::fmt::Debug + ?Sized>(value: &T) {
     if std::any::type_name::<T>() == "()" { return }
@@ -90,7 +90,7 @@ fn fails(cell: &Cell) -> bool {
     cell.expected.iter().any(|line| line.starts_with("//! error"))
 }
 
-/// What the program printed, as lines of the corpus.
+/// The output of the program, as lines of the corpus.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for piece in text.split_inclusive('\u{2}') {
@@ -147,7 +147,7 @@ fn defines(tokens: &TokenStream) -> bool {
     tokens.to_string().starts_with("static ") || tokens.to_string().starts_with("pub static ")
 }
 
-/// What a statement defines that can be defined once in a block.
+/// The names of a statement that can be defined once in a block.
 fn names(statement: &Stmt) -> Vec<String> {
     let Stmt::Item(item) = statement else { return Vec::new() };
     vec![match item {

@@ -314,7 +314,7 @@ fn an_error_says_which_calls_led_there() {
     let lines: Vec<_> = run.error().trace.iter().map(|call| (call.file.as_str(), call.line)).collect();
     assert_eq!(lines, [("cell_4.rs", Some(2)), ("cell_4.rs", Some(3)), ("cell_5.rs", Some(1))]);
 
-    // What was caught before leaves nothing behind.
+    // A panic that was caught before leaves nothing behind.
     let run =
         notebook.run("let caught = std::panic::catch_unwind(|| deep(3)).is_err();\nstd::fs::read(\"/nowhere\")?;");
     assert_eq!(run.error().trace, []);

@@ -1,5 +1,5 @@
-//! `:dep` through the real cargo, the real compiler and the real cell process: local crates without a network, and the crates of
-//! the registry that notebooks use most.
+//! `:dep` through the real cargo, the real compiler and the real cell process, with local crates and no network. And
+//! the crates of the registry that notebooks use most.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -306,7 +306,7 @@ fn crates_with_c_code() {
                  pub fn add_any<T: Into<i64>>(a: T, b: T) -> i64 { unsafe { sum(a.into(), b.into()) } }\n\
                  pub fn calls() -> i32 { unsafe { counted() } }\n",
             ),
-            // Both objects have `value`: taken whole, the library cannot be linked. Where one is enough, it can.
+            // Both objects have `value`: taken whole, the library cannot be linked. If one is enough, it can.
             ("twins/Cargo.toml", &manifest("twins")),
             ("twins/build.rs", &build("\"one\", \"two\"", "twins_of_c")),
             ("twins/one.c", "int value(void) { return 41; }\n"),

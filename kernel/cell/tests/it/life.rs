@@ -1,7 +1,8 @@
-//! The life of a cell between processes: interrupts at any moment, locks and child processes after a cell that failed, code that
-//! runs outside of cells, processes that somebody has stopped, and what is printed between two cells.
+//! The life of a cell between processes: interrupts at any moment, and locks and child processes after a cell that
+//! failed. Also code that runs outside of cells, processes that somebody has stopped, and output between two cells.
 //!
-//! Expected values are those of the operating system and of plain Rust: what a program would see that had not run the failed cell.
+//! Expected values are those of the operating system and of plain Rust: what a program would see that had not run the
+//! failed cell.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -131,7 +132,8 @@ fn locks_of_the_c_library_are_free_after_a_cell_that_failed() {
     n.run("std::thread::spawn(|| loop { zone(); std::thread::sleep(std::time::Duration::from_micros(100)) });").kept();
     fails_with_an_error(&mut n, WAIT);
     n.shows("zone(); 1", "1");
-    // A thread that holds the lock all the time may leave no moment for a snapshot: then the cell is told beforehand, and nothing hangs.
+    // A thread that holds the lock all the time may leave no moment for a snapshot: then the cell is told beforehand,
+    // and nothing hangs.
     n.run("std::thread::spawn(|| loop { zone() });").kept();
     let run = n.run(&format!("{WAIT} \"a\".parse::<i32>()?"));
     assert_eq!(run.errors.first().map(|error| error.code.as_str()), Some("error"), "{run:#?}");
@@ -226,7 +228,7 @@ fn between(n: &mut Notebook, enough: &str) -> Vec<(u64, String)> {
 fn what_is_printed_between_cells_comes_at_once_and_belongs_to_the_cell_that_started_it() {
     let mut n = Notebook::new();
     let wait = "std::thread::sleep(std::time::Duration::from_millis(300));";
-    // Where nothing is to be compiled meanwhile.
+    // Nothing is compiled meanwhile.
     n.run(&format!("std::thread::spawn(|| {{ {wait} println!(\"of the thread\") }});")).kept();
     assert_eq!(between(&mut n, "thread"), [(1, "of the thread\n".to_string())]);
     n.run("std::process::Command::new(\"sh\").args([\"-c\", \"sleep 0.3; echo of the child\"]).spawn()?;").kept();

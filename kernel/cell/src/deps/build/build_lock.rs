@@ -12,7 +12,8 @@ use crate::interrupt::interrupted;
 
 /// Between two tries of a lock.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a build waits for a folder, for each of its crates that only that folder has: about what a crate takes to build.
+/// How long a build waits for a folder, for each of its crates that only that folder has: about what a crate takes to
+/// build.
 pub const FOR_EACH_CRATE: Duration = Duration::from_secs(2);
 
 /// A lock, which ends with the file.
@@ -51,7 +52,8 @@ impl LockWaits {
 }
 
 impl Builder<'_> {
-    /// Takes the first of these locks that is free. Waits until one is. `patience`: how long only the first one will do.
+    /// Takes the first of these locks that is free. Waits until one is. `patience`: how long only the first one will
+    /// do.
     pub fn hold(&self, locks: &[PathBuf], patience: Duration, waits: &mut LockWaits) -> Result<LockGuard, Diagnostic> {
         let open = |path: &PathBuf| File::options().create(true).truncate(false).read(true).write(true).open(path);
         let mut files = locks.iter().map(open).collect::<Result<Vec<File>, _>>().map_err(failed)?;

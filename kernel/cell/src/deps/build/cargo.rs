@@ -142,7 +142,7 @@ impl<'a> Cargo<'a> {
         // Since when cargo waits for a lock of its own.
         let mut blocked: Option<Instant> = None;
         loop {
-            // What has left the group keeps the pipes open: after an interrupt nobody waits for it.
+            // A process that has left the group keeps the pipes open: after an interrupt nobody waits for it.
             let line = match lines.recv_timeout(LOOK) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) if !stop.interrupted() => continue,
@@ -201,7 +201,7 @@ impl<'a> Cargo<'a> {
         Diagnostic::error(Class::Compile, "dep", message).note(own).help(help)
     }
 
-    /// What cargo said, without its progress and without the project that stands for the notebook.
+    /// cargo's message, without its progress and without the project that stands for the notebook.
     fn in_own_words(&self, said: &str) -> String {
         const PROGRESS: [&str; 9] = [
             "Updating ",

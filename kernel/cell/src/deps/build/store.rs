@@ -1,4 +1,4 @@
-//! Where built graphs are kept, and how much of them.
+//! The store of built graphs, and its size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -14,9 +14,11 @@ use crate::prelude_build;
 
 /// Graphs that are kept, by last use: their libraries are links to those in the target folder as long as that has them.
 const GRAPHS: usize = 40;
-/// Number of pools of target folders that are kept. Each rustc and each version of Onrush's wrapper has a separate pool.
+/// Number of pools of target folders that are kept. Each rustc and each version of Onrush's wrapper has a separate
+/// pool.
 const POOLS: usize = 2;
-/// Target folders of a pool. Cargo locks a target folder for a whole build, so as many notebooks build at the same time.
+/// Target folders of a pool. Cargo locks a target folder for a whole build, so as many notebooks build at the same
+/// time.
 const TARGETS: usize = 3;
 /// A target folder that has grown beyond this is emptied after a build: the graphs keep what notebooks link. The first
 /// folder is used most.
@@ -88,7 +90,7 @@ impl Store {
         let wanted = locked.map(lock::packages);
         let fits = |graph: &Graph| {
             let is_locked = wanted.as_ref().is_none_or(|wanted| {
-                // What the notebook has no version of may have any.
+                // A crate without a version in the notebook may have any.
                 let known = |name: &str| wanted.iter().any(|(known, ..)| *known == name);
                 let fits = |package: &(&str, &str, &str)| wanted.contains(package) || !known(package.0);
                 lock::packages(&graph.lock).iter().all(|package| lock::is_shared(package.0) || fits(package))
@@ -225,7 +227,7 @@ fn bytes(folder: &Path) -> u64 {
     sum
 }
 
-/// What changes when a source file under a folder changes.
+/// A stamp that changes with the source files under a folder.
 pub fn stamp(folder: &Path) -> String {
     let mut files = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return String::new() };
@@ -235,7 +237,7 @@ pub fn stamp(folder: &Path) -> String {
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What a build leaves there, and what an editor does.
+        // Files that a build or an editor leaves there.
         if name == "target" || name.starts_with('.') || name == "Cargo.lock" {
             continue;
         }
