@@ -250,11 +250,8 @@ fn syntax_help(diagnostic: &Diagnostic, code: &str, line: &str, text: &str) -> O
 
 /// Adds hints to an error of a running cell.
 pub fn advise_run(diagnostic: &mut Diagnostic) {
-    let mut parts = diagnostic.message.split('`');
-    // Messages of this code about files, models and `concat` begin with another name.
-    let is_column =
-        diagnostic.code == "unknown-column" && parts.next().is_some_and(|text| text.ends_with("no column "));
-    let name = parts.next().unwrap_or_default();
+    let is_column = is_missing_column(diagnostic);
+    let name = diagnostic.message.split('`').nth(1).unwrap_or_default();
     let is_expression = name.contains(['>', '<', '=', '+', '*', '/', '(']) || name.contains(" and ");
     const AGGREGATES: [&str; 9] = ["sum", "mean", "min", "max", "count", "median", "std", "var", "size"];
     if is_column && AGGREGATES.contains(&name) {
@@ -268,6 +265,13 @@ pub fn advise_run(diagnostic: &mut Diagnostic) {
         let expression = name.replace(" and ", " && ");
         diagnostic.help = vec![format!("a string names a column; an expression is written `x!({expression})`")];
     }
+}
+
+/// Whether the session says that a frame has no such column. Messages of the same code about files, models and `concat`
+/// begin with another name.
+fn is_missing_column(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code == "unknown-column"
+        && diagnostic.message.split('`').next().is_some_and(|text| text.ends_with("no column "))
 }
 
 fn primary(diagnostic: &Diagnostic) -> Option<Span> {

@@ -21,11 +21,16 @@ pub fn find_place(diagnostic: &mut Diagnostic, text: &str, file: &str) {
     diagnostic.labels.insert(0, Label { span, text: said, primary: true });
 }
 
+/// Whether the parser of SQL has come to the end of the query.
+fn is_unfinished(message: &str) -> bool {
+    message.ends_with("found: EOF")
+}
+
 /// Byte and length in characters of what a message is about.
 fn place(message: &str, text: &str) -> Option<(usize, u32)> {
     let length = |word: &str| word.chars().count() as u32;
     let query = text.trim_end().trim_end_matches(';').trim_end();
-    if message.ends_with("found: EOF") {
+    if is_unfinished(message) {
         let last = query.char_indices().next_back().filter(|_| query.contains('\n'))?;
         return Some((last.0, 1));
     }
