@@ -20,7 +20,7 @@ use crate::interrupt::InterruptToken;
 use crate::lexer::position;
 use crate::notebook::Notebook;
 use crate::parse::{Binding, Cell, Part, PartKind};
-use crate::prelude_build::Kit;
+use crate::prelude_build::PreludeBuild;
 use crate::rustc::{self, CompileResult, Job, Message, Phases, Place, Source, Warm};
 use crate::source_map::SourceMap;
 use crate::types::from_message;
@@ -119,7 +119,7 @@ pub struct CompiledCell {
 }
 
 pub struct Compiler {
-    pub kit: Kit,
+    pub kit: PreludeBuild,
     pub folder: PathBuf,
     pub optimisation: u8,
     pub stop: Arc<InterruptToken>,

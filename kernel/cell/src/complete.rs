@@ -64,7 +64,7 @@ impl Names {
 }
 
 /// A place in a cell, and what is known there.
-pub struct Place<'a> {
+pub struct CursorContext<'a> {
     pub names: &'a Names,
     /// The number of the request: a later one makes earlier questions to rustc moot.
     pub turn: u64,
@@ -78,12 +78,12 @@ pub struct Place<'a> {
     pub end: End,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CursorContext<'a> {
     pub fn new(names: &'a Names, frames: &'a dyn Frames, text: &'a str, cursor: usize, turn: u64) -> Self {
         let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);
         let start = word_start(text, at);
         let (tokens, end) = tokens(&text[..start]);
-        Place { names, turn, frames, text, at, start, tokens, end }
+        CursorContext { names, turn, frames, text, at, start, tokens, end }
     }
 
     pub fn word(&self) -> &'a str {
@@ -109,7 +109,7 @@ pub struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    fn new(place: &Place<'a>) -> Self {
+    fn new(place: &CursorContext<'a>) -> Self {
         Candidates { word: place.word(), seen: BTreeSet::new(), found: Vec::new(), range: place.start..place.at }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Candidates<'a> {
 
 /// `cursor` counts code points.
 fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Frames) -> Completions {
-    let place = Place::new(names, frames, text, cursor, turn);
+    let place = CursorContext::new(names, frames, text, cursor, turn);
     let mut candidates = Candidates::new(&place);
     if !magics::complete(&place, &mut candidates) {
         match place.end {
@@ -165,7 +165,7 @@ fn complete(names: &Names, text: &str, cursor: usize, turn: u64, frames: &dyn Fr
     candidates.done(text)
 }
 
-fn code<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
+fn code<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) {
     // A number with its suffix, a lifetime.
     if place.word().starts_with(|c: char| c.is_ascii_digit()) || place.before().ends_with('\'') {
         return;

@@ -15,7 +15,7 @@ use crate::index::source::{Chunk, chunks_of};
 use crate::index::{self, Index};
 use crate::notebook::Notebook;
 use crate::parse::items_of;
-use crate::prelude_build::Kit;
+use crate::prelude_build::PreludeBuild;
 use crate::type_query::Probe;
 
 /// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come
@@ -56,7 +56,7 @@ pub(crate) struct Knowledge {
 }
 
 impl Knowledge {
-    pub fn new(kit: Kit, work: PathBuf, folder: PathBuf) -> Arc<Self> {
+    pub fn new(kit: PreludeBuild, work: PathBuf, folder: PathBuf) -> Arc<Self> {
         let _ = std::thread::Builder::new().name("index".into()).spawn(|| (index::standard(), index::prelude()));
         let probe = Arc::new(Probe::new(kit, work.clone()));
         let (chunks, crates, wanted) = (Mutex::default(), Mutex::default(), Mutex::default());

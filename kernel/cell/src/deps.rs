@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::types::INDIRECT;
 pub use build::{Builder, How, Requests};
 pub use graph::{Crate, Graph};
-pub use request::{Request, parse_in};
+pub use request::{CrateRequest, parse_in};
 
 /// The crate that stands for the notebook.
 pub const ROOT: &str = "onrush_dependencies";
@@ -155,7 +155,7 @@ impl Dependencies {
         lines.collect()
     }
 
-    fn row(&self, name: &str, request: &Request) -> [String; 3] {
+    fn row(&self, name: &str, request: &CrateRequest) -> [String; 3] {
         let code_name = name.replace('-', "_");
         let package = request.package().unwrap_or(name);
         let is_it =
@@ -170,8 +170,8 @@ impl Dependencies {
     }
 
     /// Such as `rand 0.9.5, regex 1.13.1`, for these requests.
-    pub fn versions(&self, names: &BTreeMap<String, Request>) -> String {
-        let of = |(name, request): (&String, &Request)| {
+    pub fn versions(&self, names: &BTreeMap<String, CrateRequest>) -> String {
+        let of = |(name, request): (&String, &CrateRequest)| {
             let [name, version, of] = self.row(name, request);
             if of.starts_with("the one") { format!("{name} {version} ({of})") } else { format!("{name} {version}") }
         };

@@ -14,7 +14,7 @@ use onrush_wire::{Class, Diagnostic};
 use crate::deps::{Dependencies, ROOT, lock};
 use crate::prelude_build;
 
-pub use source::{Ran, Source, left_out, main_file};
+pub use source::{MainFile, Ran, left_out, main_file};
 
 /// The first line of a generated manifest: its folder may be overwritten.
 const MARK: &str = "# Written by `:export crate` of Onrush.";
@@ -63,7 +63,7 @@ fn way_back(folder: &Path) -> Option<String> {
     steps.filter(|steps| !steps.is_empty()).map(|steps| steps.join("/"))
 }
 
-fn files(folder: &Path, source: &Source, dependencies: &Dependencies) -> BTreeMap<PathBuf, Vec<u8>> {
+fn files(folder: &Path, source: &MainFile, dependencies: &Dependencies) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let name: String = folder.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();

@@ -26,22 +26,22 @@ mod sources {
 const KEPT: usize = 3;
 
 #[derive(Clone, Debug)]
-pub struct Kit {
+pub struct PreludeBuild {
     pub toolchain: Toolchain,
     pub key: String,
-    pub paths: KitPaths,
+    pub paths: PreludePaths,
     pub linker: Option<Linker>,
 }
 
-impl Kit {
-    fn new(toolchain: Toolchain, key: String, paths: KitPaths, folder: &Path) -> Self {
+impl PreludeBuild {
+    fn new(toolchain: Toolchain, key: String, paths: PreludePaths, folder: &Path) -> Self {
         let linker = Linker::find(&toolchain, folder);
-        Kit { toolchain, key, paths, linker }
+        PreludeBuild { toolchain, key, paths, linker }
     }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct KitPaths {
+pub struct PreludePaths {
     /// `libonrush.so`.
     pub prelude: PathBuf,
     /// Everything that the prelude was built from, for rustc's `-L dependency`.
@@ -49,12 +49,12 @@ pub struct KitPaths {
     /// `onrush-cell`.
     pub host: PathBuf,
     /// The crates that the prelude holds.
-    pub crates: Vec<KitCrate>,
+    pub crates: Vec<PreludeCrate>,
 }
 
 /// A crate of a registry that the prelude was built from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct KitCrate {
+pub struct PreludeCrate {
     pub name: String,
     pub version: String,
     pub features: BTreeSet<String>,
@@ -154,17 +154,17 @@ pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
 
 /// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is
 /// known.
-pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
+pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<PreludeBuild, Diagnostic> {
     find_or_build(cache, progress).map_err(|diagnostic| crate::disk_full::explained(diagnostic, cache))
 }
 
-fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<Kit, Diagnostic> {
+fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<PreludeBuild, Diagnostic> {
     let toolchain = toolchain(cache)?;
     let key = key(&toolchain);
     let kits = cache.join("kit");
     let folder = kits.join(&key);
     if let Some(paths) = finished(&folder) {
-        return Ok(Kit::new(toolchain, key, paths, &folder));
+        return Ok(PreludeBuild::new(toolchain, key, paths, &folder));
     }
     let io = |e: std::io::Error| {
         environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
@@ -178,19 +178,19 @@ fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) ->
         // SAFETY: as above.
         unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
         if let Some(paths) = finished(&folder) {
-            return Ok(Kit::new(toolchain, key, paths, &folder));
+            return Ok(PreludeBuild::new(toolchain, key, paths, &folder));
         }
     }
     let paths = build(&toolchain, &kits, &folder, progress)?;
     remove_old(&kits, &key);
-    Ok(Kit::new(toolchain, key, paths, &folder))
+    Ok(PreludeBuild::new(toolchain, key, paths, &folder))
 }
 
 const STAMP: &str = "kit.json";
 
-fn finished(folder: &Path) -> Option<KitPaths> {
+fn finished(folder: &Path) -> Option<PreludePaths> {
     let stamp = folder.join(STAMP);
-    let paths: KitPaths = serde_json::from_slice(&fs::read(&stamp).ok()?).ok()?;
+    let paths: PreludePaths = serde_json::from_slice(&fs::read(&stamp).ok()?).ok()?;
     // The time of last use decides which prelude builds are kept.
     let _ = File::options().append(true).open(&stamp).and_then(|f| f.set_modified(SystemTime::now()));
     (paths.prelude.is_file() && paths.host.is_file() && paths.deps.is_dir()).then_some(paths)
@@ -237,10 +237,10 @@ struct CargoProfile {
 }
 
 /// A crate that is linked into the prelude; what build scripts and macros link is not optimised.
-fn linked(message: &CargoMessage) -> Option<KitCrate> {
+fn linked(message: &CargoMessage) -> Option<PreludeCrate> {
     let (name, version) = message.package_id.strip_prefix("registry+")?.rsplit_once('#')?.1.split_once('@')?;
     let file = message.filenames.iter().find(|f| f.extension().is_some_and(|e| e == "rlib"))?;
-    (message.profile.opt_level != "0").then(|| KitCrate {
+    (message.profile.opt_level != "0").then(|| PreludeCrate {
         name: name.to_string(),
         version: version.to_string(),
         features: message.features.clone(),
@@ -316,7 +316,7 @@ fn build(
     kits: &Path,
     folder: &Path,
     progress: &mut dyn FnMut(String, Option<f32>),
-) -> Result<KitPaths, Diagnostic> {
+) -> Result<PreludePaths, Diagnostic> {
     let what = format!("building the prelude for rustc {}", toolchain.version());
     progress(what.clone(), None);
     let io = |e: std::io::Error| {
@@ -371,7 +371,7 @@ fn build(
 
 struct Artifacts {
     files: Vec<PathBuf>,
-    crates: Vec<KitCrate>,
+    crates: Vec<PreludeCrate>,
     prelude: PathBuf,
     host: PathBuf,
 }
@@ -425,7 +425,7 @@ fn run_build(
 
 /// Puts what cells need into the folder of the prelude build. The next build changes the target folder, which belongs
 /// to cargo.
-fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
+fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths> {
     let deps = folder.join("deps");
     let _ = fs::remove_dir_all(&deps);
     fs::create_dir_all(&deps)?;
@@ -444,12 +444,12 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<KitPaths> {
         fs::copy(from, &to)?;
         Ok(to)
     };
-    let moved = |mut crate_: KitCrate| {
+    let moved = |mut crate_: PreludeCrate| {
         crate_.file = deps.join(crate_.file.file_name()?);
         Some(crate_)
     };
     let crates = artifacts.crates.into_iter().filter_map(moved).collect();
-    let paths = KitPaths {
+    let paths = PreludePaths {
         crates,
         prelude: place(&artifacts.prelude, "libonrush.so")?,
         host: place(&artifacts.host, "onrush-cell")?,

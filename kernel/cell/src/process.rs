@@ -36,7 +36,7 @@ use descriptors::{MessageReader, check, pidfd, pipe, poll, send_descriptors, soc
 use exit_report::{Circumstances, Death, Failure, Variables};
 pub use exit_report::{RunOutcome, is_crash};
 use memory_limit::{Allowance, Watch};
-use output::{Outputs, Places};
+use output::{Outputs, PositionMaps};
 
 /// Stack of a cell. The main thread's stack grows as it is used.
 const STACK_BYTES: u64 = 64 << 20;
@@ -83,7 +83,7 @@ pub struct CellProcess {
     generation: Generation,
     /// The generation with which it began: snapshots that take over have its variables.
     lineage: Generation,
-    places: Places,
+    places: PositionMaps,
     /// Bytes that cells may hold.
     limit: Option<u64>,
     /// For variables of which size it was said that there is no room for them twice.
@@ -196,7 +196,7 @@ impl CellProcess {
         drop(hosts);
         let pid = child.id() as i32;
         let pidfd = pidfd(pid).map_err(|e| internal("the cell process cannot be watched", e))?;
-        let places = Places::default();
+        let places = PositionMaps::default();
         let lineage = generation;
         let mut process = CellProcess {
             launch,

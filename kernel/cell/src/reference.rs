@@ -33,7 +33,7 @@ pub enum FunctionKind {
 
 /// The devices that run a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Placement {
     Cpu,
     /// The GPU, or the CPU without one.
     Gpu,
@@ -62,7 +62,7 @@ pub struct FunctionEntry {
     /// Other names of it here.
     pub aliases: Vec<&'static str>,
     /// `None` where no plan says it.
-    pub place: Option<Place>,
+    pub place: Option<Placement>,
 }
 
 impl FunctionEntry {

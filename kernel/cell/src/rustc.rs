@@ -24,7 +24,7 @@ use crate::disk_full;
 use crate::generate::{BODY, GeneratedCrate};
 use crate::interrupt::{InterruptToken, interrupted};
 use crate::notebook::Notebook;
-use crate::prelude_build::Kit;
+use crate::prelude_build::PreludeBuild;
 use warm::Folder;
 pub use warm::{Warm, remove_abandoned};
 
@@ -46,7 +46,7 @@ pub struct Phases {
 }
 
 pub struct Job<'a> {
-    pub kit: &'a Kit,
+    pub kit: &'a PreludeBuild,
     pub notebook: &'a Notebook,
     pub generated: &'a GeneratedCrate,
     pub crate_name: &'a str,

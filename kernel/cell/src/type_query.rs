@@ -15,7 +15,7 @@ use crate::interface::Interrupt;
 use crate::interrupt::InterruptToken;
 use crate::notebook::Notebook;
 use crate::parse::parse_cell;
-use crate::prelude_build::Kit;
+use crate::prelude_build::PreludeBuild;
 use crate::rustc::{self, Job, Message, Warm};
 
 /// A field that no type has: rustc's error about it names the type.
@@ -30,7 +30,7 @@ const FILE: &str = "probe.rs";
 
 /// Known types, shared by all requests of a notebook.
 pub struct Probe {
-    kit: Kit,
+    kit: PreludeBuild,
     /// A folder to which rustc may write.
     folder: PathBuf,
     warm: Warm,
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Probe {
 }
 
 impl Probe {
-    pub fn new(kit: Kit, folder: PathBuf) -> Self {
+    pub fn new(kit: PreludeBuild, folder: PathBuf) -> Self {
         Probe { kit, folder, warm: Warm::for_questions(), answers: Mutex::default(), current: Mutex::default() }
     }
 

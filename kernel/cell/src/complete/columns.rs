@@ -4,7 +4,7 @@
 use onrush_wire::session::NamedFrame;
 use onrush_wire::{DataType, FrameId};
 
-use super::Place;
+use super::CursorContext;
 use super::calls::{Call, Root, Step, chain, enclosing};
 use super::tokens::{Kind, Token, partners};
 
@@ -27,7 +27,7 @@ pub fn columns_of(frame: &NamedFrame) -> Vec<Column> {
 }
 
 /// The frame that the call around the cursor is made on. `None` if there is none.
-pub fn in_hand(place: &Place<'_>) -> Option<Vec<Column>> {
+pub fn in_hand(place: &CursorContext<'_>) -> Option<Vec<Column>> {
     let frames = place.frames.frames();
     let calls = enclosing(&place.tokens);
     calls.iter().find_map(|call| of_call(&place.tokens, call, &frames, 0))
@@ -42,7 +42,7 @@ fn of_call(tokens: &[Token<'_>], call: &Call<'_>, frames: &[NamedFrame], depth: 
 }
 
 /// The columns of every frame that is known.
-pub fn all(place: &Place<'_>) -> Vec<Column> {
+pub fn all(place: &CursorContext<'_>) -> Vec<Column> {
     let mut all: Vec<Column> = place.frames.frames().iter().flat_map(columns_of).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all.dedup_by(|a, b| a.name == b.name);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tokens::{is_word, word_start};
-use super::{Candidates, Place};
+use super::{Candidates, CursorContext};
 
 /// Words that people look up, and their meaning.
 const WORDS: &[(&str, &str)] = &[
@@ -36,7 +36,7 @@ const WORDS: &[(&str, &str)] = &[
     ("powf", "(x, y)"),
 ];
 
-pub fn complete<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
+pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) {
     let start = word_start(place.text, place.at);
     candidates.replace(place.text, start..place.at);
     WORDS.iter().for_each(|(word, help)| candidates.add(0, word, "function", help));

@@ -9,7 +9,7 @@ use super::members::{MemberMatch, Rank, head};
 use super::symbols::{PRIMITIVES, Symbols, std_prelude};
 use super::tokens::{Kind, Token};
 use super::ty::Ty;
-use super::{Candidates, Place};
+use super::{Candidates, CursorContext};
 use crate::index::Item;
 use crate::type_query::PROBE;
 
@@ -94,7 +94,7 @@ pub fn in_expression(tokens: &[Token<'_>]) -> bool {
 }
 
 /// The type of what stands before the dot.
-pub fn receiver(place: &Place<'_>, known: &Symbols, tokens: &[Token<'_>]) -> Option<Ty> {
+pub fn receiver(place: &CursorContext<'_>, known: &Symbols, tokens: &[Token<'_>]) -> Option<Ty> {
     let before = tokens.len().checked_sub(2)?;
     let token = &tokens[before];
     let is_whole = before == 0 || !(tokens[before - 1].is(".") || tokens[before - 1].is("::"));
@@ -136,7 +136,7 @@ fn guess(tokens: &[Token<'_>], known: &[NamedFrame]) -> Option<Ty> {
 }
 
 /// Behind a dot.
-pub fn members(place: &Place<'_>, candidates: &mut Candidates<'_>) {
+pub fn members(place: &CursorContext<'_>, candidates: &mut Candidates<'_>) {
     let Some(dot) = place.last() else { return };
     let known = Symbols::at(place, &place.text[..dot.start], &format!(".{PROBE}"));
     let Some(ty) = receiver(place, &known, &place.tokens) else { return };
@@ -214,7 +214,7 @@ pub fn in_use<'a>(tokens: &[Token<'a>]) -> Option<Vec<&'a str>> {
 }
 
 /// Behind `::`.
-pub fn path(place: &Place<'_>, candidates: &mut Candidates<'_>) {
+pub fn path(place: &CursorContext<'_>, candidates: &mut Candidates<'_>) {
     let used = in_use(&place.tokens);
     let segments = match &used {
         Some(segments) => Some(segments.clone()),
@@ -285,7 +285,7 @@ fn module(known: &Symbols, path: &str, in_use: bool, candidates: &mut Candidates
 }
 
 /// Candidates in a place for a name.
-pub fn names(place: &Place<'_>, candidates: &mut Candidates<'_>) {
+pub fn names(place: &CursorContext<'_>, candidates: &mut Candidates<'_>) {
     let tokens = &place.tokens;
     let calls = enclosing(tokens);
     let is_attribute = |call: &Call<'_>| {
@@ -386,7 +386,7 @@ fn is_type_due(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Crates that cells can use.
-fn roots(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
+fn roots(place: &CursorContext<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     for name in place.names.notebook.dependencies.crates().iter().filter_map(|c| c.direct.as_deref()) {
         candidates.add(5, name, "module", "");
     }
@@ -398,7 +398,7 @@ fn roots(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     }
 }
 
-fn variables(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
+fn variables(place: &CursorContext<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     // The cell that is typed hides variables of its names.
     for name in known.scope.locals.iter().rev() {
         candidates.add(0, name, "variable", "");
@@ -457,7 +457,7 @@ fn imported(known: &Symbols, candidates: &mut Candidates<'_>) {
 }
 
 /// Types of the standard library by their full path, which works without a `use`.
-fn not_imported(place: &Place<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
+fn not_imported(place: &CursorContext<'_>, known: &Symbols, candidates: &mut Candidates<'_>) {
     let word = place.word();
     if word.len() < 3 || !word.starts_with(char::is_uppercase) || known.full_path(&[word]).is_some() {
         return;
@@ -513,7 +513,7 @@ fn fields_of_literal(known: &Symbols, tokens: &[Token<'_>], candidates: &mut Can
 }
 
 /// Columns as names, for `x!`.
-pub fn columns(place: &Place<'_>, candidates: &mut Candidates<'_>) {
+pub fn columns(place: &CursorContext<'_>, candidates: &mut Candidates<'_>) {
     let found = columns::in_hand(place).unwrap_or_else(|| columns::all(place));
     for column in found {
         let is_name = column.name.chars().all(super::tokens::is_word) && !column.name.is_empty();

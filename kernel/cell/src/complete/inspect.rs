@@ -5,7 +5,7 @@ use std::fmt::Write;
 use onrush_wire::number::grouped;
 use onrush_wire::session::NamedFrame;
 
-use super::Place;
+use super::CursorContext;
 use super::calls::enclosing;
 use super::columns::{self, Column};
 use super::identifiers::{in_expression, in_use, receiver, written_path};
@@ -53,7 +53,7 @@ pub fn question<'a>(names: &Names, text: &'a str) -> Option<(&'a str, u8)> {
 pub fn is_tried(names: &Names, subject: &str, turn: u64, frames: &dyn Frames) -> bool {
     // In brackets, because `pair.0.` would be read as a number.
     let (before, text) = (format!("({subject})"), format!("({subject})."));
-    let place = Place::new(names, frames, &text, text.chars().count(), turn);
+    let place = CursorContext::new(names, frames, &text, text.chars().count(), turn);
     let known = Symbols::at(&place, &before, &format!(".{PROBE}"));
     let ty = receiver(&place, &known, &place.tokens);
     ty.is_some_and(|ty| TRIED.contains(&head(&ty).rsplit("::").next().unwrap_or_default()))
@@ -68,16 +68,16 @@ pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, turn: u64, 
     let (start, end) = (word_start(text, at), word_end(text, at));
     let characters = |at: usize| text[..at].chars().count();
     if start < end {
-        let place = Place::new(names, frames, text, characters(end), turn);
+        let place = CursorContext::new(names, frames, text, characters(end), turn);
         if let Some(markdown) = about_word(&place, detail) {
             return found(markdown);
         }
     }
     // Between the brackets of a call: the function.
-    let place = Place::new(names, frames, text, characters(start), turn);
+    let place = CursorContext::new(names, frames, text, characters(start), turn);
     for call in enclosing(&place.tokens).into_iter().filter(|c| !c.name.is_empty()) {
         let name_end = place.tokens[call.at].end();
-        let place = Place::new(names, frames, text, characters(name_end), turn);
+        let place = CursorContext::new(names, frames, text, characters(name_end), turn);
         if let Some(markdown) = about_word(&place, detail) {
             return found(markdown);
         }
@@ -93,7 +93,7 @@ fn code(text: &str) -> String {
     format!("```rust\n{text}\n```\n")
 }
 
-fn about_word(place: &Place<'_>, detail: u8) -> Option<String> {
+fn about_word(place: &CursorContext<'_>, detail: u8) -> Option<String> {
     if place.text.trim_start().starts_with("%%sql") {
         return reference::sql_function(place.word()).map(reference::markdown);
     }
@@ -164,7 +164,7 @@ fn about_item(item: &Item<'_>) -> String {
     text
 }
 
-fn about_path(place: &Place<'_>) -> Option<String> {
+fn about_path(place: &CursorContext<'_>) -> Option<String> {
     let used = in_use(&place.tokens);
     let mut written = match &used {
         Some(path) => path.clone(),
@@ -189,7 +189,7 @@ fn about_path(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
+fn about_name(place: &CursorContext<'_>, detail: u8) -> Option<String> {
     let word = place.word();
     let known = Symbols::at(place, place.before(), PROBE);
     if in_expression(&place.tokens) {
@@ -256,18 +256,18 @@ fn about_name(place: &Place<'_>, detail: u8) -> Option<String> {
 }
 
 /// The name of a pattern: `let x| = …`.
-fn is_bound_here(place: &Place<'_>) -> bool {
+fn is_bound_here(place: &CursorContext<'_>) -> bool {
     let n = place.tokens.len();
     let before = |i: usize| n.checked_sub(i).map(|i| &place.tokens[i]);
     before(1).is_some_and(|t| t.is("let"))
         || before(1).is_some_and(|t| t.is("mut")) && before(2).is_some_and(|t| t.is("let"))
 }
 
-fn type_of_local(place: &Place<'_>) -> Option<Ty> {
+fn type_of_local(place: &CursorContext<'_>) -> Option<Ty> {
     let word = place.word();
     if !is_bound_here(place) {
         let cursor = place.text[..place.at].chars().count();
-        let with_word = Place::new(place.names, place.frames, place.text, cursor, place.turn);
+        let with_word = CursorContext::new(place.names, place.frames, place.text, cursor, place.turn);
         return Symbols::at(&with_word, &place.text[..place.at], &format!(".{PROBE}")).asked(place);
     }
     // Behind the statement that binds it.
@@ -284,7 +284,7 @@ fn type_of_local(place: &Place<'_>) -> Option<Ty> {
     Symbols::at(place, &before, &format!(".{PROBE}")).asked(place)
 }
 
-fn about_variable(place: &Place<'_>, word: &str) -> Option<String> {
+fn about_variable(place: &CursorContext<'_>, word: &str) -> Option<String> {
     let variable = place.names.notebook.variables.get(word)?;
     let mutable = if variable.mutable { "mut " } else { "" };
     let mut text = code(&format!("let {mutable}{word}: {}", short(&variable.type_code)));
@@ -349,13 +349,13 @@ fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n, ','), if n == 1 { "" } else { "s" })
 }
 
-fn column_named(place: &Place<'_>, name: &str) -> Option<Column> {
+fn column_named(place: &CursorContext<'_>, name: &str) -> Option<Column> {
     let in_hand = columns::in_hand(place).unwrap_or_else(|| columns::all(place));
     in_hand.into_iter().find(|c| c.name == name)
 }
 
 /// A string that names a column.
-fn about_text(place: &Place<'_>, contents: usize) -> Option<String> {
+fn about_text(place: &CursorContext<'_>, contents: usize) -> Option<String> {
     let end = place.text[place.at..].find('"').map_or(place.text.len(), |n| place.at + n);
     let name = place.text.get(contents..end)?;
     if let Some(entry) = sql_function(place) {
@@ -367,13 +367,13 @@ fn about_text(place: &Place<'_>, contents: usize) -> Option<String> {
 }
 
 /// A function of SQL that is called in a query: `sql("select list_sort(…)")`.
-fn sql_function(place: &Place<'_>) -> Option<&'static reference::FunctionEntry> {
+fn sql_function(place: &CursorContext<'_>) -> Option<&'static reference::FunctionEntry> {
     let is_query = enclosing(&place.tokens).first().is_some_and(|call| call.name == "sql");
     let is_call = place.text[place.at..].trim_start().starts_with('(');
     reference::sql_function(place.word()).filter(|_| is_query && is_call)
 }
 
-fn about_column(place: &Place<'_>, column: &Column) -> String {
+fn about_column(place: &CursorContext<'_>, column: &Column) -> String {
     let Some((frame, id)) = &column.of else {
         return format!("`{}`: a column that an earlier step of this chain makes\n", column.name);
     };

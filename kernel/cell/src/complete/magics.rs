@@ -1,13 +1,13 @@
 //! Lines that are not Rust: `:` commands and their arguments, `!` and files, `%%sql` and its query, `%%cuda`.
 
 use super::tokens::word_start;
-use super::{Candidates, Place, cuda, files, sql};
+use super::{Candidates, CursorContext, cuda, files, sql};
 use crate::commands;
 use crate::cuda::CHECK;
 use crate::reference;
 
 /// Whether the cursor is in such a line; what can stand there is offered then.
-pub fn complete<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) -> bool {
+pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) -> bool {
     let before = &place.text[..place.at];
     let line_start = before.rfind('\n').map_or(0, |n| n + 1);
     let line = &before[line_start..];
@@ -68,7 +68,7 @@ pub fn complete<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) -> bool 
 }
 
 /// Names of crates for `:dep`: those of the notebook, and those that cargo has on this machine.
-fn crates<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
+fn crates<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) {
     let before = &place.text[..place.at];
     let start = before.rfind(char::is_whitespace).map_or(0, |n| n + 1);
     let line = &before[before.rfind('\n').map_or(0, |n| n + 1)..];
@@ -89,7 +89,7 @@ fn crates<'a>(place: &Place<'a>, candidates: &mut Candidates<'a>) {
     }
 }
 
-fn arguments<'a>(command: &str, place: &Place<'a>, candidates: &mut Candidates<'a>) {
+fn arguments<'a>(command: &str, place: &CursorContext<'a>, candidates: &mut Candidates<'a>) {
     candidates.replace(place.text, word_start(place.text, place.at)..place.at);
     match command {
         ":type" | ":t" => {

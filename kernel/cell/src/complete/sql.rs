@@ -4,7 +4,7 @@ use onrush_wire::session::NamedFrame;
 
 use super::columns::columns_of;
 use super::tokens::{is_word, word_start};
-use super::{Candidates, Place};
+use super::{Candidates, CursorContext};
 
 const WORDS: &[&str] = &[
     "all",
@@ -102,7 +102,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// `before` and `after` are the query around the cursor.
-pub fn complete<'a>(place: &Place<'a>, before: &str, after: &str, candidates: &mut Candidates<'a>) {
+pub fn complete<'a>(place: &CursorContext<'a>, before: &str, after: &str, candidates: &mut Candidates<'a>) {
     let at = place.at;
     let start = word_start(before, before.len());
     let quoted = before[..start].ends_with('"') || before.matches('"').count() % 2 == 1;

@@ -6,7 +6,7 @@ use onrush_wire::plan::FORMATS;
 use super::calls::{Call, enclosing};
 use super::symbols::Symbols;
 use super::tokens::{Kind, is_word};
-use super::{Candidates, Place, columns, files, sql};
+use super::{Candidates, CursorContext, columns, files, sql};
 use crate::type_query::PROBE;
 
 /// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in
@@ -62,7 +62,13 @@ const FORMATTING: &[&str] = &[
 /// Functions whose strings name columns, whatever they are called on.
 const COLUMNS: &[&str] = &["col", "desc", "asc", "on", "using", "asof", "by", "over", "sort_by", "exclude"];
 
-pub fn complete<'a>(place: &Place<'a>, start: usize, contents: usize, raw: bool, candidates: &mut Candidates<'a>) {
+pub fn complete<'a>(
+    place: &CursorContext<'a>,
+    start: usize,
+    contents: usize,
+    raw: bool,
+    candidates: &mut Candidates<'a>,
+) {
     let contents = contents.min(place.at);
     let typed = &place.text[contents..place.at];
     let calls = enclosing(&place.tokens);
@@ -104,7 +110,7 @@ fn endings(function: &str) -> Option<Vec<String>> {
 }
 
 /// `rename` is a method of frames and a function of files.
-fn is_for_files(place: &Place<'_>, call: &Call<'_>) -> bool {
+fn is_for_files(place: &CursorContext<'_>, call: &Call<'_>) -> bool {
     match call.name {
         "rename" | "copy" | "write" | "read" | "open" | "create" | "metadata" => {
             let first = call.open + 1 == place.tokens.len() || call.name == "rename" || call.name == "copy";
@@ -115,13 +121,13 @@ fn is_for_files(place: &Place<'_>, call: &Call<'_>) -> bool {
 }
 
 /// `Path::new("`, `PathBuf::from("`.
-fn is_path(place: &Place<'_>, call: &Call<'_>) -> bool {
+fn is_path(place: &CursorContext<'_>, call: &Call<'_>) -> bool {
     let owner = call.at.checked_sub(2).filter(|_| place.tokens[call.at - 1].is("::"));
     owner.is_some_and(|i| matches!(place.tokens[i].text, "Path" | "PathBuf")) && matches!(call.name, "new" | "from")
 }
 
 /// `"{na|}"`: variables and locals.
-fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, candidates: &mut Candidates<'a>) {
+fn arguments<'a>(place: &CursorContext<'a>, start: usize, typed: &'a str, candidates: &mut Candidates<'a>) {
     let open = typed.rfind('{').filter(|&n| {
         let braces = typed[..=n].len() - typed[..=n].trim_end_matches('{').len();
         braces % 2 == 1 && typed[n + 1..].chars().all(is_word)
@@ -146,7 +152,7 @@ fn arguments<'a>(place: &Place<'a>, start: usize, typed: &'a str, candidates: &m
 }
 
 fn columns<'a>(
-    place: &Place<'a>,
+    place: &CursorContext<'a>,
     calls: &[Call<'a>],
     call: &Call<'a>,
     contents: usize,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Place;
+use super::CursorContext;
 use super::error_recovery::repair;
 use super::members::MemberLookup;
 use super::scope::{Scope, scope};
@@ -73,7 +73,7 @@ pub struct Symbols {
 
 impl Symbols {
     /// `asked` is what stands behind the place's code in the question to rustc: `.__onrush_probe`.
-    pub fn at(place: &Place<'_>, before: &str, asked: &str) -> Self {
+    pub fn at(place: &CursorContext<'_>, before: &str, asked: &str) -> Self {
         let (found, end) = tokens(before);
         let scope = scope(&found);
         let after = &place.text[place.at..];
@@ -128,7 +128,7 @@ impl Symbols {
     }
 
     /// rustc's answer for the place. A type, or nothing.
-    pub fn asked(&self, place: &Place<'_>) -> Option<Ty> {
+    pub fn asked(&self, place: &CursorContext<'_>) -> Option<Ty> {
         let known = place.names.knowledge.as_ref()?;
         if !self.code.contains(PROBE) {
             return None;

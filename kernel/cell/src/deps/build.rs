@@ -24,10 +24,10 @@ use onrush_wire::{Class, Diagnostic};
 use serde_json::Value;
 
 use super::graph::{Crate, Graph};
-use super::{ROOT, Request, lock};
+use super::{CrateRequest, ROOT, lock};
 use crate::disk_full;
 use crate::interrupt::{InterruptToken, interrupted};
-use crate::prelude_build::{self, Kit, KitCrate};
+use crate::prelude_build::{self, PreludeBuild, PreludeCrate};
 use build_lock::FOR_EACH_CRATE;
 pub use build_lock::LockWaits;
 use cargo::Cargo;
@@ -38,13 +38,13 @@ const WRAPPER: &str = include_str!("wrapper.rs");
 /// Bump it when graphs of an older Onrush must not be used.
 const FORMAT: &str = "3";
 
-pub type Requests = BTreeMap<String, Request>;
+pub type Requests = BTreeMap<String, CrateRequest>;
 
 pub struct Builder<'a> {
     pub cache: &'a Path,
     /// The name of the notebook, for the others that wait for its build.
     pub notebook: &'a str,
-    pub kit: &'a Kit,
+    pub kit: &'a PreludeBuild,
     pub stop: &'a Arc<InterruptToken>,
     /// A line and, where it is known, a fraction.
     pub progress: &'a dyn Fn(String, Option<f32>),
@@ -207,7 +207,7 @@ impl Builder<'_> {
     /// The crates that the prelude has in the same version, with all features that are asked for.
     fn shared<'r>(&self, resolved: &'r Resolution) -> Vec<SharedLibrary<'r>> {
         let has = |package: &Package| {
-            let fits = |c: &&KitCrate| {
+            let fits = |c: &&PreludeCrate| {
                 c.name == package.name && c.version == package.version && package.features.is_subset(&c.features)
             };
             (lock::is_shared(&package.name) && !package.is_local)

@@ -43,11 +43,11 @@ impl Setting {
 
 /// The request of a notebook for one crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct CrateRequest {
     settings: BTreeMap<String, Setting>,
 }
 
-impl Request {
+impl CrateRequest {
     /// The right side of a line of `[dependencies]`.
     pub fn code(&self) -> String {
         let mut settings = self.settings.clone();
@@ -89,8 +89,8 @@ impl Request {
     }
 
     /// Asked for once more: features come together, everything else is the newer request's.
-    pub fn add(&mut self, newer: Request) {
-        let source = |r: &Request| ["version", "path", "git"].iter().any(|key| r.settings.contains_key(*key));
+    pub fn add(&mut self, newer: CrateRequest) {
+        let source = |r: &CrateRequest| ["version", "path", "git"].iter().any(|key| r.settings.contains_key(*key));
         if source(&newer) {
             for key in ["version", "path", "git", "branch", "tag", "rev"] {
                 self.settings.remove(key);
@@ -108,10 +108,10 @@ impl Request {
 }
 
 /// The name and the request of one line, or what is wrong with it.
-pub fn parse(line: &str) -> Result<(String, Request), String> {
+pub fn parse(line: &str) -> Result<(String, CrateRequest), String> {
     let mut reader = Reader { rest: line.trim() };
     let name = reader.name().ok_or_else(|| "a crate's name was expected".to_string())?;
-    let mut request = Request::default();
+    let mut request = CrateRequest::default();
     if let Some(version) = reader.rest.strip_prefix('@') {
         let version = version.trim();
         request.settings.insert("version".to_string(), Setting::Text(version.to_string()));
@@ -145,7 +145,7 @@ pub fn parse(line: &str) -> Result<(String, Request), String> {
 
 /// As [`parse`], and evcxr's shorter forms: `../a_crate` for a crate in a folder, seen from `folder`, and a line in
 /// braces.
-pub fn parse_in(line: &str, folder: &Path) -> Result<(String, Request), String> {
+pub fn parse_in(line: &str, folder: &Path) -> Result<(String, CrateRequest), String> {
     let line = line.trim();
     if let Some(inner) = line.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         return parse(inner);
@@ -163,7 +163,7 @@ pub fn parse_in(line: &str, folder: &Path) -> Result<(String, Request), String> 
     let text = std::fs::read_to_string(&manifest).map_err(|e| format!("{} cannot be read: {e}", manifest.display()))?;
     let name = package_name(&text).ok_or_else(|| format!("{} names no package", manifest.display()))?;
     let path = ("path".to_string(), Setting::Text(whole.display().to_string()));
-    Ok((name, Request { settings: BTreeMap::from([path]) }))
+    Ok((name, CrateRequest { settings: BTreeMap::from([path]) }))
 }
 
 /// The `name` of `[package]`.

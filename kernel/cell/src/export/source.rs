@@ -32,7 +32,7 @@ pub fn left_out(cell: &CellParts) -> Vec<String> {
     commands.chain(shown).collect()
 }
 
-pub struct Source {
+pub struct MainFile {
     pub text: String,
     pub uses_prelude: bool,
     /// Notes for the reader, by cell.
@@ -121,7 +121,7 @@ struct Item<'a> {
 }
 
 /// `to_notebook`: the path from the project's folder to the notebook's, to which paths in cells are relative.
-pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
+pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> MainFile {
     let mut notes = Vec::new();
     let cells: Vec<(&Ran, Cell)> = newest(cells).map(|ran| (ran, parse_cell(&ran.code))).collect();
     let mut items: Vec<Item<'_>> = Vec::new();
@@ -192,7 +192,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
         }
     }
     if cells.iter().all(|(_, cell)| cell.parts.is_empty()) {
-        return Source { text: String::new(), uses_prelude: false, notes };
+        return MainFile { text: String::new(), uses_prelude: false, notes };
     }
     let own: BTreeSet<&str> = items.iter().flat_map(|item| item.keys.iter().map(String::as_str)).collect();
     let text_of_items = items.iter().map(|item| item.text);
@@ -237,7 +237,7 @@ pub fn main_file(cells: &[Ran], to_notebook: Option<&str>) -> Source {
         text.push_str("    })\n");
     }
     text.push_str("}\n");
-    Source { text, uses_prelude, notes }
+    MainFile { text, uses_prelude, notes }
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -316,7 +316,7 @@ fn names_prelude(tokens: TokenStream, own: &BTreeSet<&str>) -> bool {
 mod tests {
     use super::*;
 
-    fn export(cells: &[&str]) -> Source {
+    fn export(cells: &[&str]) -> MainFile {
         let ran = |(i, code): (usize, &&str)| {
             let text = code.to_string();
             let separated = crate::commands::separate(&text, "cell", &|_| false).unwrap();

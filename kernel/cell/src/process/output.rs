@@ -49,7 +49,7 @@ pub struct Outputs {
     late: BTreeMap<u64, Late>,
     files: Files,
     stderr_tail: String,
-    places: Places,
+    places: PositionMaps,
 }
 
 /// An earlier cell whose threads or child processes print.
@@ -61,14 +61,14 @@ struct Late {
 
 /// How places in generated files lead to the user's.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct PositionMaps {
     pub maps: BTreeMap<String, SourceMap>,
     /// The pieces of files that are made of several cells: the first and the last line of each piece, its cell, its
     /// first line there.
     pub pieces: BTreeMap<String, Vec<(u32, u32, u64, u32)>>,
 }
 
-impl Places {
+impl PositionMaps {
     /// The user's name of a place in a generated file: `In [3]:1:2`.
     fn place(&self, file: &str, line: u32, column: Option<u32>) -> Option<String> {
         let (cell, line, column) = match (self.maps.get(file), self.pieces.get(file)) {
@@ -143,7 +143,7 @@ impl Outputs {
             late: BTreeMap::new(),
             files: Files { folder: folder.to_path_buf(), names: Vec::new(), written: 0 },
             stderr_tail: String::new(),
-            places: Places::default(),
+            places: PositionMaps::default(),
         })
     }
 
@@ -165,7 +165,7 @@ impl Outputs {
     }
 
     /// How the places that the cell prints lead to the user's.
-    pub fn know(&mut self, places: Places) {
+    pub fn know(&mut self, places: PositionMaps) {
         self.places = places;
     }
 
@@ -690,7 +690,8 @@ mod tests {
         let request = crate::generate::Request::new(&cell, "onrush_cell_1", "cell_1.rs", &notebook);
         let generated = crate::generate::generate(&request);
         let start = generated.files[1].1.find("dbg!").unwrap() + 1;
-        let mut places = Places { maps: [("cell_1.rs".to_string(), generated.map)].into(), ..Places::default() };
+        let mut places =
+            PositionMaps { maps: [("cell_1.rs".to_string(), generated.map)].into(), ..PositionMaps::default() };
         let printed = format!("[cell_1.rs:1:{start}] 1, │main.rs:7:300, │cell_1.rs:2:1, cell_1.rs:2, /a/cell_1.rs:2:1");
         let users = "[In [1]:1:1] 1, │main.rs:7:300, │In [1]:2:1, In [1]:2, /a/cell_1.rs:2:1";
         assert_eq!(places.users(printed), users);

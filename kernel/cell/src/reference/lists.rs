@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::{FunctionEntry, FunctionKind, Place};
+use super::{FunctionEntry, FunctionKind, Placement};
 use crate::index::{Index, last, prelude};
 
 const FRAMES: &str = include_str!("../../data/reference/frames.txt");
@@ -193,13 +193,13 @@ fn sentence(docs: &str) -> String {
 struct Function {
     usage: &'static str,
     aliases: Vec<&'static str>,
-    place: Option<Place>,
+    place: Option<Placement>,
 }
 
 struct Engine {
     functions: HashMap<&'static str, Function>,
-    steps: HashMap<&'static str, Option<Place>>,
-    sql: HashMap<&'static str, Option<Place>>,
+    steps: HashMap<&'static str, Option<Placement>>,
+    sql: HashMap<&'static str, Option<Placement>>,
 }
 
 impl Engine {
@@ -221,24 +221,24 @@ impl Engine {
     }
 
     /// The place of several steps together.
-    fn place_of(&self, steps: &str) -> Option<Place> {
-        let places: Option<Vec<Place>> =
+    fn place_of(&self, steps: &str) -> Option<Placement> {
+        let places: Option<Vec<Placement>> =
             steps.split_whitespace().map(|step| self.steps.get(step).copied().flatten()).collect();
         let places = places.filter(|places| !places.is_empty())?;
         let all = |wanted| places.iter().all(|place| *place == wanted);
-        Some(match (all(Place::Gpu), all(Place::Cpu)) {
-            (true, _) => Place::Gpu,
-            (_, true) => Place::Cpu,
-            _ => Place::Partly,
+        Some(match (all(Placement::Gpu), all(Placement::Cpu)) {
+            (true, _) => Placement::Gpu,
+            (_, true) => Placement::Cpu,
+            _ => Placement::Partly,
         })
     }
 }
 
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<Placement> {
     Some(match text {
-        "gpu" => Place::Gpu,
-        "cpu" => Place::Cpu,
-        "partly" => Place::Partly,
+        "gpu" => Placement::Gpu,
+        "cpu" => Placement::Cpu,
+        "partly" => Placement::Partly,
         _ => return None,
     })
 }

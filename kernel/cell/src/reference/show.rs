@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{FunctionEntry, FunctionKind, Place};
+use super::{FunctionEntry, FunctionKind, Placement};
 
 const WIDTH: usize = 80;
 
@@ -17,11 +17,11 @@ pub fn elsewhere(entry: &FunctionEntry, mark: &str) -> String {
 }
 
 /// The devices that run it.
-pub fn places(place: Place) -> &'static str {
+pub fn places(place: Placement) -> &'static str {
     match place {
-        Place::Cpu => "CPU",
-        Place::Gpu => "CPU and GPU",
-        Place::Partly => "CPU; some forms also GPU",
+        Placement::Cpu => "CPU",
+        Placement::Gpu => "CPU and GPU",
+        Placement::Partly => "CPU; some forms also GPU",
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use onrush_cell::reference::{FunctionEntry, FunctionKind, Place, SECTIONS, elsewhere, entries, places};
+use onrush_cell::reference::{FunctionEntry, FunctionKind, Placement, SECTIONS, elsewhere, entries, places};
 
 const WIDTH: usize = 120;
 /// The frames of the examples.
@@ -178,7 +178,7 @@ fn index() -> String {
     for (file, title, kinds) in pages {
         let all: Vec<&FunctionEntry> = entries().iter().filter(|entry| kinds.contains(&entry.kind)).collect();
         let examples = all.iter().filter(|entry| !entry.example.is_empty()).count();
-        let gpu = all.iter().filter(|entry| matches!(entry.place, Some(Place::Gpu | Place::Partly))).count();
+        let gpu = all.iter().filter(|entry| matches!(entry.place, Some(Placement::Gpu | Placement::Partly))).count();
         let number = |n: usize| if n == 0 { String::new() } else { n.to_string() };
         let _ = writeln!(out, "| [{title}]({file}) | {} | {} | {} |", all.len(), number(examples), number(gpu));
     }
