@@ -20,6 +20,7 @@ pub const FILES: &[(&str, &str)] = files! {
     "arithmetic.slt"
     "casts.slt"
     "dates.slt"
+    "distinct_strings.slt"
     "duckdb.slt"
     "functions.slt"
     "groups.slt"
@@ -31,10 +32,9 @@ pub const FILES: &[(&str, &str)] = files! {
     "order.slt"
     "scan.slt"
     "sets.slt"
+    "strings.slt"
     "structs.slt"
     "subqueries.slt"
-    "text.slt"
-    "texts.slt"
     "windows.slt"
 };
 

@@ -80,6 +80,7 @@ emulated! {
     arithmetic at least 70, on the device 30;
     casts at least 100, on the device 20;
     dates at least 50, on the device 40;
+    distinct_strings at least 93, on the device 90;
     duckdb at least 63, on the device 20;
     functions at least 32, on the device 15;
     groups at least 36, on the device 31;
@@ -91,10 +92,9 @@ emulated! {
     order at least 60, on the device 55;
     scan at least 50, on the device 20;
     sets at least 37, on the device 32;
+    strings at least 25, on the device 10;
     structs at least 35, on the device 35;
     subqueries at least 380, on the device 370;
-    text at least 25, on the device 10;
-    texts at least 93, on the device 90;
     windows at least 133, on the device 131;
 }
 

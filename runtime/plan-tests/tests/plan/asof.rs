@@ -9,14 +9,14 @@ use onrush_wire::{FrameId, Value};
 
 use super::support::*;
 
-fn engines() -> [Bench; 2] {
+fn engines() -> [TestEngine; 2] {
     let device = EngineConfig {
         choice: EngineChoice::Emulated,
         cache: Some(onrush_wire::paths::cache_dir()),
         policy: Some(Policy::Only),
         ..EngineConfig::default()
     };
-    [Bench::on_cpu(), Bench::of(device)]
+    [TestEngine::on_cpu(), TestEngine::of(device)]
 }
 
 fn asof(strategy: AsofStrategy) -> Asof {
@@ -32,7 +32,7 @@ fn asof(strategy: AsofStrategy) -> Asof {
     }
 }
 
-fn join(bench: &Bench, left: FrameId, right: FrameId, with: Asof) -> String {
+fn join(bench: &TestEngine, left: FrameId, right: FrameId, with: Asof) -> String {
     bench.rows(bench.step(Op::JoinAsof { left, right, with }))
 }
 
@@ -180,7 +180,7 @@ fn times_have_spans() {
 
 #[test]
 fn what_is_near_nothing_is_refused() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = bench.frame(vec![("t", ints(&[Some(1)])), ("k", string_array(&[Some("a")]))]);
     let refused = |with: Asof| {
         let error = bench.try_step(Op::JoinAsof { left: frame, right: frame, with }).unwrap_err();

@@ -5,7 +5,7 @@ use onrush_wire::{BinaryOp, Expr};
 
 use super::support::*;
 
-fn mixed(bench: &Bench) -> onrush_wire::FrameId {
+fn mixed(bench: &TestEngine) -> onrush_wire::FrameId {
     bench.frame(vec![
         ("a", ints(&[Some(1), None, Some(3)])),
         ("b", floats(&[Some(0.5), Some(2.0), Some(-1.0)])),
@@ -19,7 +19,7 @@ fn correlations_of_groups_keep_their_digits() {
     for choice in choices() {
         let cache = Some(onrush_wire::paths::cache_dir());
         let policy = Some(onrush_engine::Policy::Always);
-        let bench = Bench::of(onrush_engine::EngineConfig { choice, cache, policy, ..on_device() });
+        let bench = TestEngine::of(onrush_engine::EngineConfig { choice, cache, policy, ..on_device() });
         let y = [1.0, 2.0, 4.0, 3.0, 5.0, 7.0, 6.0, 8.0, 1.0, 2.0, 3.0];
         let f = bench.frame(vec![
             ("g", ints(&[1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2].map(Some))),
@@ -50,7 +50,7 @@ fn correlations_of_groups_keep_their_digits() {
 
 #[test]
 fn functions_of_several_columns_take_all_of_a_selector() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = mixed(&bench);
     let numeric = || call("numeric", []);
     let all = || Expr::new(onrush_wire::ExprKind::All { except: Vec::new() });
@@ -81,7 +81,7 @@ fn functions_of_several_columns_take_all_of_a_selector() {
 
 #[test]
 fn the_ends_of_a_range_are_in_it_or_not() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = mixed(&bench);
     for (closed, expected) in [
         ("both", "true false true"),
@@ -96,7 +96,7 @@ fn the_ends_of_a_range_are_in_it_or_not() {
 
 #[test]
 fn nulls_and_nans_are_dropped_before_an_aggregate() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("g", ints(&[Some(1), Some(1), Some(1), Some(2)])),
         ("u", ints(&[Some(1), None, Some(1), None])),
@@ -116,7 +116,7 @@ fn nulls_and_nans_are_dropped_before_an_aggregate() {
 
 #[test]
 fn an_accent_stays_with_its_letter() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("s", string_array(&[Some("ae\u{301}"), Some("🇫🇷x"), Some("abc"), None]))]);
     assert_eq!(bench.select(f, call("str.reverse", [col("s")])), "str: e\u{301}a x🇫🇷 cba null");
 }
@@ -124,7 +124,7 @@ fn an_accent_stays_with_its_letter() {
 /// What a column's name in quotes is, is said with the column.
 #[test]
 fn a_name_in_quotes_is_answered_with_the_column() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = mixed(&bench);
     let help = |expr: Expr| bench.try_select(f, expr).unwrap_err().help.join(" ");
     assert!(help(op(lit("a"), BinaryOp::Greater, col("b"))).contains("`a` or `col(\"a\")`"));

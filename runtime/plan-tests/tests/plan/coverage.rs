@@ -26,7 +26,7 @@ use super::support::*;
 const ROWS: usize = 240;
 
 /// Every type that frames have in everyday use, with nulls in every column but `id`.
-fn frame(bench: &Bench) -> FrameId {
+fn frame(bench: &TestEngine) -> FrameId {
     let rows = || 0..ROWS as i64;
     let mixed = |row: i64| (row * 7919 + 13) % 101;
     let there = |row: i64, every: i64| row % every != every - 1;
@@ -195,13 +195,13 @@ struct Entry {
     group: &'static str,
     /// The function that it is a form of.
     function: Option<&'static str>,
-    make: Box<dyn Fn(&Bench, FrameId) -> Result<FrameId, Diagnostic>>,
+    make: Box<dyn Fn(&TestEngine, FrameId) -> Result<FrameId, Diagnostic>>,
 }
 
 fn entry(
     group: &'static str,
     shown: impl Into<String>,
-    make: impl Fn(&Bench, FrameId) -> Result<FrameId, Diagnostic> + 'static,
+    make: impl Fn(&TestEngine, FrameId) -> Result<FrameId, Diagnostic> + 'static,
 ) -> Entry {
     Entry { shown: shown.into(), group, function: None, make: Box::new(make) }
 }
@@ -512,7 +512,7 @@ fn steps() -> Vec<Entry> {
     }
     all.extend(joins());
     let sorted = |order: Vec<SortKey>, then: Expr| {
-        move |bench: &Bench, input: FrameId| {
+        move |bench: &TestEngine, input: FrameId| {
             let input = bench.try_step(Op::Sort { input, keys: order.clone() })?;
             bench.try_step(Op::WithColumns { input, exprs: vec![then.clone().alias("new")] })
         }
@@ -578,7 +578,7 @@ fn joins() -> Vec<Entry> {
 }
 
 /// Why an entry is not on the device as a whole, in the words of `explain`.
-pub fn reasons(bench: &Bench, id: FrameId) -> Vec<String> {
+pub fn reasons(bench: &TestEngine, id: FrameId) -> Vec<String> {
     /// What follows from another reason.
     const FOLLOWS: [&str; 2] = ["its input is on the CPU", "nothing above it is on the GPU"];
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
@@ -646,7 +646,7 @@ fn page(found: &[(Entry, Vec<String>)]) -> String {
 
 #[test]
 fn the_page_of_coverage_is_that_of_the_placements() {
-    let bench = Bench::of(EngineConfig { policy: Some(Policy::FromRows(0)), ..on_device() });
+    let bench = TestEngine::of(EngineConfig { policy: Some(Policy::FromRows(0)), ..on_device() });
     let input = frame(&bench);
     let mut found = Vec::new();
     let mut refused = Vec::new();
@@ -701,11 +701,12 @@ fn entries_have_the_answers_of_the_cpu() {
         Some("1") => true,
         Some(word) => entry.shown.contains(word),
     };
-    let (cpu, device) = (Bench::on_cpu(), Bench::of(EngineConfig { policy: Some(Policy::FromRows(0)), ..on_device() }));
+    let (cpu, device) =
+        (TestEngine::on_cpu(), TestEngine::of(EngineConfig { policy: Some(Policy::FromRows(0)), ..on_device() }));
     let (on_cpu, on_device) = (frame(&cpu), frame(&device));
     let mut different = BTreeMap::new();
     for entry in entries().into_iter().filter(is_wanted) {
-        let rows = |bench: &Bench, input| {
+        let rows = |bench: &TestEngine, input| {
             let id = (entry.make)(bench, input).unwrap();
             let rows = bench.try_rows(id).map_err(|d| d.to_string());
             bench.engine.release(&[id]);
@@ -731,7 +732,7 @@ fn entries_have_the_answers_of_the_cpu() {
 /// Columns without nulls share their counts, which the planner computes once. The CPU engine's answer is the reference.
 #[test]
 fn descriptions_of_columns_without_nulls_run_on_the_device() {
-    let rows = |bench: &Bench| {
+    let rows = |bench: &TestEngine| {
         let price = (0..300_i128).map(|row| row * row % 977).collect::<Decimal128Array>();
         let id = bench.frame(vec![
             ("n", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef),
@@ -741,5 +742,5 @@ fn descriptions_of_columns_without_nulls_run_on_the_device() {
         let input = bench.step(Op::Filter { input: id, predicate });
         bench.rows(bench.step(Op::Describe { input }))
     };
-    assert_eq!(rows(&only_device()), rows(&Bench::on_cpu()));
+    assert_eq!(rows(&only_device()), rows(&TestEngine::on_cpu()));
 }

@@ -50,13 +50,13 @@ fn rows() -> Vec<Row> {
 }
 
 struct Shown {
-    bench: Bench,
+    bench: TestEngine,
     dashboards: Dashboards,
     request: DashboardRequest,
 }
 
 impl Shown {
-    fn of(bench: Bench) -> Shown {
+    fn of(bench: TestEngine) -> Shown {
         let all = rows();
         let bar: Vec<i64> = (0..ROWS).map(|i| i * i % 90).collect();
         let kind: Vec<&str> = (0..ROWS).map(|i| if i % 3 == 0 { "a" } else { "b" }).collect();
@@ -145,7 +145,7 @@ fn text(value: &str) -> Option<Value> {
     Some(Value::from(value))
 }
 
-fn check_all(bench: Bench) {
+fn check_all(bench: TestEngine) {
     let shown = Shown::of(bench);
     for (low, high) in [(18, 143), (100, 163), (-17, 100), (-59, -58), (20, 60), (0, 1), (-300, 7)] {
         shown.check("n", &range(int(low), int(high), false), &|row| row.n.is_some_and(|n| (low..high).contains(&n)));
@@ -176,18 +176,18 @@ fn check_all(bench: Bench) {
 
 #[test]
 fn bounds_in_code_are_exact() {
-    check_all(Bench::on_cpu());
+    check_all(TestEngine::on_cpu());
 }
 
 #[test]
 fn bounds_in_code_are_exact_on_a_device() {
-    check_all(Bench::default());
+    check_all(TestEngine::default());
 }
 
 /// 2013-01-15 is day 15,720 after 1970-01-01, and 2013-02-10 day 15,746.
 #[test]
 fn times_and_dates_are_exact() {
-    let shown = Shown::of(Bench::on_cpu());
+    let shown = Shown::of(TestEngine::on_cpu());
     let (low, high) = (15_720, 15_746);
     let days = range(text("2013-01-15"), text("2013-02-10"), false);
     shown.check("t", &days, &|row| (low * DAY..high * DAY).contains(&row.t));
@@ -205,7 +205,7 @@ fn times_and_dates_are_exact() {
 /// Whole bins are slots, which a user can move; a part of a bin is not. By hand.
 #[test]
 fn only_parts_of_bins_are_values() {
-    let shown = Shown::of(Bench::on_cpu());
+    let shown = Shown::of(TestEngine::on_cpu());
     let open = shown.drawn(&[]);
     let ViewData::Slots { x, .. } = &open.views[0].data else { panic!("no bins") };
     let place = |name: &str| x.slots.iter().position(|slot| slot.name == name).unwrap() as u32;
@@ -223,7 +223,7 @@ fn only_parts_of_bins_are_values() {
 
 #[test]
 fn filters_that_do_not_fit_are_refused_in_words() {
-    let shown = Shown::of(Bench::on_cpu());
+    let shown = Shown::of(TestEngine::on_cpu());
     let refused = |filters: Vec<Filter>| {
         let told = shown.ask(VisualAsk::Dashboard { filters: filters.clone(), moving: false }).unwrap_err().message;
         assert_eq!(shown.ask(VisualAsk::Condition { filters }).unwrap_err().message, told);

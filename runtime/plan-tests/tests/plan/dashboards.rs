@@ -56,7 +56,7 @@ fn request(frame: FrameId, views: Vec<ViewRequest>) -> DashboardRequest {
 }
 
 /// Numbers with nulls, NaN, infinities and long tails, integers, times, dates, strings, booleans.
-fn sample(bench: &Bench) -> FrameId {
+fn sample(bench: &TestEngine) -> FrameId {
     let mut random = Random(7);
     let fare: Vec<Option<f64>> = (0..ROWS)
         .map(|row| match random.below(60) {
@@ -123,13 +123,13 @@ fn all_views() -> Vec<ViewRequest> {
 }
 
 struct Shown<'a> {
-    bench: &'a Bench,
+    bench: &'a TestEngine,
     dashboards: Dashboards,
     request: DashboardRequest,
 }
 
 impl<'a> Shown<'a> {
-    fn of(bench: &'a Bench, request: DashboardRequest) -> Self {
+    fn of(bench: &'a TestEngine, request: DashboardRequest) -> Self {
         Shown { bench, dashboards: Dashboards::default(), request }
     }
 
@@ -195,14 +195,14 @@ fn counting_views() -> Vec<ViewRequest> {
 }
 
 /// A device that has all passes, of few rows too.
-fn device_for_all() -> Bench {
-    let bench = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
+fn device_for_all() -> TestEngine {
+    let bench = TestEngine::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
     assert!(bench.engine.device_slots(&[], &[], 1).unwrap().is_some());
     bench
 }
 
 /// The condition of the filters is another way to the same rows: through the engine, by the values.
-fn filters_select_what_is_counted(bench: &Bench, wanted: Vec<ViewRequest>) {
+fn filters_select_what_is_counted(bench: &TestEngine, wanted: Vec<ViewRequest>) {
     let frame = sample(bench);
     let is_measured: Vec<bool> = wanted.iter().map(|view| view.layer.aggregate.is_some()).collect();
     let shown = Shown::of(bench, request(frame, wanted));
@@ -254,13 +254,13 @@ fn filters_select_what_is_counted(bench: &Bench, wanted: Vec<ViewRequest>) {
 
 #[test]
 fn filters_select_what_is_counted_on_cpu() {
-    filters_select_what_is_counted(&Bench::on_cpu(), all_views());
+    filters_select_what_is_counted(&TestEngine::on_cpu(), all_views());
 }
 
 /// The host and the device show the same, also while views are brushed.
 #[test]
 fn a_device_shows_what_the_host_shows() {
-    let (host, device) = (Bench::on_cpu(), device_for_all());
+    let (host, device) = (TestEngine::on_cpu(), device_for_all());
     let on_host = Shown::of(&host, request(sample(&host), counting_views()));
     let on_device = Shown::of(&device, request(sample(&device), counting_views()));
     let open = on_host.views(&[]);
@@ -285,7 +285,7 @@ fn a_device_shows_what_the_host_shows() {
 /// Each slot by itself: its bar is the number of rows that its condition leaves.
 #[test]
 fn each_slot_is_its_condition() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let shown = Shown::of(&bench, request(sample(&bench), all_views()));
     let open = shown.views(&[]);
     for (at, view) in open.views.iter().enumerate() {
@@ -308,7 +308,7 @@ fn each_slot_is_its_condition() {
 /// The running sums of a brush give what the views show when the brush is let go.
 #[test]
 fn a_brush_adds_up_to_the_views() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let shown = Shown::of(&bench, request(sample(&bench), all_views()));
     let open = shown.views(&[]);
     let others = vec![
@@ -354,7 +354,7 @@ fn a_brush_adds_up_to_the_views() {
 /// By hand: four rows.
 #[test]
 fn slots_by_hand() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = bench.frame(vec![
         ("n", Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(2), None])) as ArrayRef),
         ("s", Arc::new(StringArray::from(vec![Some("a"), Some("b"), Some("b"), Some("b")]))),
@@ -399,7 +399,7 @@ fn slots_by_hand() {
 
 #[test]
 fn what_cannot_be_a_view_is_said() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = sample(&bench);
     let refused = |views: Vec<ViewRequest>| {
         let shown = Shown::of(&bench, request(frame, views));
@@ -420,7 +420,7 @@ fn what_cannot_be_a_view_is_said() {
 
 #[test]
 fn an_empty_frame_is_a_dashboard() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = sample(&bench);
     let none = bench.step(Op::Slice { input: frame, offset: 0, length: Some(0) });
     let shown = Shown::of(&bench, request(none, all_views()));

@@ -18,7 +18,7 @@ fn floats(values: &[f64]) -> ArrayRef {
 }
 
 /// A frame of the features and, unless it is empty, the target: classes as integers.
-fn frame(b: &Bench, data: &Data) -> FrameId {
+fn frame(b: &TestEngine, data: &Data) -> FrameId {
     let mut columns: Vec<(&str, ArrayRef)> =
         data.features.iter().map(|c| (c.name.as_str(), floats(&c.values))).collect();
     match (data.y.is_empty(), data.classes.is_empty()) {
@@ -31,7 +31,7 @@ fn frame(b: &Bench, data: &Data) -> FrameId {
     b.frame(columns)
 }
 
-fn train(b: &Bench, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, FittedModel) {
+fn train(b: &TestEngine, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, FittedModel) {
     let fit = Fit { spec: spec.clone(), frame, target: target.then(|| Expr::column("target")), eval: Vec::new() };
     let (info, file) = b
         .engine
@@ -41,7 +41,7 @@ fn train(b: &Bench, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, Fi
 }
 
 /// A model that was trained on the device.
-fn trained(b: &Bench, spec: &Spec, data: &Data) -> FittedModel {
+fn trained(b: &TestEngine, spec: &Spec, data: &Data) -> FittedModel {
     let (info, fitted) = train(b, spec, frame(b, data), !data.y.is_empty());
     assert_eq!(info.card.place, place(), "{spec:?}");
     fitted
@@ -52,7 +52,7 @@ fn place() -> &'static str {
 }
 
 /// Trains again on the host: what the device refuses.
-fn host(b: &Bench, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, FittedModel) {
+fn host(b: &TestEngine, spec: &Spec, frame: FrameId, target: bool) -> (ModelInfo, FittedModel) {
     let (info, fitted) = train(b, spec, frame, target);
     assert_eq!(info.card.place, "cpu", "{spec:?}");
     (info, fitted)
@@ -233,19 +233,19 @@ fn output(info: &ModelInfo, name: &str) -> Expr {
 /// Trains, asks the device and the host for outputs of the same rows, and compares them.
 fn same_outputs(spec: &Spec, target: Option<ArrayRef>, outputs: &[&str]) {
     let iris = regression("iris");
-    let table = |b: &Bench| {
+    let table = |b: &TestEngine| {
         let mut columns: Vec<(&str, ArrayRef)> =
             iris.features.iter().map(|c| (c.name.as_str(), floats(&c.values))).collect();
         columns.extend(target.clone().map(|y| ("target", y)));
         b.frame(columns)
     };
-    let (only, cpu) = (only_device(), Bench::on_cpu());
+    let (only, cpu) = (only_device(), TestEngine::on_cpu());
     let (f, g) = (table(&only), table(&cpu));
     let has_target = target.is_some();
     let (info, _) = train(&only, spec, f, has_target);
     let (same, _) = train(&cpu, spec, g, has_target);
     for name in outputs {
-        let column = |b: &Bench, frame, info| {
+        let column = |b: &TestEngine, frame, info| {
             let expr = match name.starts_with("prediction") && has_target {
                 true => output(info, name),
                 // Rounded, so that both print the same.

@@ -5,7 +5,7 @@ use onrush_wire::{BinaryOp::*, Class, Diagnostic, FrameId};
 
 use super::support::*;
 
-fn frame(bench: &Bench) -> FrameId {
+fn frame(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("dep_delay", ints(&[Some(1), None])),
         ("carrier", string_array(&[Some("UA"), Some("x")])),
@@ -23,7 +23,7 @@ fn check(d: Diagnostic, code: &str, message: &str, help: &str, column: u32) {
 
 #[test]
 fn mistakes_are_found_at_the_token() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = frame(&bench);
     let wrong = |expr| bench.try_select(f, expr).unwrap_err();
     check(
@@ -99,7 +99,7 @@ fn mistakes_are_found_at_the_token() {
 
 #[test]
 fn data_errors_speak_of_the_data() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = frame(&bench);
     let id = bench.try_select(f, call("cast", [col("carrier"), lit("i64")])).unwrap();
     let d = bench.try_rows(id).unwrap_err();
@@ -114,7 +114,7 @@ fn data_errors_speak_of_the_data() {
 /// The place of the expression, though it is a later step's rows that are asked for.
 #[test]
 fn a_value_that_does_not_fit_is_shown_at_its_cast() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("s", string_array(&[Some("1"), Some("x")])), ("n", ints(&[Some(1), Some(300)]))]);
     let fails = |expr: onrush_wire::Expr| {
         let input = bench.step(Op::WithColumns { input: f, exprs: vec![expr.alias("y")] });

@@ -12,8 +12,8 @@ use super::support::*;
 
 const ROWS: i64 = 200_000;
 
-fn bench(choice: EngineChoice, disk: &Path) -> Bench {
-    Bench::of(EngineConfig {
+fn bench(choice: EngineChoice, disk: &Path) -> TestEngine {
+    TestEngine::of(EngineConfig {
         choice,
         policy: (choice != EngineChoice::Cpu).then_some(Policy::Only),
         cache: Some(onrush_wire::paths::cache_dir()),
@@ -24,7 +24,7 @@ fn bench(choice: EngineChoice, disk: &Path) -> Bench {
 }
 
 /// Some 5 MB: two numbers and a text, which is null for each tenth row.
-fn rows(bench: &Bench, from: i64) -> FrameId {
+fn rows(bench: &TestEngine, from: i64) -> FrameId {
     let numbers = Int64Array::from_iter_values(from..from + ROWS);
     let groups = Int64Array::from_iter_values((0..ROWS).map(|n| n % 7));
     let texts =
@@ -32,14 +32,14 @@ fn rows(bench: &Bench, from: i64) -> FrameId {
     bench.frame(vec![("n", Arc::new(numbers) as ArrayRef), ("g", Arc::new(groups)), ("t", Arc::new(texts))])
 }
 
-fn persisted(bench: &Bench, of: FrameId) -> FrameId {
+fn persisted(bench: &TestEngine, of: FrameId) -> FrameId {
     let new = bench.id();
     bench.engine.persist(of, new, &TaskHandle::new()).unwrap();
     bench.engine.release(&[of]);
     new
 }
 
-fn on_disk(bench: &Bench, id: FrameId) -> bool {
+fn on_disk(bench: &TestEngine, id: FrameId) -> bool {
     let residents = bench.engine.residents();
     residents.iter().find(|(other, _)| *other == id).expect("it holds its rows").1.is_on_disk()
 }

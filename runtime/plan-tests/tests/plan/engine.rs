@@ -12,7 +12,7 @@ use super::support::*;
 
 #[test]
 fn a_frame_is_computed_once() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let id = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
     let task = TaskHandle::new();
@@ -30,7 +30,7 @@ fn a_frame_is_computed_once() {
 
 #[test]
 fn released_frames_are_gone_but_their_children_live() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let child = bench.step(Op::Select { input: f, exprs: vec![col("i")] });
     bench.engine.release(&[f]);
@@ -43,7 +43,7 @@ fn released_frames_are_gone_but_their_children_live() {
 
 #[test]
 fn persist_pins_and_value_answers() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let id = bench.step(Op::Sort { input: f, keys: vec![asc("j")] });
     let pinned = bench.id();
@@ -61,7 +61,7 @@ fn persist_pins_and_value_answers() {
 
 #[test]
 fn a_cancelled_task_stops() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values: Vec<Option<i64>> = (0..3000).map(Some).collect();
     let f = bench.frame(vec![("a", ints(&values))]);
     let cross = Op::Join {
@@ -89,7 +89,7 @@ fn a_cancelled_task_stops() {
 
 #[test]
 fn plans_say_where_they_run() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let f = sample(&bench);
     let id = bench.step(Op::GroupBy { input: f, keys: vec![col("j")], aggs: vec![call("sum", [col("i")])] });
     let text = bench.engine.explain(id, false, &TaskHandle::new()).unwrap();
@@ -101,7 +101,7 @@ fn plans_say_where_they_run() {
 /// By hand: 500 times plus one.
 #[test]
 fn a_loop_of_steps_and_a_deep_expression() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let mut id = bench.frame(vec![("a", ints(&[Some(0), None]))]);
     for _ in 0..500 {
         id = bench.step(Op::WithColumns { input: id, exprs: vec![op(col("a"), Add, lit(1)).alias("a")] });
@@ -115,7 +115,7 @@ fn a_loop_of_steps_and_a_deep_expression() {
 /// In the words of the cell: no positions, no names of hidden columns, rows by the step that made them.
 #[test]
 fn plans_read_like_the_cell() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let mean = over(call("mean", [col("f")]), &["s"]);
     let f = bench.step(Op::WithColumns { input: f, exprs: vec![op(col("f"), Subtract, mean).alias("r")] });
@@ -133,7 +133,7 @@ fn plans_read_like_the_cell() {
 
 #[test]
 fn describe_and_casts_are_shown_as_they_were_written() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let f = sample(&bench);
     let kept = bench.step(Op::Filter { input: f, predicate: op(col("i"), Greater, lit(0)) });
     let id = bench.step(Op::Describe { input: kept });
@@ -161,7 +161,7 @@ fn what_does_not_fit_on_a_device_has_the_same_answer() {
         device_memory: Some(4 << 20),
         ..EngineConfig::default()
     };
-    let bench = Bench::of(config);
+    let bench = TestEngine::of(config);
     let numbers = |rows: i64| bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef)]);
     let sum = |frame| bench.step(Op::Select { input: frame, exprs: vec![call("sum", [col("n")])] });
     let (small, large) = (numbers(1_000), numbers(1_000_000));
@@ -186,7 +186,7 @@ fn data_of_ten_times_the_device_has_the_same_answers() {
         device_memory: Some(LIMIT),
         ..EngineConfig::default()
     };
-    let bench = Bench::of(config);
+    let bench = TestEngine::of(config);
     let rows = 10 * LIMIT as i64 / 8;
     let mut numbers: Vec<i64> = (0..rows).map(|row| row * 7919 % 250_007).collect();
     let frame = bench.frame(vec![("n", Arc::new(Int64Array::from(numbers.clone())) as ArrayRef)]);
@@ -208,7 +208,7 @@ fn data_of_ten_times_the_device_has_the_same_answers() {
 /// The same step over the same rows again: planned once, and its joins are built anew.
 #[test]
 fn a_plan_runs_again_when_its_result_is_forgotten() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let left = bench.frame(vec![("k", ints(&[Some(1), Some(2), None])), ("a", ints(&[Some(10), Some(20), Some(30)]))]);
     let right = bench.frame(vec![("k", ints(&[Some(2), Some(1)])), ("b", ints(&[Some(200), Some(100)]))]);
     let query = "select a, b from l join r on l.k = r.k order by a";
@@ -236,7 +236,7 @@ fn hundreds_of_columns_are_several_kernels() {
         cache: Some(onrush_wire::paths::cache_dir()),
         ..EngineConfig::default()
     };
-    let rows = [Bench::on_cpu(), Bench::of(device)].map(|bench| {
+    let rows = [TestEngine::on_cpu(), TestEngine::of(device)].map(|bench| {
         let names: Vec<String> = (0..300).map(|i| format!("c{i}")).collect();
         let columns = names.iter().map(|name| (name.as_str(), ints(&[Some(1), None, Some(4)])));
         let input = bench.frame(columns.collect());

@@ -10,18 +10,18 @@ use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, FrameId, Value};
 
-use super::support::{Bench, asc, bools, call, col, desc, floats, ints, lit, op, string_array, text};
+use super::support::{TestEngine, asc, bools, call, col, desc, floats, ints, lit, op, string_array, text};
 
 fn view(frame: FrameId, filter: Option<Expr>, sort: Vec<SortKey>) -> View {
     View { frame, filter, sort }
 }
 
-fn ask(bench: &Bench, view: &View, what: &Explore) -> Result<Explored, Diagnostic> {
+fn ask(bench: &TestEngine, view: &View, what: &Explore) -> Result<Explored, Diagnostic> {
     bench.explorer.explore(view, what, &TaskHandle::new())
 }
 
 /// Rows as strings, and their positions in the frame.
-fn rows(bench: &Bench, view: &View, offset: u64, count: u32) -> (Vec<String>, Vec<u64>) {
+fn rows(bench: &TestEngine, view: &View, offset: u64, count: u32) -> (Vec<String>, Vec<u64>) {
     let width = bench.engine.schema(view.frame).unwrap().fields.len() as u32;
     let what = Explore::Rows { offset, count, columns: (0..width).collect() };
     let Ok(Explored::Rows { columns, positions, .. }) = ask(bench, view, &what) else { panic!("no rows") };
@@ -29,7 +29,7 @@ fn rows(bench: &Bench, view: &View, offset: u64, count: u32) -> (Vec<String>, Ve
     ((0..positions.len()).map(row).collect(), positions)
 }
 
-fn summary(bench: &Bench, view: &View, column: u32, bins: u32, top: u32) -> Summary {
+fn summary(bench: &TestEngine, view: &View, column: u32, bins: u32, top: u32) -> Summary {
     match ask(
         bench,
         view,
@@ -41,7 +41,7 @@ fn summary(bench: &Bench, view: &View, column: u32, bins: u32, top: u32) -> Summ
 }
 
 /// Numbers with many ties, nulls, NaN and both zeros, in uneven batches.
-fn awkward(bench: &Bench) -> FrameId {
+fn awkward(bench: &TestEngine) -> FrameId {
     let mut state = 7u64;
     let mut next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -78,7 +78,7 @@ fn awkward(bench: &Bench) -> FrameId {
 
 #[test]
 fn the_order_is_that_of_the_sort_of_frames() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = awkward(&bench);
     let last = |key: SortKey| SortKey { nulls_last: Some(true), ..key };
     let orders = [
@@ -105,7 +105,7 @@ fn the_order_is_that_of_the_sort_of_frames() {
 
 #[test]
 fn pages_are_cut_at_the_ends_and_filters_leave_rows_out() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("a", ints(&[Some(5), None, Some(3), Some(4), Some(1)])),
         ("b", string_array(&[Some("x"), Some(""), None, Some("<b>"), Some("z")])),
@@ -131,7 +131,7 @@ fn pages_are_cut_at_the_ends_and_filters_leave_rows_out() {
 
 #[test]
 fn summaries_count_what_can_be_counted_by_hand() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let nan = Some(f64::NAN);
     let frame = bench.frame(vec![
         ("f", floats(&[Some(1.0), Some(2.0), nan, None, Some(4.0), Some(f64::INFINITY)])),
@@ -168,7 +168,7 @@ fn summaries_count_what_can_be_counted_by_hand() {
 
 #[test]
 fn many_distinct_values_are_estimated() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values: Vec<Option<i64>> = (0..300_000).map(|i| Some(i * 7919 % 200_003)).collect();
     let frame = bench.frame(vec![("n", ints(&values))]);
     let summary = summary(&bench, &view(frame, None, vec![]), 0, 20, 5);
@@ -181,7 +181,7 @@ fn many_distinct_values_are_estimated() {
 
 #[test]
 fn a_view_is_written_in_its_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("a", ints(&[Some(2), Some(9), None, Some(1)])), ("b", ints(&[Some(1); 4]))]);
     let folder = std::env::temp_dir().join(format!("onrush-explore-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -200,7 +200,7 @@ fn a_view_is_written_in_its_order() {
 /// A plan with more rows than the session may hold is counted, looked at, filtered and written all the same; numbers by hand.
 #[test]
 fn plans_with_more_rows_than_memory_are_looked_at() {
-    let bench = Bench::of(EngineConfig { memory_limit: 12 << 20, ..EngineConfig::default() });
+    let bench = TestEngine::of(EngineConfig { memory_limit: 12 << 20, ..EngineConfig::default() });
     let query =
         "select n, case when n % 10 = 3 then null else n * 2 end as v, 'k' || (n % 60) as k from range(600000) as r(n)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
@@ -238,7 +238,7 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
 /// Written as they are computed, not held first: the values are counted by hand, and the task's rows are those of the file.
 #[test]
 fn more_rows_than_memory_are_written() {
-    let bench = Bench::of(EngineConfig { memory_limit: 4 << 20, ..EngineConfig::default() });
+    let bench = TestEngine::of(EngineConfig { memory_limit: 4 << 20, ..EngineConfig::default() });
     let query = "select n, n * 2 as v from range(600000) as r(n)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
     let folder = std::env::temp_dir().join(format!("onrush-write-all-{}", std::process::id()));

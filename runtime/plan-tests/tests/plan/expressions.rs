@@ -6,7 +6,7 @@ use super::support::*;
 
 #[test]
 fn expressions_give_polars_values() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let many = |v: Vec<Value>| lit(Value::List(v));
     let case = onrush_wire::Expr::new(ExprKind::Case {
@@ -102,7 +102,7 @@ fn expressions_give_polars_values() {
 
 #[test]
 fn dates_give_polars_values() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("s", string_array(&[Some("2013-01-31 12:34:56"), None, Some("2012-02-29 00:00:00")]))]);
     let t = || call("str.to_datetime", [col("s")]);
     let part = |name: &str| bench.select(f, call(name, [t()]));
@@ -131,7 +131,7 @@ fn dates_give_polars_values() {
 
 #[test]
 fn aggregates_give_polars_values() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let one = |name: &str, column: &str| bench.select(f, call(name, [col(column)]));
     assert_eq!(one("sum", "t"), "i64: 297");
@@ -161,7 +161,7 @@ fn aggregates_give_polars_values() {
 /// From Polars 2.1 on the same frame: `col.filter(..).agg()`, fills from the other end, one zero.
 #[test]
 fn filtered_aggregates_and_the_rare_cases() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = sample(&bench);
     let positive = || op(col("j"), Greater, lit(0));
     let filtered = |name| call("filter", [col(name), positive()]);
@@ -203,7 +203,7 @@ fn filtered_aggregates_and_the_rare_cases() {
 /// By hand: noon in New York in winter is 17:00 UTC.
 #[test]
 fn times_without_a_zone_are_those_of_the_column() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let noon = 1_357_041_600_000_000; // 2013-01-01 12:00
     let zoned = |zone: &str, hours: i64| {
         let values = vec![noon + hours * 3_600_000_000, noon + (hours + 1) * 3_600_000_000];

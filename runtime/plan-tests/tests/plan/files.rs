@@ -12,20 +12,20 @@ use super::support::*;
 
 /// 80 rows: `i` counts them, `k` is 1 for the first half and 2 for the other, and `x` is 0, 20, 40 and 60 for ten rows each,
 /// in each half, but for one NaN.
-fn rows(bench: &Bench) -> FrameId {
+fn rows(bench: &TestEngine) -> FrameId {
     let x = (0..80).map(|i| if i % 40 == 15 { f64::NAN } else { f64::from(i % 40 / 10) * 20.0 });
     let x: ArrayRef = Arc::new(x.map(Some).collect::<Float64Array>());
     let numbers = |of: fn(i64) -> i64| Arc::new((0..80).map(|i| Some(of(i))).collect::<Int64Array>()) as ArrayRef;
     bench.frame(vec![("x", x), ("i", numbers(|i| i)), ("k", numbers(|i| i / 40 + 1))])
 }
 
-fn write(bench: &Bench, frame: FrameId, path: &str, format: SinkFormat) {
+fn write(bench: &TestEngine, frame: FrameId, path: &str, format: SinkFormat) {
     let sink = Sink { path: path.to_string(), folder: "/".to_string(), format };
     let (_, rows, bytes) = bench.engine.write(frame, &sink, &TaskHandle::new()).unwrap();
     assert!(rows == 80 && bytes > 0);
 }
 
-fn read(bench: &Bench, path: &str, format: Format) -> FrameId {
+fn read(bench: &TestEngine, path: &str, format: Format) -> FrameId {
     bench.step(Op::Read(Source { path: path.to_string(), folder: "/".to_string(), format }))
 }
 
@@ -35,7 +35,7 @@ fn scans_of_folders_give_rows_with_nan() {
     // Nothing is held: each query reads the files.
     FileCache::shared().set_limit(0);
     for choice in choices() {
-        let bench = Bench::of(onrush_engine::EngineConfig { choice, ..Default::default() });
+        let bench = TestEngine::of(onrush_engine::EngineConfig { choice, ..Default::default() });
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out").to_string_lossy().into_owned();
         let parquet = SinkFormat::Parquet { compression: String::new(), row_group_rows: Some(10) };
@@ -57,7 +57,7 @@ fn scans_of_folders_give_rows_with_nan() {
 
 #[test]
 fn formats_by_their_extension() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let dir = tempfile::tempdir().unwrap();
     let frame = rows(&bench);
     for name in ["a.parquet", "a.arrow", "a.feather", "a.avro", "a.orc", "a.xlsx", "a.csv", "a.jsonl"] {

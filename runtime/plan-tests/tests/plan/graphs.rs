@@ -21,11 +21,11 @@ enum Ids {
 }
 
 /// Edges of a graph with hubs: both ends by the minimum of two draws.
-fn edges(b: &Bench, nodes: u64, count: u64) -> FrameId {
+fn edges(b: &TestEngine, nodes: u64, count: u64) -> FrameId {
     edges_of(b, Ids::Strings, nodes, count)
 }
 
-fn edges_of(b: &Bench, ids: Ids, nodes: u64, count: u64) -> FrameId {
+fn edges_of(b: &TestEngine, ids: Ids, nodes: u64, count: u64) -> FrameId {
     let hash = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % nodes;
     let end = |i: u64| hash(2 * i).min(hash(7 * i + 3));
     let column = |ends: Vec<u64>| -> ArrayRef {
@@ -81,7 +81,7 @@ fn a_device_gives_what_the_host_gives_for_integers() {
 }
 
 fn a_device_gives_what_the_host_gives_for(ids: Ids) {
-    let (host, device) = (Bench::on_cpu(), only_device());
+    let (host, device) = (TestEngine::on_cpu(), only_device());
     let (on_host, on_device) = (edges_of(&host, ids, 700, 5000), edges_of(&device, ids, 700, 5000));
     let first = if ids == Ids::Strings { Value::Text("n0003".to_string()) } else { Value::Int(-2000) };
     let source = |name: &str| (name.to_string(), vec![("source", first.clone())]);
@@ -100,7 +100,7 @@ fn a_device_gives_what_the_host_gives_for(ids: Ids) {
     calls.push((true, plain("weakly_connected_components")));
     calls.extend(undirected.into_iter().chain(communities).chain([plain("core_number")]).map(|call| (false, call)));
     for (directed, (name, params)) in calls {
-        let run = |b: &Bench, edges: FrameId| {
+        let run = |b: &TestEngine, edges: FrameId| {
             let input = match loop_free(&name) {
                 true => b.step(Op::Filter {
                     input: edges,
@@ -137,7 +137,7 @@ fn results_stay_on_the_device() {
 #[test]
 fn weights_that_a_device_refuses_are_named_as_on_the_host() {
     for (weight, said) in [(f64::NAN, "the weight `w` is NaN in row 1"), (-1.0, "the edge in row 1 (`2` to `3`)")] {
-        for bench in [Bench::on_cpu(), only_device()] {
+        for bench in [TestEngine::on_cpu(), only_device()] {
             let ids = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef;
             let weights = Arc::new(Float64Array::from(vec![1.0, weight, 2.0])) as ArrayRef;
             let edges = bench.frame(vec![("a", ids(&[1, 2, 3])), ("b", ids(&[2, 3, 4])), ("w", weights)]);
@@ -150,7 +150,7 @@ fn weights_that_a_device_refuses_are_named_as_on_the_host() {
 
 #[test]
 fn two_million_isolated_nodes_are_a_graph() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let ids = Arc::new(arrow::array::Int64Array::from_iter_values(0..2_000_000)) as ArrayRef;
     let nodes = b.frame(vec![("id", ids)]);
     let edges = b.frame(vec![("a", ints(&[Some(5)])), ("b", ints(&[Some(9)]))]);
@@ -170,7 +170,7 @@ fn two_million_isolated_nodes_are_a_graph() {
 #[test]
 fn a_graph_without_edges_has_results_without_rows() {
     for choice in choices() {
-        let b = Bench::of(EngineConfig { choice, ..on_device() });
+        let b = TestEngine::of(EngineConfig { choice, ..on_device() });
         let edges = edges(&b, 10, 0);
         for name in
             ["pagerank", "connected_components", "louvain_communities", "betweenness_centrality", "spring_layout"]
@@ -187,7 +187,7 @@ fn a_graph_without_edges_has_results_without_rows() {
 
 #[test]
 fn a_picture_has_nodes_and_links_and_a_large_one_is_a_raster() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let edges = edges(&b, 50, 400);
     let pictures = onrush_explore::Pictures::default();
     let request = |max_nodes: u32| GraphPlotRequest {

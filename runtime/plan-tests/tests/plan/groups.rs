@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray};
 use onrush_wire::FrameId;
 
-use super::support::{Bench, only_device};
+use super::support::{TestEngine, only_device};
 
 const ROWS: i64 = 60_000;
 
@@ -18,7 +18,7 @@ fn mixed(row: i64, seed: u64) -> u64 {
 }
 
 /// `k` has 3,001 values, `h` one for half of the rows; `o` is in order, `w` has 300 that lie anywhere. All but `o` have nulls.
-fn table(bench: &Bench) -> FrameId {
+fn table(bench: &TestEngine) -> FrameId {
     let there = |row: i64, seed: u64| !mixed(row, seed).is_multiple_of(13);
     let ints = |seed: u64, of: &dyn Fn(u64) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter((0..ROWS).map(|row| there(row, seed).then(|| of(mixed(row, seed + 1))))))
@@ -46,7 +46,7 @@ fn table(bench: &Bench) -> FrameId {
 /// The same queries on the processor, by DataFusion.
 #[test]
 fn many_groups_are_those_of_the_processor() {
-    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (cpu, device) = (TestEngine::on_cpu(), only_device());
     let (on_cpu, on_device) = (table(&cpu), table(&device));
     for query in [
         "select k, count(*), count(f), sum(f), avg(f), min(f), max(f) from t group by k order by k",

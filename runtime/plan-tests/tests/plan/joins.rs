@@ -9,7 +9,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::BinaryOp;
 use onrush_wire::plan::{JoinKind, Op};
 
-use super::support::{Bench, call, col, lit, only_device, op};
+use super::support::{TestEngine, call, col, lit, only_device, op};
 
 const KEYS: i64 = 1000;
 
@@ -31,7 +31,7 @@ fn query(keys: &[Option<i64>], u: &[i64], sql: &str) -> Vec<Vec<Option<i64>>> {
     of(&bench, sql, t, u)
 }
 
-fn of(bench: &Bench, sql: &str, t: onrush_wire::FrameId, u: onrush_wire::FrameId) -> Vec<Vec<Option<i64>>> {
+fn of(bench: &TestEngine, sql: &str, t: onrush_wire::FrameId, u: onrush_wire::FrameId) -> Vec<Vec<Option<i64>>> {
     let tables = vec![("t".to_string(), t), ("u".to_string(), u)];
     let id = bench.step(Op::Sql { query: sql.to_string(), tables });
     let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
@@ -177,7 +177,7 @@ fn keys_that_lie_anywhere_are_numbered_from_the_second_time_on() {
 #[test]
 fn numbered_keys_of_other_types_and_conditions() {
     let key = |number: i64| (anywhere(number) as u64) >> 1;
-    let frames = |bench: &Bench| {
+    let frames = |bench: &TestEngine| {
         let some = |row: i64| (row % 11 != 3).then_some(row * row % KEYS);
         let t = bench.frame(vec![
             ("k", numbers((0..2500).map(|row| some(row).map(anywhere)))),
@@ -194,7 +194,7 @@ fn numbered_keys_of_other_types_and_conditions() {
         ]);
         (t, u)
     };
-    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (cpu, device) = (TestEngine::on_cpu(), only_device());
     let (on_cpu, on_device) = (frames(&cpu), frames(&device));
     for query in [
         "select y, z from t join u on t.s = u.s order by y, z",
@@ -207,7 +207,7 @@ fn numbered_keys_of_other_types_and_conditions() {
         "select t.k, sum(u.z) from t join u on t.k = u.k where t.y % 3 = 1 group by t.k order by t.k",
     ] {
         for _ in 0..3 {
-            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            let of = |bench: &TestEngine, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
             assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
             device.engine.forget_results();
         }
@@ -220,7 +220,7 @@ fn numbered_keys_of_other_types_and_conditions() {
 /// Dense keys whose rows are sorted, once and several times each, of tables that are larger than what the cache is said to hold.
 #[test]
 fn rows_of_large_tables_are_sorted_by_their_keys() {
-    let frames = |bench: &Bench| {
+    let frames = |bench: &TestEngine| {
         let t = bench.frame(vec![
             ("k", numbers((0..3000).map(|row| (row % 13 != 3).then_some(row * row % 2700 - 200)))),
             ("d", numbers((0..3000).map(|row| (row % 11 != 3).then_some(row * 5 % 2600 / 3 * 3)))),
@@ -242,7 +242,7 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
         ]);
         (t, u)
     };
-    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (cpu, device) = (TestEngine::on_cpu(), only_device());
     let (on_cpu, on_device) = (frames(&cpu), frames(&device));
     for query in [
         "select y, z, b from t join u on t.k = u.k order by y",
@@ -265,7 +265,7 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
         "select count(*), sum(y) from t where exists (select 1 from u where u.d = t.k and u.z > t.y)",
     ] {
         for _ in 0..2 {
-            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            let of = |bench: &TestEngine, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
             assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
             device.engine.forget_results();
         }
@@ -277,7 +277,7 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
         "select y + u.z as a, b from t join u on t.d = u.d where y % 3 = 1",
     ] {
         for _ in 0..2 {
-            let of = |bench: &Bench, (t, u)| {
+            let of = |bench: &TestEngine, (t, u)| {
                 let rows = bench.sql(query, &[("t", t), ("u", u)]);
                 let mut rows: Vec<String> = rows.split('|').map(str::to_string).collect();
                 rows.sort_unstable();
@@ -298,7 +298,7 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
 /// rows are the processor's, by DataFusion.
 #[test]
 fn rows_of_both_tables_are_moved_by_hashed_keys() {
-    let frames = |bench: &Bench| {
+    let frames = |bench: &TestEngine| {
         let some = |row: i64| (row % 13 != 3).then_some(row * row % 2700);
         let t = bench.frame(vec![
             ("k", numbers((0..3000).map(|row| some(row).map(anywhere)))),
@@ -319,9 +319,9 @@ fn rows_of_both_tables_are_moved_by_hashed_keys() {
         ]);
         (t, u)
     };
-    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (cpu, device) = (TestEngine::on_cpu(), only_device());
     let (on_cpu, on_device) = (frames(&cpu), frames(&device));
-    let moved = |device: &Bench| {
+    let moved = |device: &TestEngine| {
         let programs = device.engine.accelerator().unwrap().gpu.context().library.programs();
         programs.iter().filter(|program| program.body.contains("part_move")).count()
     };
@@ -340,7 +340,7 @@ fn rows_of_both_tables_are_moved_by_hashed_keys() {
         "select count(*), sum(y), sum(z) from t join u on t.k | 1 is not distinct from u.k | 1",
     ] {
         for _ in 0..2 {
-            let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+            let of = |bench: &TestEngine, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
             assert_eq!(of(&device, on_device), of(&cpu, on_cpu), "{query}");
             device.engine.forget_results();
         }
@@ -350,7 +350,7 @@ fn rows_of_both_tables_are_moved_by_hashed_keys() {
     assert!(all >= 12, "{all} kernels move rows");
     // The order of rows is observed: they stay where they are.
     let query = "select y, u.z from t join u on t.k | 1 = u.k | 1 order by y";
-    let of = |bench: &Bench, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
+    let of = |bench: &TestEngine, (t, u)| bench.sql(query, &[("t", t), ("u", u)]);
     assert_eq!(of(&device, on_device), of(&cpu, on_cpu));
     assert_eq!(moved(&device), all);
 }

@@ -25,7 +25,7 @@ fn numbers(values: impl IntoIterator<Item = f64>) -> ArrayRef {
 }
 
 /// Two triangles and a bridge between them.
-fn triangles(b: &Bench) -> FrameId {
+fn triangles(b: &TestEngine) -> FrameId {
     b.frame(vec![
         ("a", integers([0, 1, 2, 3, 4, 5, 2])),
         ("b", integers([1, 2, 0, 4, 5, 3, 3])),
@@ -40,7 +40,7 @@ fn spec(directed: bool, weighted: bool) -> GraphSpec {
 }
 
 /// Two frames for a parameter.
-fn both(b: &Bench, param: &str) -> [FrameId; 2] {
+fn both(b: &TestEngine, param: &str) -> [FrameId; 2] {
     let nodes = || integers(0..6);
     let of_node = |name: &'static str, node: i64| b.frame(vec![("node", integers([node])), (name, numbers([1.0]))]);
     match param {
@@ -68,7 +68,7 @@ fn plain(algorithm: &GraphAlgorithm) -> GraphCall {
 }
 
 /// The rows of a call, through a step over its result, which is kept by key.
-fn answer(b: &Bench, edges: FrameId, graph: &GraphSpec, call: &GraphCall) -> Result<Vec<Vec<String>>, String> {
+fn answer(b: &TestEngine, edges: FrameId, graph: &GraphSpec, call: &GraphCall) -> Result<Vec<Vec<String>>, String> {
     let step = Op::Graph { input: edges, graph: graph.clone(), call: call.clone() };
     let found = b.try_step(step).map_err(|error| error.message)?;
     b.try_rows(b.step(Op::Slice { input: found, offset: 0, length: Some(1000) })).map_err(|error| error.message)
@@ -80,12 +80,12 @@ fn is_frame(param: &&GraphParam) -> bool {
 
 #[test]
 fn every_frame_of_a_graph_call_has_its_own_answer() {
-    let (one, other) = (Bench::default(), Bench::default());
+    let (one, other) = (TestEngine::default(), TestEngine::default());
     let edges = [triangles(&one), triangles(&other)];
     let mut compared = 0;
     for algorithm in table() {
         for param in algorithm.params.iter().filter(is_frame) {
-            let ask = |b: &Bench, edges: FrameId, which: usize| {
+            let ask = |b: &TestEngine, edges: FrameId, which: usize| {
                 let mut call = plain(algorithm);
                 if param.name == "fixed" {
                     call.frames.push(("pos".to_string(), both(b, "pos")[0]));
@@ -106,13 +106,13 @@ fn every_frame_of_a_graph_call_has_its_own_answer() {
 
 #[test]
 fn every_graph_call_has_its_own_answer_for_other_nodes() {
-    let (one, other) = (Bench::default(), Bench::default());
+    let (one, other) = (TestEngine::default(), TestEngine::default());
     let edges = [triangles(&one), triangles(&other)];
     let mut different = 0;
     for algorithm in table() {
         let has_frame = algorithm.params.iter().any(|param| param.is_argument() && is_frame(&param));
         for directed in [false, true] {
-            let ask = |b: &Bench, edges: FrameId, last: i64| {
+            let ask = |b: &TestEngine, edges: FrameId, last: i64| {
                 let nodes = b.frame(vec![("id", integers(10..last))]);
                 let nodes = vec![NodeIds { frame: nodes, columns: vec!["id".to_string()] }];
                 let mut call = plain(algorithm);
@@ -141,7 +141,7 @@ fn every_graph_call_has_its_own_answer_for_other_nodes() {
 /// NetworkX: `modularity`, `partition_quality`, `jaccard_coefficient`, `multi_source_dijkstra`, `pagerank`, `density`.
 #[test]
 fn second_answers_are_those_of_networkx() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let edges = triangles(&b);
     let ask = |directed: bool, name: &str, param: &str, which: usize, column: &str| {
         let frames = vec![(param.to_string(), both(&b, param)[which])];
@@ -187,7 +187,7 @@ fn second_answers_are_those_of_networkx() {
 /// By hand: the first line connects rows of one group, the second all rows.
 #[test]
 fn live_rasters_of_other_groups_are_others() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let frame = b.frame(vec![
         ("x", numbers([0.0, 1.0, 2.0, 3.0])),
         ("y", numbers([0.0, 3.0, 0.0, 3.0])),
@@ -221,7 +221,7 @@ fn live_rasters_of_other_groups_are_others() {
 /// By hand: y = a x.
 #[test]
 fn models_and_their_answers_are_those_of_their_frames() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let frame = |factor: f64| {
         let x = [1.0, 2.0, 3.0, 4.0];
         b.frame(vec![("x", numbers(x)), ("y", numbers(x.map(|x| factor * x)))])
@@ -255,21 +255,21 @@ fn models_and_their_answers_are_those_of_their_frames() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
     std::fs::write(&path, &file).unwrap();
-    let load = |bench: &Bench| {
+    let load = |bench: &TestEngine| {
         let (info, copy) = bench.engine.load_model(ModelId(bench.id().0), &path.display().to_string(), "").unwrap();
         (info.key, copy)
     };
     let (loaded, copy) = load(&b);
     assert_ne!(loaded, key);
     assert_eq!(loaded, load(&b).0);
-    let (restored, _) = Bench::default().engine.restore_model(ModelId(1), "the copy", copy).unwrap();
+    let (restored, _) = TestEngine::default().engine.restore_model(ModelId(1), "the copy", copy).unwrap();
     assert_eq!(restored.key, loaded);
 }
 
 /// Two frames of one query have other random numbers; each keeps its own, and so do steps on them.
 #[test]
 fn queries_for_random_numbers_are_asked_anew() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let query = "select random() as r from range(5) as s(n)";
     let [one, two] = [(), ()].map(|()| b.try_sql(query, &[]).unwrap());
     let rows = |id: FrameId| b.try_rows(id).unwrap();

@@ -24,7 +24,7 @@ fn listed(lengths: &[usize], items: ArrayRef) -> ArrayRef {
 
 /// `n` counts rows, `k` is a key, `l`, `t`, `b` and `m` are lists of numbers, strings, booleans and decimals, `o` is a string of several
 /// words.
-fn table(bench: &Bench, rows: usize) -> FrameId {
+fn table(bench: &TestEngine, rows: usize) -> FrameId {
     let lengths: Vec<usize> = (0..rows).map(|row| if row % 97 == 5 { 70 } else { row * 7 % 5 }).collect();
     let all: usize = lengths.iter().sum();
     let some = |item: usize| item % 11 != 3;
@@ -71,7 +71,7 @@ const QUERIES: [&str; 18] = [
 /// The sizes at which kernels go over another tile, warp or word.
 #[test]
 fn queries_give_what_the_processor_does() {
-    let (device, cpu) = (only_device(), Bench::on_cpu());
+    let (device, cpu) = (only_device(), TestEngine::on_cpu());
     for rows in [1, 2, 31, 32, 33, 64, 65, 257, 1025, 2100] {
         let (there, here) = (table(&device, rows), table(&cpu, rows));
         for query in QUERIES {
@@ -104,7 +104,7 @@ fn frames_explode_and_collect() {
     rows.sort();
     assert_eq!(rows, [["1", "[null,4,null,6]"], ["null", "[7]"]]);
     // The key of the groups is none of the rows that they become.
-    for bench in [bench, Bench::on_cpu()] {
+    for bench in [bench, TestEngine::on_cpu()] {
         let ones = [Some(1), Some(1), Some(1), None];
         let frame = bench.frame(vec![("k", ints(&ones)), ("l", ints(&[Some(5), Some(7), Some(5), Some(2)]))]);
         let op = Op::GroupBy { input: frame, keys: vec![col("k")], aggs: vec![call("implode", [col("l")])] };
@@ -154,7 +154,7 @@ fn results_are_read_again() {
     let few = bench.id();
     bench.engine.persist(of, few, &TaskHandle::new()).unwrap();
     let again = bench.sql("select n, l, t, len(l) as c from t where n > 400 order by n", &[("t", few)]);
-    let cpu = Bench::on_cpu();
+    let cpu = TestEngine::on_cpu();
     let here = table(&cpu, 500);
     let query = "select n, l, t, len(l) as c from t where n % 50 = 20 and n > 400 order by n";
     assert_eq!(again, cpu.sql(query, &[("t", here)]));

@@ -9,7 +9,7 @@ use onrush_engine::CALLS_STACK;
 use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::{BinaryOp, Expr, ExprKind, FrameId};
 
-use super::support::{Bench, span};
+use super::support::{TestEngine, span};
 
 fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, Box::new(left), Box::new(right)))
@@ -27,7 +27,7 @@ fn lit(value: i64) -> Expr {
     Expr::literal(value)
 }
 
-fn numbers(bench: &Bench) -> FrameId {
+fn numbers(bench: &TestEngine) -> FrameId {
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.5), None, Some(2.0)]));
     let decimals = Decimal128Array::from(vec![Some(150), None, Some(-25)]).with_precision_and_scale(10, 2).unwrap();
     bench.frame(vec![
@@ -52,7 +52,7 @@ fn quickly<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
 
 #[test]
 fn sums_of_many_terms() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = numbers(&bench);
     let left = (0..1_500).fold(col("n"), |sum, _| add(sum, lit(1)));
     assert_eq!(quickly("left", || bench.select(frame, left)), "i64: 1505 null 1493");
@@ -80,7 +80,7 @@ fn sums_of_many_terms() {
 #[test]
 fn conditions_of_many_parts() {
     // Kernels of a device do not take so many parameters: there the plan runs on the CPU.
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..10_000)))]);
     let is = |value: i64| binary(BinaryOp::Equal, col("n"), lit(value));
     let any = (1..3_000).map(|i| is(i * 3)).reduce(|a, b| binary(BinaryOp::Or, a, b)).unwrap();
@@ -96,7 +96,7 @@ fn conditions_of_many_parts() {
 
 #[test]
 fn what_is_too_deep_is_refused_in_a_sentence() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = numbers(&bench);
     let refused = |expr: Expr| {
         let error = quickly("refused", || bench.try_select(frame, expr).unwrap_err());
@@ -119,7 +119,7 @@ fn what_is_too_deep_is_refused_in_a_sentence() {
 #[test]
 fn many_columns() {
     // Kernels of a device do not take so many parameters: there the plan runs on the CPU.
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = numbers(&bench);
     let sums = (0..5_000).map(|i| add(col("n"), lit(i)).alias(format!("c{i}"))).collect();
     let wide = quickly("5,000 sums", || {
@@ -131,7 +131,7 @@ fn many_columns() {
 
 #[test]
 fn queries_of_many_terms() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let query = |terms: usize| format!("select {} as s", vec!["1"; terms].join("+"));
     for terms in [60, 65, 66, 1_500] {
         assert_eq!(quickly("terms", || bench.sql(&query(terms), &[])), format!("s|{terms}"));
@@ -159,7 +159,7 @@ fn queries_of_many_terms() {
 
 #[test]
 fn concat_of_many_frames() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("n", Arc::new(Int64Array::from(vec![1, 2])))]);
     let rows = quickly("1,000 frames", || {
         let all = bench.step(Op::Concat { inputs: vec![frame; 1_000], how: ConcatHow::Vertical });

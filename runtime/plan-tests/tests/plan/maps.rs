@@ -11,9 +11,9 @@ use onrush_wire::plot::{Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, Pl
 use onrush_wire::visual::{VisualAsk, VisualHead, Window};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
-use super::support::Bench;
+use super::support::TestEngine;
 
-fn plot(bench: &Bench, frame: FrameId, layer: LayerRequest, style: PlotStyle) -> Result<Plot, Diagnostic> {
+fn plot(bench: &TestEngine, frame: FrameId, layer: LayerRequest, style: PlotStyle) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers: vec![layer], style, facet: None };
     onrush_explore::plot(&bench.engine, &request, &TaskHandle::new())
 }
@@ -27,7 +27,7 @@ fn on(projection: Projection, width: u32, height: u32) -> PlotStyle {
 }
 
 /// John F. Kennedy Airport, Honolulu, Paris, and what is not a place: a latitude of 95, and a null.
-fn places(bench: &Bench) -> FrameId {
+fn places(bench: &TestEngine) -> FrameId {
     let lon: ArrayRef =
         Arc::new(Float64Array::from(vec![Some(-73.7789), Some(-157.9225), Some(2.35), Some(10.0), None]));
     let lat: ArrayRef = Arc::new(Float64Array::from(vec![40.6397, 21.3187, 48.86, 95.0, 1.0]));
@@ -37,7 +37,7 @@ fn places(bench: &Bench) -> FrameId {
 
 #[test]
 fn a_raster_counts_projected_positions() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = places(&bench);
     let made = plot(&bench, frame, layer(Mark::Raster, "lon", "lat"), on(Projection::WebMercator, 60, 36)).unwrap();
     let [Layer::Raster(raster)] = made.layers.as_slice() else { panic!("no raster") };
@@ -60,7 +60,7 @@ fn a_raster_counts_projected_positions() {
 
 #[test]
 fn limits_are_degrees_and_other_windows_have_squares_too() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = places(&bench);
     let limited = PlotStyle {
         x_limits: Some((-80.0, -70.0)),
@@ -86,7 +86,7 @@ fn limits_are_degrees_and_other_windows_have_squares_too() {
 
 #[test]
 fn columns_that_are_no_degrees_are_refused() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = places(&bench);
     let error = |mark, x, y| plot(&bench, frame, layer(mark, x, y), on(Projection::WebMercator, 60, 36)).unwrap_err();
     assert!(error(Mark::Scatter, "name", "lat").message.contains("`name` is not a number"));
@@ -98,7 +98,7 @@ fn columns_that_are_no_degrees_are_refused() {
 }
 
 /// Six rows of four states, a value that is not a state, and one without a state.
-fn delays(bench: &Bench) -> FrameId {
+fn delays(bench: &TestEngine) -> FrameId {
     let state = vec![Some("TX"), Some("TX"), Some("NY"), Some("Ohio"), Some("XX"), None, Some("PR")];
     let state: ArrayRef = Arc::new(StringArray::from(state));
     let delay: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 4.0, 7.0, -1.0, 9.0, 9.0, 9.0]));
@@ -124,7 +124,7 @@ fn values(plot: &Plot) -> Vec<(&str, f64)> {
 
 #[test]
 fn rows_are_grouped_by_the_region_that_they_name() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = delays(&bench);
     let mean = LayerRequest {
         y: Some(Expr::call("max", [Expr::column("delay")])),
@@ -150,7 +150,7 @@ fn rows_are_grouped_by_the_region_that_they_name() {
 
 #[test]
 fn codes_of_two_sets_are_states_unless_it_is_said() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let code: ArrayRef = Arc::new(StringArray::from(vec!["CA", "DE"]));
     let value: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let frame = bench.frame(vec![("code", code), ("value", value)]);

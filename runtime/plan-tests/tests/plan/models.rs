@@ -19,13 +19,13 @@ fn strings(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-fn try_fit(b: &Bench, spec: Spec, frame: FrameId, target: Option<&str>) -> Result<ModelInfo, Diagnostic> {
+fn try_fit(b: &TestEngine, spec: Spec, frame: FrameId, target: Option<&str>) -> Result<ModelInfo, Diagnostic> {
     let fit = Fit { spec, frame, target: target.map(Expr::column), eval: Vec::new() };
     let id = ModelId(b.id().0);
     b.engine.fit(id, &fit, Some(&span(7)), &TaskHandle::new()).map(|(info, _)| info)
 }
 
-fn fit(b: &Bench, spec: Spec, frame: FrameId, target: Option<&str>) -> ModelInfo {
+fn fit(b: &TestEngine, spec: Spec, frame: FrameId, target: Option<&str>) -> ModelInfo {
     try_fit(b, spec, frame, target).unwrap_or_else(|d| panic!("{d} {:?}", d.help))
 }
 
@@ -35,7 +35,7 @@ fn output(info: &ModelInfo, name: &str) -> Expr {
 
 #[test]
 fn predictions_are_columns_that_fuse_with_the_query_around_them() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     // y = 1 + 2 a - b, exactly.
     let f = b.frame(vec![
         ("a", floats(&[0.0, 1.0, 2.0, 3.0])),
@@ -67,7 +67,7 @@ fn predictions_are_columns_that_fuse_with_the_query_around_them() {
 
 #[test]
 fn classes_are_of_the_type_of_the_target_and_probabilities_add_up() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let f = b.frame(vec![
         ("x", floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
         ("y", strings(&["low", "low", "low", "high", "high", "high"])),
@@ -83,7 +83,7 @@ fn classes_are_of_the_type_of_the_target_and_probabilities_add_up() {
 
 #[test]
 fn a_null_in_a_feature_ends_the_query_with_its_column() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let f = b.frame(vec![("x", floats(&[1.0, 2.0, 3.0])), ("y", floats(&[1.0, 2.0, 3.0]))]);
     let model = fit(&b, Spec::new("Ridge"), f, Some("y"));
     let g = b.frame(vec![("x", Arc::new(Float64Array::from(vec![Some(1.0), None])))]);
@@ -96,7 +96,7 @@ fn a_null_in_a_feature_ends_the_query_with_its_column() {
 
 #[test]
 fn metrics_are_aggregates_by_group() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let f = b.frame(vec![
         ("g", strings(&["a", "a", "a", "a", "b", "b", "b", "b"])),
         ("y", Arc::new(Int64Array::from(vec![0, 0, 1, 1, 0, 1, 0, 1]))),
@@ -122,7 +122,7 @@ fn metrics_are_aggregates_by_group() {
 
 #[test]
 fn splits_have_the_rows_of_scikit_learn() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let f = b.frame(vec![("i", Arc::new(Int64Array::from_iter_values(0..10)))]);
     let split = Split::TrainTest {
         test_size: Some(Size::Share(0.3)),
@@ -139,7 +139,7 @@ fn splits_have_the_rows_of_scikit_learn() {
 
 #[test]
 fn a_model_is_found_by_its_key_and_restored_from_its_file() {
-    let b = Bench::default();
+    let b = TestEngine::default();
     let f = b.frame(vec![("x", floats(&[1.0, 2.0, 9.0, 10.0])), ("y", floats(&[1.0, 2.0, 9.0, 10.0]))]);
     let spec = || Spec::new("KMeans").with("n_clusters", 2usize);
     let (one, two) = (fit(&b, spec(), f, None), fit(&b, spec(), f, None));
@@ -147,7 +147,7 @@ fn a_model_is_found_by_its_key_and_restored_from_its_file() {
     assert_ne!(one.key, fit(&b, spec().with("random_state", 1usize), f, None).key);
     let fit = Fit { spec: spec(), frame: f, target: None, eval: Vec::new() };
     let (_, file) = b.engine.fit(ModelId(900), &fit, None, &TaskHandle::new()).unwrap();
-    let other = Bench::default();
+    let other = TestEngine::default();
     let (info, _) = other.engine.restore_model(ModelId(801), "m.safetensors", file.clone()).unwrap();
     assert_eq!((info.key, &info.card.title), (one.key, &one.card.title));
     let g = other.frame(vec![("x", floats(&[1.5, 9.5])), ("y", floats(&[1.5, 9.5]))]);

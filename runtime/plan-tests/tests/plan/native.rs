@@ -64,22 +64,22 @@ fn native(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// The same on both, or on a GPU (`ONRUSH_TEST_ENGINE=cuda`).
-fn each(test: impl Fn(&Bench)) {
+fn each(test: impl Fn(&TestEngine)) {
     for choice in choices() {
         let cache = Some(onrush_wire::paths::cache_dir());
         // Asked for by name, a GPU would refuse the parts that run on the CPU.
         let policy = is_cuda().then_some(Policy::Always);
-        test(&Bench::of(EngineConfig { choice, policy, cache, ..EngineConfig::default() }));
+        test(&TestEngine::of(EngineConfig { choice, policy, cache, ..EngineConfig::default() }));
     }
 }
 
 /// How plans show where a node runs.
-fn place(bench: &Bench) -> String {
+fn place(bench: &TestEngine) -> String {
     let place = if is_cuda() { "gpu" } else { bench.engine.name() };
     format!("[{place}]")
 }
 
-fn numbers(bench: &Bench) -> FrameId {
+fn numbers(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("n", ints(&[Some(6), None, Some(7), Some(27), Some(1)])),
         ("x", floats(&[Some(0.5), Some(1.5), None, Some(-3.0), Some(f64::INFINITY)])),
@@ -140,7 +140,7 @@ fn arguments_take_the_parameters_types() {
 
 #[test]
 fn what_does_not_go_is_said_at_once() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let f = numbers(&bench);
     let refused = |expr: Expr, message: &str, help: &str| {
         let error = bench.try_select(f, expr).unwrap_err();
@@ -361,7 +361,7 @@ fn many_rows() {
     };
     for (choice, part_rows) in choices {
         let cache = Some(onrush_wire::paths::cache_dir());
-        let bench = Bench::of(EngineConfig { choice, part_rows, cache, ..EngineConfig::default() });
+        let bench = TestEngine::of(EngineConfig { choice, part_rows, cache, ..EngineConfig::default() });
         let f = bench.frame(vec![("n", ints(&values))]);
         let id = bench.step(Op::Select { input: f, exprs: vec![native("twice", vec![col("n")]).alias("t")] });
         assert_eq!(bench.select(id, call("sum", [call("cast", [col("t"), lit("i64")])])), format!("i64: {expected}"));

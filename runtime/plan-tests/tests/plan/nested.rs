@@ -15,7 +15,7 @@ fn strings(values: &[&str]) -> Vec<Value> {
 
 #[test]
 fn lists_give_polars_values() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let rows = vec![Some(vec![Some(3), Some(1), None, Some(3)]), Some(vec![]), None, Some(vec![Some(5)])];
     let l: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(rows));
     let f = bench.frame(vec![("l", l)]);
@@ -71,7 +71,7 @@ fn lists_give_polars_values() {
 
 #[test]
 fn structs_have_fields() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let field = |name, dtype| Arc::new(Field::new(name, dtype, true));
     let pairs: Vec<(Arc<Field>, ArrayRef)> = vec![
         (field("name", DataType::Utf8), string_array(&[Some("Ann"), None])),
@@ -101,7 +101,7 @@ fn structs_have_fields() {
 
 #[test]
 fn json_is_read_by_paths() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![(
         "s",
         string_array(&[
@@ -120,7 +120,7 @@ fn json_is_read_by_paths() {
 
 #[test]
 fn values_are_replaced_as_in_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("i", ints(&[Some(1), Some(2), Some(3), None])),
         ("s", string_array(&[Some("a"), Some("b"), Some("a"), None])),

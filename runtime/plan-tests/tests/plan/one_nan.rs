@@ -9,17 +9,17 @@ use super::support::*;
 
 const INF: f64 = f64::INFINITY;
 
-fn benches() -> Vec<Bench> {
+fn benches() -> Vec<TestEngine> {
     let engine = |choice| {
         let cache = Some(onrush_wire::paths::cache_dir());
         let policy = Some(onrush_engine::Policy::Always);
-        Bench::of(onrush_engine::EngineConfig { choice, cache, policy, ..on_device() })
+        TestEngine::of(onrush_engine::EngineConfig { choice, cache, policy, ..on_device() })
     };
     choices().into_iter().map(engine).collect()
 }
 
 /// `a / b` has NaN of zeros, 0, NaN of infinities, 0.25 and null.
-fn ratios(bench: &Bench) -> FrameId {
+fn ratios(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("r", ints(&[Some(1), Some(2), Some(3), Some(4), Some(5)])),
         ("a", floats(&[Some(0.0), Some(0.0), Some(INF), Some(1.0), None])),
@@ -33,7 +33,7 @@ fn ratio() -> Expr {
     op(col("a"), BinaryOp::Divide, col("b"))
 }
 
-fn rows_of(bench: &Bench, op: Op) -> Vec<String> {
+fn rows_of(bench: &TestEngine, op: Op) -> Vec<String> {
     bench.column(bench.step(op), 0)
 }
 

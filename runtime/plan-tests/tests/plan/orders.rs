@@ -8,7 +8,7 @@ use arrow::datatypes::{Float64Type, Int64Type};
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
 
-use super::support::{Bench, device};
+use super::support::{TestEngine, device};
 
 const ROWS: i64 = 6000;
 
@@ -29,7 +29,7 @@ fn data() -> Data {
     }
 }
 
-fn column(bench: &Bench, data: &Data, query: &str) -> ArrayRef {
+fn column(bench: &TestEngine, data: &Data, query: &str) -> ArrayRef {
     let numbers: Vec<i64> = (0..ROWS).collect();
     let frame = bench.frame(vec![
         ("a", Arc::new(Int64Array::from(data.a.clone())) as ArrayRef),

@@ -9,7 +9,7 @@ use onrush_wire::plot::marks::StepPosition;
 use onrush_wire::plot::{ErrorBar, Interval, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series, Violin};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
-use super::support::Bench;
+use super::support::TestEngine;
 
 fn layer(mark: Mark, x: &str, y: Option<&str>) -> LayerRequest {
     LayerRequest { mark, x: Some(Expr::column(x)), y: y.map(Expr::column), ..LayerRequest::default() }
@@ -19,12 +19,12 @@ fn colored(layer: LayerRequest, by: &str) -> LayerRequest {
     LayerRequest { color: Some(Expr::column(by)), ..layer }
 }
 
-fn plots(bench: &Bench, frame: FrameId, layers: Vec<LayerRequest>) -> Result<Plot, Diagnostic> {
+fn plots(bench: &TestEngine, frame: FrameId, layers: Vec<LayerRequest>) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers, style: PlotStyle::default(), facet: None };
     onrush_explore::plot(&bench.engine, &request, &TaskHandle::new())
 }
 
-fn plot(bench: &Bench, frame: FrameId, layer: LayerRequest) -> Plot {
+fn plot(bench: &TestEngine, frame: FrameId, layer: LayerRequest) -> Plot {
     plots(bench, frame, vec![layer]).unwrap()
 }
 
@@ -59,7 +59,7 @@ fn close(found: &[f64], wanted: &[f64]) {
 /// `scipy.stats.ecdf(v).cdf` of each group; quantiles and probabilities.
 #[test]
 fn ecdf_steps_by_group() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values = numbers(&[3.0, 1.0, 2.0, 2.0, 5.0, f64::NAN]);
     let frame = bench.frame(vec![("v", values), ("k", string_array(&["a", "a", "a", "a", "b", "b"]))]);
     let made = plot(&bench, frame, LayerRequest { by: Some(Expr::column("k")), ..layer(Mark::Ecdf, "v", None) });
@@ -76,7 +76,7 @@ fn ecdf_steps_by_group() {
 /// By hand: the share of 0, 1, ..., 99,999 at or below `x` is `(floor(x) + 1) / 100,000`.
 #[test]
 fn ecdf_of_many_values_is_exact_at_its_points() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..100_000)) as ArrayRef)]);
     let made = plot(&bench, frame, layer(Mark::Ecdf, "n", None));
     let one = &series(&made)[0];
@@ -89,7 +89,7 @@ fn ecdf_of_many_values_is_exact_at_its_points() {
 /// bandwidths beyond the values, as of `seaborn.violinplot`.
 #[test]
 fn violin_has_the_density_of_scipy() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let v = numbers(&[1.0, 2.0, 2.5, 3.0, 4.0, 4.5, 7.0, 9.0, 6.0, 6.0]);
     let frame =
         bench.frame(vec![("v", v), ("k", string_array(&["a", "a", "a", "a", "a", "a", "a", "a", "same", "same"]))]);
@@ -113,7 +113,7 @@ fn violin_has_the_density_of_scipy() {
 /// Means, and `scipy.stats.t.interval(0.95, n - 1, mean, scipy.stats.sem(v))`.
 #[test]
 fn point_plot_has_the_intervals_of_scipy() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let v = numbers(&[1.0, 3.0, 2.0, 5.0, 4.0, 8.0, 7.0, f64::NAN]);
     let frame = bench.frame(vec![("v", v), ("k", string_array(&["a", "b", "a", "b", "a", "a", "c", "c"]))]);
     let request = layer(Mark::PointPlot, "k", Some("v"));
@@ -135,7 +135,7 @@ fn point_plot_has_the_intervals_of_scipy() {
 
 #[test]
 fn error_bars_and_bands_are_those_of_their_columns() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("x", numbers(&[3.0, 1.0, 2.0])),
         ("low", numbers(&[2.0, 0.0, f64::NAN])),
@@ -166,7 +166,7 @@ fn error_bars_and_bands_are_those_of_their_columns() {
 /// `statsmodels.api.OLS(y, add_constant(x)).fit()`: parameters, R², and `get_prediction([1, 9]).conf_int()`.
 #[test]
 fn regression_has_the_band_of_statsmodels() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("x", numbers(&[1.0, 2.0, 3.0, 4.0, 6.0, 9.0])),
         ("y", numbers(&[2.0, 3.5, 3.0, 5.5, 6.0, 10.5])),
@@ -192,7 +192,7 @@ fn regression_has_the_band_of_statsmodels() {
 /// `matplotlib.pyplot.hexbin(x, y, gridsize=4, mincnt=1)`: offsets and counts.
 #[test]
 fn hexbin_counts_are_those_of_matplotlib() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let x: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 101) / 10.0).collect();
     let y: Vec<f64> = (0..200).map(|i| f64::from(i * 53 % 97) / 4.0).collect();
     let frame = bench.frame(vec![("x", numbers(&x)), ("y", numbers(&y))]);
@@ -251,7 +251,7 @@ fn steps_are_in_the_order_of_x() {
 
 #[test]
 fn strip_shows_a_sample_of_many_rows() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20_000));
     let k: ArrayRef = Arc::new(Int64Array::from_iter_values((0..20_000).map(|i| i % 3)));
     let frame = bench.frame(vec![("n", n), ("k", k)]);
@@ -263,7 +263,7 @@ fn strip_shows_a_sample_of_many_rows() {
 
 #[test]
 fn pair_plot_has_a_panel_for_each_pair() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("a", numbers(&[1.0, 2.0, 3.0])),
         ("b", numbers(&[3.0, 1.0, f64::NAN])),
@@ -298,7 +298,7 @@ fn pair_plot_has_a_panel_for_each_pair() {
 
 #[test]
 fn candles_are_in_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("t", numbers(&[2.0, 1.0, 3.0])),
         ("open", numbers(&[5.0, 4.0, 1.0])),
@@ -316,7 +316,7 @@ fn candles_are_in_order() {
 /// `sklearn.metrics`: `roc_curve`, `roc_auc_score`, `precision_recall_curve` and `average_precision_score`.
 #[test]
 fn curves_of_scores_are_those_of_scikit_learn() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let truth: ArrayRef = Arc::new(Int64Array::from(vec![0, 0, 1, 1, 0, 1, 1, 0]));
     let flag: ArrayRef = Arc::new(BooleanArray::from(vec![false, false, true, true, false, true, true, false]));
     let score = numbers(&[0.1, 0.4, 0.35, 0.8, 0.4, 0.4, 0.9, 0.2]);
@@ -342,7 +342,7 @@ fn curves_of_scores_are_those_of_scikit_learn() {
 /// `sklearn.metrics.confusion_matrix(truth, predicted)`: `[[0, 0, 1], [0, 2, 0], [0, 1, 2]]`.
 #[test]
 fn confusion_matrix_is_that_of_scikit_learn() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![
         ("truth", string_array(&["cat", "dog", "dog", "bird", "cat", "dog"])),
         ("predicted", string_array(&["cat", "dog", "cat", "dog", "cat", "dog"])),

@@ -12,18 +12,18 @@ use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest, Mark, Plot, PlotRequest, PlotStyle, Series};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, FrameId};
 
-use super::support::Bench;
+use super::support::TestEngine;
 
 fn layer(mark: Mark, x: &str, y: Option<&str>) -> LayerRequest {
     LayerRequest { mark, x: Some(Expr::column(x)), y: y.map(Expr::column), ..LayerRequest::default() }
 }
 
-fn plot(bench: &Bench, frame: FrameId, layer: LayerRequest) -> Result<Plot, Diagnostic> {
+fn plot(bench: &TestEngine, frame: FrameId, layer: LayerRequest) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet: None };
     onrush_explore::plot(&bench.engine, &request, &TaskHandle::new())
 }
 
-fn toy(bench: &Bench) -> FrameId {
+fn toy(bench: &TestEngine) -> FrameId {
     let k: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), Some("a"), Some("b"), None, Some("a")]));
     let n: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(3), Some(4), None]));
     let v: ArrayRef = Arc::new(Float64Array::from(vec![10.0, 20.0, 30.0, 40.0, f64::NAN]));
@@ -32,7 +32,7 @@ fn toy(bench: &Bench) -> FrameId {
 
 #[test]
 fn bars_keep_their_order_or_combine() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = toy(&bench);
     let made = plot(&bench, frame, layer(Mark::Bar, "k", Some("n"))).unwrap();
     let Layer::Xy { x, series, .. } = &made.layers[0] else { panic!("no bars") };
@@ -51,7 +51,7 @@ fn bars_keep_their_order_or_combine() {
 
 #[test]
 fn histograms_count_and_say_what_is_missing() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = toy(&bench);
     let made = plot(&bench, frame, LayerRequest { bins: Some(3), ..layer(Mark::Histogram, "v", None) }).unwrap();
     let Layer::Histogram { series, .. } = &made.layers[0] else { panic!("no histogram") };
@@ -64,7 +64,7 @@ fn histograms_count_and_say_what_is_missing() {
 
 #[test]
 fn boxes_and_heat_maps() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = toy(&bench);
     let made = plot(&bench, frame, layer(Mark::Box, "k", Some("v"))).unwrap();
     let Layer::Box { boxes, .. } = &made.layers[0] else { panic!("no boxes") };
@@ -82,7 +82,7 @@ fn boxes_and_heat_maps() {
 
 #[test]
 fn a_wrong_column_type_or_function_is_named() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = toy(&bench);
     let wrong = |layer| plot(&bench, frame, layer).unwrap_err().to_string();
     let text = wrong(layer(Mark::Line, "n", Some("k")));
@@ -94,7 +94,7 @@ fn a_wrong_column_type_or_function_is_named() {
 
 #[test]
 fn many_points_are_reduced_and_said() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("n", Arc::new(Int64Array::from_iter_values(0..20_000)) as ArrayRef)]);
     let made = plot(&bench, frame, layer(Mark::Scatter, "n", Some("n"))).unwrap();
     let Layer::Xy { series, .. } = &made.layers[0] else { panic!("no points") };
@@ -106,7 +106,7 @@ fn many_points_are_reduced_and_said() {
 
 #[test]
 fn correlations_are_numpys_over_complete_pairs() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     // pandas.DataFrame({"a": [1, 2, 3, 4, None], "b": [2, 1, 4, 3, 9], "c": [5, 5, 5, 5, 5]}).corr()
     let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(3), Some(4), None]));
     let b: ArrayRef = Arc::new(Float64Array::from(vec![2.0, 1.0, 4.0, 3.0, 9.0]));
@@ -128,7 +128,7 @@ fn correlations_are_numpys_over_complete_pairs() {
 
 #[test]
 fn panels_share_their_bins() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = toy(&bench);
     let layer = LayerRequest { bins: Some(3), ..layer(Mark::Histogram, "v", None) };
     let facet = Some(Expr::column("k"));
@@ -152,7 +152,7 @@ fn panels_share_their_bins() {
 
 #[test]
 fn many_categories_leave_the_largest_and_say_so() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     // k0 once, k1 twice, ... k99 a hundred times.
     let names: Vec<String> = (0..100).flat_map(|i| std::iter::repeat_n(format!("k{i}"), i + 1)).collect();
     let frame = bench.frame(vec![("k", Arc::new(StringArray::from_iter_values(names)) as ArrayRef)]);
@@ -166,7 +166,7 @@ fn many_categories_leave_the_largest_and_say_so() {
 
 #[test]
 fn densities_and_long_lines() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let n = 50_000_i64;
     let wave = (0..n).map(|i| (i * 7_919 % n) as f64);
     let columns = vec![
@@ -192,7 +192,7 @@ fn densities_and_long_lines() {
 /// A value for each minute of two days, in three series; by hand from there.
 #[test]
 fn more_moments_than_pixels_are_combined_and_said() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let minutes = 0..2_880_i64;
     let columns = vec![
         ("t", Arc::new(TimestampSecondArray::from_iter_values(minutes.clone().map(|m| m * 60))) as ArrayRef),
@@ -244,7 +244,7 @@ fn more_moments_than_pixels_are_combined_and_said() {
 
 #[test]
 fn blank_texts_have_names_and_nothing_has_no_correlation() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let k: ArrayRef = Arc::new(StringArray::from(vec!["a", "", " \n"]));
     let n: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
     let frame = bench.frame(vec![("k", k), ("n", n)]);
@@ -274,7 +274,7 @@ fn series_of(made: &Plot) -> &[Series] {
 /// As `pandas.Series([1, 2, 4], index=[00:10, 00:50, 03:05]).resample("1h")` combines, Pandas 3.
 #[test]
 fn stretches_without_rows_are_those_of_pandas() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 4.0]));
     let frame = bench.frame(vec![("t", times(&[600, 3_000, 11_100])), ("v", values)]);
     let of = |mark, function: &str| {
@@ -302,7 +302,7 @@ fn stretches_without_rows_are_those_of_pandas() {
 /// The start of the fortnight by `polars.Series([...]).dt.truncate("2w")`, Polars 2.1.
 #[test]
 fn stretches_are_those_of_truncate() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     // 2013-09-18 14:47:31, a Wednesday.
     let frame =
         bench.frame(vec![("t", times(&[1_379_515_651])), ("n", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
@@ -317,7 +317,7 @@ fn stretches_are_those_of_truncate() {
 /// A hundred rows of which one is in the panel `b`, so that alone it would be drawn as it is; by hand.
 #[test]
 fn panels_share_their_stretches_and_cells() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let hours: Vec<i64> = (0..2_000).map(|h| h * 3_600 + 1_800).collect();
     let panel = (0..2_000).map(|h| if h == 30 { "b" } else { "a" });
     let frame = bench.frame(vec![
@@ -359,7 +359,7 @@ fn panels_share_their_stretches_and_cells() {
 /// By hand. A moment without a value is a gap.
 #[test]
 fn few_moments_are_combined_as_they_are() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(3), None, Some(5), Some(7)]));
     let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("a"), Some("a"), Some("b"), None]));
     let frame = bench.frame(vec![("t", times(&[10, 10, 20, -5, 10])), ("v", values), ("k", names)]);
@@ -379,7 +379,7 @@ fn few_moments_are_combined_as_they_are() {
 
 #[test]
 fn long_lines_over_time_are_reduced_and_said() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("t", times(&(0..9_000).map(|m| m * 60).collect::<Vec<_>>()))]);
     let minutes =
         LayerRequest { aggregate: Some("count".into()), every: Some("1m".into()), ..layer(Mark::Line, "t", None) };
@@ -397,7 +397,7 @@ fn long_lines_over_time_are_reduced_and_said() {
 /// Names by hand.
 #[test]
 fn categories_that_are_close_have_different_names() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let names = |column: ArrayRef| {
         let v: ArrayRef = Arc::new(Int64Array::from_iter_values(0..column.len() as i64));
         let frame = bench.frame(vec![("c", column), ("v", v)]);
@@ -430,7 +430,7 @@ fn categories_that_are_close_have_different_names() {
 /// 50 categories of which one is called `other`; by hand.
 #[test]
 fn the_rest_has_a_name_of_its_own() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let name = |i| if i == 49 { "other".to_string() } else { format!("k{i}") };
     let names: Vec<String> = (0..50).flat_map(|i| vec![name(i); 1 + i]).collect();
     let frame = bench.frame(vec![("k", Arc::new(StringArray::from_iter_values(names)) as ArrayRef)]);
@@ -450,7 +450,7 @@ fn plans_with_more_rows_than_memory_are_drawn() {
     let query = "select n, (n * 7919) % 100003 / 7.0 as v, n % 7 as few, 'k' || (n % 60) as k, \
                  to_timestamp(n * 60) as t from range(600000) as r(n)";
     let frame = |memory_limit| {
-        let bench = Bench::of(EngineConfig { memory_limit, ..EngineConfig::default() });
+        let bench = TestEngine::of(EngineConfig { memory_limit, ..EngineConfig::default() });
         let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
         (bench, frame)
     };
@@ -484,7 +484,7 @@ fn plans_with_more_rows_than_memory_are_drawn() {
 /// What is drawn of a text with very many values, and that the plot says so; by hand.
 #[test]
 fn of_too_many_texts_some_are_drawn() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let query = "select 'k' || n as k, n, n % 3 as few from range(5000) as r(n)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
     let drawn = |layer: LayerRequest| {
@@ -515,7 +515,7 @@ fn of_too_many_texts_some_are_drawn() {
 /// A line over strings visits them in the order of their first rows. Expected values are by hand.
 #[test]
 fn lines_over_texts_are_in_their_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let query = "select * from (values ('b', 1, 'x'), ('a', 2, 'x'), (null, 3, 'x'), ('b', 4, 'y'), ('a', null, 'y'), \
                  ('c', 6, null)) as r(k, n, c)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
@@ -532,7 +532,7 @@ fn lines_over_texts_are_in_their_order() {
 /// have all rows.
 #[test]
 fn panels_and_layers_compute_a_plan_once() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let query = "select random() as r, n from range(1000) as s(n)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
     let below = |at: f64| {
@@ -558,7 +558,7 @@ fn panels_and_layers_compute_a_plan_once() {
 fn panels_of_more_rows_than_memory_are_drawn() {
     let query = "select n, n % 7 as few, n % 2 as k from range(600000) as r(n)";
     let made = |memory_limit| {
-        let bench = Bench::of(EngineConfig { memory_limit, ..EngineConfig::default() });
+        let bench = TestEngine::of(EngineConfig { memory_limit, ..EngineConfig::default() });
         let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
         let layers = vec![layer(Mark::Histogram, "n", None), layer(Mark::Box, "few", Some("n"))];
         let request = PlotRequest { frame, layers, style: PlotStyle::default(), facet: Some(Expr::column("k")) };
@@ -571,7 +571,7 @@ fn panels_of_more_rows_than_memory_are_drawn() {
 /// the two values of `x`. By hand.
 #[test]
 fn the_series_with_most_rows_are_those_with_most_rows() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let query = "select 's' || s as s, i % 2 as x, i as v, 'k' || s as k from range(25) as a(s), range(50) as b(i) where i <= s * 2 + 1";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });
     let said = "20 of 25 values of s shown: those with most rows";
@@ -597,7 +597,7 @@ fn the_series_with_most_rows_are_those_with_most_rows() {
 /// they are. By hand.
 #[test]
 fn boxes_show_different_outliers_and_say_the_rest() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let query = "select 'a' as k, n % 2 as v from range(1000) as r(n) union all \
                  select 'a', case when n % 30 < 5 then -10 - n % 30 else 10 + n % 30 end from range(90) as s(n)";
     let frame = bench.step(Op::Sql { query: query.to_string(), tables: Vec::new() });

@@ -11,9 +11,9 @@ use onrush_wire::plot::{Layer, LayerRequest, Mark, Pixels, Plot, PlotRequest, Pl
 use onrush_wire::visual::{VisualAsk, Window};
 use onrush_wire::{Diagnostic, Expr, FrameId};
 
-use super::support::{Bench, on_device};
+use super::support::{TestEngine, on_device};
 
-fn plot(bench: &Bench, frame: FrameId, layers: Vec<LayerRequest>, style: PlotStyle) -> Result<Plot, Diagnostic> {
+fn plot(bench: &TestEngine, frame: FrameId, layers: Vec<LayerRequest>, style: PlotStyle) -> Result<Plot, Diagnostic> {
     let request = PlotRequest { frame, layers, style, facet: None };
     onrush_explore::plot(&bench.engine, &request, &TaskHandle::new())
 }
@@ -22,7 +22,7 @@ fn layer(mark: Mark, x: &str, y: &str) -> LayerRequest {
     LayerRequest { mark, x: Some(Expr::column(x)), y: Some(Expr::column(y)), ..LayerRequest::default() }
 }
 
-fn points(bench: &Bench, rows: i64) -> FrameId {
+fn points(bench: &TestEngine, rows: i64) -> FrameId {
     let of = |value: &dyn Fn(i64) -> f64| -> ArrayRef { Arc::new((0..rows).map(value).collect::<Float64Array>()) };
     let names: ArrayRef = Arc::new((0..rows).map(|i| Some(["a", "b", "c"][i as usize % 3])).collect::<StringArray>());
     let groups: ArrayRef = Arc::new((0..rows).map(|i| i % 2).collect::<Int64Array>());
@@ -35,7 +35,7 @@ fn points(bench: &Bench, rows: i64) -> FrameId {
     ])
 }
 
-fn raster(bench: &Bench, frame: FrameId, layer: LayerRequest, size: (u32, u32)) -> (Raster, Vec<String>) {
+fn raster(bench: &TestEngine, frame: FrameId, layer: LayerRequest, size: (u32, u32)) -> (Raster, Vec<String>) {
     let style = PlotStyle { width: Some(size.0), height: Some(size.1), ..PlotStyle::default() };
     let plot = plot(bench, frame, vec![layer], style).unwrap();
     match plot.layers.into_iter().next() {
@@ -46,7 +46,7 @@ fn raster(bench: &Bench, frame: FrameId, layer: LayerRequest, size: (u32, u32)) 
 
 #[test]
 fn counts_and_means_are_those_of_datashader() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = points(&bench, 200);
     let (made, _) = raster(&bench, frame, layer(Mark::Raster, "x", "y"), (7, 5));
     let expected = [
@@ -78,8 +78,8 @@ fn counts_and_means_are_those_of_datashader() {
 /// Of rows with infinities and NaN, in columns of two types, in the whole and in a window.
 #[test]
 fn a_device_counts_the_pixels_of_the_host() {
-    let host = Bench::on_cpu();
-    let device = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
+    let host = TestEngine::on_cpu();
+    let device = TestEngine::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
     let mut pictures = Vec::new();
     for bench in [&host, &device] {
         let x = (0..5_000).map(|i| match i % 50 {
@@ -110,7 +110,7 @@ fn a_device_counts_the_pixels_of_the_host() {
 
 #[test]
 fn categories_are_counted_apart() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = points(&bench, 200);
     let colored = LayerRequest { color: Some(Expr::column("k")), ..layer(Mark::Raster, "x", "y") };
     let (made, _) = raster(&bench, frame, colored, (7, 5));
@@ -129,7 +129,7 @@ fn categories_are_counted_apart() {
 
 #[test]
 fn lines_connect_the_rows_of_a_group() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = points(&bench, 60);
     let lines = LayerRequest { by: Some(Expr::column("g")), ..layer(Mark::RasterLines, "x", "y") };
     let (made, _) = raster(&bench, frame, lines, (9, 6));
@@ -148,7 +148,7 @@ fn lines_connect_the_rows_of_a_group() {
 /// By hand.
 #[test]
 fn rows_without_a_position_are_told_and_strings_are_refused() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let x: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(f64::INFINITY), Some(100.0), Some(0.0)]));
     let y: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 1.0, 1.0, 3.0, 2.0]));
     let s: ArrayRef = Arc::new(StringArray::from(vec!["a"; 5]));
@@ -167,7 +167,7 @@ fn rows_without_a_position_are_told_and_strings_are_refused() {
 /// By hand.
 #[test]
 fn several_columns_are_series_of_one_layer() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = points(&bench, 4);
     let lines = LayerRequest { more_y: vec![Expr::column("v")], ..layer(Mark::Line, "x", "y") };
     let made = plot(&bench, frame, vec![lines.clone()], PlotStyle::default()).unwrap();
@@ -183,7 +183,7 @@ fn several_columns_are_series_of_one_layer() {
 /// By hand: values of three decades in three bins, and one that has no logarithm.
 #[test]
 fn bins_of_a_logarithmic_axis_are_decades() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let v: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0, 2.0, 20.0, 200.0, 300.0, 1000.0]));
     let frame = bench.frame(vec![("v", v)]);
     let hist = LayerRequest { mark: Mark::Histogram, x: Some(Expr::column("v")), bins: Some(3), ..Default::default() };
@@ -196,7 +196,7 @@ fn bins_of_a_logarithmic_axis_are_decades() {
 /// From pandas: `pd.to_datetime([1357016400 - 1, 1357016400], unit='s', utc=True).tz_convert('America/New_York').date`.
 #[test]
 fn days_begin_at_midnight_of_the_zone() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let midnight = 1_357_016_400; // 2013-01-01 00:00 in New York
     let times = TimestampSecondArray::from(vec![midnight - 1, midnight, midnight + 86_399]);
     let t: ArrayRef = Arc::new(times.with_timezone("America/New_York"));

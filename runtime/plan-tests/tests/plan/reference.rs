@@ -50,7 +50,7 @@ fn examples() -> Vec<(String, String)> {
 }
 
 /// The frame of the examples, as rows in memory: the query that makes it has another placement.
-fn frame(bench: &Bench) -> FrameId {
+fn frame(bench: &TestEngine) -> FrameId {
     let id = bench.try_sql(&read("frames.sql"), &[]).unwrap_or_else(|d| panic!("frames.sql: {d}"));
     let table = bench.engine.table(id, &[], &TaskHandle::new()).unwrap();
     let batches: Vec<RecordBatch> = table.batches().iter().map(RecordBatch::clone).collect();
@@ -65,7 +65,7 @@ fn query(example: &str) -> String {
 }
 
 /// Writes the list with `ONRUSH_WRITE`, and compares it.
-pub fn check(bench: &Bench, functions: &Forms, steps: &Forms) {
+pub fn check(bench: &TestEngine, functions: &Forms, steps: &Forms) {
     let mut out = String::new();
     for (name, usage) in catalogue::functions() {
         let function = catalogue::find(name).unwrap();
@@ -96,7 +96,7 @@ pub fn check(bench: &Bench, functions: &Forms, steps: &Forms) {
 /// The examples are written with DuckDB's functions; their values are compared with DuckDB's in `tests/sql`.
 #[test]
 fn every_example_of_sql_runs() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let f = frame(&bench);
     let mut wrong = Vec::new();
     for (name, example) in examples() {

@@ -9,7 +9,7 @@ use onrush_wire::{BinaryOp, FrameId};
 
 use super::support::*;
 
-fn table(bench: &Bench) -> FrameId {
+fn table(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("r", ints(&[Some(1), Some(2), Some(3), Some(4)])),
         ("g", string_array(&[Some("b"), Some("a"), Some("b"), Some("a")])),
@@ -19,7 +19,7 @@ fn table(bench: &Bench) -> FrameId {
 
 #[test]
 fn windows_without_an_order_keep_that_of_the_table() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let sql =
         |query: &str| bench.sql(&format!("select * exclude (b) from (select {query} from f) order by r"), &[("f", t)]);
@@ -41,7 +41,7 @@ fn windows_without_an_order_keep_that_of_the_table() {
 
 #[test]
 fn the_order_of_a_subquery_reaches_what_is_above_it() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let sql = |query: &str| bench.sql(query, &[("f", t)]);
     let down = "(select * from f order by j desc)";
@@ -74,7 +74,7 @@ fn the_order_of_a_subquery_reaches_what_is_above_it() {
 /// Running sums, row numbers and shifts of frames go along the rows, with any other window, and after a sort.
 #[test]
 fn frames_keep_their_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let sorted = bench.step(Op::Sort { input: table(&bench), keys: vec![desc("j")] });
     let exprs = vec![
         over(call("sum", [col("j")]), &["g"]).alias("s"),
@@ -92,7 +92,7 @@ fn frames_keep_their_order() {
 /// As Polars sorts them: `pl.read_parquet("enum.parquet").sort("c", "n")`.
 #[test]
 fn categories_sort_by_their_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     for file in ["enum.parquet", "ordered.parquet"] {
         let path = format!("{}/../io/tests/files/{file}", env!("CARGO_MANIFEST_DIR"));
         let source = Source { path, folder: String::new(), format: Format::Parquet(ParquetOptions::default()) };

@@ -15,7 +15,7 @@ fn all(except: &[&str]) -> Expr {
 
 #[test]
 fn selectors_stand_in_expressions() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("a", ints(&[Some(1), Some(2), Some(2)])),
         ("s", string_array(&[Some("x"), Some("y"), None])),
@@ -41,7 +41,7 @@ fn selectors_stand_in_expressions() {
 
 #[test]
 fn pivot_takes_several_columns() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("i", ints(&[Some(1), Some(1), Some(2)])),
         ("a", string_array(&[Some("x"), Some("y"), Some("x")])),
@@ -65,7 +65,7 @@ fn pivot_takes_several_columns() {
 /// Polars takes 9 ms; a branch of a union for each column took 9 to 27 s. The bound leaves room for a busy machine.
 #[test]
 fn many_columns_become_rows_in_linear_time() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let names: Vec<String> = (0..400).map(|c| format!("c{c}")).collect();
     let column =
         |c: usize| Arc::new(Float64Array::from_iter_values((0..50).map(|r| (c * 1000 + r) as f64))) as ArrayRef;

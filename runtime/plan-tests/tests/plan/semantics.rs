@@ -16,13 +16,13 @@ use onrush_wire::{Class, DataType, Expr, ExprKind, FrameId, TimeUnit};
 use super::support::*;
 
 struct Both {
-    bench: Bench,
+    bench: TestEngine,
     frame: FrameId,
 }
 
 impl Both {
     fn new() -> Self {
-        let bench = Bench::default();
+        let bench = TestEngine::default();
         let frame = sample(&bench);
         Both { bench, frame }
     }

@@ -10,7 +10,7 @@ use super::support::*;
 
 const NAN: f64 = f64::NAN;
 
-fn of(bench: &Bench, values: &[Option<f64>]) -> FrameId {
+fn of(bench: &TestEngine, values: &[Option<f64>]) -> FrameId {
     bench.frame(vec![("x", floats(values))])
 }
 
@@ -24,7 +24,7 @@ fn words(values: &[&str]) -> Expr {
 
 #[test]
 fn moments_are_those_of_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values = [1.0, 2.0, 4.0, 8.0].map(Some);
     let f = of(&bench, &[&values[..], &[None]].concat());
     let one = |f, expr: Expr| bench.select(f, expr);
@@ -53,7 +53,7 @@ fn moments_are_those_of_polars() {
 
 #[test]
 fn places_of_extremes_are_those_of_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("x", ints(&[Some(3), None, Some(9), Some(9), Some(1)]))]);
     assert_eq!(bench.select(f, call("arg_max", [col("x")])), "u32: 2");
     assert_eq!(bench.select(f, call("arg_min", [col("x")])), "u32: 4");
@@ -66,7 +66,7 @@ fn places_of_extremes_are_those_of_polars() {
 
 #[test]
 fn rows_are_interpolated_and_weighted_as_in_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("x", ints(&[None, Some(1), None, None, Some(4), None]))]);
     assert_eq!(bench.select(f, call("interpolate", [col("x")])), "f64: null 1.0 2.0 3.0 4.0 null");
     let f = of(&bench, &[Some(1.0), Some(2.0), None, Some(4.0)]);
@@ -86,7 +86,7 @@ fn rows_are_interpolated_and_weighted_as_in_polars() {
 
 #[test]
 fn windows_of_rows_are_those_of_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = of(&bench, &[1.0, 5.0, 2.0, 8.0].map(Some));
     let rolling = |q: f64| call("rolling_quantile", [col("x"), lit(q), lit(3)]);
     assert_eq!(bench.select(f, rolling(0.5)), "f64: null null 2.0 5.0");
@@ -119,7 +119,7 @@ fn windows_of_rows_are_those_of_polars() {
 
 #[test]
 fn windows_of_time_are_those_of_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let hours = |all: [i64; 5]| -> ArrayRef {
         Arc::new(TimestampMicrosecondArray::from_iter_values(all.map(|h| 1_704_067_200_000_000 + h * 3_600_000_000)))
     };
@@ -148,7 +148,7 @@ fn windows_of_time_are_those_of_polars() {
 
 #[test]
 fn quantiles_cut_as_in_polars() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let qcut = |values: &[Option<f64>], quantiles: Expr, options: &[(&str, Expr)]| {
         let call = call("qcut", [col("x"), quantiles]);
         let call = options.iter().fold(call, |c, (name, v)| named(c, name, v.clone()));
@@ -171,7 +171,7 @@ fn quantiles_cut_as_in_polars() {
 
 #[test]
 fn nan_is_where_polars_has_it() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("g", ints(&[Some(1), Some(1), Some(1), Some(2)])),
         ("x", floats(&[Some(1.0), Some(NAN), Some(2.0), Some(NAN)])),
@@ -195,7 +195,7 @@ fn nan_is_where_polars_has_it() {
 /// From pandas 3.1: `Series(["b", "a", None, "b"]).astype("category").cat.codes`, but null where it has -1.
 #[test]
 fn codes_are_the_places_of_values() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("s", string_array(&[Some("b"), Some("a"), None, Some("b")]))]);
     assert_eq!(bench.select(f, call("cat.codes", [col("s")])), "u32: 1 0 null 1");
 }
@@ -203,7 +203,7 @@ fn codes_are_the_places_of_values() {
 /// By the definition: numbers from 0 to 1 that the seed fixes.
 #[test]
 fn random_numbers_are_fixed_by_the_seed() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("x", ints(&[Some(1); 1000]))]);
     let draw = |seed: i64| {
         let id = bench.try_select(f, call("random", [lit(seed)])).unwrap();

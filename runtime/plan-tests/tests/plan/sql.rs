@@ -4,7 +4,7 @@ use onrush_wire::{Class, FrameId};
 
 use super::support::*;
 
-fn table(bench: &Bench) -> FrameId {
+fn table(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("Origin", string_array(&[Some("JFK"), Some("LGA"), Some("JFK"), None])),
         ("delay", ints(&[Some(7), Some(-7), None, Some(3)])),
@@ -13,7 +13,7 @@ fn table(bench: &Bench) -> FrameId {
 
 #[test]
 fn queries_run_and_names_have_no_case() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let sql = |q: &str| bench.sql(q, &[("flights", t)]);
     assert_eq!(
@@ -32,7 +32,7 @@ fn queries_run_and_names_have_no_case() {
 
 #[test]
 fn columns_named_by_keywords_have_no_case() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = bench.frame(vec![
         ("Year", ints(&[Some(2023), Some(2024), Some(2024)])),
         ("Date", string_array(&[Some("a"), Some("b"), Some("c")])),
@@ -49,7 +49,7 @@ fn columns_named_by_keywords_have_no_case() {
 
 #[test]
 fn numbers_are_duckdbs() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
     assert_eq!(sql("delay / 2"), "x|3.5|-3.5|null|1.5");
@@ -63,7 +63,7 @@ fn numbers_are_duckdbs() {
 
 #[test]
 fn mistakes_name_what_is_known() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let fail = |q: &str| bench.try_sql(q, &[("flights", t)]).unwrap_err();
     let d = fail("select * from fligths");
@@ -89,7 +89,7 @@ fn mistakes_name_what_is_known() {
 
 #[test]
 fn overflow_is_an_error() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = bench.frame(vec![("big", ints(&[Some(i64::MAX), Some(1)]))]);
     let id = bench.try_sql("select big + 1 from t", &[("t", t)]).unwrap();
     let d = bench.try_rows(id).unwrap_err();
@@ -100,7 +100,7 @@ fn overflow_is_an_error() {
 
 #[test]
 fn duckdbs_functions_and_casts() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = bench.frame(vec![
         ("s", string_array(&[Some("2013-01-31 12:30:00"), None])),
         ("f", floats(&[Some(1.5), Some(-1.7)])),
@@ -124,7 +124,7 @@ fn duckdbs_functions_and_casts() {
 /// Each from DuckDB 2.0.
 #[test]
 fn more_of_duckdbs_functions() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = table(&bench);
     for (query, expect) in [
         ("select date_diff('month', date '2013-01-31', date '2013-03-01') a", "a|2"),
@@ -150,7 +150,7 @@ fn more_of_duckdbs_functions() {
 /// Each from DuckDB 2.0.
 #[test]
 fn numbers_with_a_point_are_decimals_unless_a_float_is_beside_them() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = bench
         .frame(vec![("f", floats(&[Some(1.5), Some(f64::NAN), Some(-0.0)])), ("i", ints(&[Some(1), Some(2), None]))]);
     let sql = |q: &str| bench.sql(&format!("select {q} as x from t"), &[("t", t)]);
@@ -169,7 +169,7 @@ fn numbers_with_a_point_are_decimals_unless_a_float_is_beside_them() {
 
 #[test]
 fn a_column_and_its_casts_stand_beside_each_other() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     let sql = |q: &str| bench.sql(q, &[("f", t)]);
     assert_eq!(sql("select delay, cast(delay as double) from f limit 1"), "delay CAST(delay AS DOUBLE)|7 7.0");
@@ -188,7 +188,7 @@ fn a_column_and_its_casts_stand_beside_each_other() {
 /// DataFusion would calculate narrow rows first.
 #[test]
 fn rows_that_a_filter_leaves_out_cannot_fail() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = bench.frame(vec![
         ("a", ints(&[Some(1), Some(i64::MAX)])),
         ("b", ints(&[Some(2), Some(1)])),
@@ -201,7 +201,7 @@ fn rows_that_a_filter_leaves_out_cannot_fail() {
 /// Expected: what the same text is without the dictionary.
 #[test]
 fn functions_of_texts_take_categories() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let plain = string_array(&[Some("Ünder-ground"), None, Some(""), Some("a b")]);
     let category = arrow::datatypes::DataType::Dictionary(
         Box::new(arrow::datatypes::DataType::Int32),

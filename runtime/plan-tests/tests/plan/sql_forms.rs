@@ -8,7 +8,7 @@ use onrush_wire::FrameId;
 
 use super::support::*;
 
-fn table(bench: &Bench) -> FrameId {
+fn table(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("r", Arc::new(Int32Array::from(vec![1, 2, 3, 4])) as ArrayRef),
         ("g", string_array(&[Some("b"), Some("a"), Some("b"), Some("a")])),
@@ -22,7 +22,7 @@ fn table(bench: &Bench) -> FrameId {
 
 #[track_caller]
 fn check(cases: &[(&str, &str)]) {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let t = table(&bench);
     for (query, expected) in cases {
         assert_eq!(bench.sql(query, &[("f", t)]), *expected, "{query}");
@@ -144,7 +144,7 @@ fn words_in_literals_mean_nothing() {
 /// As `ASOF JOIN` of DuckDB: conditions on the right table leave out rows of it, those on the left one matches.
 #[test]
 fn asof_joins_have_further_conditions() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let numbers = |values: &[i64]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
     let a =
         bench.frame(vec![("k", numbers(&[1, 1, 1, 2])), ("t", numbers(&[1, 5, 9, 4])), ("y", numbers(&[0, 1, 0, 1]))]);

@@ -5,7 +5,7 @@ use onrush_wire::{BinaryOp::*, FrameId, Value};
 
 use super::support::*;
 
-fn flights(bench: &Bench) -> FrameId {
+fn flights(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("carrier", string_array(&[Some("UA"), Some("AA"), None, Some("UA"), Some("DL")])),
         ("delay", ints(&[Some(5), Some(-3), Some(1), None, Some(20)])),
@@ -14,7 +14,7 @@ fn flights(bench: &Bench) -> FrameId {
 
 #[test]
 fn group_by_is_sorted_with_nulls_first() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = flights(&bench);
     let aggs = vec![
         call("len", []).alias("n"),
@@ -33,7 +33,7 @@ fn group_by_is_sorted_with_nulls_first() {
 
 #[test]
 fn first_of_a_group_follows_the_sort_before_it() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = bench.step(Op::Sort { input: flights(&bench), keys: vec![desc("delay")] });
     let aggs = vec![call("first", [col("delay")]).alias("first"), call("last", [col("delay")]).alias("last")];
     let id = bench.step(Op::GroupBy { input, keys: vec![col("carrier")], aggs });
@@ -43,7 +43,7 @@ fn first_of_a_group_follows_the_sort_before_it() {
 
 #[test]
 fn filters_and_columns_keep_the_order() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = flights(&bench);
     let above = op(col("delay"), Greater, call("mean", [col("delay")]));
     let id = bench.step(Op::Filter { input, predicate: above });
@@ -58,7 +58,7 @@ fn filters_and_columns_keep_the_order() {
 
 #[test]
 fn sort_slice_and_tail() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = flights(&bench);
     let sorted = bench.step(Op::Sort { input, keys: vec![asc("delay")] });
     assert_eq!(bench.column(sorted, 1), ["null", "-3", "1", "5", "20"]);
@@ -72,7 +72,7 @@ fn sort_slice_and_tail() {
     assert_eq!(slice(9, None), Vec::<String>::new());
 }
 
-fn sides(bench: &Bench) -> (FrameId, FrameId) {
+fn sides(bench: &TestEngine) -> (FrameId, FrameId) {
     let left = bench.frame(vec![
         ("k", ints(&[Some(3), Some(1), None, Some(2), Some(1)])),
         ("v", string_array(&[Some("a"), Some("b"), Some("c"), Some("d"), Some("e")])),
@@ -86,7 +86,7 @@ fn sides(bench: &Bench) -> (FrameId, FrameId) {
 
 #[test]
 fn joins_have_polars_columns_and_rows() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let (left, right) = sides(&bench);
     let join = |how| {
         bench.rows(bench.step(Op::Join {
@@ -122,7 +122,7 @@ fn joins_have_polars_columns_and_rows() {
 
 #[test]
 fn joins_of_different_names_drop_the_right_key() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let left = bench.frame(vec![("dest", string_array(&[Some("JFK"), Some("LGA")]))]);
     let right = bench.frame(vec![
         ("faa", string_array(&[Some("LGA"), Some("JFK")])),
@@ -141,7 +141,7 @@ fn joins_of_different_names_drop_the_right_key() {
 
 #[test]
 fn unique_nulls_and_counts() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = flights(&bench);
     let unique = |keep| bench.rows(bench.step(Op::Unique { input, subset: vec![col("carrier")], keep }));
     assert_eq!(unique(Keep::First), "carrier delay|UA 5|AA -3|null 1|DL 20");
@@ -157,7 +157,7 @@ fn unique_nulls_and_counts() {
 
 #[test]
 fn reshaping() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let long = bench.frame(vec![
         ("day", ints(&[Some(2), Some(2), Some(1)])),
         ("what", string_array(&[Some("b"), Some("a"), Some("b")])),
@@ -200,7 +200,7 @@ fn reshaping() {
 
 #[test]
 fn describe_counts_and_quantiles() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let input = bench.frame(vec![
         ("a", ints(&[Some(1), Some(2), Some(3), Some(4), None])),
         ("s", string_array(&[Some("x"), None, Some("y"), None, None])),
@@ -216,7 +216,7 @@ fn describe_counts_and_quantiles() {
 /// that was more than a minute here.
 #[test]
 fn describe_of_many_columns() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let columns: Vec<String> = (0..400).map(|i| format!("n + {i} as c{i}")).collect();
     let query = format!("select {} from range(5) as r(n)", columns.join(", "));
     let input = bench.step(Op::Sql { query, tables: Vec::new() });
@@ -236,7 +236,7 @@ fn describe_of_many_columns() {
 
 #[test]
 fn samples_are_the_same_each_time() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values: Vec<Option<i64>> = (0..1000).map(Some).collect();
     let input = bench.frame(vec![("a", ints(&values))]);
     let sample =

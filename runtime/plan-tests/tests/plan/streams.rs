@@ -12,7 +12,7 @@ fn sum(name: &str) -> Expr {
     call("sum", [col(name)])
 }
 
-fn letters(bench: &Bench) -> FrameId {
+fn letters(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("k", string_array(&[Some("b"), Some("a"), Some("c"), Some("a"), Some("b"), Some("a")])),
         ("n", ints(&[Some(3), Some(1), None, Some(2), Some(5), Some(9)])),
@@ -23,7 +23,7 @@ fn letters(bench: &Bench) -> FrameId {
 /// By hand: 20 a frame.
 #[test]
 fn a_concatenation_is_read_as_it_comes() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = letters(&bench);
     let all = bench.step(Op::Concat { inputs: vec![frame; 10], how: ConcatHow::Vertical });
     let total = bench.step(Op::Select { input: all, exprs: vec![sum("n").alias("n")] });
@@ -42,7 +42,7 @@ fn a_concatenation_is_read_as_it_comes() {
 /// The order of the rows does not matter to a sum. By hand.
 #[test]
 fn a_sort_that_decides_nothing_is_left_out() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = letters(&bench);
     let sorted = bench.step(Op::Sort { input: frame, keys: vec![desc("m")] });
     let plan = |id| bench.engine.explain(id, true, &TaskHandle::new()).unwrap();
@@ -56,7 +56,7 @@ fn a_sort_that_decides_nothing_is_left_out() {
 }
 
 /// Steps that give rows in an order, and steps whose result depends on it.
-fn chains(bench: &Bench, show: bool) -> Vec<String> {
+fn chains(bench: &TestEngine, show: bool) -> Vec<String> {
     let shown = |op: Op| {
         let id = bench.step(op);
         if show {
@@ -129,7 +129,7 @@ fn orders_are_kept_where_a_result_depends_on_them() {
         // Kernels of a device take a while to compile.
         for chunk_rows in if choice == EngineChoice::Cpu { vec![None, Some(2)] } else { vec![None] } {
             let config = || EngineConfig { choice, chunk_rows, jitter: chunk_rows.is_some(), ..on_device() };
-            let (held, streamed) = (chains(&Bench::of(config()), true), chains(&Bench::of(config()), false));
+            let (held, streamed) = (chains(&TestEngine::of(config()), true), chains(&TestEngine::of(config()), false));
             assert_eq!(held.len(), 12 * 9);
             for (number, (held, streamed)) in held.iter().zip(&streamed).enumerate() {
                 assert_eq!(streamed, held, "chain {number} on {choice:?} in chunks of {chunk_rows:?}");
@@ -141,7 +141,7 @@ fn orders_are_kept_where_a_result_depends_on_them() {
 /// A frame that two steps of one plan read is computed once, if its rows are few.
 #[test]
 fn what_is_read_twice_is_computed_once() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = letters(&bench);
     let groups = bench.step(Op::GroupBy { input: frame, keys: vec![col("k")], aggs: vec![sum("m").alias("m")] });
     let both = bench.step(Op::Concat { inputs: vec![groups, groups], how: ConcatHow::Vertical });
@@ -154,7 +154,7 @@ fn what_is_read_twice_is_computed_once() {
 /// A frame of itself twice, and so on: 2^40 times the first one, of which the steps are few.
 #[test]
 fn plans_of_frames_that_are_read_twice_stay_small() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let mut frame = bench.frame(vec![("n", ints(&[Some(1)]))]);
     for _ in 0..40 {
         let both = bench.step(Op::Concat { inputs: vec![frame, frame], how: ConcatHow::Vertical });
@@ -171,7 +171,7 @@ fn a_query_whose_result_is_one_row_does_not_die_of_its_middle() {
     const PRIME: i64 = 2_000_003;
     let place = |x: i64| x * 7_919 % PRIME;
     let config = EngineConfig { choice: EngineChoice::Cpu, memory_limit: 48 << 20, ..EngineConfig::default() };
-    let bench = Bench::of(config);
+    let bench = TestEngine::of(config);
     let query = format!("select x, x * 7919 % {PRIME} place, x % 1500000 k from range({ROWS}) q(x)");
     let frame = bench.try_sql(&query, &[]).unwrap();
 
@@ -203,7 +203,7 @@ fn a_query_whose_result_is_one_row_does_not_die_of_its_middle() {
 fn a_join_larger_than_memory_goes_to_disk() {
     const ROWS: i64 = 800_000;
     let config = EngineConfig { choice: EngineChoice::Cpu, memory_limit: 48 << 20, ..EngineConfig::default() };
-    let bench = Bench::of(config);
+    let bench = TestEngine::of(config);
     // Each key once: 1,000,003 is a prime.
     let side = |name: &str| format!("select x {name}, x * 7919 % 1000003 k from range({ROWS}) q(x)");
     let (left, right) = (bench.try_sql(&side("x"), &[]).unwrap(), bench.try_sql(&side("y"), &[]).unwrap());
@@ -231,7 +231,7 @@ fn a_join_larger_than_memory_goes_to_disk() {
 /// Thousands of aggregates are planned in a time that grows with their number, not with its square or cube. By hand: 6 rows.
 #[test]
 fn thousands_of_sums_are_selected() {
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = letters(&bench);
     let of = |count: i64| {
         let exprs = (0..count).map(|at| {

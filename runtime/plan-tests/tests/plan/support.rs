@@ -11,7 +11,7 @@ use onrush_wire::expr::SortKey;
 use onrush_wire::plan::Op;
 use onrush_wire::{Arg, BinaryOp, Diagnostic, Expr, ExprKind, FrameId, Span, Value};
 
-pub struct Bench {
+pub struct TestEngine {
     pub engine: Arc<Engine>,
     pub explorer: Explorer,
     next: AtomicU64,
@@ -40,16 +40,16 @@ pub fn on_device() -> EngineConfig {
     }
 }
 
-pub fn device() -> Bench {
-    Bench::of(on_device())
+pub fn device() -> TestEngine {
+    TestEngine::of(on_device())
 }
 
 /// One on which everything must run: what would be the processor's is an error.
-pub fn only_device() -> Bench {
-    Bench::of(EngineConfig { policy: Some(Policy::Only), ..on_device() })
+pub fn only_device() -> TestEngine {
+    TestEngine::of(EngineConfig { policy: Some(Policy::Only), ..on_device() })
 }
 
-impl Default for Bench {
+impl Default for TestEngine {
     fn default() -> Self {
         // The same tests on another engine: `ONRUSH_TEST_ENGINE=emulated`.
         let choice =
@@ -60,20 +60,20 @@ impl Default for Bench {
         // The same tests in partitions of so many rows that end at random times: `ONRUSH_TEST_CHUNK=5`.
         let chunk_rows = std::env::var("ONRUSH_TEST_CHUNK").ok().map(|rows| rows.parse().unwrap());
         let jitter = chunk_rows.is_some();
-        Bench::of(EngineConfig { choice, cache, policy, chunk_rows, jitter, ..EngineConfig::default() })
+        TestEngine::of(EngineConfig { choice, cache, policy, chunk_rows, jitter, ..EngineConfig::default() })
     }
 }
 
-impl Bench {
+impl TestEngine {
     /// On the CPU whatever the environment says, for tests of what only that engine writes.
     pub fn on_cpu() -> Self {
-        Bench::of(EngineConfig::default())
+        TestEngine::of(EngineConfig::default())
     }
 
     pub fn of(config: EngineConfig) -> Self {
         let engine = Arc::new(Engine::new(config).unwrap());
         let explorer = Explorer::new(Arc::clone(&engine));
-        Bench { engine, explorer, next: AtomicU64::new(1) }
+        TestEngine { engine, explorer, next: AtomicU64::new(1) }
     }
 
     pub fn frame(&self, columns: Vec<(&str, ArrayRef)>) -> FrameId {
@@ -242,7 +242,7 @@ pub fn bools(values: &[Option<bool>]) -> ArrayRef {
 }
 
 /// The frame that the expressions of `docs/semantics.md` run on.
-pub fn sample(bench: &Bench) -> FrameId {
+pub fn sample(bench: &TestEngine) -> FrameId {
     bench.frame(vec![
         ("i", ints(&[Some(7), Some(-7), Some(7), Some(-7), None])),
         ("j", ints(&[Some(2), Some(2), Some(-2), Some(-2), Some(1)])),

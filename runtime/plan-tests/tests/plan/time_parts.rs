@@ -14,7 +14,7 @@ fn moment(text: &str) -> i64 {
 }
 
 /// Before the clocks change in Paris, and in the first of the two hours after two.
-fn paris(bench: &Bench) -> onrush_wire::FrameId {
+fn paris(bench: &TestEngine) -> onrush_wire::FrameId {
     let moments = TimestampMicrosecondArray::from(vec![moment("2024-03-30 10:30:00"), moment("2024-10-27 00:30:00")]);
     bench.frame(vec![("z", Arc::new(moments.with_timezone("Europe/Paris")) as ArrayRef)])
 }
@@ -24,7 +24,7 @@ fn paris(bench: &Bench) -> onrush_wire::FrameId {
 fn parts_of_times_have_32_bits() {
     for choice in choices() {
         let cache = Some(onrush_wire::paths::cache_dir());
-        let bench = Bench::of(onrush_engine::EngineConfig { choice, cache, ..on_device() });
+        let bench = TestEngine::of(onrush_engine::EngineConfig { choice, cache, ..on_device() });
         let times = TimestampMicrosecondArray::from(vec![Some(moment("2024-12-29 15:23:45")), None]);
         let f = bench.frame(vec![("t", Arc::new(times) as ArrayRef)]);
         let part = |name: &str| call(&format!("dt.{name}"), [col("t")]);
@@ -50,7 +50,7 @@ fn parts_of_times_have_32_bits() {
 
 #[test]
 fn zoned_times_are_written_in_local_time() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = paris(&bench);
     let written = |format: &str| bench.select(f, call("dt.to_string", [col("z"), lit(format)]));
     assert_eq!(written("%H:%M %z %Z"), "str: 11:30 +0100 CET 02:30 +0200 CEST");
@@ -71,7 +71,7 @@ fn zoned_times_are_written_in_local_time() {
 
 #[test]
 fn spans_have_several_units() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = paris(&bench);
     let wall = call("dt.replace_time_zone", [col("z"), lit(onrush_wire::Value::Null)]);
     let moved = |of: Expr, by: &str| {
@@ -104,7 +104,7 @@ fn spans_have_several_units() {
 /// By hand: the rows of the last 1500 ns, and of the last minute and a half.
 #[test]
 fn windows_by_time_take_spans_of_nanoseconds_and_of_several_units() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let nanos = TimestampNanosecondArray::from(vec![0, 500, 1_400, 2_000]);
     let micros = TimestampMicrosecondArray::from(vec![0, 60_000_000, 90_000_000, 200_000_000]);
     let f = bench.frame(vec![
@@ -119,7 +119,7 @@ fn windows_by_time_take_spans_of_nanoseconds_and_of_several_units() {
 
 #[test]
 fn durations_have_a_sign() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let values = DurationMicrosecondArray::from(vec![Some(1), Some(-2), None]);
     let f = bench.frame(vec![("d", Arc::new(values) as ArrayRef)]);
     let negative = Expr::new(ExprKind::Unary(UnaryOp::Negate, Box::new(col("d"))));

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 
-use super::support::{Bench, call, col, lit, only_device};
+use super::support::{TestEngine, call, col, lit, only_device};
 
 fn micros(text: &str) -> i64 {
     let seconds = if text.len() == 16 { ":00" } else { "" };
     chrono::NaiveDateTime::parse_from_str(&format!("{text}{seconds}"), "%FT%T").unwrap().and_utc().timestamp_micros()
 }
 
-fn frame(bench: &Bench, zone: &str, moments: &[&str]) -> onrush_wire::FrameId {
+fn frame(bench: &TestEngine, zone: &str, moments: &[&str]) -> onrush_wire::FrameId {
     let moments = TimestampMicrosecondArray::from_iter_values(moments.iter().map(|text| micros(text)));
     bench.frame(vec![("t", Arc::new(moments.with_timezone(zone)) as ArrayRef)])
 }
@@ -149,11 +149,12 @@ fn truncation_in_zones_is_that_of_their_clocks() {
 #[test]
 fn stretches_of_time_are_cut_as_on_the_processor() {
     let moments = ["2024-03-09T23:59:59", "2024-07-14T12:34:56", "1969-12-31T23:59:59", "1905-02-28T01:02:03"];
-    let (cpu, device) = (Bench::on_cpu(), only_device());
+    let (cpu, device) = (TestEngine::on_cpu(), only_device());
     for zone in ["America/New_York", "Asia/Kolkata", "UTC", "+05:30"] {
         for every in ["1s", "7m", "1h", "5h", "1d", "3d", "1w", "1mo", "1q", "1y"] {
-            let cut =
-                |bench: &Bench| bench.select(frame(bench, zone, &moments), call("dt.truncate", [col("t"), lit(every)]));
+            let cut = |bench: &TestEngine| {
+                bench.select(frame(bench, zone, &moments), call("dt.truncate", [col("t"), lit(every)]))
+            };
             assert_eq!(cut(&device), cut(&cpu), "{zone} {every}");
         }
     }
@@ -162,7 +163,7 @@ fn stretches_of_time_are_cut_as_on_the_processor() {
 /// Midnight of 4 November 2018 was not there in Sao Paulo: the day began at 01:00, as Polars 2.1 says.
 #[test]
 fn a_wall_clock_that_was_never_shown_is_moved() {
-    for bench in [Bench::on_cpu(), only_device()] {
+    for bench in [TestEngine::on_cpu(), only_device()] {
         let f = frame(&bench, "America/Sao_Paulo", &["2018-11-04T15:00:00"]);
         let day = bench.select(f, call("dt.truncate", [col("t"), lit("1d")]));
         assert!(day.ends_with("2018-11-04T03:00:00"), "{day}");

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use onrush_frame::TaskHandle;
 
-use super::support::{Bench, device};
+use super::support::{TestEngine, device};
 
 const ROWS: i64 = 20_000;
 
 /// Rows in no order, a third of them in the first of four partitions, with nulls among the values.
-fn table(bench: &Bench) -> onrush_wire::FrameId {
+fn table(bench: &TestEngine) -> onrush_wire::FrameId {
     let at = |row: i64| row * 48_271 % ROWS;
     let partition = |row: i64| if row % 3 == 0 { 0 } else { row % 4 };
     let value = |row: i64| (row % 11 != 3).then(|| f64::from((row * 7_919 % 20_011) as i32) / 8.0 - 900.0);
@@ -34,7 +34,7 @@ fn long_frames_have_the_answers_of_the_processor() {
         "partition by k order by n range between 15000 preceding and current row",
         "partition by k order by n desc range between 40 following and 9000 following",
     ];
-    let (device, cpu) = (device(), Bench::on_cpu());
+    let (device, cpu) = (device(), TestEngine::on_cpu());
     let tables = (table(&device), table(&cpu));
     for frame in frames {
         let query = format!(

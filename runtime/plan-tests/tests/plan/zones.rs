@@ -6,7 +6,7 @@ const ZONE: &str = "America/New_York";
 
 #[test]
 fn a_repeated_hour_stays_the_one_that_it_was() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![("s", string_array(&[Some("2024-11-03 06:30:00"), Some("2024-11-03 05:30:00")]))]);
     let utc = call("dt.replace_time_zone", [call("str.to_datetime", [col("s")]), lit("UTC")]);
     let local = || call("dt.convert_time_zone", [utc.clone(), lit(ZONE)]);
@@ -24,7 +24,7 @@ fn a_repeated_hour_stays_the_one_that_it_was() {
 
 #[test]
 fn a_time_that_occurs_twice_or_never_needs_a_choice() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("twice", string_array(&[Some("2024-11-03 01:30:00")])),
         ("never", string_array(&[Some("2024-03-10 02:30:00")])),
@@ -53,7 +53,7 @@ fn a_time_that_occurs_twice_or_never_needs_a_choice() {
 
 #[test]
 fn an_offset_in_a_text_is_read() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let f = bench.frame(vec![
         ("s", string_array(&[Some("2024-05-01T10:00:00+0200"), Some("2024-05-01T10:00:00+0000"), None])),
         ("c", string_array(&[Some("2024-05-01T10:00:00+02:00"), Some("x"), None])),

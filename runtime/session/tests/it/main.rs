@@ -1,8 +1,8 @@
 //! The real executable, spoken to as a kernel process and cell processes do.
 
 mod adverse;
-mod beside;
 mod catalog;
+mod concurrency;
 mod connection;
 mod databases;
 mod limits;

@@ -18,24 +18,24 @@ use super::support::*;
 /// More than a megabyte of 64-bit numbers.
 const ROWS: i64 = 200_000;
 
-fn lend(bench: &Bench, frame: FrameId, column: &str) -> Option<Loan> {
+fn lend(bench: &TestEngine, frame: FrameId, column: &str) -> Option<Loan> {
     let table = bench.engine.table(frame, &[column.to_string()], &TaskHandle::new()).unwrap();
     bench.engine.lend(&table, &TaskHandle::new()).unwrap()
 }
 
-fn device_of(bench: &Bench) -> &Device {
+fn device_of(bench: &TestEngine) -> &Device {
     bench.engine.accelerator().expect("it has a device").gpu.context().device()
 }
 
 /// What a process finds that maps the descriptor.
-fn values<T: Pod>(bench: &Bench, loan: &Loan) -> Vec<T> {
+fn values<T: Pod>(bench: &TestEngine, loan: &Loan) -> Vec<T> {
     let device = device_of(bench);
     let stream = device.stream().unwrap();
     let mapped = device.import(&Owner::new("a borrower"), loan.memory.as_fd(), loan.bytes, &stream).unwrap();
     mapped.read::<T>(0..loan.bytes as usize / size_of::<T>(), &stream).unwrap()
 }
 
-fn persisted(bench: &Bench, of: FrameId) -> FrameId {
+fn persisted(bench: &TestEngine, of: FrameId) -> FrameId {
     let new = bench.id();
     bench.engine.persist(of, new, &TaskHandle::new()).unwrap();
     bench.engine.release(&[of]);
@@ -43,7 +43,7 @@ fn persisted(bench: &Bench, of: FrameId) -> FrameId {
 }
 
 /// Twelve times as many rows, so that bytes are enough, too: the numbers from 0 to 99 over and over, as each type, in three batches.
-fn of_all_types(bench: &Bench) -> FrameId {
+fn of_all_types(bench: &TestEngine) -> FrameId {
     let types = [
         Arrow::Int8,
         Arrow::Int16,
@@ -122,7 +122,7 @@ fn a_column_that_was_computed_on_the_device_is_lent_from_there() {
 #[test]
 fn what_cannot_be_lent_goes_over_the_host() {
     let rows = || 0..ROWS;
-    let columns = |bench: &Bench| {
+    let columns = |bench: &TestEngine| {
         let numbers = Int64Array::from_iter_values(rows());
         let one_null = Int64Array::from_iter(rows().map(|n| (n != 77).then_some(n)));
         let decimals = Decimal128Array::from_iter_values(rows().map(i128::from));
@@ -148,7 +148,7 @@ fn what_cannot_be_lent_goes_over_the_host() {
         assert_eq!(lend(&bench, frame, "n").is_some(), is_lent, "{few}");
     }
     // No device.
-    let bench = Bench::on_cpu();
+    let bench = TestEngine::on_cpu();
     let frame = columns(&bench);
     assert!(lend(&bench, frame, "n").is_none());
 }
@@ -160,7 +160,7 @@ fn without_memory_for_the_copy_nothing_is_lent() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..4 * ROWS));
     let bytes = 8 * 4 * ROWS as u64;
     for (memory, is_lent) in [(bytes * 3 / 2, false), (bytes * 3, true)] {
-        let bench = Bench::of(room(memory));
+        let bench = TestEngine::of(room(memory));
         let frame = bench.frame(vec![("n", Arc::clone(&numbers))]);
         assert_eq!(lend(&bench, frame, "n").is_some(), is_lent, "{memory}");
         let sum = 4 * ROWS * (4 * ROWS - 1) / 2;

@@ -8,7 +8,7 @@ use onrush_wire::plan::Op;
 
 use super::support::*;
 
-fn rows(bench: &Bench, query: &str, of: FrameId) -> Vec<Vec<String>> {
+fn rows(bench: &TestEngine, query: &str, of: FrameId) -> Vec<Vec<String>> {
     let id = bench.step(Op::Sql { query: query.to_string(), tables: vec![("t".to_string(), of)] });
     let rows = bench.try_rows(id).unwrap_or_else(|d| panic!("{query}: {d}"));
     bench.engine.release(&[id]);
@@ -32,7 +32,7 @@ const QUERIES: [&str; 12] = [
 ];
 
 /// Rows that are others for each seed; sums of `v` are the same in any order.
-fn table(bench: &Bench, seed: i64) -> FrameId {
+fn table(bench: &TestEngine, seed: i64) -> FrameId {
     let texts = ["amber", "blue", "", "Ünïcode", "later"];
     let n = Int64Array::from_iter((0..3_000).map(|row| (row % 41 != 0).then_some(row * (seed + 1))));
     let v = Float64Array::from_iter(
@@ -45,7 +45,7 @@ fn table(bench: &Bench, seed: i64) -> FrameId {
 /// The answers are DataFusion's on the processor.
 #[test]
 fn queries_of_several_threads_give_what_each_gives_alone() {
-    let (device, cpu) = (only_device(), Bench::on_cpu());
+    let (device, cpu) = (only_device(), TestEngine::on_cpu());
     let expected = |seed: i64| {
         let of = table(&cpu, seed);
         QUERIES.map(|query| rows(&cpu, query, of))

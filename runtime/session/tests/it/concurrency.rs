@@ -1,6 +1,6 @@
 //! Two notebooks at a time: how long one waits while the other computes or loads.
 //!
-//! On a GPU: `ONRUSH_TEST_ENGINE=cuda session-test beside --nocapture` prints the times.
+//! On a GPU: `ONRUSH_TEST_ENGINE=cuda session-test concurrency --nocapture` prints the times.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

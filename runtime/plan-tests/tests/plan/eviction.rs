@@ -16,13 +16,13 @@ fn sizes() -> (i64, u64) {
     if is_cuda() { (400_000, 48 << 20) } else { (30_000, 3600 << 10) }
 }
 
-fn bench(memory_limit: u64) -> Bench {
+fn bench(memory_limit: u64) -> TestEngine {
     let device_memory = Some(sizes().1);
-    Bench::of(EngineConfig { device_memory, memory_limit, policy: Some(Policy::Only), ..on_device() })
+    TestEngine::of(EngineConfig { device_memory, memory_limit, policy: Some(Policy::Only), ..on_device() })
 }
 
 /// Each form that a column has on the device, in two batches, with nulls in all but the first.
-fn frame(bench: &Bench, from: i64) -> FrameId {
+fn frame(bench: &TestEngine, from: i64) -> FrameId {
     let rows = || from..from + sizes().0;
     let there = |n: i64| n % 11 != 3;
     let some = |n: i64| there(n).then_some(n);
@@ -59,13 +59,13 @@ const QUERIES: &[&str] = &[
     "select n, few, many, d, wide, day from t where v is not null order by d desc, n limit 3",
 ];
 
-fn residency(bench: &Bench) -> Arc<Residency> {
+fn residency(bench: &TestEngine) -> Arc<Residency> {
     Arc::clone(&bench.engine.accelerator().expect("it has a device").gpu.residency)
 }
 
 /// Three frames in turn, which the device has room for one of.
-fn ask_in_turn(bench: &Bench, rounds: usize) {
-    let cpu = Bench::on_cpu();
+fn ask_in_turn(bench: &TestEngine, rounds: usize) {
+    let cpu = TestEngine::on_cpu();
     let frames = [0, 7, 5_000_000].map(|from| (frame(bench, from), frame(&cpu, from)));
     for _ in 0..rounds {
         for (here, there) in frames {

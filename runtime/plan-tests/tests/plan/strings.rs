@@ -8,7 +8,7 @@ use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
 use regex::Regex;
 
-use super::support::{Bench, col, device, lit};
+use super::support::{TestEngine, col, device, lit};
 
 /// The rows of a query over one string column, `s`. Asserts that they came from the device.
 fn rows(texts: &[String], query: &str) -> Vec<ArrayRef> {
@@ -116,12 +116,12 @@ fn other_matches_are_counted_by_the_processor() {
     let columns = ["'$'", "'^'", "'a*$'", r"'(?-u:\b)'", "'a', 3", "'a', 1, ''", "'a', 1, null", "null", "'a|^b*'"];
     let columns: Vec<String> = columns.iter().map(|rest| format!("regexp_count(s, {rest})")).collect();
     let query = format!("select {} from t", columns.join(", "));
-    let rows = |bench: Bench| {
+    let rows = |bench: TestEngine| {
         let texts: Vec<Option<String>> = random(40).into_iter().map(Some).chain([None, Some(String::new())]).collect();
         let id = bench.frame(vec![("s", Arc::new(StringViewArray::from_iter(texts)) as ArrayRef)]);
         bench.sql(&query, &[("t", id)])
     };
-    assert_eq!(rows(device()), rows(Bench::on_cpu()));
+    assert_eq!(rows(device()), rows(TestEngine::on_cpu()));
 }
 
 /// What Arrow writes, by the `ryu` crate: all exponents, powers of two and of ten and their neighbours, short decimals, and bits at random.
@@ -326,9 +326,9 @@ fn texts_are_dates_where_they_are_on_the_processor() {
         "",
     ];
     let values: Vec<String> = (0..200).map(|row| texts[row % texts.len()].to_string()).collect();
-    let cpu = Bench::on_cpu();
+    let cpu = TestEngine::on_cpu();
     let query = "select id, try_cast(s || '' as date) as d from t order by id limit 20";
-    let rows = |bench: &Bench| {
+    let rows = |bench: &TestEngine| {
         let id = bench.frame(vec![
             ("id", Arc::new(Int64Array::from_iter_values(0..200)) as ArrayRef),
             ("s", Arc::new(StringArray::from(values.clone()))),
@@ -410,7 +410,7 @@ fn texts_of_many_lengths_lie_one_behind_the_other() {
 #[test]
 fn numbers_of_texts_are_as_narrow_as_they_may_be() {
     const ROWS: u64 = 70_000;
-    let table = |bench: &Bench, rows: u64, first: u64| {
+    let table = |bench: &TestEngine, rows: u64, first: u64| {
         let texts = |many: u64| {
             let text = |row: u64| (row % 11 != 4).then(|| format!("t{:06}", first + row * 48_271 % many));
             Arc::new((0..rows).map(text).collect::<StringViewArray>()) as ArrayRef
@@ -423,7 +423,7 @@ fn numbers_of_texts_are_as_narrow_as_they_may_be() {
             ("d", texts(65_537)),
         ])
     };
-    let (device, cpu) = (device(), Bench::on_cpu());
+    let (device, cpu) = (device(), TestEngine::on_cpu());
     let gpu = &device.engine.accelerator().unwrap().gpu;
     let tables =
         [(ROWS, 0), (ROWS / 2, 100)].map(|(rows, first)| [&device, &cpu].map(|bench| table(bench, rows, first)));

@@ -32,7 +32,7 @@ fn mixed(row: i64, seed: u64) -> u64 {
 }
 
 /// Rows of 32 bytes and more, with nulls in each column but the first.
-fn tables(bench: &Bench) -> [(&'static str, FrameId); 2] {
+fn tables(bench: &TestEngine) -> [(&'static str, FrameId); 2] {
     let there = |row: i64, seed: u64| !mixed(row, seed).is_multiple_of(17);
     let k = Int64Array::from_iter((0..ROWS).map(|row| there(row, 1).then(|| (mixed(row, 2) % 200_000) as i64)));
     let g = Int32Array::from_iter((0..ROWS).map(|row| there(row, 3).then(|| (mixed(row, 4) % 9) as i32 - 4)));
@@ -109,7 +109,7 @@ const QUERIES: &[&str] = &[
 
 #[test]
 fn what_does_not_fit_runs_in_parts() {
-    let (cpu, small) = (Bench::on_cpu(), Bench::of(small()));
+    let (cpu, small) = (TestEngine::on_cpu(), TestEngine::of(small()));
     let (there, here) = (tables(&cpu), tables(&small));
     let accelerator = small.engine.accelerator().unwrap();
     for query in QUERIES {
@@ -142,7 +142,7 @@ fn what_does_not_fit_runs_in_parts() {
 /// The processor's joins and windows hold their rows: who asks for more than there is learns what for, and what is free.
 #[test]
 fn what_the_processor_has_no_memory_for_says_so() {
-    let bench = Bench::of(EngineConfig { memory_limit: 8 << 20, ..EngineConfig::default() });
+    let bench = TestEngine::of(EngineConfig { memory_limit: 8 << 20, ..EngineConfig::default() });
     let tables = tables(&bench);
     let query = "select count(*) c from (select row_number() over (order by v, n) r, s from t) a join t b on a.r = b.n";
     let error =
@@ -163,9 +163,9 @@ fn what_the_processor_has_no_memory_for_says_so() {
 fn joined_parts_are_in_the_order_of_the_left_side() {
     use onrush_wire::plan::JoinKind;
     // As with `--engine cuda`, nothing is left to the processor.
-    let small = Bench::of(EngineConfig { policy: Some(Policy::Only), ..small() });
-    let cpu = Bench::on_cpu();
-    let joined = |bench: &Bench, how: JoinKind| {
+    let small = TestEngine::of(EngineConfig { policy: Some(Policy::Only), ..small() });
+    let cpu = TestEngine::on_cpu();
+    let joined = |bench: &TestEngine, how: JoinKind| {
         let [(_, t), (_, u)] = tables(bench);
         let on = vec![col("k")];
         let op = Op::Join { left: t, right: u, how, left_on: on.clone(), right_on: on, suffix: "_r".to_string() };
@@ -184,7 +184,7 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
 /// takes over, which holds one batch of pairs at a time. By hand: the sum of products is the product of sums.
 #[test]
 fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
-    let bench = Bench::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
+    let bench = TestEngine::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });
     let rows: i64 = if is_cuda() { 150_000 } else { 8_200 };
     let column = |first: i64| Arc::new(Int64Array::from_iter_values(first..first + rows)) as ArrayRef;
     let (a, b) = (bench.frame(vec![("n", column(0))]), bench.frame(vec![("m", column(7))]));
