@@ -8,11 +8,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
-use crate::display::TablePreview;
 use crate::expr::Expr;
 use crate::plot::{AxisScale, LayerRequest, Plot, Theme};
+use crate::preview::TablePreview;
 use crate::value::Value;
-use crate::visual::Window;
+use crate::window::Window;
 
 /// Most views of a dashboard.
 pub const MAX_VIEWS: usize = 16;

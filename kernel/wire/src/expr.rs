@@ -5,8 +5,8 @@ mod tree;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ModelId;
 use crate::diagnostic::Span;
-use crate::learn::ModelId;
 use crate::schema::DataType;
 use crate::value::Value;
 

@@ -17,20 +17,11 @@ pub mod trees;
 
 use serde::{Deserialize, Serialize};
 
+use crate::FrameId;
+pub use crate::ModelId;
 use crate::expr::Expr;
 use crate::schema::Field;
 use crate::value::Value;
-use crate::{FrameId, ObjectId};
-
-/// A fitted model in the session. Immutable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ModelId(pub u64);
-
-impl From<ModelId> for ObjectId {
-    fn from(id: ModelId) -> Self {
-        ObjectId(id.0)
-    }
-}
 
 /// The value of a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

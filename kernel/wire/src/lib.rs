@@ -20,18 +20,19 @@ pub mod number;
 pub mod paths;
 pub mod plan;
 pub mod plot;
+pub mod preview;
 pub mod progress;
 pub mod schema;
 pub mod session;
 pub mod stream;
 pub mod value;
 pub mod visual;
+pub mod window;
 pub mod words;
 pub mod worker;
 
 pub use diagnostic::{Call, Class, Diagnostic, Label, Severity, Span};
 pub use expr::{Arg, BinaryOp, Expr, ExprKind, ModelOutput, NativeFunction, UnaryOp};
-pub use learn::ModelId;
 pub use schema::{DataType, Field, Schema, TimeUnit};
 pub use value::Value;
 
@@ -51,6 +52,16 @@ pub struct FrameId(pub u64);
 
 impl From<FrameId> for ObjectId {
     fn from(id: FrameId) -> Self {
+        ObjectId(id.0)
+    }
+}
+
+/// A fitted model in the session. Immutable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ModelId(pub u64);
+
+impl From<ModelId> for ObjectId {
+    fn from(id: ModelId) -> Self {
         ObjectId(id.0)
     }
 }

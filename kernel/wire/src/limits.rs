@@ -3,7 +3,8 @@
 use std::env;
 use std::fs;
 
-use crate::{Class, Diagnostic, paths};
+use crate::diagnostic::{Class, Diagnostic};
+use crate::paths;
 
 /// Bytes that a user gave: `4G`, `1.5 MiB`, `512M`, `1000000`.
 pub fn parse_size(text: &str) -> Option<u64> {

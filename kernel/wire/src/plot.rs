@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::FrameId;
 use crate::expr::Expr;
 use crate::map::{Choropleth, Projection, ShapeSet};
-use crate::visual::Window;
+use crate::window::Window;
 
 /// A chart over a frame. The session answers with a [`Plot`] whose `layers` are filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::call::Request;
 use crate::diagnostic::Diagnostic;
-use crate::display::TablePreview;
 use crate::explore::Explored;
 use crate::learn::{ModelId, ModelInfo};
 use crate::plot::Plot;
+use crate::preview::TablePreview;
 use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;

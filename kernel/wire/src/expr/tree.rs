@@ -351,7 +351,7 @@ mod tests {
             ExprKind::Over { value: a(), partition: vec![*one(), *a()], order: vec![key(true), key(false)] },
             ExprKind::All { except: vec!["c".to_string()] },
             ExprKind::Native { function: Box::new(function), args: vec![*a(), *one()] },
-            ExprKind::Model(ModelOutput { model: crate::learn::ModelId(4), key: 5, output: "prediction".to_string() }),
+            ExprKind::Model(ModelOutput { model: crate::ModelId(4), key: 5, output: "prediction".to_string() }),
         ];
         let named = Arg { name: Some("named".to_string()), value: sum(3) };
         let args = kinds.into_iter().map(|kind| Arg { name: None, value: Expr::new(kind) }).chain([named]);

@@ -63,8 +63,8 @@ pub fn deserialize<'de, W: Word, D: Deserializer<'de>>(from: D) -> Result<Vec<W>
 
 #[cfg(test)]
 mod tests {
-    use super::super::Pixels;
     use crate::codec;
+    use crate::plot::Pixels;
 
     #[test]
     fn pixels_come_back() {
