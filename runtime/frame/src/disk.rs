@@ -1,21 +1,19 @@
 //! Tables on disk: written once, then mapped, so that the system reads what is looked at and forgets it where memory is
 //! short. The files have no name: they are gone with the table, whatever ends the process.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::FileWriter;
 
 use crate::nan::canonical;
-use crate::{Table, ipc};
-use parking_lot::RwLock;
+use crate::table::Table;
+use crate::{ipc, mapping};
 
 /// A table that is being written, batch by batch.
 pub struct DiskWriter {
@@ -86,10 +84,7 @@ impl DiskWriter {
         if self.parts.is_empty() {
             return Ok(Table::empty(self.schema));
         }
-        // SAFETY: the file has no name, and its only descriptor is closed here. Nobody can write to it or cut it while
-        // the mapping lives. The mapping is read-only.
-        let mapping = unsafe { memmap2::Mmap::map(&self.file) }?;
-        let whole = Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping)));
+        let whole = mapping::map(self.file)?;
         let mut batches = Vec::new();
         for (begin, end) in self.parts {
             let part = ipc::read(whole.slice_with_length(begin as usize, (end - begin) as usize))?;
@@ -101,35 +96,6 @@ impl DiskWriter {
         }
         Ok(Table::of_canonical(self.schema, batches).on_disk())
     }
-}
-
-/// The addresses of mapped files.
-static MAPPED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
-
-struct Mapping(memmap2::Mmap);
-
-impl Mapping {
-    fn new(mapping: memmap2::Mmap) -> Self {
-        MAPPED.write().insert(mapping.as_ptr() as usize);
-        Mapping(mapping)
-    }
-}
-
-impl AsRef<[u8]> for Mapping {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        MAPPED.write().remove(&(self.0.as_ptr() as usize));
-    }
-}
-
-/// Whether a buffer that begins at this address is a table's file.
-pub(crate) fn is_mapped(start: usize) -> bool {
-    MAPPED.read().contains(&start)
 }
 
 /// The same rows, on disk.

@@ -14,7 +14,7 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
 use arrow::ipc::writer::FileWriter;
 
-use crate::Table;
+use crate::table::Table;
 
 /// Magic bytes at both ends of an Arrow IPC file; a stream has none.
 const MAGIC: &[u8] = b"ARROW1";

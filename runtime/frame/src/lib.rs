@@ -7,6 +7,7 @@ pub mod categories;
 mod coming;
 pub mod disk;
 pub mod ipc;
+mod mapping;
 pub mod nan;
 pub mod preview;
 pub mod scalar;

@@ -5,8 +5,8 @@ use arrow::datatypes::Schema;
 use onrush_wire::Value;
 use onrush_wire::display::{PreviewColumn, TableKind, TablePreview};
 
-use crate::Table;
 use crate::scalar::value_at;
+use crate::table::Table;
 use crate::types::dtype_to_wire;
 
 /// Longest text that a preview carries, in characters; the rest is cut with `…`. Nobody reads more in a table, and a

@@ -15,7 +15,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use crate::coming::ComingBatches;
-use crate::disk;
+use crate::mapping;
 use crate::nan::canonical_batch;
 use parking_lot::Mutex;
 
@@ -317,7 +317,7 @@ fn range(array: &ArrayRef) -> Option<(i64, i64)> {
 }
 
 fn memory(data: &ArrayData) -> usize {
-    let of = |buffer: &arrow::buffer::Buffer| match disk::is_mapped(buffer.data_ptr().as_ptr() as usize) {
+    let of = |buffer: &arrow::buffer::Buffer| match mapping::is_mapped(buffer.data_ptr().as_ptr() as usize) {
         true => buffer.len(),
         false => buffer.capacity(),
     };
@@ -329,7 +329,7 @@ fn count_buffers(data: &ArrayData, seen: &mut HashSet<usize>, total: &mut u64) {
     let mut add = |buffer: &arrow::buffer::Buffer| {
         // The start of the allocation, not of the slice; a file that is mapped is one for all tables in it.
         let start = buffer.data_ptr().as_ptr() as usize;
-        let (place, bytes) = match disk::is_mapped(start) {
+        let (place, bytes) = match mapping::is_mapped(start) {
             true => (buffer.as_ptr() as usize, buffer.len()),
             false => (start, buffer.capacity()),
         };

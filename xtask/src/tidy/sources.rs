@@ -22,7 +22,7 @@ const UNSAFE: &[(&str, &str)] = &[
         "runtime/databases/src/adbc",
         "the C interfaces of ADBC and of Arrow's data, in the process that is there for a driver",
     ),
-    ("runtime/frame/src/disk.rs", "the mapping of tables on disk"),
+    ("runtime/frame/src/mapping.rs", "the mapping of tables on disk"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "locks in variables whose holder is gone"),
     ("kernel/onrush/src/process", "fork and descriptors of the cell process, addresses of calls"),
