@@ -249,6 +249,6 @@ pub fn widened(context: &Context, values: &Buffer, count: u64) -> Result<Buffer>
 }
 
 /// A column of numbers of 32 bits.
-fn numbers(buffer: &Buffer, rows: u64) -> crate::Column<'_> {
-    crate::Column::new(Scalar::U32, buffer).slice(0, rows)
+fn numbers(buffer: &Buffer, rows: u64) -> crate::column::Column<'_> {
+    crate::column::Column::new(Scalar::U32, buffer).slice(0, rows)
 }

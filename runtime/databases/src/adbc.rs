@@ -13,12 +13,10 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL};
 
+use crate::address::Setting;
 use crate::drivers::DriverFile;
 use crate::error::{Failure, Stage};
 pub use export::Batches;
-
-/// An option of ADBC, and its value.
-pub type Setting = (String, String);
 
 /// A driver whose library is loaded.
 pub struct Driver {

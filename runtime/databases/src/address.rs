@@ -4,7 +4,8 @@
 use onrush_wire::plan::database_name;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::adbc::Setting;
+/// An option of ADBC, and its value.
+pub type Setting = (String, String);
 
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

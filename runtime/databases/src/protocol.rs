@@ -7,7 +7,7 @@ use onrush_wire::codec;
 use onrush_wire::plan::IfExists;
 use serde::{Deserialize, Serialize};
 
-use crate::adbc::Setting;
+use crate::address::Setting;
 use crate::drivers::DriverFile;
 use crate::error::Failure;
 

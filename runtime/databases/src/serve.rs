@@ -13,7 +13,8 @@ use onrush_wire::plan::IfExists;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::adbc::{Driver, Setting};
+use crate::adbc::Driver;
+use crate::address::Setting;
 use crate::error::{Failure, Stage};
 use crate::protocol::{Order, Pieces, Work};
 use crate::types::Conversion;

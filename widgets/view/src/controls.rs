@@ -6,9 +6,10 @@ use onrush_wire::control::{Control, ControlKind, Panel, Setting};
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::bundle::Bundle;
+use crate::clip;
 use crate::html::escape;
 use crate::table::text::{cut_to, plain};
-use crate::{Bundle, clip};
 
 /// Columns of a terminal, and of the name of a control in it.
 const WIDTH: usize = 80;

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 pub use filters::{filters_from_json, filters_to_json};
 use page::page;
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 use crate::html::escape;
 use crate::plot::{png, theme};
 use tile::{Pen, Tile};

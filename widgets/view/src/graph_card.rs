@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use onrush_wire::number::thousands;
 use onrush_wire::visual::GraphCard;
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 use crate::html::{bytes, escape};
 
 /// Pixels of the highest bar of the degrees.
@@ -187,6 +187,6 @@ mod tests {
         let html = html(&example());
         assert!(html.contains("&lt;a&gt;") && !html.contains("<a>"));
         assert_eq!(html.matches("<rect").count(), 3);
-        assert!(super::text(&GraphCard::default()).contains("nodes"));
+        assert!(text(&GraphCard::default()).contains("nodes"));
     }
 }

@@ -6,7 +6,7 @@ use onrush_wire::learn::{Card, Detail, Trial};
 use onrush_wire::number::thousands;
 use serde_json::{Value, json};
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 use crate::html::escape;
 
 /// Coefficients or importances that are shown; the others are folded.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 use crate::html::escape;
 use crate::table::text::plain;
 

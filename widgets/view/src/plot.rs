@@ -29,7 +29,7 @@ use onrush_wire::plot::{Annotations, Axis, Facet, Layer, Pixels, Plot, PlotStyle
 use onrush_wire::visual::Window;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 
 /// Largest PNG that is added to an SVG without a request.
 const PNG_LIMIT: usize = 60_000;

@@ -7,7 +7,7 @@ use onrush_wire::number::{grouped, thousands};
 use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::{Value, json};
 
-use crate::Bundle;
+use crate::bundle::Bundle;
 use crate::html::{bytes, escape};
 
 /// The MIME type that the extension draws, with a stop button.
