@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import struct
@@ -767,8 +768,16 @@ def test_help_and_version(onrush_bin):
         ran = subprocess.run([onrush_bin, *arguments], capture_output=True, text=True, timeout=90)
         assert ran.returncode == 0
         assert max(len(line) for line in ran.stdout.splitlines()) <= 100
-    assert subprocess.run([onrush_bin, "--version"], capture_output=True, text=True).stdout.startswith("onrush ")
     assert subprocess.run([onrush_bin, "frobnicate"], capture_output=True).returncode == 2
+
+
+def test_version_names_the_commit(onrush_bin):
+    # Sources without git have no commit.
+    is_clone = subprocess.run(["git", "-C", Path(__file__).parent, "log", "-1"], capture_output=True).returncode == 0
+    commit = r" \([0-9a-f]{8,} \d{4}-\d{2}-\d{2}\)" if is_clone else ""
+    for name in ("onrush", "onrush-session"):
+        ran = subprocess.run([onrush_bin.with_name(name), "--version"], capture_output=True, text=True, timeout=60)
+        assert re.fullmatch(rf"{name} \d+\.\d+\.\d+{commit}\n", ran.stdout), ran.stdout
 
 
 def test_doctor(onrush_bin):

@@ -12,7 +12,7 @@ use crate::{doctor, install, kernel, prelude_build, run, session};
 
 /// Rust notebooks on a persistent dataframe session: a kernel for Jupyter
 #[derive(Parser)]
-#[command(name = "onrush", version, max_term_width = 80)]
+#[command(name = "onrush", version = env!("ONRUSH_VERSION"), max_term_width = 80)]
 #[command(after_help = "\
 A first start:
   onrush install          make the kernel known to Jupyter

@@ -42,7 +42,7 @@ fn bad(subject: &'static str, text: impl Into<String>, help: impl Into<String>) 
 
 /// Prints the report; false if something necessary is missing.
 pub fn report() -> bool {
-    println!("onrush {}\n", env!("CARGO_PKG_VERSION"));
+    println!("onrush {}\n", env!("ONRUSH_VERSION"));
     let mut findings = rust();
     findings.extend(session_findings());
     findings.extend(devices());

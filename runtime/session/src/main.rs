@@ -69,7 +69,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "--version" | "-V" => {
-                println!("onrush-session {}", env!("CARGO_PKG_VERSION"));
+                println!("onrush-session {}", env!("ONRUSH_VERSION"));
                 return ExitCode::SUCCESS;
             }
             other => Err(format!("unknown argument `{other}`")),
