@@ -33,7 +33,7 @@ pub enum Suite {
     Idioms,
     /// How long each reader and writer of files takes, compared with Polars, DuckDB, pyarrow and pandas
     Files,
-    /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf; without a GPU, whether
+    /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf. Without a GPU, whether
     /// they are correct on the emulated device
     Gpu,
 }

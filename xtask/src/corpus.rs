@@ -1,5 +1,5 @@
-//! `cargo xtask corpus`: public corpora of files and queries, read and answered by the product. The program that judges the
-//! answers is `tests/corpus/run.py`.
+//! `cargo xtask corpus`: public corpora of files and queries, read and answered by the product. The program that judges
+//! the answers is `tests/corpus/run.py`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

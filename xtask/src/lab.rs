@@ -51,8 +51,8 @@ pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<()
     serve(workspace, no_open, port)
 }
 
-/// Builds every binary except the cell process, which `onrush kit` builds. One cargo invocation: the dependencies that the
-/// session and the kernel share are built once, with the features of both.
+/// Builds every binary except the cell process, which `onrush kit` builds. One cargo invocation: the dependencies that
+/// the session and the kernel share are built once, with the features of both.
 pub fn build(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["build", "--bins", "--package", "onrush-session", "--package", "onrush-jupyter"]);

@@ -1,5 +1,5 @@
-//! `cargo xtask lint`, and the area `lint` of the tests: clippy, rustdoc and cargo-deny, each with warnings as errors. The rules of
-//! the repository that no such tool knows are in `tidy`.
+//! `cargo xtask lint`, and the area `lint` of the tests: clippy, rustdoc and cargo-deny, each with warnings as errors.
+//! The rules of the repository that no such tool knows are in `tidy`.
 
 use std::process::Command;
 

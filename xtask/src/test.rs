@@ -181,8 +181,8 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
     }
 }
 
-/// The crates of the session and of the kernel, tested by one cargo invocation: their dependencies are built once, with the
-/// features of all.
+/// The crates of the session and of the kernel, tested by one cargo invocation: their dependencies are built once, with
+/// the features of all.
 pub const CRATES: &[&str] = &[
     "onrush-frame",
     "onrush-databases",
@@ -222,7 +222,8 @@ pub const CRATES: &[&str] = &[
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
 pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
 
-/// Builds the programs that answer NetworkX's tests and random queries, with the product, so that dependencies keep their features.
+/// Builds the programs that answer NetworkX's tests and random queries, with the product, so that dependencies keep
+/// their features.
 fn graph_check(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["build", "--bins"]);
@@ -244,8 +245,8 @@ fn rust(workspace: &Workspace) -> Result<Ran, Failure> {
     Ok(counted(&transcripts, count::cargo))
 }
 
-/// The modules of the plans' tests with tests on the engine of `ONRUSH_TEST_ENGINE`, as filters. Tests of the others name
-/// their engines: they would do again what they did.
+/// The modules of the plans' tests with tests on the engine of `ONRUSH_TEST_ENGINE`, as filters. Tests of the others
+/// name their engines: they would do again what they did.
 fn modules_of_any_engine(workspace: &Workspace) -> Result<Vec<String>, Failure> {
     let folder = workspace.root.join("runtime/plan-tests/tests/plan");
     let entries = fs::read_dir(&folder).map_err(|e| Failure::io(folder.display(), e))?;

@@ -1,5 +1,5 @@
-//! `cargo xtask wheel`: the package for pip. It holds the programs, the kernelspec, the extension for JupyterLab and the
-//! crates of the prelude build. `xtask/wheel.py` writes the archive; the prelude is built at the first start.
+//! `cargo xtask wheel`: the package for pip. It holds the programs, the kernelspec, the extension for JupyterLab and
+//! the crates of the prelude build. `xtask/wheel.py` writes the archive; the prelude is built at the first start.
 
 mod registry;
 mod test;
@@ -110,8 +110,8 @@ fn build(workspace: &Workspace, native: bool, start: Instant) -> Result<PathBuf,
     Ok(workspace.target.join(TRIPLE).join("release"))
 }
 
-/// Returns a search path with `cargo zigbuild`, which links against an older glibc than that of this machine. Installs it
-/// into `.venv` if it is missing.
+/// Returns a search path with `cargo zigbuild`, which links against an older glibc than that of this machine. Installs
+/// it into `.venv` if it is missing.
 fn zig(workspace: &Workspace) -> Result<std::ffi::OsString, Failure> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut help = workspace.command("cargo-zigbuild");

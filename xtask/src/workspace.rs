@@ -36,7 +36,7 @@ impl Workspace {
         command
     }
 
-    /// A command in the clone, in the environment of the user's shell: variables that `cargo run` adds for xtask are
+    /// A command in the clone, in the environment of the user's shell. Variables that `cargo run` adds for xtask are
     /// removed, so that a binary that only works under cargo fails here too.
     pub fn command(&self, program: impl Into<OsString>) -> Command {
         let mut command = Command::new(program.into());

@@ -1,5 +1,5 @@
-//! A driver of ADBC behind safe types: its library, a connection, queries and writes. For the driver process alone: what
-//! the library does wrong ends that process.
+//! A driver of ADBC behind safe types: its library, a connection, queries and writes. For the driver process alone:
+//! what the library does wrong ends that process.
 
 mod export;
 mod ffi;
@@ -66,7 +66,7 @@ impl Driver {
     /// Connects to a database.
     ///
     /// # Errors
-    /// What the driver says: no such database, no access.
+    /// The driver's message: no such database, no access.
     pub fn connect(&self, settings: &[Setting]) -> Result<Connection<'_>, Failure> {
         let stage = Stage::Open;
         let (init, set) = (function!(self, database_init, stage), function!(self, database_set_option, stage));
@@ -137,7 +137,7 @@ impl Connection<'_> {
     /// Runs a query.
     ///
     /// # Errors
-    /// What the driver says; columns of types that are not read.
+    /// The driver's message; columns of types that are not read.
     pub fn query(&mut self, query: &str) -> Result<Rows<'_>, Failure> {
         let stage = Stage::Query;
         let (mut statement, execute) = self.prepared(query, stage)?;
@@ -159,7 +159,7 @@ impl Connection<'_> {
     /// Runs a statement without rows.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's message.
     pub fn execute(&mut self, sql: &str) -> Result<(), Failure> {
         let (mut statement, execute) = self.prepared(sql, Stage::Open)?;
         let (mut affected, mut error) = (-1, ffi::Error::empty());
@@ -182,7 +182,7 @@ impl Connection<'_> {
     /// Writes rows into a table, in a transaction.
     ///
     /// # Errors
-    /// What the driver says; columns of types that are not written. Then nothing is written.
+    /// The driver's message; columns of types that are not written. Then nothing is written.
     pub fn insert(&mut self, settings: &[Setting], schema: SchemaRef, batches: Batches) -> Result<(), Failure> {
         let stage = Stage::Write;
         let set = function!(self.driver, connection_set_option, stage);

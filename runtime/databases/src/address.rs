@@ -1,5 +1,5 @@
-//! Addresses of databases as users write them: `sqlite:///a.db`, `duckdb:///a.duckdb`, `postgresql://ann:secret@host/db`,
-//! or the path of a file.
+//! Addresses of databases as users write them: `sqlite:///a.db`, `duckdb:///a.duckdb`,
+//! `postgresql://ann:secret@host/db`, or the path of a file.
 
 use onrush_wire::plan::database_name;
 use onrush_wire::{Class, Diagnostic};
@@ -110,7 +110,7 @@ impl Address {
         }
     }
 
-    /// What no message may have: the password as it was written, and decoded.
+    /// The strings that no message may have: the password as it was written, and decoded.
     pub fn secrets(&self) -> Vec<String> {
         let Place::Server(address) = &self.place else { return Vec::new() };
         let rest = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);

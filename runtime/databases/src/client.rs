@@ -77,7 +77,7 @@ impl Process {
         let child = Command::new(program)
             .arg(ROLE)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            // What drivers print belongs to nobody, and may have passwords.
+            // The output of drivers has no reader, and may have passwords.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/")
@@ -188,8 +188,8 @@ pub struct QueryRows {
 /// Runs a query in a driver process.
 ///
 /// # Errors
-/// A missing driver, a database that cannot be opened, a query that is wrong or would change something, columns of types that
-/// frames do not hold.
+/// A missing driver, a database that cannot be opened, a query that is wrong or would change something. Columns of
+/// types that frames do not hold.
 pub fn query(target: &Target, query: &str, task: &TaskHandle) -> Result<QueryRows, Diagnostic> {
     task.check()?;
     statement::check(query, target.address.kind)?;

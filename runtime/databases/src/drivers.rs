@@ -1,5 +1,5 @@
-//! Where the library of a driver may lie: in the packages of the active Python, or where the system's manifests say. Looks
-//! at files only: no Python runs, and nothing is loaded here.
+//! The library of a driver: in the packages of the active Python, or named by the manifests of the system. Looks at
+//! files only: no Python runs, and nothing is loaded here.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,9 +20,10 @@ pub struct DriverFile {
     pub needs: Option<PathBuf>,
 }
 
-/// Finds the driver of a kind: the variable `ONRUSH_ADBC_SQLITE` (`_DUCKDB`, `_POSTGRESQL`) if it is set; else the Python
-/// packages of `VIRTUAL_ENV`, of `CONDA_PREFIX` and of the first `python3` in `PATH`; else the manifests of ADBC's drivers
-/// in `ADBC_DRIVER_PATH`, `~/.config/adbc/drivers` and `/etc/adbc/drivers`.
+/// Finds the driver of a kind. The first of these places that has it counts:
+/// - the variable `ONRUSH_ADBC_SQLITE` (`_DUCKDB`, `_POSTGRESQL`)
+/// - the Python packages of `VIRTUAL_ENV`, of `CONDA_PREFIX` and of the first `python3` in `PATH`
+/// - the manifests of ADBC's drivers in `ADBC_DRIVER_PATH`, `~/.config/adbc/drivers` and `/etc/adbc/drivers`
 ///
 /// # Errors
 /// If there is none: the help says what to install.
@@ -95,8 +96,8 @@ fn in_packages(kind: Kind, site: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Python's library for the packages of a folder `lib/python3.11/site-packages`: DuckDB's module takes symbols of it. Where
-/// it is not next to the packages, the dynamic linker looks for it by its name.
+/// Python's library for the packages of a folder `lib/python3.11/site-packages`: DuckDB's module takes symbols of it.
+/// If it is not next to the packages, the dynamic linker looks for it by its name.
 fn python(site: &Path, prefixes: &[PathBuf]) -> Option<PathBuf> {
     let version = site.parent()?.file_name()?.to_string_lossy().into_owned();
     let name = format!("lib{version}{}.1.0", env::consts::DLL_SUFFIX);

@@ -1,10 +1,11 @@
-//! What goes wrong at a database, as the driver process says it. The diagnostics that a user reads are made in the engine.
+//! Failures of a database, as the driver process reports them. The diagnostics that a user reads are made in the
+//! engine.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What the driver was asked to do.
+/// The order that the driver was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
     /// The driver's library is loaded.

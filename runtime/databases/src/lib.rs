@@ -1,8 +1,8 @@
 //! Databases: SQLite, DuckDB's files and PostgreSQL, by drivers of ADBC (Arrow Database Connectivity).
 //!
 //! A driver is foreign code, so each query and each write has a separate process (`onrush-session driver`), which may
-//! crash, hang and be killed. Rows come and go as an Arrow IPC stream over its socket. Knows no files but those of drivers,
-//! and no plans: `runtime/io` asks.
+//! crash, hang and be killed. Rows come and go as an Arrow IPC stream over its socket. Knows no files but those of
+//! drivers, and no plans: `runtime/io` asks.
 
 mod adbc;
 mod address;

@@ -1,4 +1,4 @@
-//! The driver process alone, for its tests. What is installed is a mode of `onrush-session`.
+//! The driver process alone, for its tests. The installed one is a mode of `onrush-session`.
 
 use std::process::ExitCode;
 

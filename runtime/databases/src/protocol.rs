@@ -1,5 +1,5 @@
-//! What the engine and the driver process say to each other over a socket: one [`Order`], rows as an Arrow IPC stream in
-//! pieces, and how it ended.
+//! The protocol of the engine and the driver process over a socket: one [`Order`], rows as an Arrow IPC stream in
+//! pieces, and the outcome.
 
 use std::io::{self, Read, Write};
 
@@ -51,7 +51,7 @@ const ROWS: u8 = 1;
 const DONE: u8 = 2;
 const FAILED: u8 = 3;
 
-/// The pieces of rows on their way out. What is written to it goes into pieces.
+/// The pieces of rows on their way out. Written bytes go into pieces.
 pub struct Pieces<W: Write> {
     out: W,
 }

@@ -1,4 +1,5 @@
-//! The driver process: loads one driver, does one order, and ends. It is alone with the driver, which may crash or hang.
+//! The driver process: loads one driver, does one order, and ends. It is alone with the driver, which may crash or
+//! hang.
 
 use std::io::{self, BufReader, BufWriter, Write};
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! Whether a statement only reads. A database that is opened for reading may still write other files (`copy ... to`), and a
+//! Whether a statement only reads. A database that is opened for reading may still write other files (`copy ... to`). A
 //! query runs again if the engine that had its rows was killed.
 
 use onrush_wire::{Class, Diagnostic};

@@ -1,5 +1,5 @@
-//! Types that a database has and Arrow has not: exact numbers of PostgreSQL, UUIDs, and what a driver can only hand over
-//! as bytes. Runs in the driver process.
+//! Types that a database has and Arrow has not: exact numbers of PostgreSQL, UUIDs, and what a driver can only hand
+//! over as bytes. Runs in the driver process.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::error::{Failure, Stage};
 
-/// What becomes of a column.
+/// The conversion of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     Keep,

@@ -8,8 +8,8 @@ use super::{Finding, Tree, finding};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
-/// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and `frame`..`session`,
-/// meet only in `wire`, `stats`, `map` and `files`.
+/// Crate, and the crates of the workspace that it may depend on. The two towers, `cell`..`jupyter` and
+/// `frame`..`session`, meet only in `wire`, `stats`, `map` and `files`.
 const EDGES: &[(&str, &[&str])] = &[
     ("onrush-wire", &[]),
     ("onrush-stats", &["onrush-wire"]),

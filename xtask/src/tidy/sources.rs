@@ -10,7 +10,7 @@ const MAX_LINES: usize = 800;
 /// Catalogues of independent items may be longer. Path and reason.
 const LONG: &[(&str, &str)] = &[];
 
-/// Where `unsafe` is allowed, by the start of the path, and the reason. The guarantees of the compiler hold everywhere
+/// Places with `unsafe`, by the start of the path, and the reason. The guarantees of the compiler hold everywhere
 /// else.
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/device/", "the CUDA driver, NVRTC, memory of devices, and kernels that are loaded into this process"),

@@ -1,7 +1,7 @@
 //! Exceptions to the rules about words and names, as data: places that do not keep the rules yet.
 //!
-//! The lists only shrink. `tidy` reports an entry that is not needed any more, and a new entry is a mistake. A crate that is split or
-//! renamed changes its entry in `UNSWEPT`.
+//! The lists only shrink. `tidy` reports an entry that is not needed any more, and a new entry is a mistake. A crate
+//! that is split or renamed changes its entry in `UNSWEPT`.
 
 /// Starts of paths whose documents, doc comments and messages still have retired words.
 pub const UNSWEPT: &[&str] = &[
@@ -14,7 +14,8 @@ pub const UNSWEPT: &[&str] = &[
     "runtime/worker/src/diagnostics.rs",
 ];
 
-/// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in CUB.
+/// Public names that some crate has for more than one type. `Tuning` stays: each algorithm of `kernels` has one, as in
+/// CUB.
 pub const TWICE: &[&str] =
     &["Case", "Element", "Found", "Outcome", "Place", "Places", "Request", "Source", "Tuning", "Whole"];
 

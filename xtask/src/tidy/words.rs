@@ -1,7 +1,8 @@
-//! Rule about words: documents, doc comments and messages use the terms of the glossary in ARCHITECTURE.md, not the retired ones.
+//! Rule about words: documents, doc comments and messages use the terms of the glossary in ARCHITECTURE.md, not the
+//! retired ones.
 //!
-//! The rule reads Markdown outside of code, `//!` and `///` comments, and string literals of several words. It does not read plain
-//! comments, identifiers and the messages of tests: their readers have the file before them.
+//! The rule reads Markdown outside of code, `//!` and `///` comments, and string literals of several words. It does not
+//! read plain comments, identifiers and the messages of tests: their readers have the file before them.
 
 use super::standing::UNSWEPT;
 use super::{Finding, SourceFile, Tree, finding};
@@ -20,7 +21,8 @@ const fn retired(phrase: &'static str, say: &'static str) -> RetiredTerm {
     RetiredTerm { phrase, say, unless_after: &[], unless_before: &[] }
 }
 
-/// The right column of the glossary, and the phrases of STYLE.md. A new term of the glossary adds its retired words here.
+/// The right column of the glossary, and the phrases of STYLE.md. A new term of the glossary adds its retired words
+/// here.
 const RETIRED: &[RetiredTerm] = &[
     retired("texts", "strings"),
     retired("number of a text", "dictionary index"),

@@ -14,8 +14,8 @@ const CALLS: &[&str] = &[
     concat!("tempfile_", "in("),
 ];
 
-/// Places with files that users do not name: caches, build folders, logs and spilled data. By the start of the path, with the
-/// reason.
+/// Places with files that users do not name: caches, build folders, logs and spilled data. By the start of the path,
+/// with the reason.
 const OWN_FILES: &[(&str, &str)] = &[
     ("kernel/files/", "the writer itself"),
     ("kernel/cell/src/compile.rs", "the cache of compiled cells"),

@@ -80,7 +80,7 @@ fn format(dtype: &DataType) -> Option<String> {
     })
 }
 
-/// What a schema points to.
+/// The memory that a schema points to.
 struct SchemaParts {
     _format: CString,
     _name: CString,
@@ -123,7 +123,7 @@ unsafe extern "C" fn release_schema(schema: *mut ffi::Schema) {
     }
 }
 
-/// What an array points to, and the memory that it shares.
+/// The memory that an array points to, and the memory that it shares.
 struct ArrayParts {
     _data: Option<ArrayData>,
     _validity: Option<Buffer>,

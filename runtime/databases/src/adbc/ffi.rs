@@ -1,5 +1,5 @@
-//! The C interfaces as they lie in memory: ADBC 1.0 (`adbc.h`), the Arrow C data interface and its streams. Only layouts;
-//! nothing is called here.
+//! The C interfaces as they lie in memory: ADBC 1.0 (`adbc.h`), the Arrow C data interface and its streams. Only
+//! layouts; nothing is called here.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;

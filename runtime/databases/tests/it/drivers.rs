@@ -1,5 +1,5 @@
-//! Queries and writes through real drivers, in driver processes. The databases are made, and what was written is read, by
-//! Python's `sqlite3` and `duckdb`. Without the Python of the tests nothing is tested.
+//! Queries and writes through real drivers, in driver processes. The databases are made, and what was written is read,
+//! by Python's `sqlite3` and `duckdb`. Without the Python of the tests nothing is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ fn python() -> Option<PathBuf> {
     None
 }
 
-/// What a script prints. Its only argument is a folder.
+/// The output of a script. Its only argument is a folder.
 fn run(python: &Path, folder: &Path, script: &str) -> String {
     let output = Command::new(python).arg("-c").arg(script).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -332,7 +332,7 @@ fn a_query_reads_its_database_alone() {
     left.sort();
     assert_eq!(left, ["a.duckdb", "other.csv"]);
     assert_eq!(read(&database, "with q as (from t) select a + 1 as b from q; -- the end").unwrap().1, ["8"]);
-    // What does not fit into memory goes to a folder of DuckDB beside the file.
+    // Rows that do not fit into memory go to a folder of DuckDB next to the file.
     let sorted = "select max(n) as m from (select row_number() over (order by hash(i)) as n from range(200000) r(i))";
     assert_eq!(read(&database, sorted).unwrap().1, ["200000"]);
 }
