@@ -52,7 +52,11 @@ enum Task {
         bless: bool,
     },
     /// Checks the rules of the repository: module docs, crate edges, paths in documents, file sizes and more
-    Tidy,
+    Tidy {
+        /// Print how far each crate is from the rules, and rows for the tables of the rules
+        #[arg(long)]
+        counts: bool,
+    },
     /// Runs clippy, rustdoc and, where it is installed, cargo-deny, with warnings as errors
     Lint,
     /// Runs one suite of measurements
@@ -84,7 +88,8 @@ fn main() -> ExitCode {
         Task::Lab { no_open, port } => lab::run(&workspace, no_open, port),
         Task::Test { only } => test::run(&workspace, only),
         Task::Screenshots { bless } => test::screenshots(&workspace, bless),
-        Task::Tidy => tidy::run(&workspace),
+        Task::Tidy { counts: true } => tidy::counts(&workspace),
+        Task::Tidy { counts: false } => tidy::run(&workspace),
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out, options } => bench::run(&workspace, suite, out.as_deref(), &options),
         Task::Corpus(options) => corpus::run(&workspace, &options),

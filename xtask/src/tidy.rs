@@ -1,9 +1,14 @@
 //! `cargo xtask tidy`: the rules of the repository, each a function that reports what breaks it.
 
+mod counts;
 mod documents;
 mod edges;
+mod module_layers;
 mod modules;
 mod notebooks;
+mod retired_files;
+mod sentence_counts;
+mod sentences;
 mod sources;
 mod standing;
 mod twins;
@@ -79,6 +84,24 @@ pub struct Tree {
     pub packages: Vec<edges::Package>,
 }
 
+impl Tree {
+    /// The `src` folder of each crate that has Rust files there.
+    fn source_folders(&self) -> Vec<String> {
+        let mut folders: Vec<String> = self.packages.iter().filter_map(|package| package.folder(&self.root)).collect();
+        folders.sort_unstable();
+        folders.iter_mut().for_each(|folder| folder.push_str("/src"));
+        folders
+    }
+
+    /// The folder of the crate that a file belongs to, or the topmost folder.
+    fn crate_folder(&self, path: &Path) -> String {
+        let folders = self.packages.iter().filter_map(|package| package.folder(&self.root));
+        folders.filter(|folder| path.starts_with(folder)).max_by_key(String::len).unwrap_or_else(|| {
+            path.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default()
+        })
+    }
+}
+
 type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
 
 const RULES: &[Rule] = &[
@@ -100,6 +123,9 @@ const RULES: &[Rule] = &[
     ("words", words::retired_words),
     ("type-names", types::public_names),
     ("participles", types::participles),
+    ("sentences", sentences::sentences),
+    ("comment-width", sentences::comment_width),
+    ("retired-files", retired_files::retired_files),
     ("code-map", documents::map_is_complete),
     ("notebooks", notebooks::well_formed),
     ("one-writer", writers::one_writer),
@@ -111,10 +137,20 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     if report.findings.is_empty() { Ok(()) } else { Err(Failure::new("the repository breaks its own rules")) }
 }
 
-pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
+/// Prints how far each crate is from the rules.
+pub fn counts(workspace: &Workspace) -> Result<(), Failure> {
+    counts::print(&read(workspace)?);
+    Ok(())
+}
+
+fn read(workspace: &Workspace) -> Result<Tree, Failure> {
     let paths = workspace.files()?;
     let sources = paths.iter().filter_map(|path| read_text(&workspace.root, path)).collect();
-    let tree = Tree { root: workspace.root.clone(), paths, sources, packages: edges::packages(workspace)? };
+    Ok(Tree { root: workspace.root.clone(), paths, sources, packages: edges::packages(workspace)? })
+}
+
+pub fn check(workspace: &Workspace) -> Result<Report, Failure> {
+    let tree = read(workspace)?;
     let findings = RULES.iter().flat_map(|(_, rule)| rule(&tree)).collect();
     Ok(Report { rules: RULES.len(), findings })
 }

@@ -3,6 +3,7 @@
 //! Types are found by their line (`pub struct Name`), in `src` folders and outside of tests.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::standing::{PARTICIPLES, TWICE};
 use super::{Finding, SourceFile, Tree, finding};
@@ -10,8 +11,8 @@ use super::{Finding, SourceFile, Tree, finding};
 /// Words that end in `-ed` and are nouns.
 const NOUNS: &[&str] = &["Bed", "Breed", "Feed", "Need", "Seed", "Shed", "Speed"];
 
-/// Participles without `-ed`, and other words that say when something was met rather than what it is. Most words in `-ing` are
-/// nouns (`Binding`, `Tuning`), so those that are not are listed.
+/// Participles without `-ed`, and other words that say when something was met rather than what it is. Most words in
+/// `-ing` are nouns (`Binding`, `Tuning`), so those that are not are listed.
 const IRREGULAR: &[&str] = &[
     "Again",
     "Begun",
@@ -62,6 +63,7 @@ struct Type<'a> {
     name: &'a str,
     is_public: bool,
     place: String,
+    path: &'a Path,
 }
 
 pub fn public_names(tree: &Tree) -> Vec<Finding> {
@@ -95,6 +97,11 @@ pub fn participles(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The file of each type that is named by a bare participle, also of those that `PARTICIPLES` lists.
+pub fn participle_types(tree: &Tree) -> impl Iterator<Item = &Path> {
+    types(tree).filter(|found| is_participle(found.name)).map(|found| found.path)
+}
+
 /// Entries of a list that nothing needs any more: the lists only shrink.
 fn stale(rule: &'static str, list: &str, names: &[&str], is_there: impl Fn(&str) -> bool) -> Vec<Finding> {
     let message = |name: &&str| {
@@ -112,7 +119,7 @@ fn types(tree: &Tree) -> impl Iterator<Item = Type<'_>> {
     })
 }
 
-fn type_of<'a>(file: &SourceFile, folder: &str, number: usize, line: &'a str) -> Option<Type<'a>> {
+fn type_of<'a>(file: &'a SourceFile, folder: &str, number: usize, line: &'a str) -> Option<Type<'a>> {
     let line = line.trim_start();
     let (is_public, rest) = match line.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => (true, rest.split_once(") ")?.1),
@@ -131,7 +138,7 @@ fn type_of<'a>(file: &SourceFile, folder: &str, number: usize, line: &'a str) ->
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
     let name = &rest[..end];
     let is_name = name.starts_with(|c: char| c.is_ascii_uppercase());
-    is_name.then(|| Type { folder: folder.to_string(), name, is_public, place: file.place(number) })
+    is_name.then(|| Type { folder: folder.to_string(), name, is_public, place: file.place(number), path: &file.path })
 }
 
 fn crate_folder(path: &str) -> Option<String> {
