@@ -6,17 +6,34 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::Span;
 use crate::explore::{Explore, View};
 use crate::expr::Expr;
 use crate::learn::{Fit, ModelAsk, ModelId, Splitter};
 use crate::plan::{Op, Sink, Source};
 use crate::plot::PlotRequest;
-use crate::session::CellEnd;
 use crate::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
-use crate::{FrameId, Generation, ObjectId, Span, TaskId};
+use crate::{FrameId, Generation, ObjectId, TaskId};
 
 /// The last steps of a plan that the title of a task names.
 const TITLE_STEPS: usize = 3;
+
+/// The outcome of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CellEnd {
+    Committed {
+        /// Rust variables that hold objects of the session: all of them, by name. Those of frames are SQL's tables.
+        names: Vec<(String, ObjectId)>,
+        /// Handles that were dropped.
+        released: Vec<ObjectId>,
+        /// Objects to publish under a name for every notebook.
+        published: Vec<(String, ObjectId)>,
+        /// With which generation the cell process began that runs now: what older ones held went with them.
+        lineage: Generation,
+    },
+    /// The cell failed: frames it made are parked and released, older ones stay.
+    RolledBack,
+}
 
 /// The service of the engine process that answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +219,7 @@ requests! {
     frames Collect { frame: FrameId, columns: Vec<String> } => {
         title: with("collect"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
-    /// A column for the kernels of a `%%cuda` cell. Reply: [`Reply::Lent`](crate::session::Reply::Lent), or
+    /// A column for the kernels of a `%%cuda` cell. Reply: `Reply::Lent`, or
     /// [`Reply::Batches`](crate::session::Reply::Batches) as for [`Request::Collect`] if the engine has no device, if the column is
     /// small, has nulls or is not numeric, or if the device cannot export it.
     frames Lend { frame: FrameId, column: String } => {
@@ -303,7 +320,7 @@ requests! {
     supervisor Names => {};
 
     /// Kernel only: a cell starts. What its generation makes from here on is undone by
-    /// [`CellEnd::RolledBack`](crate::session::CellEnd::RolledBack).
+    /// [`CellEnd::RolledBack`].
     supervisor BeginCell { cell: u64, generation: Generation } => {};
     /// Kernel only: the cell ended. Reply: [`Reply::Done`](crate::session::Reply::Done).
     supervisor EndCell { generation: Generation, end: CellEnd } => {};

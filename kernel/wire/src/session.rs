@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::call::Request;
+pub use crate::call::{CellEnd, Request};
 use crate::diagnostic::Diagnostic;
 use crate::explore::Explored;
 use crate::learn::{ModelId, ModelInfo};
@@ -49,22 +49,6 @@ pub enum Welcome {
     },
     /// Another build's session, an old generation, a wrong token.
     Refused(Diagnostic),
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum CellEnd {
-    Committed {
-        /// Rust variables that hold objects of the session: all of them, by name. Those of frames are SQL's tables.
-        names: Vec<(String, ObjectId)>,
-        /// Handles that were dropped.
-        released: Vec<ObjectId>,
-        /// Objects to publish under a name for every notebook.
-        published: Vec<(String, ObjectId)>,
-        /// With which generation the cell process began that runs now: what older ones held went with them.
-        lineage: Generation,
-    },
-    /// The cell failed: frames it made are parked and released, older ones stay.
-    RolledBack,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -94,6 +94,7 @@ pub const LAYERS: &[Layers] = &[
             "control",
             "display",
             // Protocols of processes.
+            "call",
             "session",
             "host",
             "worker",
@@ -274,7 +275,7 @@ pub const LAYERS: &[Layers] = &[
     Layers { folder: "runtime/engine/src", order: &["cache", "pool", "explain", "engine"], root: &[], exceptions: &[] },
     Layers {
         folder: "runtime/explore/src",
-        order: &["explorer", "plot", "graph", "dashboard"],
+        order: &["explorer", "plot", "graph", "dashboard", "views"],
         root: &[],
         exceptions: &[],
     },
