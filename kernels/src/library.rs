@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use onrush_device::phases::{self, Phase};
 use onrush_device::{CompileOptions, Device, Function, Module, Owner, Source, Stream};
+use parking_lot::Mutex;
 
 use crate::cache::{CacheStatistics, DiskCache};
 use crate::error::Result;
@@ -64,7 +65,7 @@ impl Compiling {
 impl Drop for Compiling {
     fn drop(&mut self) {
         COMPILING.fetch_sub(1, Ordering::Relaxed);
-        *lock(&LAST) = Some(Instant::now());
+        *LAST.lock() = Some(Instant::now());
     }
 }
 
@@ -74,7 +75,7 @@ static LAST: Mutex<Option<Instant>> = Mutex::new(None);
 /// Whether nobody has waited for a compiler for a while. Code is optimised then.
 fn is_quiet() -> bool {
     const WHILE: Duration = Duration::from_millis(300);
-    !is_compiling() && lock(&LAST).is_none_or(|last| last.elapsed() > WHILE)
+    !is_compiling() && LAST.lock().is_none_or(|last| last.elapsed() > WHILE)
 }
 
 /// Whether a kernel is being compiled.
@@ -149,32 +150,32 @@ impl Library {
     }
 
     pub fn statistics(&self) -> CacheStatistics {
-        *lock(&self.inner.statistics)
+        *self.inner.statistics.lock()
     }
 
     /// All programs that were requested so far, each once.
     pub fn programs(&self) -> Vec<Program> {
-        lock(&self.inner.programs).clone()
+        self.inner.programs.lock().clone()
     }
 
     /// A kernel of a program, compiled if it is not cached.
     pub fn function(&self, program: &Program, entry: &str) -> Result<Function> {
         let hash = quick(&program.body);
         let find = |known: &Known| known.entry == entry && known.body == program.body;
-        if let Some(known) = lock(&self.inner.functions).get(&hash).and_then(|all| all.iter().find(|k| find(k))) {
-            lock(&self.inner.statistics).from_memory += 1;
+        if let Some(known) = self.inner.functions.lock().get(&hash).and_then(|all| all.iter().find(|k| find(k))) {
+            self.inner.statistics.lock().from_memory += 1;
             return Ok(known.function.clone());
         }
         let time = phases::scope(Phase::Compile);
         let generation = self.generation();
         let mut function = self.module(program)?.function(entry)?;
         drop(time);
-        let mut functions = lock(&self.inner.functions);
+        let mut functions = self.inner.functions.lock();
         // Another thread may have replaced the module before this function is known here.
         if self.generation() != generation {
             drop(functions);
             function = self.module(program)?.function(entry)?;
-            functions = lock(&self.inner.functions);
+            functions = self.inner.functions.lock();
         }
         let known = Known { body: program.body.clone(), entry: entry.to_string(), function: function.clone() };
         functions.entry(hash).or_default().push(known);
@@ -189,14 +190,14 @@ impl Library {
     fn module(&self, program: &Program) -> Result<Module> {
         let source = program.source();
         let key = self.key(&source.text, program)?;
-        let place = Arc::clone(lock(&self.inner.modules).entry(key).or_default());
-        let mut place = lock(&place);
+        let place = Arc::clone(self.inner.modules.lock().entry(key).or_default());
+        let mut place = place.lock();
         if let Some(module) = &*place {
             return Ok(module.clone());
         }
         let image = match self.inner.disk.get(&key) {
             Some(image) => {
-                lock(&self.inner.statistics).from_disk += 1;
+                self.inner.statistics.lock().from_disk += 1;
                 image
             }
             None => {
@@ -205,7 +206,7 @@ impl Library {
                 let quick = self.device().has_quick_compiler();
                 let image = self.device().compile(&source, &CompileOptions { quick, ..program.options })?;
                 drop(compiling);
-                let mut statistics = lock(&self.inner.statistics);
+                let mut statistics = self.inner.statistics.lock();
                 statistics.compiled += 1;
                 statistics.compiling += begun.elapsed();
                 drop(statistics);
@@ -218,9 +219,9 @@ impl Library {
         };
         let begun = Instant::now();
         let module = self.device().load(&image)?;
-        lock(&self.inner.statistics).loading += begun.elapsed();
+        self.inner.statistics.lock().loading += begun.elapsed();
         *place = Some(module.clone());
-        lock(&self.inner.programs).push(program.clone());
+        self.inner.programs.lock().push(program.clone());
         Ok(module)
     }
 
@@ -229,7 +230,7 @@ impl Library {
         const PART: usize = 4;
         const MOST: usize = 8;
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let mut queue = lock(&self.inner.to_optimise);
+        let mut queue = self.inner.to_optimise.lock();
         queue.programs.push_back((key, program.clone()));
         if queue.threads >= (cores / PART).clamp(1, MOST) {
             return;
@@ -245,9 +246,9 @@ impl Library {
         let image = self.device().compile(&program.source(), &program.options)?;
         self.inner.disk.put(key, &image);
         let module = self.device().load(&image)?;
-        let place = lock(&self.inner.modules).get(key).map(Arc::clone);
-        let old = place.and_then(|place| lock(&place).replace(module.clone()));
-        let mut functions = lock(&self.inner.functions);
+        let place = self.inner.modules.lock().get(key).map(Arc::clone);
+        let old = place.and_then(|place| place.lock().replace(module.clone()));
+        let mut functions = self.inner.functions.lock();
         for known in functions.get_mut(&quick(&program.body)).into_iter().flatten() {
             if known.body == program.body {
                 known.function = module.function(&known.entry)?;
@@ -256,8 +257,8 @@ impl Library {
         // Under the lock: who adds a function later sees that its module may be the old one.
         self.inner.generation.fetch_add(1, Ordering::Release);
         drop(functions);
-        lock(&self.inner.to_optimise).replaced.extend(old);
-        lock(&self.inner.statistics).optimised += 1;
+        self.inner.to_optimise.lock().replaced.extend(old);
+        self.inner.statistics.lock().optimised += 1;
         Ok(())
     }
 
@@ -286,7 +287,7 @@ fn optimise_all(library: &Weak<Inner>) {
             }
         }
         let Some(inner) = library.upgrade() else { return };
-        let mut queue = lock(&inner.to_optimise);
+        let mut queue = inner.to_optimise.lock();
         let Some((key, program)) = queue.programs.pop_front() else {
             queue.threads -= 1;
             return;
@@ -294,10 +295,6 @@ fn optimise_all(library: &Weak<Inner>) {
         drop(queue);
         drop(Library { inner }.optimise(&key, &program));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Context of an algorithm: kernels, the stream, and the owner of its memory in the ledger.

@@ -6,12 +6,13 @@ mod pinned_cache;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 
 use onrush_device::phases::{self, Phase};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::column::DeviceColumn;
 use crate::ir::expr::DeviceType;
@@ -36,7 +37,7 @@ struct Upload<'a> {
 
 impl Drop for Upload<'_> {
     fn drop(&mut self) {
-        self.residency.uploading.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.residency.uploading.lock().remove(&self.key);
         self.residency.uploaded.notify_all();
     }
 }
@@ -164,7 +165,7 @@ fn let_go(gone: Vec<(ColumnKey, Entry)>, saved: Vec<(ColumnKey, Arc<PinnedColumn
 
 impl Residency {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Whether a string column has such a high cardinality that expressions read the string of each row rather than
@@ -220,9 +221,9 @@ impl Residency {
 
     /// Waits until no other thread copies the column.
     fn begin(&self, key: ColumnKey) -> Upload<'_> {
-        let mut uploading = self.uploading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut uploading = self.uploading.lock();
         while !uploading.insert(key.clone()) {
-            uploading = self.uploaded.wait(uploading).unwrap_or_else(PoisonError::into_inner);
+            self.uploaded.wait(&mut uploading);
         }
         Upload { residency: self, key }
     }

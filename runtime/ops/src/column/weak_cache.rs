@@ -1,6 +1,8 @@
 //! A small LRU cache keyed by a set of `Weak` pointers. An entry dies with any of its keys.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Sets of things of which something is kept.
 const MOST: usize = 4;
@@ -18,7 +20,7 @@ impl<W, T> Default for WeakLruCache<W, T> {
 
 impl<W, T: Clone> WeakLruCache<W, T> {
     fn lock(&self) -> MutexGuard<'_, Vec<(Vec<Weak<W>>, T)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     pub fn get(&self, of: &[&Arc<W>]) -> Option<T> {

@@ -1,9 +1,10 @@
 //! Replays single-kernel executions: the recorded launch is reused if stages and input buffers are unchanged. A
 //! replay saves tens of microseconds of host time, more than many such kernels take.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use onrush_device::Buffer;
+use parking_lot::Mutex;
 
 use crate::Result;
 use crate::column::dictionary::Dictionary;
@@ -108,7 +109,7 @@ impl PassThrough {
 impl ReplayCache {
     /// The run of some stages over a table, if it was one kernel or none.
     pub fn get(&self, generation: u64, stages: &Arc<Vec<Stage>>, table: &DeviceTable) -> Option<Arc<Replay>> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         runs.retain(|known| known.generation == generation && known.is_there());
         let place = runs.iter().rposition(|known| {
             is_same(Some(&known.stages), Some(stages))
@@ -134,7 +135,7 @@ impl ReplayCache {
         if has_lists {
             return;
         }
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         if runs.len() >= KEPT {
             runs.remove(0);
         }

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onrush_device::Function;
 use onrush_kernels::{Context, Program};
+use parking_lot::Mutex;
 
 use crate::Result;
 
@@ -69,10 +69,6 @@ pub struct KernelCache {
 /// Keys that are kept: literals are no part of them, so that few notebooks have as many.
 const KEPT: usize = 20_000;
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl KernelCache {
     /// The kernel of a key. Two threads that want one at once both write it; the library compiles it once.
     pub fn function(
@@ -83,7 +79,7 @@ impl KernelCache {
         program: impl FnOnce() -> Program,
     ) -> Result<Function> {
         let generation = context.library.generation();
-        let mut functions = lock(&self.functions);
+        let mut functions = self.functions.lock();
         if functions.0 != generation {
             *functions = (generation, Map::default());
         }
@@ -92,7 +88,7 @@ impl KernelCache {
         }
         drop(functions);
         let function = context.library.function(&program(), entry)?;
-        let mut functions = lock(&self.functions);
+        let mut functions = self.functions.lock();
         if functions.1.len() >= KEPT {
             functions.1.clear();
         }
@@ -104,11 +100,11 @@ impl KernelCache {
     }
 
     pub fn flags(&self, key: KernelKey, find: impl FnOnce() -> Vec<bool>) -> Vec<bool> {
-        if let Some(known) = lock(&self.flags).get(&key.bytes) {
+        if let Some(known) = self.flags.lock().get(&key.bytes) {
             return known.clone();
         }
         let found = find();
-        let mut flags = lock(&self.flags);
+        let mut flags = self.flags.lock();
         if flags.len() >= KEPT {
             flags.clear();
         }

@@ -8,10 +8,11 @@
 use std::any::Any;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use onrush_device::{Buffer, CompletionFlag, Priority};
 use onrush_kernels::Context;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{Error, Result};
 
@@ -76,7 +77,7 @@ impl StreamContext {
     }
 
     fn small(&self) -> MutexGuard<'_, Vec<Buffer>> {
-        self.small.lock().unwrap_or_else(PoisonError::into_inner)
+        self.small.lock()
     }
 
     /// Launches a kernel whose last thread tells what came of it, and waits for that.
@@ -140,7 +141,7 @@ impl StreamPool {
             true => (&self.quick, Priority::High),
             false => (&self.usual, Priority::Usual),
         };
-        let kept = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = free.lock().pop();
         let lane = match kept {
             Some(lane) => lane,
             None => StreamContext::new(of, priority, meanwhile)?,
@@ -182,7 +183,7 @@ impl Drop for StreamGuard<'_> {
         if let Some(lane) = self.lane.take()
             && (is_idle(&lane) || lane.context.stream.synchronize().is_ok())
         {
-            self.free.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+            self.free.lock().push(lane);
         }
     }
 }

@@ -5,10 +5,10 @@ pub mod key_encoding;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
 
 use onrush_device::Buffer;
 use onrush_kernels::{Context, Scalar};
+use parking_lot::Mutex;
 
 use crate::codegen::group::{self, KeyLookup};
 use crate::codegen::source::launch_rows;
@@ -114,11 +114,11 @@ impl GroupCountHints {
     }
 
     pub fn get(&self, place: u64) -> Option<u64> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&place).copied()
+        self.known.lock().get(&place).copied()
     }
 
     pub fn put(&self, place: u64, expected: u64) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.len() > 10_000 {
             known.clear();
         }

@@ -7,11 +7,12 @@ pub mod guaranteed_match;
 pub mod radix;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, AsArray};
 use onrush_device::{Arguments, Buffer};
 use onrush_kernels::{Column, Context, Scalar, sort};
+use parking_lot::Mutex;
 
 use crate::codegen::group::KeyLookup;
 use crate::codegen::join::{self, BuildPayload};
@@ -256,7 +257,7 @@ impl DictionaryRemaps {
     /// For each string of `from` its index in `to`, all bits set if `to` lacks it.
     fn get(&self, context: &Context, from: &Arc<Dictionary>, to: &Arc<Dictionary>) -> Result<Arc<Buffer>> {
         let place = (Arc::as_ptr(from).addr(), Arc::as_ptr(to).addr());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|_, r| r.from.strong_count() > 0 && r.to.strong_count() > 0);
         if let Some(found) = known.get(&place) {
             return Ok(Arc::clone(&found.numbers));

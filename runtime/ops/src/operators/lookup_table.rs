@@ -2,12 +2,13 @@
 //! time zone. Entries are cached as long as the objects that they were computed from live.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, UInt64Array, new_null_array};
 use arrow::compute::{concat, max, min};
 use arrow::datatypes::{DataType, UInt32Type};
 use onrush_kernels::Context;
+use parking_lot::Mutex;
 
 use crate::codegen::LookupTable;
 use crate::column::dictionary::{self, Dictionary};
@@ -68,7 +69,7 @@ impl LookupCache {
             }
         };
         {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             known.retain(|_, known| known.made_from.are_there());
             if let Some(known) = known.get(&place) {
                 return Ok(known.found.clone());
@@ -84,7 +85,7 @@ impl LookupCache {
         };
         // Other runs find it from here on.
         context.stream.synchronize()?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.insert(place, CacheEntry { made_from, found: found.clone() });
         Ok(found)
     }

@@ -2,9 +2,10 @@
 //! bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use parking_lot::Mutex;
 
 use crate::Result;
 
@@ -38,7 +39,7 @@ impl Lookup {
             u64::from_le_bytes(word)
         });
         let constant = Constant(words.collect());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.lock();
         let place = known.iter().position(|one| **one == constant);
         let found = place.and_then(|place| known.remove(place)).unwrap_or_else(|| Arc::new(constant));
         known.push_back(Arc::clone(&found));
