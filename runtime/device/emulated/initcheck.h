@@ -103,6 +103,7 @@ int launch_and_try(const Request* request, Answer* answer) {
         if (!same && changed != 0) {
             last.absent_place = again.absent_place;
             memcpy(last.absence, again.absence, sizeof last.absence);
+            last.absence_cause = again.absence_cause;
         }
         return !same;
     };
@@ -138,7 +139,8 @@ int launch_and_try(const Request* request, Answer* answer) {
     state.launch = &told;
     worker = &state;
     answer->detail = Detail{};
-    fail(nullptr, last.absent_place, 0, "%s at {0}: that value is undefined, and what the kernel does depends on it", last.absence);
+    fail(nullptr, last.absence_cause, last.absent_place, 0,
+         "%s at {0}: that value is undefined, and what the kernel does depends on it", last.absence);
     worker = nullptr;
     return 1;
 }

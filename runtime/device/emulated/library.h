@@ -179,7 +179,7 @@ EXPORT int onrush_print(const char* format, unsigned int count, const OnrushPrin
         else snprintf(said, sizeof said, "%s", wrong.c_str());
     }
     // Nothing of this frame is left to be destroyed: a thread that fails never comes back to it.
-    if (said[0]) fail(fiber, PLACE, 0, "%s calls printf at {0}: %s", name(fiber).text, said);
+    if (said[0]) fail(fiber, Cause::PRINTF, PLACE, 0, "%s calls printf at {0}: %s", name(fiber).text, said);
     return (int)count;
 }
 
@@ -197,6 +197,7 @@ EXPORT unsigned long long onrush_nobodys(const char* variable) {
     launch->unset = true;
     if (number == launch->changed) {
         launch->absent_place = PLACE;
+        launch->absence_cause = Cause::UNSET_VARIABLE;
         snprintf(launch->absence, sizeof launch->absence, "%s uses `%.40s`, to which it has given no value after its declaration",
                  name(fiber).text, variable);
     }
@@ -254,7 +255,8 @@ EXPORT void onrush_free(void* memory, void* from) {
         if (worker->launch->request->checked) forget(address);
     } else {
         Fiber* fiber = here();
-        fail(fiber, from ? (u64)from : PLACE, 0, "%s frees at {0} what `malloc` and `new` have not given, or what was freed before",
+        fail(fiber, Cause::BAD_FREE, from ? (u64)from : PLACE, 0,
+             "%s frees at {0} what `malloc` and `new` have not given, or what was freed before",
              name(fiber).text);
     }
 }

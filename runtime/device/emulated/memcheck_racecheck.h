@@ -80,7 +80,8 @@ u64 count_cells(u64 bytes) { return bytes / 4 + 2; }
 Cell* new_cells(u64 bytes) { return (Cell*)calloc(count_cells(bytes) * sizeof(Cell) + (bytes / PIECE + 1) * sizeof(u32), 1); }
 
 void no_memory(Fiber* fiber, u64 place, u64 bytes) {
-    fail(fiber, place, 0, "there is no memory to look at the accesses to %lu bytes, the first one of them at {0}", (unsigned long)bytes);
+    fail(fiber, Cause::CHECKER_MEMORY, place, 0,
+         "there is no memory to look at the accesses to %lu bytes, the first one of them at {0}", (unsigned long)bytes);
 }
 
 __thread u64 cached_start, cached_bytes, cached_version = ~0ull;
@@ -91,7 +92,8 @@ __thread bool cached_fresh;
 const u32 UNSET = 0x7fc5a3e1;
 
 void beside_own(Fiber* fiber, bool write, u64 place) {
-    fail(fiber, place, 0, "%s %s at {0} what is beside an array or a variable of its own", name(fiber).text, write ? "writes" : "reads");
+    fail(fiber, Cause::BESIDE_VARIABLE, place, 0,
+         "%s %s at {0} what is beside an array or a variable of its own", name(fiber).text, write ? "writes" : "reads");
 }
 
 // A thread's own variables, as far as their ends are known: no variable is where a function keeps its caller's frame,
@@ -104,12 +106,14 @@ void look_at_own(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u6
     for (u64 word = first; word < address + bytes && !has_value; word += 4) has_value = !is_unset(word);
     // Padding between the members of a struct is copied with them.
     if (bytes == 1 && !has_value) has_value = !is_unset(first - 4) && !is_unset(first + 4);
-    if (!has_value) fail(fiber, place, 0, "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
+    if (!has_value) fail(fiber, Cause::UNSET_ARRAY, place, 0,
+                         "%s reads at {0} a part of its own array to which it has given no value", name(fiber).text);
     if (address + bytes > fiber->roof) beside_own(fiber, write, place);
 #if defined(__x86_64__)
     // Behind the saved frame and the address to return to.
     if (address < frame + 16) {
-        fail(fiber, place, 0, "%s %s at {0} a variable of a function that has ended", name(fiber).text, write ? "writes" : "reads");
+        fail(fiber, Cause::ENDED_FUNCTION, place, 0,
+             "%s %s at {0} a variable of a function that has ended", name(fiber).text, write ? "writes" : "reads");
     }
 #endif
     frame = *(const u64*)frame;
@@ -230,7 +234,8 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
         if (address < gone->first + gone->second) {
             u64 offset = address - gone->first, size = gone->second;
             guard.unlock();
-            fail(fiber, place, 0, "%s %s %lu bytes at offset %lu of an allocation of %lu bytes at {0} that was freed",
+            fail(fiber, Cause::FREED, place, 0,
+                 "%s %s %lu bytes at offset %lu of an allocation of %lu bytes at {0} that was freed",
                  name(fiber).text, verb, (unsigned long)bytes, (unsigned long)offset, (unsigned long)size);
         }
     }
@@ -275,12 +280,14 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
         return false;
     }
     if (address < 4096) {
-        fail(fiber, place, 0, "%s %s %lu bytes at {0} through a null pointer", name(fiber).text, verb, (unsigned long)bytes);
+        fail(fiber, Cause::NULL_POINTER, place, 0,
+             "%s %s %lu bytes at {0} through a null pointer", name(fiber).text, verb, (unsigned long)bytes);
     }
     for (u32 t = 0; t < block->threads; t++) {
         const Fiber* other = &block->fibers[t];
         if (other->stack && address - (u64)other->stack < STACK) {
-            fail(fiber, place, 0, "%s %s %lu bytes at {0} of a variable that is %s's own", name(fiber).text, verb, (unsigned long)bytes,
+            fail(fiber, Cause::FOREIGN_VARIABLE, place, 0,
+                 "%s %s %lu bytes at {0} of a variable that is %s's own", name(fiber).text, verb, (unsigned long)bytes,
                  name(other).text);
         }
     }
@@ -300,7 +307,8 @@ bool find(Fiber* fiber, u64 address, u64 bytes, bool write, u64 place, u64 frame
         u64 start = by_static ? tls : dynamic, size = by_static ? tls_bytes : dynamic_bytes;
         outside(fiber, by_static ? SHARED : DYNAMIC, write, start, address - start, bytes, size);
     }
-    fail(fiber, place, 0, "%s %s %lu bytes at address 0x%lx at {0}, which belongs to no allocation", name(fiber).text, verb,
+    fail(fiber, Cause::NO_ALLOCATION, place, 0,
+         "%s %s %lu bytes at address 0x%lx at {0}, which belongs to no allocation", name(fiber).text, verb,
          (unsigned long)bytes, (unsigned long)address);
     return false;
 }

@@ -109,10 +109,35 @@ struct Detail {
     u64 column;
     char type[32];
 };
+// The cause of a failure without a detail, as `StopCause` in fault.rs.
+enum class Cause : u32 {
+    OTHER,
+    BLOCK_MEMORY,
+    NULL_POINTER,
+    FOREIGN_VARIABLE,
+    NO_RETURN,
+    NO_MEMORY_THERE,
+    UNSET_VARIABLE,
+    ENDED_FUNCTION,
+    UNSET_ARRAY,
+    BESIDE_VARIABLE,
+    CHECKER_MEMORY,
+    STACK,
+    PRINTF,
+    BAD_FREE,
+    FREED,
+    NO_ALLOCATION,
+    NO_PROGRESS,
+    DIVISION,
+    ABSENT_LANE,
+    WARP_WIDTH,
+    OWN_LANE,
+    WARP_DIVERGENCE,
+};
 struct Answer {
     // 0: done, 1: the kernel failed.
     u32 status;
-    u32 places;
+    Cause cause;
     // Return addresses of the accesses that the text speaks of as {0} and {1}.
     u64 place[2];
     char text[1000];
@@ -284,6 +309,7 @@ struct Launch {
     bool unset = false;
     u64 absent_place = 0;
     char absence[200] = "";
+    Cause absence_cause = Cause::ABSENT_LANE;
     // Accesses so far, and how many a trial may have.
     u64 accesses = 0, most_accesses = NEVER;
 };
@@ -446,24 +472,35 @@ u32 next_random() {
     return worker->random = x;
 }
 
-void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) __attribute__((format(printf, 4, 5)));
-void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) {
+void fail_with(Fiber* fiber, Cause cause, u64 place0, u64 place1, const char* format, va_list list) {
     Launch* launch = worker->launch;
     {
         std::lock_guard<std::mutex> guard(launch->report);
         if (!launch->failed.load()) {
             Answer* answer = launch->answer;
-            va_list list;
-            va_start(list, format);
             vsnprintf(answer->text, sizeof answer->text, format, list);
-            va_end(list);
             answer->status = 1;
+            answer->cause = cause;
             answer->place[0] = place0;
             answer->place[1] = place1;
             launch->failed.store(true);
         }
     }
     if (fiber != nullptr) to_scheduler(fiber->owner, FAILED);
+}
+void fail(Fiber* fiber, Cause cause, u64 place0, u64 place1, const char* format, ...) __attribute__((format(printf, 5, 6)));
+void fail(Fiber* fiber, Cause cause, u64 place0, u64 place1, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    fail_with(fiber, cause, place0, place1, format, list);
+    va_end(list);
+}
+void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) __attribute__((format(printf, 4, 5)));
+void fail(Fiber* fiber, u64 place0, u64 place1, const char* format, ...) {
+    va_list list;
+    va_start(list, format);
+    fail_with(fiber, Cause::OTHER, place0, place1, format, list);
+    va_end(list);
 }
 
 struct Name {
@@ -592,6 +629,7 @@ u64 nobodys(Fiber* fiber, u32 source) {
         else if (source < lanes) snprintf(why, sizeof why, "has left the kernel");
         else snprintf(why, sizeof why, "its block of %u threads does not have", fiber->owner->threads);
         launch->absent_place = fiber->place;
+        launch->absence_cause = Cause::ABSENT_LANE;
         snprintf(launch->absence, sizeof launch->absence, "%s reads lane %u of its warp, which %s, by %s", name(fiber).text, source, why,
                  operation_name(fiber->operation));
     }
@@ -672,7 +710,7 @@ bool try_finish_warp(Block* block, Fiber* fiber) {
     for (u32 rest = mask & warp->arrived; rest; rest &= rest - 1) {
         Fiber* other = &block->fibers[first + __builtin_ctz(rest)];
         if (other->operation != fiber->operation || other->mask != mask) {
-            fail(here(), fiber->place, other->place,
+            fail(here(), Cause::WARP_DIVERGENCE, fiber->place, other->place,
                  "%s calls %s at {0} with mask 0x%08x, and lane %u of its warp calls %s at {1} with mask 0x%08x", name(fiber).text,
                  operation_name(fiber->operation), mask, other->lane, operation_name(other->operation), other->mask);
         }
@@ -749,7 +787,7 @@ void explain_deadlock(Launch* launch, Block* block) {
         const char* where = other == nullptr             ? "does not exist"
                             : other->state == AT_BARRIER ? "waits at __syncthreads at {1}"
                                                          : "waits at another warp operation at {1}";
-        fail(nullptr, warp->place, other ? other->place : 0,
+        fail(nullptr, other ? Cause::WARP_DIVERGENCE : Cause::OTHER, warp->place, other ? other->place : 0,
              "deadlock: %s waits at %s at {0} with mask 0x%08x, and lane %u of its warp %s", name(warp).text,
              operation_name(warp->operation), warp->mask, lane, where);
     } else if (barrier != nullptr) {
@@ -895,7 +933,8 @@ void work(Launch* launch) {
                 u32 t = 0;
                 while (t + 1 < block->threads && block->fibers[t].state != READY) t++;
                 const Fiber* fiber = &block->fibers[t];
-                fail(nullptr, fiber->place, 0, "no block has finished for %u seconds while threads spin, %s at {0}",
+                fail(nullptr, Cause::NO_PROGRESS, fiber->place, 0,
+                     "no block has finished for %u seconds while threads spin, %s at {0}",
                      launch->request->patience_seconds, name(fiber).text);
             }
         } else if (reason == STUCK) {
@@ -993,11 +1032,13 @@ unsigned long long onrush_warp(int operation, unsigned int mask, unsigned long l
     if (left < 32) mask &= (1u << left) - 1;
     fiber->place = (u64)__builtin_return_address(0);
     if (!(mask >> fiber->lane & 1)) {
-        fail(fiber, fiber->place, 0, "%s calls %s at {0} with mask 0x%08x, which its own lane %u is not in", name(fiber).text,
+        fail(fiber, Cause::OWN_LANE, fiber->place, 0,
+             "%s calls %s at {0} with mask 0x%08x, which its own lane %u is not in", name(fiber).text,
              operation_name(operation), mask, fiber->lane);
     }
     if (width == 0 || width > 32 || (width & (width - 1))) {
-        fail(fiber, fiber->place, 0, "%s calls %s at {0} with width %d, which is no power of two up to 32", name(fiber).text,
+        fail(fiber, Cause::WARP_WIDTH, fiber->place, 0,
+             "%s calls %s at {0} with width %d, which is no power of two up to 32", name(fiber).text,
              operation_name(operation), (int)width);
     }
     fiber->operation = operation;
@@ -1029,7 +1070,8 @@ void onrush_trap(const char* text) {
 
 void onrush_overrun(void* place) {
     Fiber* fiber = here();
-    fail(fiber, (u64)place, 0, "%s has written past an array of its own, in the function that ends at {0}", name(fiber).text);
+    fail(fiber, Cause::BESIDE_VARIABLE, (u64)place, 0,
+         "%s has written past an array of its own, in the function that ends at {0}", name(fiber).text);
 }
 
 }  // extern "C"
@@ -1047,8 +1089,8 @@ void on_division(int, siginfo_t* info, void*) {
     const char* what = "a whole number is divided by zero, or the lowest one by -1";
     // A place is the one behind a call, and this is the division itself. Only checked code knows its lines.
     u64 place = (u64)info->si_addr + 1;
-    if (worker->launch->request->checked) fail(fiber, place, 0, "%s: %s at {0}", name(fiber).text, what);
-    else fail(fiber, 0, 0, "%s: %s", name(fiber).text, what);
+    if (worker->launch->request->checked) fail(fiber, Cause::DIVISION, place, 0, "%s: %s at {0}", name(fiber).text, what);
+    else fail(fiber, Cause::DIVISION, 0, 0, "%s: %s", name(fiber).text, what);
 }
 
 std::once_flag division_once;
@@ -1068,7 +1110,8 @@ bool is_code(const Launch* launch, u64 address) {
 }
 
 void stack_is_full(Fiber* fiber, u64 place) {
-    fail(fiber, place, 0, "%s needs more than %lu KiB of stack at {0}", name(fiber).text, (unsigned long)(STACK - ROOM) >> 10);
+    fail(fiber, Cause::STACK, place, 0,
+         "%s needs more than %lu KiB of stack at {0}", name(fiber).text, (unsigned long)(STACK - ROOM) >> 10);
 }
 
 struct sigaction before_faults[2];
@@ -1096,7 +1139,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
              name(fiber).text);
     }
     if (address - (u64)fiber->stack < ROOM) stack_is_full(fiber, place);
-    fail(fiber, place, 0, "%s uses the address 0x%lx at {0}, where no memory is", name(fiber).text, (unsigned long)address);
+    fail(fiber, Cause::NO_MEMORY_THERE, place, 0,
+         "%s uses the address 0x%lx at {0}, where no memory is", name(fiber).text, (unsigned long)address);
 }
 
 // For the calling thread: the signal comes on a stack of its own.
@@ -1170,7 +1214,7 @@ void run_launch(Launch* launch, const Request* request, Answer* answer) {
         Worker state;
         state.launch = launch;
         worker = &state;
-        fail(nullptr, 0, 0, "a block takes %lu bytes of shared memory, and has %lu",
+        fail(nullptr, Cause::BLOCK_MEMORY, 0, 0, "a block takes %lu bytes of shared memory, and has %lu",
              (unsigned long)(own_shared + request->dynamic_shared), (unsigned long)STRICT_SHARED);
         worker = nullptr;
         return;

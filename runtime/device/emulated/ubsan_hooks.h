@@ -133,7 +133,8 @@ EXPORT void __ubsan_handle_divrem_overflow(const void* data, u64, u64) {
 
 EXPORT void __ubsan_handle_missing_return(const void*) {
     Fiber* fiber = here();
-    fail(fiber, PLACE, 0, "%s comes to the end at {0} of a function that gives something, without a `return`", name(fiber).text);
+    fail(fiber, Cause::NO_RETURN, PLACE, 0,
+         "%s comes to the end at {0} of a function that gives something, without a `return`", name(fiber).text);
 }
 
 EXPORT void __ubsan_handle_shift_out_of_bounds(const ShiftData* data, u64, u64 by) {

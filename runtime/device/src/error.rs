@@ -58,6 +58,7 @@ pub enum Error {
     Kernel {
         kernel: String,
         reason: String,
+        cause: crate::fault::StopCause,
         /// The finding of the emulated device's checker, field by field.
         fault: Option<Box<crate::fault::Fault>>,
     },

@@ -27,6 +27,85 @@ pub enum FaultKind {
     MissingSyncwarp,
 }
 
+/// Why the emulated device stopped a kernel, if no [`Fault`] describes it. The text for people is the reason of the error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopCause {
+    Other,
+    /// A block takes more shared memory than there is.
+    BlockMemory,
+    /// An access through a null pointer.
+    NullPointer,
+    /// An access to a local variable of another thread.
+    ForeignVariable,
+    /// The end of a function that returns a value, without `return`.
+    NoReturn,
+    /// An access to an address without memory.
+    NoMemoryThere,
+    /// The kernel depends on a local variable without a value.
+    UnsetVariable,
+    /// An access to a local variable of a function that has returned.
+    EndedFunction,
+    /// A read of a part of a local array that has no value.
+    UnsetArray,
+    /// An access past a local array or variable.
+    BesideVariable,
+    /// The checker has no memory for its record of the accesses.
+    CheckerMemory,
+    /// The stack of a thread is full.
+    Stack,
+    /// A format of `printf` does not fit its values.
+    Printf,
+    /// `free` or `delete` of memory that is not allocated.
+    BadFree,
+    /// An access to memory that was freed.
+    Freed,
+    /// An access to an address outside of all allocations.
+    NoAllocation,
+    /// Threads spin, and no block ends.
+    NoProgress,
+    /// An integer division without a result.
+    Division,
+    /// The kernel depends on a value that a shuffle reads from a lane that takes no part.
+    AbsentLane,
+    /// The width of a shuffle is not a power of two up to 32.
+    WarpWidth,
+    /// The mask of a warp operation does not have the calling lane.
+    OwnLane,
+    /// Lanes of one mask are at different warp operations.
+    WarpDivergence,
+}
+
+impl StopCause {
+    /// The numbers of `Cause` in runtime.cpp.
+    pub(crate) fn of_number(number: u32) -> StopCause {
+        const ALL: [StopCause; 22] = [
+            StopCause::Other,
+            StopCause::BlockMemory,
+            StopCause::NullPointer,
+            StopCause::ForeignVariable,
+            StopCause::NoReturn,
+            StopCause::NoMemoryThere,
+            StopCause::UnsetVariable,
+            StopCause::EndedFunction,
+            StopCause::UnsetArray,
+            StopCause::BesideVariable,
+            StopCause::CheckerMemory,
+            StopCause::Stack,
+            StopCause::Printf,
+            StopCause::BadFree,
+            StopCause::Freed,
+            StopCause::NoAllocation,
+            StopCause::NoProgress,
+            StopCause::Division,
+            StopCause::AbsentLane,
+            StopCause::WarpWidth,
+            StopCause::OwnLane,
+            StopCause::WarpDivergence,
+        ];
+        ALL.get(number as usize).copied().unwrap_or(StopCause::Other)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,

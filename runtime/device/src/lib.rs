@@ -35,7 +35,7 @@ pub use cuda::nvrtc::compile_for;
 pub use device::{Device, Event, MemoryReport, Options, Stream};
 pub use emulated::Emulation;
 pub use error::{Class, Error, Result};
-pub use fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
+pub use fault::{Access, Fault, FaultKind, Memory, StopCause, ThreadSite, Variable};
 pub use grid::{FunctionUsage, Grid};
 pub use ledger::{Ledger, Owner, OwnerUsage, Reservation, Usage};
 pub use module::{Arguments, Function, Module};

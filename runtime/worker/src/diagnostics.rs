@@ -1,10 +1,10 @@
-//! What went wrong on the device, in the cell's words: the kernel's name, the parameter's, the thread, and the line.
+//! A fault on the device in the cell's words: the kernel's name, the parameter's, the thread, and the line.
 
 mod access_span;
 
 use std::ops::Range;
 
-use onrush_device::{Access, Error, Fault, FaultKind, Memory, ThreadSite, Variable};
+use onrush_device::{Access, Error, Fault, FaultKind, Memory, StopCause, ThreadSite, Variable};
 use onrush_wire::worker::{Launch, Source};
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
@@ -55,8 +55,8 @@ pub fn failed(error: &Error, launch: &Launch, cell: &Cell<'_>, buffers: &[Named]
             }
             Report { launch, source, buffers, fault: &fault }.diagnostic()
         }
-        Error::Kernel { reason, .. } => {
-            far(reason, launch, source, buffers).unwrap_or_else(|| from_text(reason, launch, source))
+        Error::Kernel { reason, cause, .. } => {
+            far(reason, launch, source, buffers).unwrap_or_else(|| from_text(reason, *cause, launch, source))
         }
         Error::Lost { code, .. } => {
             let message = format!("`{}` did what the GPU does not allow: {code}", launch.kernel);
@@ -95,8 +95,76 @@ fn part(source: &Source, line: u32, range: Range<usize>) -> Span {
     Span { file: source.file.clone(), line, column, length }
 }
 
-/// What the checker says of itself: places in it become underlines.
-fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
+/// Says how a kernel that stopped for a cause is mended.
+fn help_for(cause: StopCause, source: &Source) -> Option<&'static str> {
+    let help = match cause {
+        StopCause::Other => return None,
+        StopCause::BlockMemory => "use a smaller array, or one of narrower numbers",
+        StopCause::NullPointer => {
+            "a pointer gets its address from a buffer or an array before it is used; `malloc` gives none where its 8 MB are full"
+        }
+        StopCause::ForeignVariable => {
+            "a variable in a function is each thread's own: `__shared__` ones are the block's, `__device__` ones and buffers are everybody's"
+        }
+        StopCause::NoReturn => "each way through the function needs its `return`: one behind the last `if`, too",
+        StopCause::NoMemoryThere => "a pointer to a text or to a function has no such thing behind it",
+        StopCause::UnsetVariable => {
+            "give it a value where it is declared: `int sum = 0;`; a variable that no branch sets has whatever was there"
+        }
+        StopCause::EndedFunction => {
+            "a variable in a function is gone when the function ends: give the value back, or let the caller pass the address of a variable"
+        }
+        StopCause::UnsetArray => {
+            "an array in a function begins with whatever was there: `int count[8] = {};` sets all of it to 0"
+        }
+        StopCause::BesideVariable => {
+            "an index or a pointer goes past an array in a function: how many elements does it have, and how many does the loop think that it has?"
+        }
+        StopCause::CheckerMemory => {
+            "the emulated device needs twenty times a buffer's bytes to look at each access to it: try the kernel on a smaller one"
+        }
+        StopCause::Stack => {
+            "an array in a function is each thread's own, and each call of a function that calls itself has one more: use less of both, `__shared__` memory, \
+             or a buffer; this is the emulated device's limit, and a GPU's is another"
+        }
+        StopCause::Printf => {
+            "`%d` prints an `int`, `%u` an `unsigned`, `%lld` a `long long`, `%f` a `float` or a `double`, `%s` a text, `%p` an address"
+        }
+        StopCause::BadFree => "`free` and `delete` take what `malloc` and `new` gave, once",
+        StopCause::Freed => {
+            "what `free` and `delete` have taken back is nobody's, for all threads: the last one that uses it gives it back"
+        }
+        StopCause::NoAllocation => {
+            "a pointer must come from a buffer that the kernel was given; an index may be far out of it"
+        }
+        StopCause::NoProgress => {
+            "a loop waits for something that no other thread does; blocks run in any order, and not all at once"
+        }
+        StopCause::Division => "a GPU goes on with some number; an `if` around the division keeps it out",
+        StopCause::AbsentLane => match source.text.contains("__activemask") {
+            true => {
+                "`__activemask()` says who happens to be there, which may be one lane alone: a mask that is known, such as 0xffffffff, says who must come"
+            }
+            false => {
+                "only lanes that take part give something: let all of them take part with a value that changes nothing, such as 0 in a sum, \
+                 or keep to lanes that are in the mask"
+            }
+        },
+        StopCause::WarpWidth => {
+            "the width is 2, 4, 8, 16 or 32: the warp is split into groups of so many lanes; leave it out for the whole warp"
+        }
+        StopCause::OwnLane => {
+            "the mask says which lanes take part, one bit for each, and the calling lane must be among them: 0xffffffff is all 32"
+        }
+        StopCause::WarpDivergence => {
+            "all lanes of the mask must come to the same call, with the same mask: put it behind the `if`, not into it"
+        }
+    };
+    Some(help)
+}
+
+/// Makes a diagnostic of the text of the checker: places in the text become underlines.
+fn from_text(reason: &str, cause: StopCause, launch: &Launch, source: &Source) -> Diagnostic {
     let mut text = String::new();
     let mut places = Vec::new();
     let mut rest = reason;
@@ -112,85 +180,7 @@ fn from_text(reason: &str, launch: &Launch, source: &Source) -> Diagnostic {
         rest = &after[digits..];
     }
     text.push_str(rest);
-    let has = |words: &str| text.contains(words);
-    let help = if has("bytes of shared memory") {
-        Some("use a smaller array, or one of narrower numbers")
-    } else if has("through a null pointer") {
-        Some(
-            "a pointer gets its address from a buffer or an array before it is used; `malloc` gives none where its 8 MB are full",
-        )
-    } else if has("of a variable that is") {
-        Some(
-            "a variable in a function is each thread's own: `__shared__` ones are the block's, `__device__` ones and buffers are everybody's",
-        )
-    } else if has("without a `return`") {
-        Some("each way through the function needs its `return`: one behind the last `if`, too")
-    } else if has("where no memory is") {
-        Some("a pointer to a text or to a function has no such thing behind it")
-    } else if has("given no value after its declaration") {
-        Some(
-            "give it a value where it is declared: `int sum = 0;`; a variable that no branch sets has whatever was there",
-        )
-    } else if has("of a function that has ended") {
-        Some(
-            "a variable in a function is gone when the function ends: give the value back, or let the caller pass the address of a variable",
-        )
-    } else if has("given no value") {
-        Some("an array in a function begins with whatever was there: `int count[8] = {};` sets all of it to 0")
-    } else if has("an array of its own") || has("beside an array or a variable of its own") {
-        Some(
-            "an index or a pointer goes past an array in a function: how many elements does it have, and how many does the loop think that it has?",
-        )
-    } else if has("to look at the accesses") {
-        Some(
-            "the emulated device needs twenty times a buffer's bytes to look at each access to it: try the kernel on a smaller one",
-        )
-    } else if has("of stack") {
-        Some(
-            "an array in a function is each thread's own, and each call of a function that calls itself has one more: use less of both, `__shared__` memory, \
-             or a buffer; this is the emulated device's limit, and a GPU's is another",
-        )
-    } else if has("calls printf") {
-        Some(
-            "`%d` prints an `int`, `%u` an `unsigned`, `%lld` a `long long`, `%f` a `float` or a `double`, `%s` a text, `%p` an address",
-        )
-    } else if has("what `malloc` and `new` have not given") {
-        Some("`free` and `delete` take what `malloc` and `new` gave, once")
-    } else if has("that was freed") {
-        Some(
-            "what `free` and `delete` have taken back is nobody's, for all threads: the last one that uses it gives it back",
-        )
-    } else if has("belongs to no allocation") {
-        Some("a pointer must come from a buffer that the kernel was given; an index may be far out of it")
-    } else if has("no block has finished") {
-        Some("a loop waits for something that no other thread does; blocks run in any order, and not all at once")
-    } else if has("is divided by zero") {
-        Some("a GPU goes on with some number; an `if` around the division keeps it out")
-    } else if has("that value is undefined") {
-        Some(match source.text.contains("__activemask") {
-            true => {
-                "`__activemask()` says who happens to be there, which may be one lane alone: a mask that is known, such as 0xffffffff, says who must come"
-            }
-            false => {
-                "only lanes that take part give something: let all of them take part with a value that changes nothing, such as 0 in a sum, \
-                 or keep to lanes that are in the mask"
-            }
-        })
-    } else if has("no power of two") {
-        Some(
-            "the width is 2, 4, 8, 16 or 32: the warp is split into groups of so many lanes; leave it out for the whole warp",
-        )
-    } else if has("its own lane") {
-        Some(
-            "the mask says which lanes take part, one bit for each, and the calling lane must be among them: 0xffffffff is all 32",
-        )
-    } else if has("of its warp calls") || has("of its warp waits") {
-        Some(
-            "all lanes of the mask must come to the same call, with the same mask: put it behind the `if`, not into it",
-        )
-    } else {
-        None
-    };
+    let help = help_for(cause, source);
     let of_two = places.len() > 1;
     // `thread (0,0,0) …, and lane 20 of its warp …`
     let lane = text.split_once("lane ").and_then(|(_, rest)| rest.split(' ').next()).map(|lane| format!("lane {lane}"));
@@ -222,7 +212,7 @@ fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Opt
         all.extend(access_span::mentions(text, &buffer.name, false).into_iter().map(|mention| (buffer, mention)));
     }
     let mentions: Vec<access_span::Mention> = all.iter().map(|(_, mention)| mention.clone()).collect();
-    // What is only written was not read.
+    // A mention that is only written was not read.
     let mention = access_span::pick(&mentions, writes).filter(|mention| writes || mention.is_read)?;
     let buffer = all.iter().find(|(_, other)| other == mention)?.0;
     let offset = i128::from(address) - i128::from(buffer.address);
@@ -254,7 +244,7 @@ struct Report<'a> {
     fault: &'a Fault,
 }
 
-/// What an element is called, how many there are, and whether they are a block's or a thread's own.
+/// The name of an element, the number of elements, and whether they are a block's or a thread's own.
 struct Element {
     name: String,
     index: i64,
@@ -561,7 +551,8 @@ impl Report<'_> {
         }
     }
 
-    /// Bytes of an element of an array of structs: more than an access of a member takes. Known where the length is written as a number.
+    /// Bytes of an element of an array of structs: more than an access of a member takes. Known where the length is
+    /// written as a number.
     fn declared_element(&self, variable: &Variable) -> Option<u64> {
         let (text, name) = (&self.source.text, format!("{}[", variable.name));
         let lengths = text.match_indices(&name).filter_map(|(at, found)| {
@@ -581,7 +572,7 @@ impl Report<'_> {
         element.shared && self.fault.bytes == 1 && (line.contains("memcpy") || line.contains("memset"))
     }
 
-    /// What the cell calls its dynamic shared memory.
+    /// The name of dynamic shared memory in the cell.
     fn dynamic_name(&self) -> String {
         let found = self.source.text.split("extern").skip(1).find_map(|rest| {
             let inner = rest.trim_start().strip_prefix("__shared__")?;
@@ -595,7 +586,7 @@ impl Report<'_> {
         line_in(&party.line, self.source).map(|line| whole_line(self.source, line))
     }
 
-    /// What a party accesses on its line, or the whole line.
+    /// The access of a party on its line, or the whole line.
     fn place(&self, party: &ThreadSite, element: &Element) -> Option<Span> {
         let line = line_in(&party.line, self.source)?;
         let text = line_of(self.source, line);
@@ -640,7 +631,7 @@ fn block(party: &ThreadSite) -> String {
     format!("({x},{y},{z})")
 }
 
-/// Those of shared memory that a kernel can mean: its own, if it has some.
+/// The variables of shared memory that a kernel can mean: its own, if it has some.
 fn own<'a>(variables: &'a [Variable], kernel: &'a str) -> impl Iterator<Item = &'a Variable> {
     let has_own = variables.iter().any(|v| v.function == kernel);
     variables.iter().filter(move |v| !has_own || v.function == kernel)

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::Emulation;
 use super::compiler::{HostCompiler, RUNTIME_FLAGS};
 use crate::error::{Error, Result};
-use crate::fault::{Access, Fault, FaultKind, Memory, ThreadSite, Variable};
+use crate::fault::{Access, Fault, FaultKind, Memory, StopCause, ThreadSite, Variable};
 use crate::grid::Grid;
 
 const SOURCES: [(&str, &str); 6] = [
@@ -94,7 +94,7 @@ struct Detail {
 #[repr(C)]
 struct Answer {
     status: u32,
-    places: u32,
+    cause: u32,
     place: [u64; 2],
     text: [c_char; 1000],
     detail: Detail,
@@ -185,7 +185,7 @@ impl Runtime {
         let threads: u64 = grid.threads.iter().map(|n| u64::from(*n)).product();
         if !(1..=1024).contains(&threads) {
             let reason = format!("blocks of {threads} threads, and a block has 1 to 1024");
-            return Err(Error::Kernel { kernel: kernel.name.clone(), reason, fault: None });
+            return Err(Error::Kernel { kernel: kernel.name.clone(), reason, cause: StopCause::Other, fault: None });
         }
         let name = CString::new(kernel.name.as_str()).unwrap_or_default();
         let strict = emulation.checked && emulation.strict;
@@ -210,7 +210,7 @@ impl Runtime {
             variables: variables.as_ptr(),
         };
         let detail = Detail::default();
-        let mut answer = Answer { status: 0, places: 0, place: [0; 2], text: [0; 1000], detail };
+        let mut answer = Answer { status: 0, cause: 0, place: [0; 2], text: [0; 1000], detail };
         // SAFETY: both structs are as the runtime has them; the entry belongs to a loaded module, which `kernel` holds.
         let status = unsafe { (self.functions.launch)(&request, &mut answer) };
         if status == 0 {
@@ -226,7 +226,8 @@ impl Runtime {
             };
         }
         let fault = kernel.module.fault(&answer.detail, lines).map(Box::new);
-        Err(Error::Kernel { kernel: kernel.name.clone(), reason, fault })
+        let cause = StopCause::of_number(answer.cause);
+        Err(Error::Kernel { kernel: kernel.name.clone(), reason, cause, fault })
     }
 }
 
