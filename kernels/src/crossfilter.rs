@@ -1,6 +1,7 @@
 //! Passes over the slots of the rows of a dashboard: `cuda/crossfilter.cuh`.
 //!
-//! A row has a slot in each view, and a bit for each filter that it fails. Counts are integers: the result is the same on every device.
+//! A row has a slot in each view, and a bit for each filter that it fails. Counts are integers: the result is the same
+//! on every device.
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
@@ -25,11 +26,11 @@ pub struct SlotAxis<'a> {
     pub slots: &'a Buffer,
     /// Bytes of a slot: 1 or 2.
     pub bytes: u32,
-    /// What a slot of this axis adds to the slot of the view.
+    /// The factor by which a slot of this axis counts in the slot of the view.
     pub factor: u32,
 }
 
-/// What is counted. Without axes all rows are in slot 0.
+/// The counters of a view. Without axes all rows are in slot 0.
 #[derive(Clone)]
 pub struct CountedView<'a> {
     pub axes: Vec<SlotAxis<'a>>,
@@ -47,7 +48,7 @@ pub struct FailedFilters<'a> {
     pub bits: u16,
 }
 
-/// Where the counters of a view are.
+/// The position of the counters of a view.
 struct Place {
     shared: u32,
     copies: u32,
@@ -67,7 +68,8 @@ fn check_rows(axes: &[SlotAxis<'_>], rows: u64) {
     axes.iter().for_each(|axis| assert!(axis.slots.bytes() >= rows * u64::from(axis.bytes), "{rows} rows"));
 }
 
-/// Places the counters of views in `most` words of shared memory, the smallest views first. Returns the words that are used.
+/// Places the counters of views in `most` words of shared memory, the smallest views first. Returns the words that are
+/// used.
 fn placed(views: &[CountedView<'_>], most: u32) -> (Vec<Place>, u32) {
     let mut order: Vec<usize> = (0..views.len()).collect();
     order.sort_by_key(|view| views[*view].count);
@@ -146,8 +148,8 @@ pub fn count(
     Ok(views.iter().map(&mut of_view).collect())
 }
 
-/// Sets the bit for the rows whose slot the filter does not keep, and clears it for the others. `kept` has an entry for each slot;
-/// without it all rows are kept.
+/// Sets the bit for the rows whose slot the filter does not keep, and clears it for the others. `kept` has an entry for
+/// each slot; without it all rows are kept.
 ///
 /// # Errors
 /// Those of the device.

@@ -16,8 +16,8 @@ pub(crate) fn fill(
 ) -> Result<()> {
     let most = function.resident_blocks(threads, shared)?;
     let blocks = items.div_ceil(u64::from(threads)).min(u64::from(most)) as u32;
-    // SAFETY: the callers pass the parameters of their programs; tables and outputs have the lengths that are passed, and columns are
-    // views inside of their buffers.
+    // SAFETY: the callers pass the parameters of their programs. Tables and outputs have the lengths that are passed,
+    // and columns are views inside of their buffers.
     unsafe { function.launch(&Grid::new(blocks, threads).shared(shared), arguments, &context.stream)? };
     Ok(())
 }

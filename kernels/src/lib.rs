@@ -1,8 +1,8 @@
-//! CUDA kernels: their headers (`cuda/`), the code that compiles, caches and launches them, and the library of fixed
-//! algorithms, each with a host reference, tuning data, a test and a benchmark.
+//! CUDA kernels: their headers (`cuda/`), the code that compiles, caches and launches them, and a library of fixed
+//! algorithms. Each algorithm has a host reference, tuning data, a test and a benchmark.
 //!
-//! Not here: devices and memory (`runtime/device`), and kernels generated from plans. Those are written in the same headers and
-//! compiled by the same `Library`.
+//! Not here: devices and memory (`runtime/device`), and kernels generated from plans. Generated kernels are written in
+//! the same headers and compiled by the same `Library`.
 
 mod cache;
 mod column;

@@ -1,6 +1,7 @@
 //! Passes over the rows of columns of numbers, for linear models and k-means: `cuda/matrix.cuh`.
 //!
-//! All arithmetic is f64. Sums are in an order that depends on the number of rows alone: a result is the same on every device.
+//! All arithmetic is f64. Sums are in an order that depends on the number of rows alone: a result is the same on every
+//! device.
 
 use onrush_device::{Arguments, Buffer, Function, Grid};
 
@@ -25,10 +26,10 @@ const SLOTS: usize = 128;
 /// Bytes of shared memory that every device has for a block.
 const SHARED: usize = 48 << 10;
 
-/// What is known of a column.
+/// Statistics of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// Of the finite values.
+    /// The lowest finite value.
     pub low: f64,
     pub high: f64,
     pub sum: f64,
@@ -36,7 +37,7 @@ pub struct Statistics {
     pub not_finite: u64,
 }
 
-/// What a pass of a linear regression finds. `features` and a column of ones are the columns.
+/// The result of a pass of a linear regression. `features` and a column of ones are the columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
     /// For each column its product with the residuals; of a logistic regression the derivatives of the loss.
@@ -51,7 +52,7 @@ pub struct Gradient {
     pub hessian: Vec<f64>,
 }
 
-/// What a pass of k-means finds.
+/// The result of a pass of k-means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// centres x features: sums of the shifted and scaled features of each cluster.
@@ -151,7 +152,7 @@ impl ColumnMatrix {
         self.features
     }
 
-    /// Of the features, then of the target. Sums are of values as they are.
+    /// Statistics of the features, then of the target. Sums are of values as they are.
     ///
     /// # Errors
     /// Those of the device.
@@ -195,8 +196,8 @@ impl ColumnMatrix {
 }
 
 impl ScaledMatrix<'_> {
-    /// Sums of products of all columns, with a column of ones between the features and the target: a symmetric matrix, column after
-    /// column.
+    /// Sums of products of all columns, with a column of ones between the features and the target: a symmetric matrix,
+    /// column after column.
     ///
     /// # Errors
     /// Those of the device.
@@ -206,7 +207,8 @@ impl ScaledMatrix<'_> {
         Ok(symmetric(&found, used))
     }
 
-    /// The residuals `target - columns * params` in products with the columns. The last parameter is that of the column of ones.
+    /// The residuals `target - columns * params` in products with the columns. The last parameter is that of the column
+    /// of ones.
     ///
     /// # Errors
     /// Those of the device.
@@ -285,8 +287,9 @@ impl ScaledMatrix<'_> {
         Ok(out.read::<f64>(0..values, &context.stream)?)
     }
 
-    /// For each point the sums over each chunk of rows of the smaller of the squared distance and of what `closest` has, an f64 for each
-    /// row: chunk after chunk, a value for each point. With `keep` the distances to the first point become `closest`.
+    /// For each point, the sums over each chunk of rows of the smaller of the squared distance and `closest`, an f64
+    /// for each row. The sums of a chunk are adjacent, a value for each point. With `keep` the distances to the first
+    /// point become `closest`.
     ///
     /// # Errors
     /// Those of the device.
@@ -411,8 +414,8 @@ fn function(context: &Context, body: String, entry: &str) -> Result<Function> {
 
 fn launch(context: &Context, function: &Function, blocks: [u32; 2], shared: u32, arguments: Arguments) -> Result<()> {
     let grid = Grid { blocks: [blocks[0], blocks[1], 1], ..Grid::new(1, THREADS).shared(shared) };
-    // SAFETY: the parameters are those of the bodies above; tables and outputs have the lengths that are passed; columns live as long as
-    // the matrix is used, which its maker promises.
+    // SAFETY: the parameters are those of the bodies above. Tables and outputs have the lengths that are passed.
+    // Columns live as long as the matrix is used, which its maker promises.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())
 }

@@ -109,7 +109,8 @@ impl<'a> PositionColumns<'a> {
         Ok(all)
     }
 
-    /// The rows at each pixel, row by row from the top. Rows outside of the window and those that fail a filter are left out.
+    /// The rows at each pixel, row by row from the top. Rows outside of the window and those that fail a filter are
+    /// left out.
     ///
     /// # Errors
     /// Those of the device.
@@ -224,8 +225,8 @@ fn function(context: &Context, body: String, entry: &str) -> Result<Function> {
 }
 
 fn launch(context: &Context, function: &Function, grid: &Grid, arguments: Arguments) -> Result<()> {
-    // SAFETY: the parameters are those of the bodies above; canvases, masks and tables have the lengths that are passed; the columns live
-    // as long as the borrow.
+    // SAFETY: the parameters are those of the bodies above. Canvases, masks and tables have the lengths that are
+    // passed. The columns live as long as the borrow.
     unsafe { function.launch(grid, arguments, &context.stream)? };
     Ok(())
 }

@@ -118,8 +118,8 @@ impl Reduce {
             .buffer(&self.partials)
             .buffer(&self.ticket)
             .buffer(&self.out);
-        // SAFETY: the parameters are those of `program`; the column's view is inside of its buffers, and scratch memory is for as
-        // many blocks as are launched.
+        // SAFETY: the parameters are those of `program`. The column's view is inside of its buffers, and scratch memory
+        // is for as many blocks as are launched.
         unsafe { self.function.launch(&Grid::new(blocks, threads), arguments, &context.stream)? };
         Ok(())
     }

@@ -323,7 +323,8 @@ impl Sorting<'_> {
                 .value(state.address())
                 .value(state.address() + tiles * DIGITS * 8);
             if rows > 0 {
-                // SAFETY: a tile for each block, state for each tile and the ticket behind it, and outputs of as many rows as the input.
+                // SAFETY: a tile for each block, state for each tile and the ticket behind it, and outputs of as many
+                // rows as the input.
                 unsafe { pass.launch(&Grid::new(tiles as u32, DIGITS as u32), arguments, &context.stream)? };
             }
             spare = from.replace((keys_out, numbers_out));

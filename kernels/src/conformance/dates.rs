@@ -168,7 +168,7 @@ pub fn check(cases: &mut Cases) {
     cases.case(
         || "dates far from 1970".into(),
         |context| {
-            // Of PostgreSQL's documentation and ISO 8601: year 0 is 1 BC, and 400 years are 146097 days.
+            // From PostgreSQL's documentation and ISO 8601: year 0 is 1 BC, and 400 years are 146097 days.
             let days = [-719_528, -719_529, 2_932_896, -1_000 * 146_097, 1_000 * 146_097];
             let out = context.allocate(20)?;
             part(context, &Column::new(Scalar::I32, &context.upload(&days)?), Tick::Day, Part::Year, &out)?;

@@ -1,7 +1,7 @@
 //! Times of libcudf and CuPy for the operations of the benchmark on one H200, and the targets, in milliseconds.
 //!
-//! Peers: RAPIDS 26.10 and CuPy 14.2, driver 580.159, wall time around the call with a synchronisation, median after a warm-up, data
-//! resident. Targets are the least that is accepted, not the floor.
+//! Peers: RAPIDS 26.10 and CuPy 14.2, driver 580.159, wall time around the call with a synchronisation, median after a
+//! warm-up, data resident. Targets are the least that is accepted, not the floor.
 
 /// Times of one operation: of other libraries, if one has the same operation, and the target.
 #[derive(Clone, Copy, Debug, PartialEq)]

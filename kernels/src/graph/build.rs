@@ -94,7 +94,7 @@ pub struct BuiltRows {
     pub bad_weight: Option<u32>,
 }
 
-/// Where the numbers of ids come from.
+/// The source of the numbers of ids.
 enum NodeNumbers {
     Dense { low: u64, table: Buffer },
     Coded { codes: Buffer, rank_of: Buffer },

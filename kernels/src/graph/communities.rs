@@ -28,8 +28,8 @@ const WARPS: u32 = super::THREADS / 32;
 /// Bytes of `Partial`.
 const PARTIAL_BYTES: u64 = 32;
 
-/// Arcs of a node at most that one warp, and that one block looks at alone: in shared memory they have a hash table of at
-/// least twice as many slots.
+/// The most arcs of a node that one warp looks at alone, and that one block looks at alone. They have a hash table of
+/// at least twice as many slots in shared memory.
 const MOST: [u64; 2] = [512, 2048];
 /// Smaller, so that tests have hubs.
 const MOST_EMULATED: [u64; 2] = [144, 200];
@@ -170,12 +170,12 @@ pub struct Whole<'a> {
 /// How nodes choose.
 pub struct SearchOptions {
     pub resolution: f64,
-    /// What a seed adds to the hash of classes: the 64 bits to which `counter * 0x9e3779b97f4a7c15` is added before
+    /// The part of a seed in the hash of classes: the 64 bits to which `counter * 0x9e3779b97f4a7c15` is added before
     /// the finaliser of SplitMix64.
     pub key: u64,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
     /// Gained weight, divided by 1 + resolution, in fixed point.
@@ -199,7 +199,7 @@ impl SweepPlan {
         self.counts[class * CLASS_COUNTS + what]
     }
 
-    /// Where the nodes of a class and bin begin, and its chunks.
+    /// The begin of the nodes of a class and bin, and of its chunks.
     fn begin(&self, class: usize, bin: usize) -> u64 {
         let of = |class: usize, bins: std::ops::Range<usize>| bins.map(|b| self.count(class, b)).sum::<u64>();
         if bin < HUBS {
@@ -220,7 +220,7 @@ pub struct Search<'a> {
     counts: Buffer,
     begins: Buffer,
     cursors: Buffer,
-    /// What the parameters name.
+    /// The memory that the parameters name.
     _scratch: Vec<Buffer>,
     /// Communities of the arcs of hubs.
     labels: Option<Buffer>,
@@ -274,8 +274,8 @@ impl<'a> Search<'a> {
         Ok(Search { kernels, level, refines, most, parameters, counts, begins, cursors, _scratch, labels: None })
     }
 
-    /// Lists the marked nodes of a level by class, and takes their marks away; at first all are marked. Of a refinement, lists
-    /// the nodes that may join a part. Also gives what the sweep before did. Waits for the stream.
+    /// Lists the marked nodes of a level by class, and takes their marks away; at first all are marked. In a
+    /// refinement, lists the nodes that may join a part. Also gives what the sweep before did. Waits for the stream.
     ///
     /// # Errors
     /// Those of the device.
@@ -333,7 +333,7 @@ impl<'a> Search<'a> {
             }
         }
         let table = |arcs: u64| (2 * arcs).next_power_of_two() as u32;
-        // What is launched with more than 48 KiB asks the driver first, which counts static memory too.
+        // A launch with more than 48 KiB asks the driver first, which counts static memory too.
         let shared = |slots: u32| slots * (4 + sums) + 1024;
         for (bin, slots) in [(2, FEW_SLOTS), (3, table(self.most[0]))] {
             let count = plan.count(class, bin);

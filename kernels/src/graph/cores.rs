@@ -12,7 +12,8 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "core_step_", parameters: "CoreGraph graph", call: "core_step(graph)" },
 ];
 
-/// Words of the state. The first is not 0 at the end, the second is k, the third the nodes that were left at the last scan.
+/// Words of the state. The first is not 0 at the end, the second is k, the third the nodes that were left at the last
+/// scan.
 const STATE: [u64; 13] = [0, 1, 0, 0, 0, 0, 0, 0, 0, u32::MAX as u64, 0, 0, 0];
 
 /// A search for core numbers: steps until the first word of `state` is not 0.

@@ -107,7 +107,7 @@ const KERNELS: &[Kernel] = &[
 const WIDE_KERNELS: &[Kernel] =
     &[attraction!("attract_block", "false", "0"), attraction!("attract_block_linlog", "true", "0")];
 
-/// What forces are made of.
+/// The terms of the forces.
 #[derive(Clone, Copy, Debug)]
 pub struct ForceOptions {
     pub scaling_ratio: f64,
@@ -121,7 +121,7 @@ pub struct ForceOptions {
     pub exact: usize,
 }
 
-/// Where all points are.
+/// The statistics of all points.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     pub mean: [f64; 2],
@@ -144,8 +144,8 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Nodes at `points`. The mass is the degree + 1; `into` are the rows by target of a directed graph, whose edges attract
-    /// their sources alone.
+    /// Nodes at `points`. The mass is the degree + 1; `into` are the rows by target of a directed graph, whose edges
+    /// attract their sources alone.
     ///
     /// # Errors
     /// Those of the device.
@@ -187,7 +187,7 @@ impl<'a> Layout<'a> {
         Ok(all.as_chunks::<N>().0.to_vec())
     }
 
-    /// Where the points are. Waits for the stream.
+    /// The positions of the points. Waits for the stream.
     ///
     /// # Errors
     /// Those of the device.

@@ -214,8 +214,8 @@ fn tiled(arcs: u64) -> u64 {
     arcs.div_ceil(TILE) * u64::from(super::THREADS)
 }
 
-/// A graph whose nodes are communities of the graph before, with weights in fixed point. `runtime/graph` has the same on
-/// the host.
+/// A graph whose nodes are communities of the graph before, with weights in fixed point. `runtime/graph` has the same
+/// on the host.
 pub struct CommunityLevel {
     pub nodes: u32,
     pub arcs: u32,
@@ -236,7 +236,8 @@ pub struct CommunityLevel {
     pub total: f64,
 }
 
-/// Communities while nodes move: a label for each node, and by label the sums of `out` and `into` and the numbers of members.
+/// Communities while nodes move: a label for each node, and by label the sums of `out` and `into` and the numbers of
+/// members.
 pub struct CommunityState {
     pub label: Buffer,
     pub out: Buffer,
@@ -323,8 +324,8 @@ pub fn loops(context: &Context, rows: &Csr) -> Result<u64> {
     sum_of(context, &loops, nodes)
 }
 
-/// Rows of all arcs of two graphs of the same nodes, those of the first before the others, without weights. Together they
-/// have at most [`MOST_ARCS`](super::MOST_ARCS) arcs.
+/// Rows of all arcs of two graphs of the same nodes, those of the first before the others, without weights. Together
+/// they have at most [`MOST_ARCS`](super::MOST_ARCS) arcs.
 ///
 /// # Errors
 /// Those of the device.
@@ -347,7 +348,8 @@ pub fn first_negative(context: &Context, rows: &Csr) -> Result<Option<u32>> {
     Ok((first != u32::MAX).then_some(first))
 }
 
-/// The sum of all weights of arcs, in chunks of [`SUM_CHUNK`] that are added in order; the number of arcs without weights.
+/// The sum of all weights of arcs, in chunks of [`SUM_CHUNK`] that are added in order; the number of arcs without
+/// weights.
 ///
 /// # Errors
 /// Those of the device.
@@ -395,8 +397,8 @@ impl<'a> FixedRows<'a> {
 }
 
 impl CommunityLevel {
-    /// The first level of a graph: its rows, and of a directed one those by target. Weights are multiplied by `scale` and
-    /// rounded; their sum, of both ends, is below 2^61.
+    /// The first level of a graph: its rows, and of a directed one those by target. Weights are multiplied by `scale`
+    /// and rounded; their sum, of both ends, is below 2^61.
     ///
     /// # Errors
     /// Those of the device.
@@ -610,8 +612,8 @@ pub fn take_labels(context: &Context, node: &Buffer, label: &Buffer, nodes: u32,
     kernels(context).over("take_labels_", nodes, arguments)
 }
 
-/// Communities numbered from 0 in order of falling size, ties by their lowest node. `membership` has numbers below `count`,
-/// or [`NO_COMMUNITY`] of nodes that are alone, and is overwritten.
+/// Communities numbered from 0 in order of falling size, ties by their lowest node. `membership` has numbers below
+/// `count`, or [`NO_COMMUNITY`] of nodes that are alone, and is overwritten.
 ///
 /// # Errors
 /// Those of the device.
@@ -636,8 +638,8 @@ pub fn by_size(context: &Context, membership: &Buffer, nodes: u32, count: u32) -
     Ok(labels)
 }
 
-/// For each community of the last level, the lowest number that one of its nodes has in the next: the communities of the
-/// `count` nodes there.
+/// For each community of the last level, the lowest number that one of its nodes has in the next level. The result is
+/// the communities of the `count` nodes there.
 ///
 /// # Errors
 /// Those of the device.
@@ -701,8 +703,8 @@ pub fn identity(context: &Context, nodes: u32) -> Result<Buffer> {
     Ok(out)
 }
 
-/// Splits communities into their connected parts, which are named by their lowest nodes. Edges of a digraph connect both
-/// ways.
+/// Splits communities into their connected parts, which are named by their lowest nodes. Edges of a digraph connect
+/// both ways.
 ///
 /// # Errors
 /// Those of the device.

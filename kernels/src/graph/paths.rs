@@ -67,11 +67,11 @@ pub struct Paths<'a> {
     is_far: Buffer,
     far: [Buffer; 2],
     queues: Queues,
-    /// Entries of the near queue that is filled, nodes of the far list, and the least distance of the list as its bits
-    /// after a split. The first word must be 0 before a round.
+    /// Entries of the near queue that is filled, and nodes of the far list. Also the least distance of the list as its
+    /// bits, after a split. The first word must be 0 before a round.
     pub state: Buffer,
     round: u32,
-    /// Which far list is current.
+    /// The number of the current far list.
     list: usize,
 }
 
@@ -110,8 +110,8 @@ impl<'a> Paths<'a> {
         self.queues.filled(self.round, self.state.address())
     }
 
-    /// Follows the near queue, which has so many entries: nodes that are nearer than `bound` enter the next one, others
-    /// up to `limit` the far list.
+    /// Follows the near queue, which has so many entries. Nodes that are nearer than `bound` enter the next queue,
+    /// others up to `limit` the far list.
     ///
     /// # Errors
     /// Those of the device.
@@ -130,7 +130,7 @@ impl<'a> Paths<'a> {
         self.kernels.over("graph_paths_follow", entries * ENTRY_LANES, arguments)
     }
 
-    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Those nearer
+    /// Moves nodes of the far list, which has so many, to the near queue if they are nearer than `bound`. Nodes nearer
     /// than `done` are left out.
     ///
     /// # Errors

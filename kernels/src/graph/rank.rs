@@ -216,8 +216,8 @@ impl<'a> Rank<'a> {
         Ok(u64::from(self.kernels.resident(name, 0)?).min(chunks.max(1)) as u32)
     }
 
-    /// The edges at each node, a u64 each: a loop of an undirected graph counts twice; rows by target count as well
-    /// where there are any.
+    /// The edges at each node, a u64 each. A loop of an undirected graph counts twice. Rows by target count as well if
+    /// there are any.
     ///
     /// # Errors
     /// Those of the device.
@@ -246,8 +246,8 @@ impl<'a> Rank<'a> {
     }
 }
 
-/// What is gathered along arcs: an f64, or half as many bytes, with a relative error of 2^-25 that sums of many arcs
-/// lessen.
+/// The type of values that are gathered along arcs: an f64, or half as many bytes. The latter has a relative error of
+/// 2^-25 that sums of many arcs lessen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contributions {
     Exact,
@@ -282,9 +282,9 @@ pub struct PageRankState<'a> {
 pub struct PageRankVectors<'a> {
     /// The ranks to start with.
     pub start: NodeVector<'a>,
-    /// Where a jump goes.
+    /// The destinations of jumps.
     pub jump: NodeVector<'a>,
-    /// Where nodes without edges out lead.
+    /// The destinations of nodes without edges out.
     pub leave: NodeVector<'a>,
 }
 

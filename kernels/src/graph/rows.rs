@@ -33,7 +33,7 @@ pub struct Csr {
 pub struct DegreeClasses {
     /// A u32 for each node.
     pub order: Buffer,
-    /// Where the nodes whose degrees have 32, 31, ... 0 bits begin, and the number of nodes at the end.
+    /// The begin of the nodes whose degrees have 32, 31, ... 0 bits, and the number of nodes at the end.
     begins: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl DegreeClasses {
     }
 }
 
-/// Rows in the order of falling degrees, with nodes numbered in that order: rows of one size lie together, and so do
+/// Rows in the order of falling degrees, with nodes numbered in that order. Rows of one size are adjacent, and so are
 /// the values of the nodes that most arcs come from.
 pub struct InnerRows {
     pub csr: Csr,
@@ -64,7 +64,7 @@ pub struct InnerRows {
     pub(super) lane_bins: [u64; 4],
 }
 
-/// The parameter `GraphLaneBins` of nodes from `first` on: rows from 128 arcs on are those of a warp, from 16 on of
+/// The parameter `GraphLaneBins` of nodes from `first` on. Rows from 128 arcs on are those of a warp, from 16 on of
 /// eight lanes, from 4 on of two.
 fn lane_bins(classes: &DegreeClasses, order: u64, first: u32) -> [u64; 4] {
     let begin = |least: u32| u64::from(classes.range(least, 32).end.max(first));

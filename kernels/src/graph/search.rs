@@ -83,9 +83,9 @@ pub struct HopSearch<'a> {
     queues: Queues,
     /// Nodes and arcs of the level that was found, and entries of its queue. They must be 0 before a level.
     pub state: Buffer,
-    /// Which queue is read.
+    /// The number of the queue that is read.
     turn: u32,
-    /// Which bitmap is current.
+    /// The number of the current bitmap.
     bitmap: usize,
 }
 

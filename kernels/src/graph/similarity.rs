@@ -9,7 +9,7 @@ use crate::library::Context;
 
 macro_rules! measures {
     ($($measure:ident $constant:literal $name:literal)*) => {
-        /// What is made of common neighbours.
+        /// The measure that is computed from common neighbours.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Measure {
             $($measure),*
@@ -46,7 +46,8 @@ measures! {
     Cosine "COSINE" "cosine"
 }
 
-/// A value for each pair `first[i]`, `second[i]` of nodes of a simple undirected graph: u32 numbers below that of the nodes.
+/// A value for each pair `first[i]`, `second[i]` of nodes of a simple undirected graph: u32 numbers below that of the
+/// nodes.
 ///
 /// # Errors
 /// Those of the device.

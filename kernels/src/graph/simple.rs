@@ -39,7 +39,7 @@ const KERNELS: &[Kernel] = &[
     },
 ];
 
-/// Which arcs stay.
+/// The arcs that stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     Distinct,
@@ -62,8 +62,8 @@ pub fn simple(context: &Context, rows: &Csr) -> Result<Csr> {
     kept(context, rows, Keep::Distinct, None)
 }
 
-/// Of each pair of neighbours, the arc from the end with the lower of `degrees` to the other one; of equal degrees, from the
-/// higher node. Waits for the stream.
+/// The arc of each pair of neighbours, from the end with the lower of `degrees` to the other one. If degrees are equal,
+/// it is from the higher node. Waits for the stream.
 ///
 /// # Errors
 /// Those of the device.

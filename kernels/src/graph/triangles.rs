@@ -37,8 +37,8 @@ fn kernels(context: &Context) -> Kernels<'_> {
     Kernels::new(context, &headers::GRAPH_TRIANGLES, KERNELS)
 }
 
-/// The triangles that each node is a corner of, a u64 for each. `oriented` has one arc for each pair of neighbours, along one
-/// order of all nodes. Waits for the stream.
+/// The triangles that each node is a corner of, a u64 for each. `oriented` has one arc for each pair of neighbours,
+/// along one order of all nodes. Waits for the stream.
 ///
 /// # Errors
 /// Those of the device.
@@ -65,8 +65,8 @@ pub fn triangles(context: &Context, oriented: &Csr) -> Result<Buffer> {
     Ok(triangles)
 }
 
-/// The part of the pairs of neighbours that are neighbours of each other, an f64 for each node, of its triangles and its
-/// distinct neighbours.
+/// The part of the pairs of neighbours that are neighbours of each other, an f64 for each node, of its triangles and
+/// its distinct neighbours.
 ///
 /// # Errors
 /// Those of the device.

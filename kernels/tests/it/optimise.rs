@@ -7,7 +7,7 @@ use onrush_device::{Arguments, Device, Emulation, Options, Owner};
 use onrush_kernels::graph::{Kernel, Kernels};
 use onrush_kernels::{Context, Library, headers};
 
-/// What a kernel writes: 7.
+/// The value that a kernel writes: 7.
 fn seven(library: &Library) -> u64 {
     let context = Context::new(library, &Owner::new("test")).unwrap();
     let kernel = Kernel { name: "seven", parameters: "u64* out", call: "if (thread_in_grid() == 0) *out = 7" };

@@ -27,7 +27,8 @@ pub enum FaultKind {
     MissingSyncwarp,
 }
 
-/// Why the emulated device stopped a kernel, if no [`Fault`] describes it. The text for people is the reason of the error.
+/// Why the emulated device stopped a kernel, if no [`Fault`] describes it. The text for people is the reason of the
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopCause {
     Other,

@@ -1,6 +1,6 @@
 //! Columns in device memory, uploaded from Arrow arrays and downloaded again. A column is one contiguous piece in
 //! Arrow's layout: values, and a validity bitmap if there are nulls. Strings are dictionary indices of 8, 16 or 32
-//! bits, or bytes with offsets (`column/string.rs`); decimals of up to 18 digits are stored in 64 bits.
+//! bits, or bytes with offsets (`column/string.rs`). Decimals of up to 18 digits are stored in 64 bits.
 
 mod chunked;
 mod concat;
@@ -79,9 +79,9 @@ pub fn kind_of(dtype: &DataType) -> Option<DeviceType> {
 /// A column in device memory. Immutable; clones share the memory.
 #[derive(Clone)]
 pub struct DeviceColumn {
-    /// What its values are for kernels.
+    /// The type of its values in kernels.
     pub kind: DeviceType,
-    /// What they are stored as, where that is shorter.
+    /// The type in which they are stored, if that is shorter.
     pub(crate) stored: DeviceType,
     pub(crate) values: Arc<Buffer>,
     pub(crate) validity: Option<Arc<Buffer>>,
@@ -101,7 +101,8 @@ pub struct DeviceColumn {
     pub(crate) is_partitioned: bool,
 }
 
-/// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as dense ones.
+/// A column's values as numbers from 0 on, the same for equal values: what makes keys that lie anywhere as good as
+/// dense ones.
 pub struct DictionaryEncoding {
     /// 32 bits a row; 0 where there is no value.
     pub codes: Arc<Buffer>,
@@ -116,7 +117,7 @@ impl DictionaryEncoding {
         self.codes.bytes() + self.values.bytes() + self.slots.get().map_or(0, Buffer::bytes)
     }
 
-    /// Of integers, from the column's first row on.
+    /// The statistics of integers, from the column's first row on.
     pub(crate) fn of(context: &Context, column: &Column, validity: Option<&Buffer>) -> Result<DictionaryEncoding> {
         const ESTIMATE: u64 = 1 << 18;
         let scalar = column.scalar;
@@ -322,12 +323,13 @@ impl DeviceColumn {
         Column::new(scalar, &self.values).slice(0, self.rows)
     }
 
-    /// What it is stored as, where that is shorter than its kind.
+    /// The type in which it is stored, if that is shorter than its kind.
     pub fn stored(&self) -> DeviceType {
         self.stored
     }
 
-    /// Whether it is a decimal of 128 bits that is stored in 64. What kernels do with its values depends on how far they go.
+    /// Whether it is a decimal of 128 bits that is stored in 64. Kernels choose their arithmetic by the range of its
+    /// values.
     pub fn is_decimal64(&self) -> bool {
         matches!(self.kind, DeviceType::Number(_)) && self.kind != self.stored
     }
@@ -390,7 +392,7 @@ impl DeviceColumn {
             };
         }
         let read = |(buffer, bytes): (&Buffer, usize)| -> Result<HostBuffer> {
-            // Of the alignment that Arrow asks for.
+            // Aligned as Arrow requires.
             Ok(match self.stored.bytes() {
                 16 if bytes % 16 == 0 => HostBuffer::from_vec(buffer.read::<i128>(0..bytes / 16, &context.stream)?),
                 _ if bytes % 8 == 0 => HostBuffer::from_vec(buffer.read::<u64>(0..bytes / 8, &context.stream)?),
@@ -403,13 +405,13 @@ impl DeviceColumn {
         self.assemble(dtype, rows, pieces)
     }
 
-    /// Whether the column is more than values and a bitmap: strings that are stored as bytes alone, and lists and
-    /// structs, which refer to other columns.
+    /// Whether the column is more than values and a bitmap. Strings that are stored as bytes alone are, and so are
+    /// lists and structs, which refer to other columns.
     fn is_apart(&self) -> bool {
         self.kind == DeviceType::ListView || (self.kind == DeviceType::String && self.dictionary.is_none())
     }
 
-    /// What is read of the first rows: bytes of the values, and then of the bitmap, if there is one.
+    /// The bytes that are read of the first rows: those of the values, then those of the bitmap, if there is one.
     fn pieces(&self, rows: usize) -> Vec<(&Buffer, usize)> {
         let values = match (self.kind, &self.dictionary) {
             (DeviceType::DictIndex | DeviceType::String, None) => 0,
@@ -493,7 +495,7 @@ impl DeviceTable {
     }
 }
 
-/// Which rows of some chunks are not null.
+/// The validity bitmap of some chunks.
 pub(crate) fn upload_validity(context: &Context, rows: usize, parts: &[ArrayRef]) -> Result<Buffer> {
     let valid = |part: &ArrayRef| match part.nulls() {
         Some(nulls) => nulls.inner().clone(),

@@ -34,8 +34,9 @@ pub fn launch_blocks(
     // One at least: without rows, too, there is a result.
     let blocks = items.div_ceil(u64::from(threads)).clamp(1, u64::from(resident)) as u32;
     let grid = Grid::new(blocks, threads).shared(shared);
-    // SAFETY: the arguments were declared with the parameters of this kernel; buffers among them are as long as the number of rows, slots or
-    // blocks that is passed with them, and live until the stream has passed: they are freed in its order.
+    // SAFETY: the arguments were declared with the parameters of this kernel. Buffers among them are as long as the
+    // number of rows, slots or blocks that is passed with them. They live until the stream has passed, because they are
+    // freed in its order.
     unsafe { function.launch(&grid, arguments, &context.stream)? };
     Ok(())
 }
@@ -53,7 +54,8 @@ pub fn launch_tiles(
 
 /// Launches a kernel as the caller says.
 pub fn launch_grid(context: &Context, function: &Function, arguments: Arguments, grid: &Grid) -> Result<()> {
-    // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been counted before.
+    // SAFETY: as in `launch_blocks`; the state that is passed has a word for each tile, and what is written has been
+    // counted before.
     unsafe { function.launch(grid, arguments, &context.stream)? };
     Ok(())
 }

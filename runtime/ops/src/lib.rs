@@ -1,9 +1,9 @@
 //! Relational operators on a device. A pipeline (scan, filter, projection, then output or an aggregate) is one
 //! generated kernel; between pipelines there are only tables of groups.
 //!
-//! Nothing here knows DataFusion or SQL: `runtime/gpu` builds [`ExprGraph`]s and [`Stage`]s. Nothing here knows the
-//! CPU engine: a row that fails to evaluate is [`Error::Fault`], and the caller runs the plan on the CPU, which
-//! reports the row.
+//! Nothing here knows DataFusion or SQL: `runtime/gpu` builds [`ExprGraph`]s and [`Stage`]s. Nothing here knows the CPU
+//! engine: a row that fails to evaluate is [`Error::Fault`]. The caller then runs the plan on the CPU, which reports
+//! the row.
 
 pub mod codegen;
 pub mod column;
@@ -36,7 +36,7 @@ pub enum Error {
     Kernels(#[from] onrush_kernels::Error),
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A row has no result: a division by zero, a number that does not fit. Which one it is the CPU engine says.
+    /// A row has no result: a division by zero, a number that does not fit. The CPU engine reports the row.
     #[error("a row has no result")]
     Fault,
     #[error("{0}")]

@@ -20,28 +20,29 @@ pub struct Output {
     pub limit: Option<u64>,
 }
 
-/// The rows with the lowest keys, at least as many as are wanted and all that are equal at the edge, in the order in which they came.
+/// The rows with the lowest keys, in the order in which they came. At least as many as are wanted, and all that are
+/// equal at the edge.
 #[derive(Clone, Debug)]
 pub struct TopK {
     pub columns: Vec<NodeId>,
-    /// Of 64 bits without a sign, never null.
+    /// An unsigned integer of 64 bits, never null.
     pub key: NodeId,
     pub rows: u64,
 }
 
-/// What rows are sorted by.
+/// A sort key.
 #[derive(Clone, Debug)]
 pub struct SortKey {
     pub value: NodeId,
-    /// Of 64 bits without a sign, never null.
+    /// An unsigned integer of 64 bits, never null.
     pub key: NodeId,
     /// Whether the value is null, as such a key. It is compared first, if nulls are possible.
     pub absent: NodeId,
     pub descending: bool,
 }
 
-/// All rows in an order, the first key the most important; equal ones in the order in which they came, but for the two zeros of a float of
-/// which nothing else is wanted.
+/// All rows in an order, the first key the most important. Equal rows keep the order in which they came. The two zeros
+/// of a float are an exception if nothing else is wanted of the float.
 #[derive(Clone, Debug)]
 pub struct Sort {
     pub columns: Vec<NodeId>,
@@ -53,7 +54,7 @@ pub struct Sort {
 /// A quantile of the values of all rows, nulls left out; null if there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantile {
-    /// Of kind `f64`.
+    /// A node of kind `f64`.
     pub of: NodeId,
     /// The bits of a float from 0 to 1.
     pub rank: u64,
@@ -70,13 +71,14 @@ pub enum Interpolation {
     Linear,
 }
 
-/// Where the rows of a pipeline go.
+/// The destination of the rows of a pipeline.
 #[derive(Clone, Debug)]
 pub enum Sink {
     Output(Output),
     Sort(Sort),
     TopK(TopK),
-    /// The next stage's inputs are the keys, then the accumulators, then the quantiles, which need that there are no keys.
+    /// The next stage's inputs are the keys, then the accumulators, then the quantiles, which need that there are no
+    /// keys.
     Aggregate {
         keys: Vec<NodeId>,
         accumulators: Vec<Accumulator>,
@@ -117,9 +119,10 @@ pub struct Join {
     /// Whether null is a key like any other one.
     pub nulls_equal: bool,
     pub how: JoinKind,
-    /// What else must hold of both rows, in terms of the pipeline's nodes. Of inner joins it is a filter instead.
+    /// The residual condition on both rows, in terms of the pipeline's nodes. A residual condition of an inner join is
+    /// a filter instead.
     pub residual: Option<NodeId>,
-    /// Which of the pipeline's rows are joined at all.
+    /// The rows of the pipeline that are joined at all.
     pub probe_filter: Option<NodeId>,
 }
 
@@ -140,20 +143,21 @@ pub struct Window {
     pub prefix: Vec<Accumulator>,
     /// From the row to the end of its partition, by the number in [`crate::ir::expr::Op::Suffix`].
     pub suffix: Vec<Accumulator>,
-    /// Of some rows, by the number in [`crate::ir::expr::Op::Sliding`].
+    /// Accumulators of frames, by the number in [`crate::ir::expr::Op::Sliding`].
     pub sliding: Vec<Accumulator>,
     /// Whether a frame may have many rows: then the accumulators of spans of rows are computed before.
     pub block_tree: bool,
 }
 
 impl Window {
-    /// Values that are summed in 128 bits, along rows from an end of their partition: in fewer if it is known that these are enough.
+    /// Values that are summed in 128 bits, along rows from an end of their partition: in fewer if it is known that
+    /// these are enough.
     pub fn sums(&self) -> Vec<NodeId> {
         let all = self.prefix.iter().chain(&self.suffix);
         all.filter(|a| a.op == AggregateOp::SumI128).filter_map(|a| a.of).collect()
     }
 
-    /// What its accumulators and keys need of a graph.
+    /// The nodes of a graph that its accumulators and keys need.
     pub fn roots(&self) -> Vec<NodeId> {
         let values = self.prefix.iter().chain(&self.suffix).chain(&self.sliding).filter_map(|a| a.of);
         self.partition.iter().chain(&self.order).copied().chain(values).collect()
@@ -167,9 +171,11 @@ pub struct Stage {
     pub joins: Vec<Join>,
     /// Only in a stage without joins that reads a table.
     pub window: Option<Window>,
-    /// How many rows each row becomes, a number of 32 bits that is never null. The same holds as of windows, of which there is none.
+    /// How many rows each row becomes, a number of 32 bits that is never null. The same holds as of windows, of which
+    /// there is none.
     pub repeat: Option<NodeId>,
-    /// The columns of `ListOp::Struct`, by their places in the stage's table; only in a stage that goes over one, without joins.
+    /// The columns of `ListOp::Struct`, by their places in the stage's table; only in a stage that goes over one,
+    /// without joins.
     pub structs: Vec<Vec<u32>>,
     pub lookups: Vec<Lookup>,
     /// The lists of [`Op::ToDictIndex`].
@@ -179,7 +185,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// What its rows are grouped or sorted by.
+    /// The nodes by which its rows are grouped or sorted.
     pub(crate) fn keys(&self) -> Vec<NodeId> {
         match &self.sink {
             Sink::Aggregate { keys, .. } => keys.clone(),
@@ -189,7 +195,7 @@ impl Stage {
     }
 }
 
-/// What reads a fragment's table of this number: the first one is what it goes over, the others are joined.
+/// The graph that reads a fragment's table of this number: the first table is the source, the others are joined.
 pub fn graph_of_table(stages: &[Stage], table: usize) -> Option<&ExprGraph> {
     match table {
         0 => stages.first().map(|stage| &stage.graph),
@@ -197,7 +203,8 @@ pub fn graph_of_table(stages: &[Stage], table: usize) -> Option<&ExprGraph> {
     }
 }
 
-/// How many rows stages look at, over a table of so many and those that they join: about, and more where each is looked at often.
+/// An estimate of the rows that stages look at, over a table of so many and those that they join. More if each row is
+/// looked at often.
 pub fn estimate_rows(stages: &[Stage], rows: &[u64]) -> u64 {
     /// For each row of an order, and of a window, whose frames may have a thousand.
     const SORTED: u64 = 8;

@@ -8,7 +8,7 @@ use crate::source::instrument_uninitialized::{self, Instrumentation, Which};
 use crate::source::lint_condition;
 use crate::{diagnostics, source};
 
-/// Of `asm`, and what to do.
+/// The message about `asm`, and the help.
 const PTX: (&str, &str) = (
     "inline PTX is for a GPU alone",
     "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
@@ -46,7 +46,7 @@ pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Instrume
     }
     // Variables that have no value for sure are told by the compiler, which sees none where marks are.
     let first = marked(Which::Arrays).or_else(|error| {
-        // What is wrong with it is told about the text as it was written.
+        // Its mistakes are reported for the text as it was written.
         if arrays.is_empty() { Err(error) } else { compile_text(device, source).map(|module| (module, Vec::new())) }
     })?;
     Ok(if arrays == all { first } else { marked(Which::All).unwrap_or(first) })
@@ -120,11 +120,11 @@ fn plain_name(symbol: &str) -> String {
 }
 
 fn complaint(log: &str, source: &Source) -> Diagnostic {
-    // What assembles for a GPU has no lines.
+    // Assembler messages for a GPU have no lines.
     if let Some((_, symbol)) = log.split_once("Unresolved extern function '") {
         return undefined(&plain_name(symbol.split('\'').next().unwrap_or("")), source);
     }
-    // What assembles for a processor has no columns.
+    // Assembler messages for a processor have no columns.
     if let Some((_, place)) = log.split_once("Assembler messages:") {
         let line =
             place.trim_start().strip_prefix(source.file.as_str()).and_then(|rest| rest.split(':').nth(1)?.parse().ok());
@@ -158,7 +158,7 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
         return diagnostic;
     }
     let message = match (barrier, first.message.split_once("; did you mean")) {
-        // What it proposes is never the barrier itself, which may be a macro.
+        // The proposal is never the barrier itself, which may be a macro.
         (true, Some((said, _))) => said.to_string(),
         // `max` is not a member of `std`; did you mean `max`?
         (_, Some((said, other))) if said.split('`').nth(1) == other.split('`').nth(1) => said.to_string(),
@@ -167,7 +167,7 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
     diagnostic.labels.push(Label { span: span(&first, source), text: String::new(), primary: true });
     for other in found.take(MORE) {
-        // What follows from the first mistake on the same line says nothing new.
+        // Messages that follow from the first mistake on the same line say nothing new.
         if other.line != first.line {
             diagnostic.labels.push(Label { span: span(&other, source), text: other.message, primary: false });
         }
@@ -181,7 +181,7 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     }
 }
 
-/// What is wrong where one of the emulation's macros is used, such as `threadIdx`.
+/// A mistake in the use of one of the emulation's macros, such as `threadIdx`.
 fn in_a_macro(log: &str, file: &str) -> Option<CompilerMessage> {
     let mut lines = log.lines().skip_while(|line| !line.contains("error: "));
     let said = lines.next()?.split_once("error: ")?.1;
@@ -190,7 +190,7 @@ fn in_a_macro(log: &str, file: &str) -> Option<CompilerMessage> {
     compiler_messages(&format!("{file}:{place}: error: {said}"), file).pop()
 }
 
-/// What is wrong with a call of a template that is not the cell's, and the call's line.
+/// A mistake in a call of a template that is not the cell's, and the call's line.
 fn in_a_template(log: &str, file: &str) -> Option<(String, u32)> {
     let said = log.lines().find_map(|line| line.split_once("error: ").map(|(_, said)| said))?;
     let call = log.lines().find(|line| line.contains("required from here") || line.contains("requested here"))?;
@@ -234,7 +234,7 @@ fn near_barrier(message: &str) -> bool {
         && matches!(name.as_str(), "syncthread" | "syncthreads" | "syncthreds" | "synchthreads" | "synchronizethreads")
 }
 
-/// What a compiler says of the emulation's own or of C++ alone, as it is in CUDA, and what to do.
+/// A compiler's message about the emulation's own names or C++ alone, in terms of CUDA, and the help.
 fn in_other_words(complaint: &CompilerMessage, source: &Source) -> Option<(String, &'static str)> {
     let message = complaint.message.as_str();
     let has = |word: &str| message.contains(word);

@@ -14,7 +14,8 @@ use crate::{Loaded, Worker};
 type Written = (u64, Buffer, Option<OwnedFd>);
 
 impl Worker {
-    /// Launches a kernel. Returns the result and the descriptors of exported buffers, or the error and whether the device is lost.
+    /// Launches a kernel. Returns the result and the descriptors of exported buffers, or the error and whether the
+    /// device is lost.
     pub(crate) fn launch(&mut self, launch: &Launch) -> Result<(Launched, Vec<OwnedFd>), (Diagnostic, bool)> {
         let unknown = || {
             let message = format!("the worker does not know the kernel `{}` or one of its buffers", launch.kernel);
@@ -57,7 +58,7 @@ impl Worker {
         Ok((Launched { nanoseconds, printed: self.printed(), lent }, descriptors))
     }
 
-    /// What a kernel has written is what the buffers hold from here on.
+    /// The buffers hold the results of a kernel from here on.
     fn take_over(&mut self, written: Vec<Written>) -> Result<(Vec<u64>, Vec<OwnedFd>), Error> {
         let (mut lent, mut descriptors) = (Vec::new(), Vec::new());
         // All of them, or none.
@@ -81,9 +82,9 @@ impl Worker {
     ) -> Result<u64, onrush_device::Error> {
         let function = loaded.module.function(&launch.kernel)?;
         let begun = self.stream.record()?;
-        // SAFETY: parameters and arguments have the order and the sizes of the source of the cell. The user is responsible for what the
-        // kernel does with them, and this process is separate for that reason. Imported memory is mapped for reading only, and the cell
-        // process has copies of the other buffers.
+        // SAFETY: parameters and arguments have the order and the sizes of the source of the cell. The user is
+        // responsible for what the kernel does with them, and this process is separate for that reason. Imported memory
+        // is mapped for reading only, and the cell process has copies of the other buffers.
         unsafe { function.launch(grid, arguments, &self.stream)? };
         let ended = self.stream.record()?;
         self.stream.synchronize()?;
@@ -105,7 +106,8 @@ fn copy(
         Some(Ok((buffer, descriptor))) => (buffer, Some(descriptor)),
         Some(Err(error)) if error.class() != DeviceClass::Internal => return Err(error),
         refused => {
-            // Some containers' drivers give out no descriptors: then contents go to the host, as those of small buffers do.
+            // Some containers' drivers give out no descriptors: then contents go to the host, as those of small buffers
+            // do.
             if refused.is_some() {
                 *lends = false;
             }

@@ -1,9 +1,10 @@
 //! The worker of a notebook: compiles `%%cuda` cells and runs their kernels, on a GPU or on the emulated device.
 //!
-//! A separate process, because a kernel of a user may loop forever or write anywhere: then this process ends, and nothing else. A kernel
-//! runs on device copies of the buffers that it may write. On success the copies replace the buffers. The cell process has the contents of
-//! buffers that are small or that no kernel has written. For other buffers it has descriptors of device memory, which are mapped for
-//! reading and keep the memory after this process has ended. The worker knows no frames and no session.
+//! A separate process, because a kernel of a user may loop forever or write anywhere: then this process ends, and
+//! nothing else. A kernel runs on device copies of the buffers that it may write. On success the copies replace the
+//! buffers. The cell process has the contents of buffers that are small or that no kernel has written. For other
+//! buffers it has descriptors of device memory, which are mapped for reading and keep the memory after this process has
+//! ended. The worker knows no frames and no session.
 
 mod compile;
 mod diagnostics;
@@ -85,7 +86,8 @@ pub fn serve() -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Requests as they come. When the other end closes while a kernel runs, nothing can end that kernel but the end of this process.
+/// Requests as they come. When the other end closes while a kernel runs, nothing can end that kernel but the end of
+/// this process.
 fn listen(socket: UnixStream) -> Receiver<(ToWorker, Vec<OwnedFd>)> {
     let (sender, requests) = channel();
     std::thread::spawn(move || {
@@ -103,7 +105,7 @@ fn open_device() -> Result<Device, onrush_device::Error> {
     let wanted = std::env::var(paths::ENGINE).unwrap_or_default();
     let capacity = std::env::var(paths::DEVICE_MEMORY).ok().and_then(|text| limits::parse_size(&text));
     let emulated = || {
-        // What lies there is loaded into this process.
+        // Files of this folder are loaded into this process.
         let folder = paths::cache_dir().join("emulated");
         let refused = |source| onrush_device::Error::File { path: folder.clone(), source };
         paths::private_dir(&folder).map_err(refused)?;

@@ -1,4 +1,5 @@
-//! The worker alone, for its tests and for GPU machines without the rest. What is installed is a mode of `onrush-session`.
+//! The worker alone, for its tests and for GPU machines without the rest. The installed worker is a mode of
+//! `onrush-session`.
 
 use std::process::ExitCode;
 

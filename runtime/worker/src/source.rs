@@ -7,7 +7,7 @@ pub mod lint_condition;
 use onrush_device::C_CONSTANTS;
 use onrush_wire::worker::Source;
 
-/// Types that people expect without a header. Of the same types as the headers', where a compiler has them built in.
+/// Types that people expect without a header. The types of the headers, if a compiler has them built in.
 const TYPES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 /// The same, of headers that are read less often: for cells that use them.
@@ -25,8 +25,8 @@ fn types(text: &str) -> String {
     used.fold(TYPES.to_string(), |types, (name, of)| format!("{types} typedef {of} {name};"))
 }
 
-/// `emulated`: dynamic shared memory is a pointer there, and a kernel that nothing defines keeps the module from being loaded, as its address
-/// stands in a table.
+/// With `emulated`, dynamic shared memory is a pointer. A kernel without a definition keeps the module from being
+/// loaded there, as its address stands in a table.
 pub fn text(source: &Source, emulated: bool) -> String {
     let text = without_static(source.text.clone());
     let body = if emulated { dynamic_shared_memory::with_pointers(&text, &source.file) } else { text };
@@ -44,7 +44,8 @@ pub fn text(source: &Source, emulated: bool) -> String {
     format!("{before}#line 1 \"{}\"\n{body}\n{table}", source.file)
 }
 
-/// `static` before or behind a `__global__` is left out: the kernel is declared before the text, and NVRTC would give it another name.
+/// `static` before or behind a `__global__` is left out: the kernel is declared before the text, and NVRTC would give
+/// it another name.
 fn without_static(text: String) -> String {
     const KERNEL: &str = "__global__";
     const STATIC: &str = "static";

@@ -45,7 +45,7 @@ pub fn each<'a, T: Send>(parts: &'a [ArrayRef], work: impl Fn(Chunk<'a>) -> Resu
     starts.into_par_iter().zip(parts).enumerate().map(chunk).collect()
 }
 
-/// Where each of some pieces begins, and the end of the last one.
+/// The begin of each of some pieces, and the end of the last one.
 pub fn starts(lengths: impl Iterator<Item = u64>) -> (Vec<u64>, u64) {
     let mut end = 0;
     let mut starts = Vec::with_capacity(lengths.size_hint().0);

@@ -27,7 +27,7 @@ impl CompositeKey {
     }
 }
 
-/// What is known of a column as a key of joins.
+/// Statistics of a column as a join key.
 #[derive(Default)]
 pub struct JoinKeyStats {
     /// Whether the column has been a probe key before. Its dictionary encoding pays from the second time on.

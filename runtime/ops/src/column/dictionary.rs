@@ -19,10 +19,10 @@ use crate::ir::expr::DeviceType;
 use crate::launch::launch;
 use crate::{Error, Result};
 
-/// The values that a column's dictionary indices stand for: distinct strings in ascending order of their bytes, or the
-/// columns that lists and structs refer to.
+/// The values that a column's dictionary indices stand for. They are distinct strings in ascending order of their
+/// bytes, or the columns that lists and structs refer to.
 pub struct Dictionary {
-    /// Of type `Utf8View`, without nulls.
+    /// The strings, of type `Utf8View` without nulls.
     pub values: ArrayRef,
     bytes: OnceLock<Arc<StringBuffers>>,
     /// The elements of lists, or the fields of structs, whose strings are dictionary-encoded. `values` is empty then.
@@ -75,7 +75,7 @@ const NARROW_EMULATED: u64 = 16;
 /// Dictionary indices in device memory, and their dictionary. The index of a null is arbitrary.
 pub struct EncodedStrings {
     pub values: Buffer,
-    /// What they are stored as: [`DeviceType::DictIndex`], or numbers of 8 or 16 bits.
+    /// Their type in memory: [`DeviceType::DictIndex`], or numbers of 8 or 16 bits.
     pub stored: DeviceType,
     pub dictionary: Dictionary,
 }

@@ -1,7 +1,8 @@
 //! Dictionary encoding on the host, by all cores, of string columns with few distinct values.
 //!
 //! Only the codes cross the bus: one or two bytes a row. String views make this cheap. A Parquet reader gives all rows
-//! that refer to one entry of a dictionary page the same view, so most rows are found by the 16 bytes of their view.
+//! that refer to one entry of a dictionary page the same view. Most rows are therefore found by the 16 bytes of their
+//! view.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

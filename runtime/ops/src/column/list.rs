@@ -37,7 +37,7 @@ fn as_long(part: &ArrayRef) -> Result<LargeListArray> {
     Ok(cast(&short, &DataType::LargeList(Arc::clone(of)))?.as_list::<i64>().clone())
 }
 
-/// Which rows are there, where not all are.
+/// The validity of the rows, `None` if all are valid.
 fn nulls_of(parts: &[ArrayRef]) -> Option<NullBuffer> {
     let is_there = |part: &ArrayRef| part.nulls().cloned().unwrap_or_else(|| NullBuffer::new_valid(part.len()));
     let nulls: Vec<NullBuffer> = parts.iter().map(is_there).collect();
@@ -45,8 +45,9 @@ fn nulls_of(parts: &[ArrayRef]) -> Option<NullBuffer> {
     some.then(|| nulls.iter().flat_map(NullBuffer::iter).collect::<Vec<bool>>().into())
 }
 
-/// The pieces of some arrays of lists or structs, which rows have one where not all do, and the elements or fields. A row without a list has
-/// one of no length; a row without a struct has one of one row, as all have, in which its fields are any.
+/// The pieces of some arrays of lists or structs, which rows have one where not all do, and the elements or fields. A
+/// row without a list has an empty list. A row without a struct has a struct of one row, as all have, in which the
+/// fields are arbitrary.
 pub fn encode(context: &Context, parts: &[ArrayRef]) -> Result<(Vec<u64>, Option<NullBuffer>, Vec<DeviceColumn>)> {
     let Some(DataType::Struct(fields)) = parts.first().map(|part| part.data_type()) else {
         let (pieces, elements) = encode_lists(context, parts)?;
@@ -133,7 +134,7 @@ fn of_nothing(dtype: &DataType, rows: usize, nulls: Option<NullBuffer>) -> Resul
 }
 
 impl DeviceColumn {
-    /// What lists and structs are pieces of.
+    /// The columns that lists and structs refer to.
     pub(crate) fn elements(&self) -> &[DeviceColumn] {
         self.dictionary.as_ref().map_or(&[], |dictionary| &dictionary.elements)
     }
@@ -173,7 +174,7 @@ impl DeviceColumn {
                 take(&all, &UInt32Array::from_iter_values(rows), None)?
             }
         };
-        // Of a type whose elements cannot be null, there is none.
+        // A type whose elements cannot be null has none.
         let bare: FieldRef = Arc::new(Field::clone(of).with_nullable(true));
         let made = match dtype {
             DataType::LargeList(_) => listed::<i64>(&bare, &lengths, found, nulls)?,

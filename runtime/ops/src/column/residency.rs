@@ -1,5 +1,5 @@
 //! A cache of uploaded columns, keyed by their Arrow arrays. An upload is reused as long as someone else holds the
-//! arrays. Other entries are dropped while a later execution runs, or when nothing has run for a while; least
+//! arrays. Other entries are dropped while a later execution runs, or after a while without executions. The least
 //! recently used ones are evicted if memory is short.
 
 mod pinned_cache;
@@ -129,7 +129,7 @@ fn differ(parts: &[ArrayRef]) -> bool {
         let view = part.as_any().downcast_ref::<StringViewArray>();
         let (short, long) = (part.as_string_opt::<i32>(), part.as_string_opt::<i64>());
         if view.is_none() && short.is_none() && long.is_none() {
-            // Of another type: a dictionary already.
+            // It has another type: it is a dictionary already.
             return false;
         }
         while row < part.len() {
@@ -251,8 +251,8 @@ impl Residency {
         state.columns.insert(key, Entry { column: column.clone(), used });
     }
 
-    /// The columns of some batches are those of others from now on, which hold the same rows. What is kept of the first ones for their return
-    /// goes: there is little memory.
+    /// The columns of some batches are those of others from now on, which hold the same rows. Pinned copies of the
+    /// first ones are dropped, because there is little memory.
     pub fn moved(&self, from: &[RecordBatch], to: &[RecordBatch]) {
         let columns = from.first().map_or(0, |batch| batch.num_columns());
         let mut gone = Vec::new();
@@ -271,7 +271,7 @@ impl Residency {
 
     /// Drops columns whose arrays nobody else holds, and returns how many they were. A holder of a table's column holds
     /// its first array. References to one array from other lists in this cache, or several from one list, are counted
-    /// now and then only: that takes time in proportion to the number of arrays.
+    /// rarely. Counting takes time in proportion to the number of arrays.
     pub fn sweep(&self) -> usize {
         const THOROUGHLY: u64 = 64;
         let mut state = self.lock();

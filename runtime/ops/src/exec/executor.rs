@@ -58,19 +58,20 @@ pub struct Executor {
     pub tuning: Tuning,
 }
 
-/// Pairs of rows that a join without keys looks at in a run: seconds of work. More are those of several runs, if they are aggregated.
+/// Pairs of rows that a join without keys looks at in a run: seconds of work. More are those of several runs, if they
+/// are aggregated.
 const MOST_PAIRS: u64 = 1 << 38;
 const MOST_PAIRS_EMULATED: u64 = 1 << 26;
 
-/// What a stage reads: its source, the dictionaries of its columns, and the memory that must live as long.
+/// The input of a stage: its source, the dictionaries of its columns, and the memory that must live as long.
 struct StageInput {
     source: RowSource,
     dictionaries: Vec<Option<Arc<Dictionary>>>,
-    /// Those of the columns that can be fetched.
+    /// Dictionaries of the columns that can be fetched.
     fetched: Vec<Option<Arc<Dictionary>>>,
-    /// Of groups, and of quantiles.
+    /// Memory of groups and of quantiles.
     _memory: [Option<Buffer>; 2],
-    /// Of the rows that can be fetched.
+    /// Memory of the rows that can be fetched.
     _pairs: Option<(Option<ExpandedRows>, Option<Explode>)>,
     _coded: EncodedKeys,
     /// Lists of rows of columns of the table before, by their columns.
@@ -102,7 +103,8 @@ impl Executor {
         &self.context
     }
 
-    /// Writes far behind a buffer's end, for tests of what comes after: on a GPU the driver ends the context, the emulated device finds it.
+    /// Writes far behind a buffer's end, for tests of what comes after: on a GPU the driver ends the context, the
+    /// emulated device finds it.
     ///
     /// # Errors
     /// Always, unless the device has a page there.
@@ -139,8 +141,8 @@ impl Executor {
         explode::compacted(&self.memo, lane, dtype, column)
     }
 
-    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of an earlier one are
-    /// the next one's table. Waits until all of it is done, even where it fails.
+    /// Runs stages over a table, with the tables `beside` it that they join. The last one must give columns; those of
+    /// an earlier one are the next one's table. Waits until all of it is done, even where it fails.
     pub fn run(
         &self,
         lane: &StreamContext,
@@ -237,8 +239,8 @@ impl Executor {
         Err(Error::Unsupported("a plan without a result".to_string()))
     }
 
-    /// All of a pipeline's rows as one, with what the last stage makes of it, in one kernel, which tells the host when it is done. None where
-    /// that takes more than one look at the rows.
+    /// Computes the aggregate of all rows of a pipeline, and the output of the last stage from it, in one kernel. The
+    /// kernel sets the completion flag. None where that takes more than one look at the rows.
     fn fused_scalar_aggregate(
         &self,
         lane: &StreamContext,
@@ -286,7 +288,7 @@ impl Executor {
     }
 }
 
-/// What the stages of an execution share.
+/// State that the stages of an execution share.
 struct Execution<'a> {
     gpu: &'a Executor,
     lane: &'a StreamContext,
@@ -305,8 +307,8 @@ struct StageTables<'a> {
     next: &'a [Stage],
     /// Whether it reads `table`, and not the groups of the stage before.
     begins: bool,
-    /// Whether a launch over `table` can be replayed: `table` is what the execution was given. What an earlier stage
-    /// wrote is gone after the execution.
+    /// Whether a launch over `table` can be replayed: `table` is what the execution was given. Results of an earlier
+    /// stage are freed after the execution.
     is_replayable: bool,
     table: &'a DeviceTable,
     others: &'a [DeviceTable],
@@ -338,7 +340,7 @@ impl Execution<'_> {
             known.extend(window.sums());
         }
         let needed = stage.graph.needed(&known);
-        // Of keys and long sums, and of decimals, which are computed in fewer bits if they can.
+        // Columns whose range is needed: keys, long sums, and decimals, which are computed in fewer bits if possible.
         let ranged = |index: usize| {
             let column = &table.columns[index];
             column.is_decimal64() || needed.iter().any(|id| stage.graph.node(*id).op == Op::Input(index as u32))

@@ -10,7 +10,7 @@ use crate::exec::executor::Executor;
 use crate::ir::expr::DeviceType;
 use crate::{Error, Result};
 
-/// What a number of C++ is on a device; none for values that lie there in another form, and for dates and times.
+/// The device type of a number in C++. `None` for values with another layout, and for dates and times.
 fn plain(dtype: &DataType) -> Option<DeviceType> {
     let is_number = dtype.is_integer() || dtype.is_floating();
     kind_of(dtype).filter(|_| is_number)
@@ -22,7 +22,8 @@ impl Executor {
     /// it left, and counts it no longer. The value of a null is arbitrary.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for other types and for no rows; what the driver says if it gives out no descriptors, or has no memory for the copy.
+    /// [`Error::Unsupported`] for other types and for no rows. The error of the driver if it exports no
+    /// descriptors, or has no memory for the copy.
     pub fn export_ipc(&self, parts: &ColumnChunks) -> Result<OwnedFd> {
         let first = parts.arrays().first().map(|array| array.data_type());
         let unsupported = || Error::Unsupported("export of a column that is not numeric".to_string());

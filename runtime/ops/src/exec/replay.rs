@@ -42,7 +42,7 @@ impl RecordedExecution {
     }
 }
 
-/// What tells a column from all others, as long as this is there: its memory.
+/// The identity of a column as long as its memory lives.
 struct ColumnFingerprint {
     kind: DeviceType,
     values: Weak<Buffer>,
@@ -80,7 +80,7 @@ impl ColumnFingerprint {
     }
 }
 
-/// What a run does.
+/// The outcome of a replay.
 pub enum Replay {
     Launch(RecordedLaunch),
     /// Its columns are some of the table's.

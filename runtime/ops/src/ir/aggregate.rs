@@ -2,38 +2,40 @@
 
 use crate::ir::expr::NodeId;
 
-/// What an accumulator does with the values that are there.
+/// The function that an accumulator computes of the values that are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateOp {
     SumFloat,
-    /// Of 64 bits, signed or not; wraps.
+    /// A sum of 64-bit integers, signed or not, which wraps.
     SumInteger,
-    /// Of 128 bits.
+    /// A sum of 128-bit integers.
     SumI128,
     /// The same where no sum can leave 64 bits.
     SumFitsI64,
-    /// Of floats, and of 64-bit integers, which wraps; one if there is no value.
+    /// A product of floats, or of 64-bit integers, which wraps. One if there is no value.
     ProductFloat,
     ProductInteger,
-    /// Of values, or of rows.
+    /// A count of values, or of rows.
     Count,
     Min,
     Max,
     MinUnsigned,
     MaxUnsigned,
-    /// Of floats: the sum of their distances from the group's mean, and that of the squares of these. In a second round over the rows.
+    /// Floats: the sum of their distances from the group's mean, and the sum of the squares of these. In a second round
+    /// over the rows.
     DeviationSum,
     M2,
-    /// Of pairs of floats that are both there or both not: the sum of the products of their distances from their means.
+    /// Pairs of floats that are both valid or both null: the sum of the products of their distances from their means.
     CoMoment,
-    /// The sum of the squares of distances from the mean of the values so far, where rows are seen once and in their order: along windows.
+    /// The sum of the squares of distances from the mean of the values so far. Rows are seen once and in their order:
+    /// along windows.
     Welford,
     /// How many different values there are, and their sum.
     Distinct,
     DistinctFloat,
     DistinctInteger,
     DistinctI128,
-    /// Of 128-bit numbers: the upper words, and in a second round the lower words of those that have that upper word.
+    /// 128-bit numbers: the upper words, and in a second pass the lower words of the numbers with that upper word.
     MinHigh,
     MinLow,
     MaxHigh,
@@ -50,8 +52,8 @@ impl AggregateOp {
         }
     }
 
-    /// When it is found: with the others, in a second round over the rows that knows what the first one found, or by the groups of
-    /// keys and values.
+    /// The pass that finds it: the first (0), a second one that knows the results of the first (1), or one over the
+    /// groups of keys and values (2).
     fn pass(self) -> u32 {
         match self {
             AggregateOp::DeviationSum | AggregateOp::M2 | AggregateOp::CoMoment => 1,
@@ -69,7 +71,7 @@ impl AggregateOp {
         self.pass() == 0 && !matches!(self, AggregateOp::MinHigh | AggregateOp::MaxHigh)
     }
 
-    /// What the second round needs of the first.
+    /// The accumulators of the first pass that the second pass needs.
     fn needs(self) -> &'static [AggregateOp] {
         match self {
             AggregateOp::DeviationSum | AggregateOp::M2 | AggregateOp::CoMoment => {
@@ -109,7 +111,7 @@ impl AggregateOp {
         }
     }
 
-    /// What an empty group holds.
+    /// The words of an empty group.
     pub fn init_words(self) -> u64 {
         match self {
             AggregateOp::Min | AggregateOp::MinHigh => i64::MAX as u64,
@@ -122,7 +124,7 @@ impl AggregateOp {
     }
 }
 
-/// What is done to the words of an accumulator.
+/// The operation on the words of an accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpdateOp {
     Float,
@@ -130,8 +132,8 @@ pub enum UpdateOp {
     I128,
     Product,
     ProductInteger,
-    /// Count, mean and spread: Welford, "Note on a method for calculating corrected sums of squares and products", 1962; two of them as Chan,
-    /// Golub and LeVeque do it.
+    /// Count, mean and spread: Welford, "Note on a method for calculating corrected sums of squares and products",
+    /// 1962; two of them as Chan, Golub and LeVeque do it.
     Welford,
     Count,
     Min,
@@ -140,7 +142,7 @@ pub enum UpdateOp {
     MaxUnsigned,
 }
 
-/// Which rounds over the rows a kernel is for.
+/// The pass over the rows that a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pass {
     First,
@@ -163,7 +165,7 @@ impl Accumulator {
         Accumulator { op, of, with: None }
     }
 
-    /// What a round reads of each row. Of groups of different values each counts as one.
+    /// The node that a pass reads of each row. Each group of distinct values counts as one.
     pub fn value(&self, round: Pass) -> Option<NodeId> {
         match round {
             Pass::Distinct(..) if self.op == AggregateOp::Distinct => None,
@@ -184,7 +186,7 @@ pub struct SlotLayout {
     pub accumulators: Vec<Accumulator>,
     pub at: Vec<u32>,
     pub words: u32,
-    /// Which of them each of those that were asked for is.
+    /// The number of the accumulator for each one that was asked for.
     pub asked: Vec<usize>,
 }
 
@@ -204,8 +206,8 @@ impl SlotLayout {
         SlotLayout { accumulators: accumulators.to_vec(), at, words, asked }
     }
 
-    /// For accumulators that are asked for, each kept once, with what they need. A count of values that are never null is a count of
-    /// rows. `rows`: one of these is kept in any case, to know which groups are there.
+    /// For accumulators that are asked for, each kept once, with what they need. A count of values that are never null
+    /// is a count of rows. `rows`: one of these is kept in any case, to know which groups are there.
     pub fn of(asked: &[Accumulator], nullable: &dyn Fn(NodeId) -> bool, rows: bool) -> SlotLayout {
         let plain = |mut accumulator: Accumulator| {
             if accumulator.op == AggregateOp::Count && accumulator.of.is_some_and(|of| !nullable(of)) {
@@ -232,7 +234,7 @@ impl SlotLayout {
         SlotLayout { asked, ..SlotLayout::new(&kept) }
     }
 
-    /// Where the word of another accumulator of the same values is.
+    /// The word of another accumulator of the same values.
     pub fn word_of(&self, op: AggregateOp, of: Option<NodeId>) -> Option<u32> {
         let find = |of: Option<NodeId>| self.accumulators.iter().position(|a| a.op == op && a.of == of);
         // Counts of values that are never null are counts of rows.
@@ -275,7 +277,7 @@ impl SlotLayout {
         self.accumulators.iter().position(|a| a.op == AggregateOp::Count && a.of.is_none())
     }
 
-    /// What an empty slot holds.
+    /// The words of an empty slot.
     pub fn init_words(&self) -> Vec<u64> {
         let words = self.accumulators.iter().flat_map(|a| vec![a.op.init_words(); a.op.words() as usize]);
         words.collect()

@@ -12,7 +12,7 @@ use crate::ir::udf::DeviceUdf;
 /// A node of a [`ExprGraph`].
 pub type NodeId = u32;
 
-/// What a value is on the device.
+/// The type of a value on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceType {
     Bool,
@@ -21,8 +21,8 @@ pub enum DeviceType {
     DictIndex,
     /// A string, as its bytes.
     String,
-    /// A piece of a column that holds the elements of lists: where it begins in the upper half of 64 bits, how long it is in the lower one. A
-    /// struct is a piece of one row of several columns, its fields.
+    /// A piece of a column that holds the elements of lists. The upper half of 64 bits is its begin, the lower half is
+    /// its length. A struct is a piece of one row of several columns, its fields.
     ListView,
 }
 
@@ -43,7 +43,7 @@ impl DeviceType {
         matches!(self, DeviceType::DictIndex | DeviceType::ListView)
     }
 
-    /// What holds it in device memory: one bit of a word for booleans.
+    /// The type in device memory: one bit of a word for booleans.
     pub fn stored(self) -> &'static str {
         match self {
             DeviceType::Bool => "u32",
@@ -62,13 +62,13 @@ impl DeviceType {
             DeviceType::Number(scalar) => scalar.bytes(),
             DeviceType::DictIndex => 4,
             DeviceType::ListView => 8,
-            // Where it is and how long.
+            // An address and a length.
             DeviceType::String => 16,
         }
     }
 }
 
-/// What becomes of a value that has no place in the type that it is converted to.
+/// The result for a value that has no place in the type that it is converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OverflowPolicy {
     /// The query fails.
@@ -76,7 +76,7 @@ pub enum OverflowPolicy {
     Null,
 }
 
-/// Which timestamp a local time means that occurs twice or never (a fold or a gap of the time zone).
+/// The timestamp of a local time that occurs twice or never (a fold or a gap of the time zone).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
     /// The timestamp whose UTC offset is that of another timestamp, the second argument, else the later one. In a gap,
@@ -119,7 +119,7 @@ pub enum Op {
     Null,
     /// The row's number.
     RowNumber,
-    /// Of a row that is one of several that were made of one: its number among them, from 0 on.
+    /// The number of a row among those that were made of one row, from 0 on.
     RepeatIndex,
     /// A column of the table that the stage before read, at the row of this number.
     Gather(u32),
@@ -127,16 +127,19 @@ pub enum Op {
     Probe(u32),
     /// A column of a build side, at the matching row.
     BuildColumn(u32, u32),
-    /// Of a row's window.
+    /// A boundary in a row's window.
     WindowBoundary(WindowBoundary),
-    /// What an accumulator that runs from the beginning of each partition has at a row, by its number; the argument is the row.
+    /// The value at a row of an accumulator that runs from the beginning of each partition, by its number. The argument
+    /// is the row.
     Prefix(u32),
-    /// What one has that runs from the end of each partition backwards.
+    /// The same for an accumulator that runs from the end of each partition backwards.
     Suffix(u32),
-    /// What an accumulator has of the rows from the first argument to before the second, which are of one partition.
+    /// The value of an accumulator over the rows from the first argument to before the second, which are of one
+    /// partition.
     Sliding(u32),
-    /// Where in rows (from the first argument to before the second) that are in the order of their keys (fourth) a key (third) belongs: the
-    /// first row whose key is not below it, or the first one behind it. Null keys are those of rows without a value (fifth).
+    /// The lower bound of a key (third argument) among the rows from the first argument to before the second. These are
+    /// in the order of their keys (fourth). It is the first row whose key is not below it, or the first row behind
+    /// them. Null keys are those of rows without a value (fifth).
     LowerBound {
         behind: bool,
         nulls_first: bool,
@@ -152,7 +155,7 @@ pub enum Op {
     AddChecked,
     SubtractChecked,
     MultiplyChecked,
-    /// Of 128 bits; overflow is a row error.
+    /// Addition in 128 bits; overflow is a row error.
     AddExact,
     SubtractExact,
     MultiplyExact,
@@ -183,8 +186,9 @@ pub enum Op {
     CheckRange(OverflowPolicy),
     /// A function of floats by its name in CUDA.
     MathFn(&'static str),
-    /// One of the graph's functions that are not ours, by its number. It is called where all arguments are there and, if it is guarded, where a last
-    /// one, which it is not given, is true: it may not come to an end with others. Where it was not called for that, the result means nothing.
+    /// One of the graph's functions that are not ours, by its number. It is called if all arguments are valid and, if
+    /// it is guarded, a last argument is true. The function does not get that argument, and may run forever without the
+    /// guard. The result of a row without a call is arbitrary.
     Udf {
         function: u32,
         guarded: bool,
@@ -220,7 +224,7 @@ pub enum ListOp {
     /// The elements from one position to another, both as above; below zero the end itself is left out. A position of
     /// more than 32 bits is a row error.
     Slice,
-    /// Whether the second argument is an element. What is not there is none.
+    /// Whether the second argument is an element. A null is not an element.
     Contains,
     /// Whether a lookup table is true for the string of an element.
     ContainsString(u32),
@@ -250,8 +254,8 @@ pub enum StringOp {
     ByteLength,
     /// The position of the second string in the first, in characters from 1 on; 0 if it does not occur.
     Position,
-    /// Characters from the second argument on, at most as many as the third says, if there is one: counted from 1, or from 0 and from the
-    /// end below it.
+    /// Characters from the second argument on, at most as many as the third says, if there is one. They are counted
+    /// from 1, or from 0 and from the end below it.
     Substring,
     Slice,
     Left,
@@ -262,7 +266,7 @@ pub enum StringOp {
         start: bool,
         end: bool,
     },
-    /// What separators (second) leave, by number (third) from 1 on, or from the end below it.
+    /// A piece between separators (second), by number (third) from 1 on, or from the end below it.
     SplitPart,
     /// Parses an integer. Any other string is a row error or null.
     ParseInt(OverflowPolicy),

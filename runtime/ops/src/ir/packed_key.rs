@@ -16,7 +16,7 @@ pub struct PackedKeyPart {
 }
 
 impl PackedKeyPart {
-    /// What a kernel's text depends on: the numbers are parameters.
+    /// All that a kernel's text depends on: the numbers are parameters.
     pub(crate) fn codegen_key(&self) -> (NodeId, DeviceType, bool) {
         (self.key, self.kind, self.nullable)
     }

@@ -14,8 +14,8 @@ use onrush_kernels::Scalar;
 
 use crate::ir::expr::DeviceType;
 
-/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::C_CONSTANTS`] has are as in `runtime/worker`, so that what
-/// compiles there does so here.
+/// Types that people expect without a header, and `assert`. Both and what [`onrush_device::C_CONSTANTS`] has are as in
+/// `runtime/worker`, so that what compiles there does so here.
 const NAMES: &str = "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t; \
     typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;";
 const ASSERT: &str = "#ifndef assert\n#define assert(c) ((c) ? (void)0 : __trap())\n#endif\n";
@@ -27,9 +27,9 @@ pub struct DeviceUdf {
     pub name: String,
     pub file: String,
     pub text: Arc<str>,
-    /// What kernels call, and what compilers call the text.
+    /// The name that kernels call, and that compilers give to the text.
     pub symbol: String,
-    /// What kernels need for that.
+    /// The source that kernels need for that.
     pub source: Arc<str>,
 }
 
@@ -53,14 +53,16 @@ impl DeviceUdf {
             hasher.finish()
         };
         let symbol = format!("native_{:016x}{:016x}", half(0), half(1));
-        // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows needs it.
+        // A macro of the platform's that the text asks for with `#ifndef` before it defines it stays: what follows
+        // needs it.
         let macros: BTreeSet<&str> = macros(text).collect();
         let mut source = format!("#line 1 \"names\"\n{}{ASSERT}", onrush_device::C_CONSTANTS);
         for name in &macros {
             let _ = writeln!(source, "#ifdef {name}\n#define {symbol}_has_{name}\n#endif");
         }
         let _ = writeln!(source, "namespace in_{symbol} {{ {NAMES}\n#line 1 \"{symbol}\"\n{text}\n}}");
-        // What we have put there ourselves is there again for the next text, which is not to get this one's.
+        // Macros that we put there ourselves exist again for the next text, and must not get the definitions of this
+        // one.
         let is_ours = |name: &str| onrush_device::C_CONSTANTS.contains(&format!("#define {name} "));
         for name in &macros {
             if is_ours(name) {

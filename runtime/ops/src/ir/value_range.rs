@@ -31,7 +31,8 @@ pub fn all(graph: &ExprGraph, of: &dyn KnownRanges) -> Vec<Option<Range>> {
     known
 }
 
-/// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
+/// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little
+/// is known.
 fn range_of(graph: &ExprGraph, read: &dyn KnownRanges, known: &[Option<Range>], id: NodeId) -> Option<Range> {
     let node = graph.node(id);
     let of = |index: usize| known[node.args[index] as usize];

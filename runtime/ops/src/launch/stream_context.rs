@@ -20,7 +20,7 @@ use crate::{Error, Result};
 pub struct StreamContext {
     pub context: Context,
     pub(crate) status: StatusBlock,
-    /// What a kernel tells without a copy.
+    /// The channel on which a kernel reports without a copy.
     pub(crate) mailbox: CompletionFlag,
     /// Memory for results of one row: getting it takes as long as a kernel that makes one.
     small: Mutex<Vec<Buffer>>,
@@ -111,7 +111,8 @@ impl StreamContext {
         }
     }
 
-    /// Gets pieces for the next run, while the device works on this one. Where there are none now, the next one asks again.
+    /// Gets pieces for the next run, while the device works on this one. If there are none now, the next run asks
+    /// again.
     pub(crate) fn restock(&self) {
         let mut small = self.small();
         while small.len() < PIECES

@@ -21,7 +21,7 @@ use crate::launch::stream_context::StreamContext;
 use crate::operators::write;
 use crate::{Error, Result};
 
-/// What rows became several, and the memory that it reads.
+/// Rows that were repeated, and the memory that they read.
 pub struct Explode {
     pub source: RowSource,
     _rows: Buffer,
@@ -84,7 +84,8 @@ fn counted(lane: &StreamContext, body: &KernelBody, count: NodeId) -> Result<Rep
     Ok(RepeatCounts { begins, rows, total })
 }
 
-/// A source whose rows are those of another one, each as often as a node says, with their numbers among those of the same one.
+/// A source whose rows are those of another one, each as often as a node says, with their numbers among those of the
+/// same one.
 pub fn explode(lane: &StreamContext, body: &KernelBody, count: NodeId) -> Result<Explode> {
     let counted = counted(lane, body, count)?;
     let (of_row, places) = counted.row_numbers(&lane.context)?;
@@ -171,7 +172,7 @@ pub fn compacted(
         };
         elements.push(compacted(memo, lane, dtype, one)?);
     }
-    // What they were made of is let go of.
+    // The memory of the source columns is freed.
     context.stream.synchronize()?;
     let dictionary = Some(Arc::new(Dictionary::of_pieces(elements)));
     let settled = DeviceColumn::plain(DeviceType::ListView, Arc::new(pieces), rows);

@@ -26,7 +26,8 @@ use crate::{Error, Result};
 
 /// A range of keys up to this size always has a slot for each; a larger one if there are rows for it.
 const ALWAYS_DENSE: u64 = 1 << 12;
-/// Slots of a hash table for each group that is expected, groups at first and at least, and how much larger the next table is.
+/// Slots of a hash table for each group that is expected, groups at first and at least, and how much larger the next
+/// table is.
 const SLOTS: u64 = 2;
 const GUESS: u64 = 1 << 18;
 const LEAST: u64 = 1 << 9;
@@ -34,7 +35,7 @@ const GROWTH: u64 = 4;
 /// Shared memory with which two blocks of 1024 threads are on a multiprocessor.
 pub const HALF_SHARED: u32 = 113 << 10;
 
-/// What the values of an accumulator are, once they are in a slot.
+/// The types of the values of accumulators in a slot.
 pub fn kinds(graph: &ExprGraph, accumulators: &[Accumulator]) -> Vec<DeviceType> {
     let kind = |a: &Accumulator| match a.op {
         AggregateOp::SumFloat
@@ -102,7 +103,7 @@ pub struct GroupCountHints {
 }
 
 impl GroupCountHints {
-    /// Where what is known of some keys is.
+    /// The key under which the hints of some keys are kept.
     pub fn place(body: &KernelBody, keys: &[NodeId]) -> u64 {
         let mut hasher = DefaultHasher::new();
         for id in body.graph.needed(keys) {
@@ -126,7 +127,7 @@ impl GroupCountHints {
     }
 }
 
-/// What grouping works with.
+/// The device, memory and caches that grouping works with.
 pub struct GroupContext<'a> {
     pub context: &'a Context,
     pub status: &'a StatusBlock,
@@ -360,8 +361,8 @@ fn layout(body: &KernelBody, accumulators: &[Accumulator], rows: bool) -> SlotLa
     SlotLayout::of(&accumulators, &|id| nullable.get(&id).copied().unwrap_or(true), rows)
 }
 
-/// All rows as one group, and columns over that in the same kernel: their one value each. The graph is over accumulators. None where rows
-/// are looked at more than once, or where the words of a slot are many. Waits.
+/// All rows as one group, and columns over that in the same kernel: their one value each. The graph is over
+/// accumulators. None where rows are looked at more than once, or where the words of a slot are many. Waits.
 pub fn fused_scalar_aggregate(
     tools: &GroupContext,
     lane: &StreamContext,

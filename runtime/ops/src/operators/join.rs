@@ -35,14 +35,15 @@ pub(crate) const SLOTS: u64 = 2;
 /// Slots for each row up to which keys have a slot each, and the number of slots that is always so.
 pub const SPARSE: u64 = 8;
 pub const ALWAYS: u64 = 1 << 16;
-/// Bytes of columns that are put to the slots of keys; of more, the rows are. They fit into the L2 cache: beyond it a row that is put
-/// somewhere costs more than one that is read, and columns are written once more than rows alone (measured on an H200: 1e7 keys with a
-/// column of 8 bytes take 2.04 ms rather than 1.17).
+/// Bytes of columns that are put to the slots of keys; of more, the rows are. They fit into the L2 cache. Beyond it a
+/// row that is put somewhere costs more than one that is read, and columns are written once more than rows alone.
+/// Measured on an H200: 1e7 keys with a column of 8 bytes take 2.04 ms rather than 1.17.
 const MOST_BY_SLOT: u64 = 32 << 20;
-/// Tables of more than so many times the bytes that the L2 cache holds are made by sorting. Measured on an H200: 1e8 rows are put to their slots in
-/// 6.2 ms as they come, and in 5.2 ms by a sort, which rows that share their keys need in any case.
+/// Tables of more than so many times the bytes that the L2 cache holds are made by sorting. Measured on an H200: 1e8
+/// rows are put to their slots in 6.2 ms as they come, and in 5.2 ms by a sort. Rows that share their keys need the
+/// sort in any case.
 const SORTED_FROM: u64 = 8;
-/// What is known of a place: whether some key had several rows at the last look.
+/// The hints of a place: whether some key had several rows at the last look.
 const ONCE: u64 = 0;
 const SEVERAL: u64 = 1;
 /// Makes another place of one of groups.
@@ -53,7 +54,7 @@ pub const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 /// The memory of a join while its stage runs.
 pub struct BuildSide {
     pub probing: ProbePlan,
-    /// Where keys have several rows.
+    /// The match list, if keys have several rows.
     pub order: Option<MatchList>,
     _table: Arc<Buffer>,
     /// Columns by slots, or in the order of runs.
@@ -67,7 +68,8 @@ impl BuildSide {
         self.order.is_some() && join.how != JoinKind::Semi
     }
 
-    /// From here on, the columns of the numbers `used` are read where they were moved to. Gives the rows in their order where none was.
+    /// From here on, the columns of the numbers `used` are read where they were moved to. Gives the rows in their order
+    /// where none was.
     pub fn in_order(&mut self, number: usize, used: &[usize], order: MatchOrder) -> Option<Buffer> {
         match order {
             MatchOrder::Rows(rows) => return Some(rows),
@@ -98,7 +100,7 @@ struct HashTableBuild {
     slots: u64,
     /// Whether some key has several.
     several: bool,
-    /// Where slots have runs.
+    /// The match list, if slots have runs.
     order: Option<MatchList>,
     /// The column that was asked for, if it is in that order.
     moved: GatheredColumns,
@@ -124,7 +126,7 @@ pub enum MatchList {
 pub struct GatheredColumns(pub Vec<OutputColumn>);
 
 impl GatheredColumns {
-    /// Those of `roots`, with room for so many rows.
+    /// The columns of `roots`, with room for so many rows.
     pub fn new(context: &Context, body: &KernelBody, roots: &[NodeId], rows: u64) -> Result<GatheredColumns> {
         let nullable = body.nullable(roots);
         let target = |(root, nullable): (&NodeId, bool)| {
@@ -287,7 +289,7 @@ fn renumber(from: &Dictionary, to: &Dictionary) -> Vec<u32> {
     numbers
 }
 
-/// What a stage's joins are made with.
+/// The device, memory and caches that a stage's joins are built with.
 pub struct JoinBuilder<'a> {
     pub tools: &'a GroupContext<'a>,
     pub memo: &'a KernelCache,
@@ -391,8 +393,8 @@ impl JoinBuilder<'_> {
         Ok(BuildSide { probing, order, _table: memory, moved, _numbers: numbers })
     }
 
-    /// The columns of a table by the slots of its keys, where these are dense, have one row each (or nothing but that there is one is wanted)
-    /// and the columns are not too large. None where it is not so.
+    /// The columns of a table by the slots of its keys. Keys are dense, and the columns are not too large. Each key has
+    /// one row, or nothing is wanted but that there is one. None where it is not so.
     fn direct(
         &self,
         body: &KernelBody,
@@ -433,8 +435,8 @@ impl JoinBuilder<'_> {
         Ok(Some(DirectTable { slots, complete, present: Arc::new(present), columns }))
     }
 
-    /// Rows by their keys. Dense keys that had several rows at the last look, or whose table is much larger than the L2 cache, are sorted at once:
-    /// a row that is put anywhere costs more there than in a sort.
+    /// Rows by their keys. Dense keys that had several rows at the last look, or whose table is much larger than the L2
+    /// cache, are sorted at once. A row that is put anywhere costs more there than in a sort.
     fn fill(
         &self,
         body: &KernelBody,
@@ -514,8 +516,8 @@ impl JoinBuilder<'_> {
         }
     }
 
-    /// The rows of a table in the order of their slots, and of themselves within one; slots then hold runs. With a column in place of the rows
-    /// where one is `carried`.
+    /// The rows of a table in the order of their slots, and of themselves within one; slots then hold runs. With a
+    /// column in place of the rows where one is `carried`.
     fn sorted(
         &self,
         body: &KernelBody,

@@ -49,7 +49,8 @@ impl LookupOwner {
 }
 
 impl LookupCache {
-    /// The table of a lookup; dictionaries are those of the columns of the pipeline's source, and of the tables that it joins.
+    /// The table of a lookup; dictionaries are those of the columns of the pipeline's source, and of the tables that it
+    /// joins.
     pub fn get(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! Quantiles of all rows of a pipeline: each value is written and sorted by itself, and the host reads the one or two
+//! Quantiles of all rows of a pipeline. Each value is written and sorted by itself, and the host reads the one or two
 //! numbers at the rank.
 
 use onrush_device::Buffer;
@@ -15,7 +15,8 @@ use crate::{Error, Result};
 
 const WORD: DeviceType = DeviceType::Number(Scalar::U64);
 
-/// Adds the quantiles of a body's rows to the inputs of a source, in their order, and returns the memory that holds them. Waits.
+/// Adds the quantiles of a body's rows to the inputs of a source, in their order, and returns the memory that holds
+/// them. Waits.
 ///
 /// # Errors
 /// If there are 2^32 rows or more, or too little memory for the values and their order.

@@ -26,17 +26,17 @@ struct KeyField {
     node: NodeId,
     low: u64,
     bits: u32,
-    /// Of rows without a value these bits may be any.
+    /// These bits are arbitrary in rows without a value.
     nullable: bool,
 }
 
-/// What is sorted by at once: fields side by side in one number of 32 or 64 bits.
+/// A sort word: fields side by side in one number of 32 or 64 bits.
 struct SortWord {
     node: NodeId,
     scalar: Scalar,
 }
 
-/// What `key` is for the lowest and the highest value that a column can have.
+/// The lowest and the highest sort key that a column can have.
 fn bounds(body: &KernelBody, key: &SortKey) -> Option<(u64, u64)> {
     let kind = body.graph.kind(key.value);
     let ordered = |value: i128| match kind {
@@ -55,7 +55,7 @@ fn bounds(body: &KernelBody, key: &SortKey) -> Option<(u64, u64)> {
     }
 }
 
-/// The keys as fields, the most important first. Those in which no two values differ are left out.
+/// The keys as fields, the most important first. Keys whose values are all equal are left out.
 fn fields(body: &KernelBody, keys: &[SortKey]) -> Vec<KeyField> {
     let values: Vec<NodeId> = keys.iter().map(|key| key.value).collect();
     let mut fields = Vec::new();
@@ -131,8 +131,8 @@ fn from_key(graph: &mut ExprGraph, input: NodeId, low: u64, (kind, descending): 
     }
 }
 
-/// The key of floats that are sorted by themselves and nothing else is wanted of: its numbers tell the zeros apart, which are one value to
-/// the order, and so what was sorted by is the result. All that are not a number are one, the highest.
+/// The key of floats that are sorted by themselves and needed for nothing else. Its numbers tell the zeros apart, which
+/// are one value to the order, and so the sorted keys are the result. All that are not a number are one, the highest.
 fn key_of_itself(graph: &mut ExprGraph, nullable: bool, sort: &Sort) -> Option<SortKey> {
     let [SortKey { value, descending, absent, .. }] = sort.keys[..] else { return None };
     let node = graph.node(value).clone();
@@ -156,8 +156,9 @@ fn key_of_itself(graph: &mut ExprGraph, nullable: bool, sort: &Sort) -> Option<S
     Some(SortKey { value: float, key, absent, descending })
 }
 
-/// The rows of a pipeline in an order: their keys, the order of these, and then the columns, which are computed of the rows by their
-/// numbers. Keys of known ranges share numbers; a key that is the only one is read in its order rather than looked for by row.
+/// The rows of a pipeline in an order. Keys are written, then their order, and then the columns, which are computed by
+/// the numbers of the rows. Keys of known ranges share numbers; a key that is the only one is read in its order rather
+/// than looked for by row.
 pub fn sort(
     lane: &StreamContext,
     body: &KernelBody,
@@ -328,9 +329,10 @@ fn highest_wanted(lane: &StreamContext, keys: &Column, wanted: u64) -> Result<u6
     Ok(edge.read::<u64>(0..wanted as usize, &context.stream)?.into_iter().max().unwrap_or(u64::MAX))
 }
 
-/// The numbers of the rows up to the highest key that is wanted: a sample says which keys can be among the lowest, one pass over all rows finds
-/// these, and the highest is looked for among them. None where rows are few or most of them wanted, and where the sample was wrong: what it
-/// allows are too few rows then, or many more than it said. Waits.
+/// The numbers of the rows up to the highest key that is wanted. A sample bounds the lowest keys, one pass over all
+/// rows finds the rows below the bound, and the highest is looked for among them. `None` if rows are few or most of
+/// them are wanted. Also `None` if the sample was wrong: its bound allows too few rows, or many more than it predicted.
+/// Waits.
 fn sampled_top_k(lane: &StreamContext, body: &KernelBody, top: &TopK) -> Result<Option<RowNumbers>> {
     let context = &lane.context;
     let rows = body.source.rows;

@@ -104,7 +104,7 @@ pub fn find(context: &Context, status: &StatusBlock, body: &KernelBody, of: &Win
     Ok(WindowState { parameters, sliding: of.sliding.clone(), prefix, suffix, block_tree: structure, _memory: memory })
 }
 
-/// What an accumulator along rows can have: a count, or a sum in fewer bits, of none of the rows to all of them.
+/// The range of an accumulator along rows: a count, or a sum in fewer bits, of none of the rows to all of them.
 fn range(body: &KernelBody, accumulator: &Accumulator) -> Option<Range> {
     let rows = i128::from(body.source.rows);
     match accumulator.op {
@@ -116,8 +116,8 @@ fn range(body: &KernelBody, accumulator: &Accumulator) -> Option<Range> {
     }
 }
 
-/// What accumulators have of each span of rows: first those of [`SPAN`] rows, then those of as many spans, and so on. Rows and spans that
-/// make no whole one are in none.
+/// The accumulators of each span of rows: first the spans of [`SPAN`] rows, then those of as many spans, and so on.
+/// Rows and spans that make no whole one are in none.
 fn spans(context: &Context, status: &StatusBlock, body: &KernelBody, layout: &SlotLayout) -> Result<Buffer> {
     let sizes: Vec<u64> = std::iter::successors(Some(body.source.rows / SPAN), |below| Some(below / SPAN))
         .take_while(|count| *count > 0)

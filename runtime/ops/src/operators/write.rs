@@ -26,7 +26,7 @@ pub struct RecordedLaunch {
     pub arguments: Arguments,
     /// Items, threads of a block, and blocks at most.
     pub grid: (u64, u32, u32),
-    /// Which argument is the first of its results: each is its values, then whether they are there, where that is not so of all.
+    /// The argument that is the first of its results. Each result is its values, then its validity if it has nulls.
     pub first: usize,
     pub results: Vec<OutputSlot>,
     pub rows: u64,
@@ -86,8 +86,8 @@ pub fn output_and(
     with_strings(lane, &body, &output.columns, (targets, texts), rows.count, dictionary_of)
 }
 
-/// The rows that are there and pass the filter, behind the first `skip` and at most `capacity` of them, and how many there are in all.
-/// Waits.
+/// The rows that exist and pass the filter, behind the first `skip` and at most `capacity` of them, and their number in
+/// all. Waits.
 pub fn compact(
     lane: &StreamContext,
     body: &KernelBody,

@@ -60,9 +60,9 @@ impl Lookup {
 /// A dictionary-encoded string column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringSource {
-    /// Of the source.
+    /// A column of the source.
     Input(u32),
-    /// Of the table of a join.
+    /// A column of the table of a join.
     BuildColumn(u32, u32),
     /// Elements of lists of the source.
     Elements(u32),

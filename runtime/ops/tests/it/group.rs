@@ -517,7 +517,7 @@ fn count_and_sum_of_distinct_values_see_each_value_once() {
     }
 }
 
-/// Groups of values around a mean of 0, so that the sum of squares is exact: by hand, 2 for each pair of 1 and -1.
+/// Groups of values around a mean of 0, so that the sum of squares is exact. By hand it is 2 for each pair of 1 and -1.
 #[test]
 fn sum_of_squared_deviations_in_a_second_pass_is_exact_for_small_integers() {
     for pairs in [1_usize, 16, 500] {

@@ -14,7 +14,7 @@ use super::support::{
     BOOL, INDEX, LONG, Nulls, ROW, STRINGS, check, check_unordered, column, long, one_of, output, random, stage,
 };
 
-/// What SQL calls the join.
+/// The name of the join in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sql {
     Inner,

@@ -1,7 +1,7 @@
 //! Operators on the emulated device, without DataFusion: stages and Arrow arrays in, Arrow arrays out. One binary.
 //!
 //! Expected values come from Arrow's compute kernels, from a loop in the test that follows SQL's definition, or from a
-//! calculation by hand; each test says from which.
+//! calculation by hand. Each test names its source.
 
 mod arithmetic;
 mod chunked;

@@ -34,7 +34,7 @@ pub const SIZES: [usize; 7] = [1, 31, 32, 33, 1023, 1024, 1025];
 /// For variants of a case.
 pub const FEW_SIZES: [usize; 3] = [1, 33, 1025];
 
-/// Which rows are null.
+/// The pattern of nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
     None,
@@ -282,7 +282,7 @@ pub fn check(stages: Vec<Stage>, tables: &[&[ArrayRef]], expected: &[ArrayRef]) 
     check_on(&DEVICES.small, stages, tables, expected, Order::Given);
 }
 
-/// Checks the rows and their order without looking at each access: if a run of equal upper bits is too long, threads of
+/// Checks the rows and their order without looking at each access. If a run of equal upper bits is too long, threads of
 /// `sort_repair` race on keys that are then sorted again by all digits.
 #[track_caller]
 pub fn check_unchecked(stages: Vec<Stage>, tables: &[&[ArrayRef]], expected: &[ArrayRef]) {

@@ -213,7 +213,7 @@ fn accumulators(nodes: &mut Nodes) -> Vec<Accumulator> {
     ]
 }
 
-/// What `read` gives of each accumulator, null where the count is 0.
+/// The result of `read` for each accumulator, null if the count is 0.
 fn statistics(
     nodes: &mut Nodes,
     accumulators: &[Accumulator],

@@ -1,5 +1,6 @@
-//! Where on a line of CUDA C++ a message points. The checker says which line an access is on, what is accessed and whether it is written;
-//! the rest is read from the line as it was written. Nothing is parsed: what is not clear is the whole line.
+//! The place on a line of CUDA C++ at which a message points. The checker reports the line of an access, the accessed
+//! memory and whether it is written. The rest is read from the line as it was written. Nothing is parsed: what is not
+//! clear is the whole line.
 
 use std::ops::Range;
 
@@ -47,7 +48,7 @@ pub fn pick(all: &[Mention], writes: bool) -> Option<&Mention> {
     }
 }
 
-/// Of several that read, the one whose index goes the way that a wrong index has gone: `in[i - 1]` for one below 0.
+/// The only one of several reads whose index goes the way that a wrong index has gone: `in[i - 1]` for one below 0.
 pub fn by_direction<'a>(line: &str, all: &'a [Mention], below: bool) -> Option<&'a Mention> {
     let sign = if below { '-' } else { '+' };
     let mut going = all.iter().filter(|mention| line[mention.range.clone()].contains(sign));
@@ -65,8 +66,9 @@ pub fn adds_up(line: &str, all: &[Mention]) -> bool {
     }
 }
 
-/// The part of a line up to the index that is wrong, and its part before that index: `s[y][x + 1]` and `s[y]`. The column is that of the closing
-/// bracket, or of the beginning of it all: then what has the index has so many dimensions.
+/// The part of a line up to the index that is wrong, and its part before that index: `s[y][x + 1]` and `s[y]`. The
+/// column is that of the closing bracket, or of the beginning of it all: then what has the index has so many
+/// dimensions.
 pub fn indexed(line: &str, column: u32, dimensions: u32) -> Option<(Range<usize>, &str)> {
     let end = column as usize;
     if let Some(open) = line.get(..end).filter(|text| text.ends_with(']')).and_then(opening) {
@@ -85,7 +87,7 @@ pub fn indexed(line: &str, column: u32, dimensions: u32) -> Option<(Range<usize>
     (open > start).then(|| (start..close, &line[start..open]))
 }
 
-/// What the brackets from `open` to `end` are an index of, and both.
+/// The operand of the index from `open` to `end`, and both together.
 fn whole_index(line: &str, open: usize, end: usize) -> Option<(Range<usize>, &str)> {
     let mut start = open;
     loop {
@@ -142,7 +144,7 @@ fn first_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the `[…]` or `(…)` at the end of a text begins.
+/// The begin of the `[…]` or `(…)` at the end of a text.
 fn opening(text: &str) -> Option<usize> {
     if !text.ends_with([']', ')']) {
         return None;

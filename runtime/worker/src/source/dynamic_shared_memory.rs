@@ -1,5 +1,6 @@
-//! Dynamic shared memory on the emulated device: `extern __shared__ float tile[];` is a pointer to the block's memory. Inside of a function it is a
-//! variable. Outside of all it is a macro, which ends where a function, a struct or a parameter list has the name for something else, and with the text.
+//! Dynamic shared memory on the emulated device: `extern __shared__ float tile[];` is a pointer to the block's memory.
+//! Inside of a function it is a variable. Outside of all functions it is a macro. The macro ends with the text, or
+//! where a function, a struct or a parameter list has the name for something else.
 
 use super::instrument_uninitialized::{is_word, masked};
 
@@ -27,11 +28,12 @@ impl Declared {
     }
 }
 
-/// A text as the host's compiler gets it: lines and columns stay what they are, but for what follows on the line of a declaration in a function.
+/// The text for the host's compiler. Lines and columns stay as they are, but for the code behind a declaration on its
+/// line in a function.
 pub fn with_pointers(text: &str, file: &str) -> String {
     let masked = masked(text);
     let found = declarations(&masked);
-    // Where a directive stands alone, what follows begins in its own column again.
+    // If a directive stands alone, the code behind it begins in its own column again.
     let directive = |at: usize, directive: String| {
         let (line, start) = place(text, at);
         format!("\n{directive}\n#line {line} \"{file}\"\n{}", " ".repeat(text[start..at].chars().count()))
@@ -61,7 +63,7 @@ pub fn with_pointers(text: &str, file: &str) -> String {
             }
         }
     }
-    // What ends somewhere comes before what begins there.
+    // Ends at a position come before begins at the same position.
     changes.sort_by_key(|(from, to, text)| (*from, *to, text.contains("#undef")));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -122,7 +124,7 @@ fn declaration(masked: &str, start: usize, inside: bool) -> Option<Declared> {
     is_one.then(|| Declared { start, end, element, name: name.to_string(), inside })
 }
 
-/// What stands at the top level, one after the other: functions with their bodies, structs, declarations.
+/// The parts of the top level, one after the other: functions with their bodies, structs, declarations.
 fn parts(masked: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let (mut from, mut depth) = (0, 0);
@@ -169,7 +171,7 @@ fn declares(part: &str, name: &str) -> bool {
         }
         let word = &before[before.rfind(|c| !is_word(c)).map_or(0, |at| at + 1)..];
         match stars {
-            // What multiplies stands in a body.
+            // A multiplication stands in a body.
             true => at < head && !word.is_empty() || TYPES.contains(&word),
             false => word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !USES.contains(&word),
         }

@@ -1,7 +1,7 @@
-//! Variables of a function that are declared without values get marks behind their declarations. An array is filled with what the checker
-//! knows when it is read; another variable gets a value that is nobody's, and if the kernel depends on it, that is told. A compiler does not
-//! follow what elements of an array have, and takes a variable that is set in one branch for set. Nothing is parsed: a text that does not
-//! compile with the marks is compiled without them.
+//! Variables of a function that are declared without values get marks behind their declarations. An array is filled
+//! with a value that the checker knows when it is read. Another variable gets an arbitrary value, and a kernel that
+//! depends on it is reported. A compiler does not follow what elements of an array have, and takes a variable that is
+//! set in one branch for set. Nothing is parsed: a text that does not compile with the marks is compiled without them.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ pub struct Instrumentation {
     pub text: String,
 }
 
-/// Which variables get marks.
+/// The variables that get marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// And structs that have some.
@@ -20,7 +20,7 @@ pub enum Which {
     All,
 }
 
-/// What begins no declaration, or one of what is not a function's own.
+/// Words that begin no declaration, or a declaration of something that is not a function's own.
 const OTHERS: &[&str] = &[
     "return",
     "delete",
@@ -122,7 +122,7 @@ fn has_statements(head: &str, inside: bool) -> bool {
     }
 }
 
-/// What a statement declares without values, and whether it is an array or a struct that has some.
+/// The names that a statement declares without values, and whether each is an array or a struct that has some.
 fn declared<'a>(statement: &'a str, structs: &HashSet<String>) -> Vec<(&'a str, bool)> {
     let first = statement.split(|c: char| !is_word(c)).next().unwrap_or("");
     let plain = |c: char| is_word(c) || c.is_whitespace() || "[]*,+-/<>:&%".contains(c);
@@ -151,14 +151,14 @@ fn declared<'a>(statement: &'a str, structs: &HashSet<String>) -> Vec<(&'a str, 
             return Vec::new();
         }
         if !has_value {
-            // What a pointer points to is not the function's.
+            // The target of a pointer is not the function's.
             names.push((name, is_array || is_struct && !before.ends_with('*')));
         }
     }
     names
 }
 
-/// Those that the text defines.
+/// The structs that the text defines.
 fn structs_with_arrays(text: &str) -> HashSet<String> {
     let mut found = HashSet::new();
     for part in text.split("struct ").skip(1) {

@@ -1,5 +1,5 @@
-//! The worker as a process, asked as a cell process asks it. On a GPU with `ONRUSH_ENGINE=cuda`, also from a copy of the two programs on a
-//! machine without Rust: ONRUSH_WORKER names the other one. Expected values are by hand.
+//! The worker as a process, asked as a cell process asks it. On a GPU with `ONRUSH_ENGINE=cuda`, also from a copy of
+//! the two programs on a machine without Rust: ONRUSH_WORKER names the other one. Expected values are by hand.
 
 mod more;
 mod support;
@@ -404,7 +404,7 @@ fn texts_that_cuda_does_not_take() {
         assert!(diagnostic.message.contains("printf prints numbers"), "{diagnostic}");
         assert_eq!(diagnostic.labels[0].span.line, 3);
     }
-    // What only seems to have no value has one.
+    // A variable that only seems to have no value has one.
     let guarded = "    int best;\n    bool any = false;\n    for (int i = 0; i < n; i++)\n        \
                    if (data[i] % 7 == 3) { if (!any || data[i] > best) best = data[i]; any = true; }\n    if (any) data[0] = best;";
     right("", guarded, (1, 1, 64), &[59]);
@@ -585,8 +585,8 @@ fn what_is_lent_cannot_be_written_by_accident() {
     assert!(next.read(1, MANY) == vec![1; MANY]);
 }
 
-/// Repeated launches on one buffer, small or exported. Prints the time of a launch without its kernel, and the time of the download. The
-/// times are meaningful on a GPU only.
+/// Repeated launches on one buffer, small or exported. Prints the time of a launch without its kernel, and the time of
+/// the download. The times are meaningful on a GPU only.
 #[test]
 fn many_launches_on_one_buffer() {
     let mut worker = Worker::start();

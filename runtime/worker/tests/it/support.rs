@@ -122,8 +122,8 @@ impl Drop for Worker {
 
 pub const PARAMETERS: &str = "int* data, int n";
 
-/// What is said about a wrong kernel on 64 numbers, where accesses are looked at: the message, and what is underlined with what it says.
-/// `body` begins in line 3.
+/// The message about a wrong kernel on 64 numbers with checked accesses, and the underlined text with its label. `body`
+/// begins in line 3.
 #[track_caller]
 pub fn said(
     before: &str,
@@ -158,7 +158,7 @@ pub fn check(before: &str, body: &str, shape: (u32, u32, i32), message: &str, un
     assert!(diagnostic.help.iter().any(|text| text.contains(help)), "{diagnostic}");
 }
 
-/// What a cell's compiler says about a wrong text, and what is underlined.
+/// The message of a cell's compiler about a wrong text, and the underlined text.
 #[track_caller]
 pub fn refused(text: &str, message: &str, underlined: &str, help: &str) {
     let mut worker = Worker::start();
@@ -174,7 +174,7 @@ pub fn refused(text: &str, message: &str, underlined: &str, help: &str) {
     assert_eq!(found, underlined, "{diagnostic}");
 }
 
-/// What a right kernel makes of 0, 1, 2, … and prints.
+/// The result of a right kernel for 0, 1, 2, … and its output.
 #[track_caller]
 pub fn right(before: &str, body: &str, shape: (u32, u32, i32), expected: &[i32]) -> String {
     let mut worker = Worker::start();

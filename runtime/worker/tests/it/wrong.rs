@@ -32,7 +32,7 @@ fn arrays_of_a_thread_end_where_they_end() {
     let fill = "__device__ __noinline__ void fill(int* p, int n) {\n for (int i = 0; i < n; i++)\n p[i] = i; }";
     let body = "    int own[4];\n    fill(own, n);\n    data[0] = own[3];";
     check(fill, body, (1, 32, 4000), "of its own", &[("p[i] = i; }", "")], "how many elements");
-    // What guards a function's variables shows when it ends.
+    // The guards of a function's variables are checked when it ends.
     let end = [("}", "")];
     check(
         fill,
@@ -119,7 +119,8 @@ fn memory_of_malloc_has_no_value_at_first() {
 
 #[test]
 fn the_heap_is_as_it_was_in_a_trial() {
-    // Lanes that take no part are read, and nobody uses what they give. A trial that found the heap fuller, or the list longer, would differ.
+    // Lanes that take no part are read, and nobody uses what they give. A trial that found the heap fuller, or the list
+    // longer, would differ.
     let body = "    if (threadIdx.x == 0) { head = new Node{head ? head->count + 1 : 1, head}; if (n) { Node* old = head->next; head->next = old->next; delete old; } }\n    \
                 int v = data[threadIdx.x];\n    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffff, v, o);\n    \
                 if (threadIdx.x == 0) { data[32] = head->count; printf(\"%p\\n\", (void*)head); }";

@@ -95,7 +95,8 @@ impl PinnedColumn {
     }
 }
 
-/// Whether a column lies on the device as its rows lie in the host's memory: these are copied nearly as fast, and no copy has to be made before.
+/// Whether the layout of a column on the device is that of its rows in host memory. Such rows are copied nearly as
+/// fast, without a copy beforehand.
 fn is_as_rows(column: &DeviceColumn) -> bool {
     matches!(column.kind, DeviceType::Number(_)) && column.kind == column.stored && column.dictionary.is_none()
 }
@@ -121,14 +122,14 @@ impl PinnedCache {
         self.entries.remove_entry(key).map(|(key, (copied, _))| (key, copied))
     }
 
-    /// What there is of a column, which is used now.
+    /// The pinned copy of a column, which counts as used now.
     fn get(&mut self, key: &ColumnKey, now: u64) -> Option<&Arc<PinnedColumn>> {
         let (copied, used) = self.entries.get_mut(key)?;
         *used = now;
         Some(copied)
     }
 
-    /// Those beyond the limit, which were used longest ago.
+    /// The least recently used ones beyond the limit.
     fn beyond(&mut self) -> Vec<(ColumnKey, Arc<PinnedColumn>)> {
         let (mut all, mut gone) = (self.bytes(), Vec::new());
         while all > self.limit {

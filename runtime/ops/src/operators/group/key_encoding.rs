@@ -19,10 +19,11 @@ use crate::{Error, Result};
 
 /// Ranges up to this size are looked up as they are.
 const NARROW: i128 = 1 << 16;
-/// Numbers of several columns, above which few rows would be lost in a table of all: such a table is cleared and looked through whole.
+/// Numbers of several columns, above which few rows would be lost in a table of all: such a table is cleared and looked
+/// through whole.
 const MOST_FILTERED: u64 = 1 << 22;
 
-/// The keys that were replaced. What reads their values keeps it.
+/// The keys that were replaced. Readers of their values keep them.
 #[derive(Default)]
 pub struct EncodedKeys {
     /// Each by itself: which of them, the column with its numbers, what is stored, and the number's input.
@@ -31,7 +32,7 @@ pub struct EncodedKeys {
     together: Option<(Arc<CompositeKey>, usize)>,
 }
 
-/// What numbering works with.
+/// The device, memory and caches that encoding works with.
 pub struct EncodingContext<'a> {
     pub context: &'a Context,
     pub memo: &'a KernelCache,
@@ -41,7 +42,8 @@ pub struct EncodingContext<'a> {
 }
 
 impl EncodedKeys {
-    /// Adds the numbers of keys that are columns of wide ranges to a source of the table, unless the keys are dense as they are.
+    /// Adds the numbers of keys that are columns of wide ranges to a source of the table, unless the keys are dense as
+    /// they are.
     pub fn new(
         with: &EncodingContext,
         table: &DeviceTable,
@@ -98,7 +100,7 @@ impl EncodedKeys {
         };
         let columns: Vec<&DeviceColumn> = columns.iter().map(|index| &table.columns[*index]).collect();
         let others: Vec<_> = columns[1..].iter().map(|column| &column.encoded).collect();
-        // Where a column had no numbers for want of memory, the digits were others.
+        // The digits were others if a column had no numbers for want of memory.
         let fits = |found: &Option<Arc<CompositeKey>>| found.as_ref().is_none_or(|found| found.is_of(&digits));
         let found = match columns[0].composite_keys.get(&others).filter(fits) {
             Some(found) => found,

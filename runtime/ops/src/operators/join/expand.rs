@@ -31,7 +31,7 @@ pub struct ExpandedRows {
     found: Vec<(usize, Buffer)>,
 }
 
-/// What is known of the pairs of a pipeline's rows.
+/// The state of the pairs of a pipeline's rows.
 enum MatchCounts {
     /// The run of each row.
     Ranges(Buffer),
@@ -39,7 +39,7 @@ enum MatchCounts {
     PerRow { counts: Buffer, ends: Buffer },
 }
 
-/// What is in the order of runs: rows, or the columns that are read of them, moved to there now or before.
+/// The build-side data in the order of runs: rows, or the columns that are read of them, moved to there now or before.
 pub enum MatchOrder {
     Rows(Buffer),
     Columns(Option<GatheredColumns>),
@@ -113,8 +113,8 @@ impl JoinBuilder<'_> {
         Ok(Some(moved))
     }
 
-    /// The rows of a pipeline with those of a join whose keys have several: joins up to `number` are there, and `base` is the source
-    /// before there were pairs.
+    /// The rows of a pipeline with those of a join whose keys have several rows. Joins up to `number` exist, and `base`
+    /// is the source before there were pairs.
     pub fn pairs(
         &self,
         base: &RowSource,
@@ -213,7 +213,8 @@ impl JoinBuilder<'_> {
         Ok(ExpandedRows { source, lost, _rows: rows, found })
     }
 
-    /// The pairs of a stage's last join, where nothing is done with them but to write their columns. None where more is.
+    /// The pairs of a stage's last join, where nothing is done with them but to write their columns. None where more
+    /// is.
     pub fn open(
         &self,
         source: &RowSource,

@@ -3,9 +3,9 @@
 //!
 //! Used only below aggregates, which need no row order. The partitions change no result but the last bits of float
 //! sums, so they are independent of the table's layout. Dense keys stay in place (`partition/l2.rs` has the
-//! measurement). After Schuh, Chen and Dittrich, "An Experimental Comparison of Thirteen Relational Equi-Joins in
-//! Main Memory", 2016, and Sioulas et al., "Hardware-Conscious Hash-Joins on GPUs", 2019; partitions of the cache's
-//! size instead of shared memory's take one pass.
+//! measurement). After Schuh, Chen and Dittrich, "An Experimental Comparison of Thirteen Relational Equi-Joins in Main
+//! Memory", 2016. Also after Sioulas et al., "Hardware-Conscious Hash-Joins on GPUs", 2019. Partitions of the size of
+//! the L2 cache, instead of shared memory, take one pass.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -37,7 +37,7 @@ pub(crate) fn joins(
     let stage = &stages[0];
     let [join] = &stage.joins[..] else { return Ok(false) };
     let other = &others[join.table];
-    // What a slot may have at most: most joins end here.
+    // The most bytes of the table: most joins end here.
     let most = SLOTS * other.rows * (3 + 2 * join.keys.len() as u64).next_multiple_of(4) * 8;
     if !tools.exceeds_l2(table.rows, most) || table.rows.max(other.rows) > MOST_ROWS || join.is_all() {
         return Ok(false);
@@ -180,7 +180,7 @@ impl TablePartitioner<'_> {
             hasher.finish()
         };
         let read: Vec<(NodeId, bool)> = roots.iter().map(|root| (*root, true)).collect();
-        // What is looked up is not there yet.
+        // Lookup tables do not exist yet.
         let needs_more = |id: &NodeId| matches!(graph.node(*id).op, Op::Lookup(_) | Op::ToLocal(..) | Op::ToUtc(..));
         let computed: Vec<NodeId> = key_lookup.keys().into_iter().chain(filter).collect();
         if sizes.get(place) == Some(IN_PLACE)

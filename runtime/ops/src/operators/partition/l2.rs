@@ -1,9 +1,9 @@
-//! Radix partitioning for tables that are larger than the L2 cache: later kernels work on one partition of the table
-//! at a time, which the cache holds.
+//! Radix partitioning for tables that are larger than the L2 cache. Later kernels work on one partition of the table at
+//! a time, which the cache holds.
 //!
-//! On an H200, 1e8 rows in 1e7 groups by a computed key take 1.9 ms to partition and 3.5 ms to aggregate; in place,
-//! 8.9 ms. Build tables of dense joins stay in place: rows of one partition contend for the words of the presence
-//! bitmap, and 1e8 rows took 12.3 ms instead of 6.1 ms. Build tables of hashed joins are partitioned
+//! On an H200, 1e8 rows in 1e7 groups by a computed key take 1.9 ms to partition and 3.5 ms to aggregate. In place they
+//! take 8.9 ms. Build tables of dense joins stay in place: rows of one partition contend for the words of the presence
+//! bitmap. With 1e8 rows that took 12.3 ms instead of 6.1 ms. Build tables of hashed joins are partitioned
 //! (`join/radix.rs`).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,7 +26,7 @@ const PART: u64 = 16 << 20;
 /// Partitions, at least and at most. With many partitions, few rows of a tile are written next to each other.
 const PARTS: (u64, u64) = (8, 256);
 /// Tables with more than so many times the bytes of the L2 cache are partitioned. Measured on an H200 with 1e8 rows: a
-/// table of 128 MB takes 6.9 ms in place and 8.7 ms partitioned; one of 1.3 GB, 15.5 ms and 11.0 ms.
+/// table of 128 MB takes 6.9 ms in place and 8.7 ms partitioned. One of 1.3 GB takes 15.5 ms and 11.0 ms.
 const FAR: u64 = 6;
 
 /// Into how many partitions a table of so many bytes is split.
@@ -38,7 +38,7 @@ pub(crate) fn parts_of(bytes: u64) -> u64 {
 pub struct PartitionedSource {
     source: RowSource,
     graph: ExprGraph,
-    /// What was computed of each row, and the column that it is now.
+    /// The node that was computed of each row, and its column in the partitioned rows.
     columns: Vec<(NodeId, NodeId)>,
     _memory: Vec<Buffer>,
 }
@@ -49,8 +49,8 @@ impl GroupContext<'_> {
         bytes > FAR * self.tuning.cached_bytes && rows >= (self.tuning.rows / 8).max(1)
     }
 
-    /// Partitions rows for a table of so many bytes, with their keys and then the values that are `read` of them
-    /// (`true`: the value, and not only whether it is valid). `None` if partitioning does not pay, or if there is no
+    /// Partitions rows for a table of so many bytes, with their keys and then the values that are `read` of them.
+    /// `true` reads the value, and not only whether it is valid. `None` if partitioning does not pay, or if there is no
     /// memory.
     pub fn cluster(
         &self,
@@ -116,7 +116,8 @@ impl PartitionedSource {
             });
             columns.push((moved.of, graph.input(index, moved.kind)));
         }
-        // Several rows of a group find it in the cache, also where rows drift apart; with fewer of them under way it takes longer.
+        // Several rows of a group find it in the cache, also where rows drift apart; with fewer of them under way it
+        // takes longer.
         let is_partitioned = false;
         let source = RowSource {
             rows: shifted.count,
@@ -130,7 +131,7 @@ impl PartitionedSource {
         PartitionedSource { source, graph, columns, _memory: shifted.memory }
     }
 
-    /// What a value of the rows before is now: none if it was not read.
+    /// The node of a value of the original rows, `None` if it was not read.
     fn now(&self, of: NodeId) -> Option<NodeId> {
         self.columns.iter().find(|(before, _)| *before == of).map(|(_, now)| *now)
     }
@@ -140,7 +141,7 @@ impl PartitionedSource {
         of.iter().filter_map(|id| self.now(*id)).collect()
     }
 
-    /// What is not read of accumulators are values that are never null, of which only that is counted: rows, then.
+    /// Values of accumulators that are not read are never null, and are only counted: their accumulators count rows.
     pub fn accumulators(&self, of: &[Accumulator]) -> Vec<Accumulator> {
         let now = |of: Option<NodeId>| of.and_then(|of| self.now(of));
         of.iter().map(|a| Accumulator { of: now(a.of), with: now(a.with), ..*a }).collect()

@@ -1,9 +1,9 @@
 //! Radix partitioning for groups whose table is larger than shared memory: each block aggregates one partition in its
 //! shared memory.
 //!
-//! In place, each row costs one or two atomic operations at a random address of device memory: 14 to 50 G rows a
-//! second on an H200, depending on whether the table fits into its L2 cache. Partitioned, a row is read once more and
-//! its values are written and read once.
+//! In place, each row costs one or two atomic operations at a random address of device memory. These are 14 to 50 G
+//! rows a second on an H200, depending on whether the table fits into its L2 cache. Partitioned, a row is read once
+//! more and its values are written and read once.
 
 use onrush_device::{Buffer, Grid};
 
@@ -47,7 +47,7 @@ pub const WIDEST: u64 = 64;
 /// An item has at most the rows of so many partitions of average size, or `LEAST` rows if that is more.
 const ITEM: u64 = 2;
 const LEAST: u64 = 1 << 14;
-/// Rows are partitioned if at least one row in so many is in another partition than the row before; else rows are
+/// Rows are partitioned if at least one row in so many is in another partition than the row before. Otherwise rows are
 /// clustered as they are.
 const TOGETHER: u64 = 8;
 
@@ -58,7 +58,7 @@ pub struct PartitionedRows {
     pub count: u64,
     pub memory: Vec<Buffer>,
     cut: PartitionSpec,
-    /// Where the partitions begin.
+    /// The starts of the partitions.
     _state: Buffer,
 }
 
