@@ -57,6 +57,10 @@ template <int STRIDE> struct HashTable {
         if (load_relaxed(here) == EMPTY_KEY) atomicExch(here, 0ull);
         return here;
     }
+    // The slot of any key, also of null.
+    __device__ __forceinline__ u64* find_any(u64 key, bool is_null) const {
+        return is_null ? special(1) : key == EMPTY_KEY ? special(0) : find_from(key);
+    }
     // The word after a key in a table that is complete, all bits set if the key is missing. STRIDE is 2.
     __device__ __forceinline__ u64 word_of(u64 key) const {
         u64 at = place(mix(key));

@@ -131,6 +131,15 @@ __device__ __forceinline__ void acc_add_w(u64* low, u64* high, i128 x) {
     u64 more = (u64)(x >> 64) + (before + (u64)x < before ? 1 : 0);
     if (more != 0) atomicAdd(high, more);
 }
+// Devices have no atomic product: compare and swap.
+__device__ __forceinline__ void acc_multiply_i(u64* at, u64 by) {
+    u64 before = peek((const u64*)at), seen;
+    while ((seen = atomicCAS(at, before, before * by)) != before) before = seen;
+}
+__device__ __forceinline__ void acc_multiply_f(u64* at, f64 by) {
+    u64 before = peek((const u64*)at), seen;
+    while ((seen = atomicCAS(at, before, bits_of(__longlong_as_double((i64)before) * by))) != before) before = seen;
+}
 // Most values change neither: a load is cheaper than an atomic operation.
 __device__ __forceinline__ void acc_min_i(u64* at, i64 x) {
     if (x < peek((const i64*)at)) atomicMin((i64*)at, x);

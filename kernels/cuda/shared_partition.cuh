@@ -1,5 +1,5 @@
 // Radix partitioning by group, so that the table of a partition fits into shared memory: the shared code of generated
-// kernels (runtime/ops/src/codegen/parted.rs). A partition has EACH consecutive groups; its rows have no order.
+// kernels (runtime/ops/src/codegen/partition.rs). A partition has EACH consecutive groups; its rows have no order.
 //
 // `state`, in 64-bit words: the rows of each partition (zero before), the position of its next row, its start, and its
 // first work item. The latter two have one more entry at the end. A work item is at most `limit` rows of a partition:

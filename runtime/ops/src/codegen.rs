@@ -42,11 +42,12 @@ pub use source::{ColumnRef, RowSource};
 use operation::NodeCode;
 use window::WindowState;
 
-/// The most parameters of inputs and literals with which a kernel is tried; outputs come in addition. CUDA allows 32 kB of parameters from
-/// version 12.1 on, and the C++ compiler of the host stops at 900.
+/// The most parameters of inputs and literals with which a kernel is tried; outputs come in addition. CUDA allows 32 kB
+/// of parameters from version 12.1 on, and the C++ compiler of the host stops at 900.
 const MOST_PARAMETERS: usize = 3600;
 const MOST_EMULATED: usize = 440;
-/// The most parameters of a kernel in all. NVRTC takes 27 s for a filter of 3,000 conditions (H100), and the time grows faster than their number.
+/// The most parameters of a kernel in all. NVRTC takes 27 s for a filter of 3,000 conditions (H100), and the time grows
+/// faster than their number.
 const MOST_IN_ALL: usize = 2000;
 const MOST_IN_ALL_EMULATED: usize = 880;
 
@@ -115,12 +116,18 @@ impl ValueExpr {
     }
 }
 
-/// Where columns come from when statements are written.
+/// Columns of a row that are loaded before it is computed: the structure `Columns`, and the functor that fills it.
+pub struct Loads {
+    pub columns: String,
+    pub load: String,
+}
+
+/// Sources of columns when statements are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Inputs {
     /// From memory, where they are used.
     Memory,
-    /// From arrays `c0[k]`, that were loaded before.
+    /// From `loaded`, the structure of the columns of a row that was loaded before.
     Loaded,
 }
 
@@ -172,7 +179,8 @@ impl<'a> KernelBody<'a> {
         key
     }
 
-    /// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where little is known.
+    /// Lowest and highest value that a node can have, for integers, codes and booleans; wider than the truth where
+    /// little is known.
     pub fn range(&self, id: NodeId) -> Option<Range> {
         self.ranges.get_or_init(|| value_range::all(self.graph, self))[id as usize]
     }
@@ -238,7 +246,7 @@ impl<'a> KernelBody<'a> {
 
     /// The headers that some nodes need, with those of the kernel.
     pub fn program(&self, kernel: &[&'static Header], body: String, entry: &str) -> Program {
-        let mut all: Vec<&'static Header> = vec![&headers::PIPELINE];
+        let mut all: Vec<&'static Header> = vec![&headers::PIPELINE, &headers::ROWS];
         all.extend(kernel);
         for id in 0..self.graph.len() as NodeId {
             match self.graph.node(id).op {
@@ -248,6 +256,7 @@ impl<'a> KernelBody<'a> {
                 Op::Probe(_) => all.push(&headers::HASH_GROUP),
                 Op::Str(op) => all.extend(string::headers_of(op)),
                 Op::List(_) => all.push(&headers::LIST),
+                Op::Sliding(_) => all.push(&headers::WINDOW),
                 _ => {}
             }
         }
@@ -303,27 +312,36 @@ impl<'a> KernelBody<'a> {
         }
     }
 
-    /// Declares arrays for columns and loads rows `first + k * stride`.
-    pub fn loads(&self, inputs: &[usize], unroll: u32) -> String {
-        let mut text = String::new();
-        let mut each = String::new();
-        for index in inputs {
-            let access = &self.source.inputs[*index];
-            let _ = writeln!(text, "    {} c{index}x[{unroll}];", access.kind.cuda());
-            let _ = write!(each, " c{index}x[k] = {};", access.value);
+    /// How the columns that some nodes read are loaded before rows are computed.
+    pub fn loads(&self, roots: &[NodeId]) -> Loads {
+        let (mut fields, mut each) = (String::new(), String::new());
+        for index in self.inputs(roots) {
+            let access = &self.source.inputs[index];
+            let _ = write!(fields, " {} c{index};", access.kind.cuda());
+            let _ = write!(each, " loaded.c{index} = {};", access.value);
             if let Some(valid) = &access.valid {
-                let _ = writeln!(text, "    bool v{index}x[{unroll}];");
-                let _ = write!(each, " v{index}x[k] = {valid};");
+                let _ = write!(fields, " bool v{index};");
+                let _ = write!(each, " loaded.v{index} = {valid};");
             }
         }
-        if each.is_empty() {
-            return text;
+        Loads {
+            columns: format!("struct Columns {{{fields} }};\n"),
+            load: format!("[&](u64 row, Columns& loaded) ROW_CODE {{{each} }}"),
         }
-        let _ = writeln!(
-            text,
-            "#pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{{each} }}\n    }}"
-        );
-        text
+    }
+
+    /// A loop over rows, with `unroll` of a thread in flight. `compute` has the statements for a `row`; they may return
+    /// false to end the thread. A thread also ends if the condition `goes_on` does not hold.
+    pub fn rows_loop(&self, loads: &Loads, unroll: u32, compute: &str, goes_on: Option<&str>) -> String {
+        let (name, goes_on) = match goes_on {
+            Some(condition) => ("each_row_while", format!("[&]() ROW_CODE {{ return {condition}; }}, ")),
+            None => ("each_row", String::new()),
+        };
+        format!(
+            "  {name}<Columns, {unroll}>(rows, {goes_on}{}, [&](u64 row, const Columns& loaded) ROW_CODE {{\n\
+             {compute}    return true;\n  }});\n  if (faults != 0) atomicOr(fault, 1u);\n",
+            loads.load,
+        )
     }
 
     /// The condition that a row is present and passes the filter, after statements that compute it. Notes the filter's
@@ -436,7 +454,7 @@ impl<'a> Writer<'a> {
         let args: Vec<ValueExpr> = node.args.iter().map(|arg| self.names[arg].clone()).collect();
         let from = node.args.first().map(|arg| self.body.graph.kind(*arg));
         let plain = |value: String| ValueExpr { value, ..ValueExpr::default() };
-        // What a strict function of its arguments starts from.
+        // The validity and row errors of a strict function of its arguments.
         let valid = args.iter().fold(None, |valid, arg| both(&valid, &arg.valid, "&&"));
         let fault = args.iter().fold(None, |fault, arg| both(&fault, &arg.fault, "||"));
         let a = || args[0].value.as_str();
@@ -445,7 +463,7 @@ impl<'a> Writer<'a> {
         let value = match node.op {
             Op::Input(index) => {
                 let access = &self.body.source.inputs[index as usize];
-                let place = |name: &str| format!("{name}{index}x[k]");
+                let place = |name: &str| format!("loaded.{name}{index}");
                 return match self.inputs {
                     Inputs::Loaded => {
                         ValueExpr { value: place("c"), valid: access.valid.as_ref().map(|_| place("v")), fault: None }

@@ -6,7 +6,6 @@ use std::ops::Range;
 use onrush_device::Buffer;
 use onrush_kernels::{Program, headers};
 
-use super::group::rows_loop;
 use super::join::{THREADS, put, run_loop};
 use super::output::declare;
 use super::{ColumnRef, Inputs, KernelBody, Parameters, ValueExpr, Writer};
@@ -36,10 +35,12 @@ pub fn ordered_parameters(
 pub fn ordered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     put(&mut writer, roots, "row");
+    let loads = body.loads(roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_ordered({}) {{\n  u32 faults = 0;\n{}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_ordered({}) {{\n  u32 faults = 0;\n{}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, roots, body.unroll(roots).min(4), &writer.text, ""),
+        body.rows_loop(&loads, body.unroll(roots).min(4), &writer.text, None),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_ordered")
 }
@@ -48,7 +49,7 @@ pub fn ordered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> 
 pub struct ExpandPlan<'a> {
     pub join: usize,
     pub how: JoinKind,
-    /// Which joins before have pairs.
+    /// The earlier joins that have pairs.
     pub earlier: &'a [usize],
     /// Whether the source's rows are pairs themselves.
     pub composed: bool,
@@ -63,8 +64,8 @@ impl ExpandPlan<'_> {
     }
 }
 
-/// Statements that give a row's run: `from`, and how many rows it becomes, `many`. Where more than the keys decides, `each` is done with
-/// each `other` row instead.
+/// Statements that give a row's run: `from`, and how many rows it becomes, `many`. With a residual condition, `each` is
+/// done with each `other` row instead.
 fn run_of(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, indent: &'static str, each: &str) -> String {
     let mut writer = Writer::new(body, Inputs::Memory, indent);
     let pass = body.passing(&mut writer);
@@ -103,18 +104,17 @@ pub fn count_parameters(body: &KernelBody, status: &StatusBlock, runs: &Buffer) 
     parameters
 }
 
-/// How many pairs there are, and each row's run: where it begins in the lower half of a word, how many rows it has in the upper one.
-/// `count` must be zero before.
+/// Counts pairs, and writes each row's run: its begin in the lower half of a word, its number of rows in the upper
+/// half. `count` must be zero before.
 pub fn count(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: &Parameters) -> Program {
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_count({}) {{\n  u32 faults = 0;\n  u64 sum = 0;\n\
-         #pragma unroll 1\n  for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n    u32 from = 0, many = 0;\n{}    \
-         runs[row] = (u64)many << 32 | from;\n    sum += many;\n  }}\n  for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n  \
-         if (lane_id() == 0 && sum != 0) atomicAdd(count, sum);\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_count({}) {{\n  u32 faults = 0;\n  \
+         join_count_pairs(rows, runs, count, [&](u64 row, u32& from, u32& many) ROW_CODE {{\n{}  }});\n  \
+         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
         run_of(body, pairs, probe, "    ", ""),
     );
-    body.program(&[&headers::HASH_GROUP], text, "join_count")
+    body.program(&[&headers::HASH_GROUP, &headers::JOIN_PAIRS], text, "join_count")
 }
 
 /// Memory of the kernel that writes pairs.
@@ -205,35 +205,15 @@ pub fn looked(body: &KernelBody, pairs: &ExpandPlan, probe: NodeId, parameters: 
     body.program(&[&headers::HASH_GROUP], text, name)
 }
 
-/// A kernel in which the threads of a tile of rows share its pairs, so that a row with many pairs is not the work of
-/// one thread. `each` is run with a `row`, its match `found`, and the pair's place, `to`. Without an `order` of the
-/// build-side rows, they are in the order of their duplicate-key ranges themselves.
+/// A kernel that expands pairs (`join_expand`). `each` is run with a `row`, its match `found`, and the position of the
+/// pair, `to`. Without an `order` of the build-side rows, they are in the order of their duplicate-key ranges
+/// themselves.
 fn load_balanced_expand(name: &str, parameters: &Parameters, is_ordered: bool, each: &str) -> String {
-    let other = "starts[low] + (u32)(k - first)";
-    let other = if is_ordered { other.to_string() } else { format!("order[{other}]") };
+    let order = if is_ordered { "nullptr" } else { "order" };
     format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  \
-         __shared__ u32 tile_number;\n  __shared__ u64 of_warp[{THREADS} / WARP];\n  __shared__ u64 before_tile;\n  \
-         __shared__ u64 ends[{THREADS} * {ITEMS}];\n  __shared__ u32 starts[{THREADS} * {ITEMS}];\n  \
-         __shared__ u16 marks[{MARKED}];\n  \
-         u32 faults = 0;\n  const u32 tile = next_tile(ticket, &tile_number);\n  const u32 ROWS = {THREADS} * {ITEMS};\n  \
-         u64 mine = 0;\n\
-         #pragma unroll 1\n  for (u32 i = 0; i < {ITEMS}; i++) {{\n    const u32 at = threadIdx.x * {ITEMS} + i;\n    \
-         const u64 row = (u64)tile * ROWS + at;\n    const u64 run = row < rows ? runs[row] : 0;\n    \
-         mine += run >> 32;\n    starts[at] = (u32)run;\n    ends[at] = mine;\n  }}\n  \
-         u64 sum = mine;\n  for (u32 by = 1; by < WARP; by *= 2) {{\n    const u64 below = __shfl_up_sync(ALL_LANES, sum, by);\n    \
-         if (lane_id() >= by) sum += below;\n  }}\n  if (lane_id() == WARP - 1) of_warp[warp_id()] = sum;\n  __syncthreads();\n  \
-         u64 base = sum - mine, total = 0;\n  for (u32 w = 0; w < {THREADS} / WARP; w++) {{\n    if (w < warp_id()) base += of_warp[w];\n    total += of_warp[w];\n  }}\n  \
-         for (u32 i = 0; i < {ITEMS}; i++) ends[threadIdx.x * {ITEMS} + i] += base;\n  \
-         if (warp_id() == 0) {{\n    const u64 before = lookback(state, tile, total);\n    if (lane_id() == 0) before_tile = before;\n  }}\n  \
-         if (total <= {MARKED}) {{\n    u32 k = (u32)base;\n    for (u32 i = 0; i < {ITEMS}; i++) {{\n      \
-         const u32 at = threadIdx.x * {ITEMS} + i;\n      for (; k < (u32)ends[at]; k++) marks[k] = (u16)at;\n    }}\n  }}\n  \
-         __syncthreads();\n\
-         #pragma unroll 1\n  for (u64 k = threadIdx.x; k < total; k += {THREADS}) {{\n    u32 low = 0, high = ROWS - 1;\n    \
-         if (total <= {MARKED}) low = high = marks[k];\n    while (low < high) {{\n      const u32 middle = (low + high) / 2;\n      if (ends[middle] > k) high = middle; else low = middle + 1;\n    }}\n    \
-         const u64 first = low == 0 ? 0 : ends[low - 1];\n    const u64 row = (u64)tile * ROWS + low;\n    const u64 to = before_tile + k;\n    \
-         const u32 found = starts[low] == ~0u ? ~0u : {other};\n{each}  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n  \
+         join_expand<{THREADS}, {ITEMS}, {MARKED}, {is_ordered}>(rows, ticket, state, runs, {order}, \
+         [&](u64 row, u32 found, u64 to) ROW_CODE {{\n{each}  }});\n  if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
     )
 }
@@ -242,7 +222,7 @@ fn load_balanced_expand(name: &str, parameters: &Parameters, is_ordered: bool, e
 pub fn pairs(body: &KernelBody, pairs: &ExpandPlan, is_ordered: bool, parameters: &Parameters) -> Program {
     let each = format!("    {}\n", pairs.write("found"));
     let text = load_balanced_expand("join_pairs", parameters, is_ordered, &each);
-    body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "join_pairs")
+    body.program(&[&headers::HASH_GROUP, &headers::JOIN_PAIRS], text, "join_pairs")
 }
 
 pub fn expanded_parameters(
@@ -269,7 +249,7 @@ pub fn expanded(
     writer.know(probe, ValueExpr { value: "found".to_string(), valid, fault: None });
     put(&mut writer, roots, "to");
     let text = load_balanced_expand("output_expanded", parameters, is_ordered, &writer.text);
-    body.program(&[&headers::HASH_GROUP, &headers::LOOKBACK], text, "output_expanded")
+    body.program(&[&headers::HASH_GROUP, &headers::JOIN_PAIRS], text, "output_expanded")
 }
 
 /// Marks the rows of a build side that have no match. `left` is 1 for each row before the kernel runs, and 0 for
@@ -277,14 +257,13 @@ pub fn expanded(
 pub fn matched() -> Program {
     let body = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_matched(const u32* found, u64 pairs, u32* left) {{\n  \
-         for (u64 i = thread_in_grid(); i < pairs; i += threads_in_grid())\n    if (found[i] != ~0u) store_relaxed(left + found[i], 0u);\n}}\n\
+         join_unmark_matched(found, pairs, left);\n}}\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) join_left(u32* left, u64 rows) {{\n  \
-         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) left[i] = 1;\n}}\n\
+         join_mark_all(left, rows);\n}}\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) join_rest(const u32* left, const u64* places, u64 rows, u32* source, u32* found) {{\n  \
-         for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {{\n    if (left[i] == 0) continue;\n    \
-         source[places[i] - 1] = ~0u;\n    found[places[i] - 1] = (u32)i;\n  }}\n}}\n"
+         join_append_left(left, places, rows, source, found);\n}}\n"
     );
-    Program::new(&[&headers::HASH_GROUP], body, ["join_matched", "join_left", "join_rest"])
+    Program::new(&[&headers::JOIN_PAIRS], body, ["join_matched", "join_left", "join_rest"])
 }
 
 /// An expression of a kernel in terms of `row`, at the source row of a pair.

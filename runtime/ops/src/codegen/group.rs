@@ -28,7 +28,7 @@ pub enum KeyLookup {
 }
 
 impl KeyLookup {
-    /// What a kernel's text depends on.
+    /// All that a kernel's text depends on.
     pub fn codegen_key(&self) -> (u8, Vec<(NodeId, DeviceType, bool)>) {
         let digits = |digits: &[PackedKeyPart]| digits.iter().map(PackedKeyPart::codegen_key).collect();
         match self {
@@ -89,7 +89,7 @@ impl KeyLookup {
         if matches!(self, KeyLookup::HashSingle { .. }) { 2 } else { 0 }
     }
 
-    /// What an empty slot holds.
+    /// The words of an empty slot.
     pub fn init_words(&self, layout: &SlotLayout) -> Vec<u64> {
         let mut words = match self {
             KeyLookup::Direct { .. } => Vec::new(),
@@ -156,7 +156,8 @@ pub fn digit_parameters(digits: &[PackedKeyPart], of: &str, parameters: &mut Par
     }
 }
 
-/// Writes statements that put the row's keys into `u64 key` (one word) or `u64 key[]` (several), and whether it is null into `nokey`.
+/// Writes statements that put the row's keys into `u64 key` (one word) or `u64 key[]` (several), and whether it is null
+/// into `nokey`.
 pub(super) fn write_key(writer: &mut Writer, key_lookup: &KeyLookup) {
     match key_lookup {
         KeyLookup::Direct { digits, .. } | KeyLookup::HashPacked { digits } => {
@@ -223,7 +224,8 @@ pub(super) fn values(writer: &mut Writer, layout: &SlotLayout, round: Pass) -> V
     all
 }
 
-/// What of a value is added up, and when. In the second round `slot` is what the first one found of the row's group.
+/// The value that is added up of a row, and the condition for it. In the second round `slot` is what the first one
+/// found of the row's group.
 pub fn taken(
     layout: &SlotLayout,
     accumulator: &Accumulator,
@@ -257,24 +259,13 @@ pub fn taken(
     }
 }
 
-/// A product in memory that threads share: compared and swapped, since devices have no such atomic operation.
-fn multiply(way: UpdateOp, at: &str, by: &str) -> String {
-    let (kind, product) = match way {
-        UpdateOp::Product => ("f64", "bits_of(__longlong_as_double((i64)before) * by)"),
-        _ => ("u64", "before * by"),
-    };
-    format!(
-        "{{ u64* const here = {at}; const {kind} by = ({kind}){by}; u64 before = peek((const u64*)here), seen; \
-         while ((seen = atomicCAS(here, before, {product})) != before) before = seen; }}"
-    )
-}
-
 /// One accumulator's update; `place` names word `w` of it.
 fn update(way: UpdateOp, value: &str, place: &dyn Fn(u32) -> String, shared: bool) -> String {
     let at = place(0);
     match way {
         UpdateOp::Float => format!("acc_add_f({at}, {value});"),
-        UpdateOp::Product | UpdateOp::ProductInteger => multiply(way, &at, value),
+        UpdateOp::Product => format!("acc_multiply_f({at}, (f64){value});"),
+        UpdateOp::ProductInteger => format!("acc_multiply_i({at}, (u64){value});"),
         UpdateOp::Integer => format!("acc_add_i({at}, (u64){value});"),
         UpdateOp::I128 => format!("acc_add_w({at}, {}, {value});", place(1)),
         UpdateOp::Count if shared => format!("acc_add_n({at}, 1u);"),
@@ -297,8 +288,8 @@ pub(super) fn updates(
 ) {
     for ((index, accumulator), names) in layout.in_pass(round).zip(values) {
         let place = |word: u32| match shared {
-            true if word == 1 => format!("&s{index}h[at]"),
-            true => format!("&s{index}[at]"),
+            true if word == 1 => format!("&tables.s{index}h[at]"),
+            true => format!("&tables.s{index}[at]"),
             false => format!("slot + {}", layout.at[index] + word),
         };
         let with = accumulator.with.map(|with| writer.value(with));
@@ -315,17 +306,6 @@ pub(super) fn updates(
 fn roots(body: &KernelBody, layout: &SlotLayout, round: Pass, key_lookup: &KeyLookup) -> Vec<NodeId> {
     let values = layout.in_pass(round).flat_map(|(_, a)| a.values(round));
     values.chain(key_lookup.keys()).chain(body.filter).collect()
-}
-
-/// A loop over rows, `compute` for each of them.
-pub(super) fn rows_loop(body: &KernelBody, roots: &[NodeId], unroll: u32, compute: &str, head: &str) -> String {
-    format!(
-        "  const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{head}{}\
-         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{compute}      }}\n    }}\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n",
-        body.loads(&body.inputs(roots), unroll),
-    )
 }
 
 /// Threads of a block that has a separate table: fewer if a row needs many registers.
@@ -350,8 +330,9 @@ pub fn shared_parameters(
     parameters
 }
 
-/// A table of each block in shared memory, several side by side so that lanes with the same key do not meet, merged at the end. A key
-/// outside of the range that was computed for it is a row error.
+/// Groups in tables in shared memory, one for each block. A table has several slots for a key, so that lanes with the
+/// same key do not collide. Tables are merged at the end. A key outside of the range that was computed for it is a row
+/// error.
 pub fn shared(
     body: &KernelBody,
     layout: &SlotLayout,
@@ -375,48 +356,26 @@ pub fn shared(
     updates(&mut writer, layout, round, &found, true);
     writer.line("}");
 
-    let tables = shared_tables(layout, round);
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({threads}) group_shared({}) {{\n  DYNAMIC_SHARED(memory);\n  \
-         u32 faults = 0;\n  const u32 slots = (u32)size * replicas;\n{}  \
-         for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {{{} }}\n  __syncthreads();\n  \
-         const u32 mine = lane_id() & (replicas - 1);\n{}  __syncthreads();\n\
-         #pragma unroll 1\n  for (u32 group = threadIdx.x; group < (u32)size; group += blockDim.x) {{\n   {}\n\
-         #pragma unroll 1\n    for (u32 i = 0; i < replicas; i++) {{\n      u32 r = group * replicas + ((i + lane_id()) & (replicas - 1));\n     {}\n    }}\n    \
-         if ({}) {{\n      u64* slot = table + (u64)group * {};\n     {}\n    }}\n  }}\n}}\n",
+        "{}{}extern \"C\" __global__ void __launch_bounds__({threads}) group_shared({}) {{\n  u32 faults = 0;\n  \
+         group_in_shared<Tables, {}>(size, replicas, table, [&](const Tables& tables, u32 mine) ROW_CODE {{\n{}  }});\n}}\n",
+        loads.columns,
+        shared_tables(layout, round),
         parameters.text(),
-        tables.arrays,
-        tables.clear,
-        rows_loop(body, &roots, unroll, &writer.text, ""),
-        tables.declare,
-        tables.step,
-        tables.presence,
         key_lookup.stride(layout),
-        tables.merge,
+        body.rows_loop(&loads, unroll, &writer.text, None),
     );
-    body.program(&[], text, "group_shared")
+    body.program(&[&headers::GROUP_SHARED], text, "group_shared")
 }
 
-/// Pieces of the kernel with tables in shared memory, each for all accumulators.
-pub(super) struct SharedTables {
-    pub arrays: String,
-    pub clear: String,
-    pub declare: String,
-    pub step: String,
-    pub merge: String,
-    pub presence: String,
-}
-
-pub(super) fn shared_tables(layout: &SlotLayout, round: Pass) -> SharedTables {
+/// The class of a block's tables in shared memory, with an array for each accumulator, as `group_shared.cuh` expects
+/// it.
+pub(super) fn shared_tables(layout: &SlotLayout, round: Pass) -> String {
     let text = String::new;
-    let mut tables = SharedTables {
-        arrays: text(),
-        clear: text(),
-        declare: text(),
-        step: text(),
-        merge: text(),
-        presence: "true".to_string(),
-    };
+    let (mut fields, mut places, mut clear) = (text(), text(), text());
+    let (mut declare, mut step, mut merge) = (text(), text(), text());
+    let mut presence = "true".to_string();
     let (short, long): (Vec<_>, Vec<_>) = layout.in_pass(round).partition(|(_, a)| a.op.update_op() == UpdateOp::Count);
     let mut offset = String::new();
     for (index, accumulator) in long.into_iter().chain(short) {
@@ -425,34 +384,40 @@ pub(super) fn shared_tables(layout: &SlotLayout, round: Pass) -> SharedTables {
         let (c_type, bytes) = if what.update_op() == UpdateOp::Count { ("u32", 4) } else { ("u64", 8) };
         let second = (what.update_op() == UpdateOp::I128).then(|| format!("{s}h"));
         for array in std::iter::once(s.clone()).chain(second) {
-            let _ = writeln!(tables.arrays, "  {c_type}* {array} = ({c_type}*)(memory{offset});");
+            let _ = write!(fields, " {c_type}* {array};");
+            let _ = write!(places, " {array} = ({c_type}*)(memory{offset});");
             let _ = write!(offset, " + (u64)slots * {bytes}");
-            let _ = write!(tables.clear, " {array}[i] = ({c_type}){}ull;", what.init_words());
+            let _ = write!(clear, " {array}[i] = ({c_type}){}ull;", what.init_words());
         }
-        let (declare, step, merge) = match what.update_op() {
-            UpdateOp::Float => ("f64 M = 0;", "M += ((f64*)S)[r];", "acc_add_f(SLOT, M);"),
-            UpdateOp::Product => ("f64 M = 1;", "M *= ((f64*)S)[r];", ""),
-            UpdateOp::ProductInteger => ("u64 M = 1;", "M *= S[r];", ""),
-            UpdateOp::Integer | UpdateOp::Count => ("u64 M = 0;", "M += S[r];", "if (M != 0) acc_add_i(SLOT, M);"),
-            UpdateOp::I128 => ("i128 M = 0;", "M += wide_of(S[r], Sh[r]);", "acc_add_w(SLOT, SLOT + 1, M);"),
-            UpdateOp::Min => ("i64 M = Limits<i64>::high();", "M = smaller(M, (i64)S[r]);", "acc_min_i(SLOT, M);"),
-            UpdateOp::Max => ("i64 M = Limits<i64>::low();", "M = larger(M, (i64)S[r]);", "acc_max_i(SLOT, M);"),
-            UpdateOp::MinUnsigned => ("u64 M = Limits<u64>::high();", "M = smaller(M, S[r]);", "acc_min_u(SLOT, M);"),
-            UpdateOp::MaxUnsigned => ("u64 M = 0;", "M = larger(M, S[r]);", "acc_max_u(SLOT, M);"),
+        let (start, add, store) = match what.update_op() {
+            UpdateOp::Float => ("f64 M = 0;", "M += ((f64*)S)[i];", "acc_add_f(SLOT, M);"),
+            UpdateOp::Product => ("f64 M = 1;", "M *= ((f64*)S)[i];", "acc_multiply_f(SLOT, M);"),
+            UpdateOp::ProductInteger => ("u64 M = 1;", "M *= S[i];", "acc_multiply_i(SLOT, M);"),
+            UpdateOp::Integer | UpdateOp::Count => ("u64 M = 0;", "M += S[i];", "if (M != 0) acc_add_i(SLOT, M);"),
+            UpdateOp::I128 => ("i128 M = 0;", "M += wide_of(S[i], Sh[i]);", "acc_add_w(SLOT, SLOT + 1, M);"),
+            UpdateOp::Min => ("i64 M = Limits<i64>::high();", "M = smaller(M, (i64)S[i]);", "acc_min_i(SLOT, M);"),
+            UpdateOp::Max => ("i64 M = Limits<i64>::low();", "M = larger(M, (i64)S[i]);", "acc_max_i(SLOT, M);"),
+            UpdateOp::MinUnsigned => ("u64 M = Limits<u64>::high();", "M = smaller(M, S[i]);", "acc_min_u(SLOT, M);"),
+            UpdateOp::MaxUnsigned => ("u64 M = 0;", "M = larger(M, S[i]);", "acc_max_u(SLOT, M);"),
             UpdateOp::Welford => ("", "", ""),
         };
-        let named = |text: &str| text.replace("SLOT", &slot).replace('M', &m).replace('S', &s);
-        let _ = write!(tables.declare, " {}", named(declare));
-        let _ = write!(tables.step, " {}", named(step));
-        let _ = write!(tables.merge, " {}", named(merge));
-        if matches!(what.update_op(), UpdateOp::Product | UpdateOp::ProductInteger) {
-            let _ = write!(tables.merge, " {}", multiply(what.update_op(), &slot, &m));
-        }
+        let named = |text: &str, s: &str| text.replace("SLOT", &slot).replace('M', &m).replace('S', s);
+        let _ = write!(declare, " {}", named(start, ""));
+        let _ = write!(step, " {}", named(add, &format!("tables.{s}")));
+        let _ = write!(merge, " {}", named(store, ""));
         if layout.rows() == Some(index) {
-            tables.presence = format!("{m} != 0");
+            presence = format!("{m} != 0");
         }
     }
-    tables
+    format!(
+        "struct Tables {{\n {fields}\n  \
+         __device__ __forceinline__ Tables(unsigned char* memory, u32 slots) {{{places} }}\n  \
+         __device__ __forceinline__ void clear(u32 i) const {{{clear} }}\n  \
+         struct GroupTotals {{\n   {declare}\n    \
+         __device__ __forceinline__ void add(const Tables& tables, u32 i) {{{step} }}\n    \
+         __device__ __forceinline__ bool is_present() const {{ return {presence}; }}\n    \
+         __device__ __forceinline__ void store(u64* slot) const {{{merge} }}\n  }};\n}};\n"
+    )
 }
 
 pub const DIRECT_THREADS: u32 = 256;
@@ -501,9 +466,7 @@ pub fn direct(
             (format!("  HashTable<{stride}> groups{{table, slots, overflow}};\n"), &[&headers::HASH_GROUP])
         }
         KeyLookup::HashSingle { .. } => {
-            writer.line(
-                "u64* slot = nokey ? groups.special(1) : key == EMPTY_KEY ? groups.special(0) : groups.find_from(key);",
-            );
+            writer.line("u64* slot = groups.find_any(key, nokey);");
             (format!("  HashTable<{stride}> groups{{table, slots, overflow}};\n"), &[&headers::HASH_GROUP])
         }
         KeyLookup::HashMultiWord { keys } => {
@@ -511,19 +474,21 @@ pub fn direct(
             (format!("  WideTable<{}, {stride}> groups{{table, slots, overflow}};\n", key_words(keys)), &[])
         }
     };
-    let mut lost = "";
+    let mut goes_on = None;
     if !matches!(key_lookup, KeyLookup::Direct { .. }) {
-        lost = "    if (load_relaxed(overflow) != 0) return;\n";
+        goes_on = Some("load_relaxed(overflow) == 0");
         // The caller starts again with a larger table.
-        writer.line("if (slot == nullptr) return;");
+        writer.line("if (slot == nullptr) return false;");
         writer.line(&format!("slot += {head};"));
     }
     updates(&mut writer, layout, round, &found, false);
     writer.line("}");
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_direct({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_direct({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, &roots, unroll, &writer.text, lost),
+        body.rows_loop(&loads, unroll, &writer.text, goes_on),
     );
     body.program(header, text, "group_direct")
 }
@@ -542,10 +507,12 @@ pub fn numbers(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameter
     let mut writer = Writer::new(body, Inputs::Loaded, "        ");
     write_key(&mut writer, key_lookup);
     writer.line("numbers[row] = key;");
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_numbers({}) {{\n  u32 faults = 0;\n{}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_numbers({}) {{\n  u32 faults = 0;\n{}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, &roots, unroll, &writer.text, ""),
+        body.rows_loop(&loads, unroll, &writer.text, None),
     );
     body.program(&[], text, "group_numbers")
 }

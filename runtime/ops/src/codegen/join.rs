@@ -5,7 +5,7 @@ use std::hash::Hash;
 use onrush_device::Buffer;
 use onrush_kernels::{Program, Scalar, headers};
 
-use super::group::{KeyLookup, bits, digit_parameters, key_words, rows_loop, wide, write_key};
+use super::group::{KeyLookup, bits, digit_parameters, key_words, wide, write_key};
 use super::output::declare;
 use super::{ColumnRef, Inputs, KernelBody, Parameters, ValueExpr, Writer};
 use crate::column::output_column::OutputColumn;
@@ -14,12 +14,12 @@ use crate::launch::stream_context::StatusBlock;
 
 pub const THREADS: u32 = 256;
 
-/// What the table has for a key.
+/// The payload that the table has for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BuildPayload {
     /// One row.
     Row,
-    /// Where the rows begin and end in a list of all.
+    /// The begin and the end of its rows in a list of all rows.
     Run,
     /// Whether there is a row: its columns are at the slot itself. `complete`: each slot has one.
     Slot { complete: bool },
@@ -34,7 +34,7 @@ pub struct ProbePlan {
     /// Whether a key is a string whose dictionary indices must be mapped to another dictionary.
     pub renumbered: Vec<bool>,
     pub holds: BuildPayload,
-    /// What else must hold of both rows, in terms of the pipeline's nodes.
+    /// The residual condition on both rows, in terms of the pipeline's nodes.
     pub residual: Option<NodeId>,
     /// Whether each slot of dense keys has one row.
     pub complete: bool,
@@ -45,14 +45,14 @@ pub struct ProbePlan {
     /// Its columns, in terms of `row`.
     pub columns: Vec<ColumnRef>,
     pub parameters: Parameters,
-    /// Those of the columns alone.
+    /// The parameters of the columns alone.
     pub of_columns: Parameters,
     /// Rows are pairs already, whose second half this array names; whether it may be none.
     pub paired: Option<bool>,
 }
 
 impl ProbePlan {
-    /// What a kernel's text depends on.
+    /// All that a kernel's text depends on.
     pub fn codegen_key(&self) -> impl Hash {
         let columns: Vec<_> = self.columns.iter().map(ColumnRef::codegen_key).collect();
         let declarations = self.parameters.declarations.clone();
@@ -78,7 +78,7 @@ pub fn stride(key_lookup: &KeyLookup) -> u32 {
     }
 }
 
-/// Where in a slot its row or run is.
+/// The word of a slot that holds its row or run.
 fn value_word(key_lookup: &KeyLookup) -> u32 {
     match key_lookup {
         KeyLookup::Direct { .. } => 0,
@@ -115,7 +115,7 @@ fn keyed(writer: &mut Writer, key_lookup: &KeyLookup, nulls_equal: bool) -> Stri
 }
 
 /// Statements that note that a key has several rows: once a thread, because all write to one place.
-const NOTED: &str = "  if (several) store_relaxed(duplicates, 1u);\n";
+const STORE_DUPLICATES: &str = "  if (several) store_relaxed(duplicates, 1u);\n";
 
 pub fn build_parameters(
     body: &KernelBody,
@@ -148,9 +148,7 @@ pub fn build(body: &KernelBody, key_lookup: &KeyLookup, nulls_equal: bool, param
             ("(u32*)(slot + 1)".to_string(), u32::MAX)
         }
         KeyLookup::HashSingle { .. } => {
-            writer.line(
-                "u64* slot = nokey ? found.special(1) : key == EMPTY_KEY ? found.special(0) : found.find_from(key);",
-            );
+            writer.line("u64* slot = found.find_any(key, nokey);");
             ("(u32*)(slot + 1)".to_string(), u32::MAX)
         }
         KeyLookup::HashMultiWord { .. } => {
@@ -162,17 +160,19 @@ pub fn build(body: &KernelBody, key_lookup: &KeyLookup, nulls_equal: bool, param
     if !matches!(key_lookup, KeyLookup::Direct { .. }) {
         declare = format!("  {} found{{table, slots, overflow}};\n", table_type(key_lookup));
         // The caller starts again with a larger table.
-        writer.line("if (slot == nullptr) return;");
+        writer.line("if (slot == nullptr) return false;");
     }
     let stored = if empty == 0 { "(u32)row + 1" } else { "(u32)row" };
     writer.line(&format!("several |= atomicExch({place}, {stored}) != {empty}u;"));
     writer.line("}");
     let roots = key_lookup.keys();
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n  bool several = false;\n\
-         {declare}{}{NOTED}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n  bool several = false;\n\
+         {declare}{}{STORE_DUPLICATES}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, &roots, body.unroll(&roots).min(4), &writer.text, ""),
+        body.rows_loop(&loads, body.unroll(&roots).min(4), &writer.text, None),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_build")
 }
@@ -215,10 +215,12 @@ pub fn direct(
     put(&mut writer, roots, "slot");
     writer.line("}}");
     let read: Vec<NodeId> = key_lookup.keys().into_iter().chain(roots.iter().copied()).collect();
+    let loads = body.loads(&read);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}{NOTED}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}{STORE_DUPLICATES}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, &read, body.unroll(&read).min(4), &writer.text, ""),
+        body.rows_loop(&loads, body.unroll(&read).min(4), &writer.text, None),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_direct")
 }
@@ -239,8 +241,8 @@ pub fn slots_parameters(
     parameters
 }
 
-/// The slot of each row of a table that has been built; behind the last one for rows without a key. And the bits of a value that is never null,
-/// where it is to be moved with them.
+/// The slot of each row of a table that has been built; behind the last one for rows without a key. And the bits of a
+/// value that is never null, where it is to be moved with them.
 pub fn slots(
     body: &KernelBody,
     key_lookup: &KeyLookup,
@@ -256,9 +258,7 @@ pub fn slots(
     let place = match key_lookup {
         KeyLookup::Direct { .. } => "key",
         KeyLookup::HashPacked { .. } => "found.find_from(key)",
-        KeyLookup::HashSingle { .. } => {
-            "(nokey ? found.special(1) : key == EMPTY_KEY ? found.special(0) : found.find_from(key))"
-        }
+        KeyLookup::HashSingle { .. } => "found.find_any(key, nokey)",
         KeyLookup::HashMultiWord { .. } => "found.find(key)",
     };
     let mut declare = String::new();
@@ -284,32 +284,26 @@ pub fn slots(
         ));
     }
     let roots: Vec<NodeId> = key_lookup.keys().into_iter().chain(moved).collect();
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_slots({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_slots({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
+        loads.columns,
         parameters.text(),
-        rows_loop(body, &roots, body.unroll(&roots).min(4), &writer.text, ""),
+        body.rows_loop(&loads, body.unroll(&roots).min(4), &writer.text, None),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_slots")
 }
 
-/// From the slots of rows in their order, the run of each slot: where it begins in the lower half of its word, where it ends in the
-/// upper one. Notes whether some have several rows. Or the first row of each slot, as the row behind it. The first row of a run looks for its
-/// end in steps that double, so that a word is written at once and a long run is not the work of one thread.
+/// From the sorted slots of rows, the run of each slot or the first row of each slot: see `join_pairs.cuh`.
 pub fn runs(key_lookup: &KeyLookup) -> Program {
     let (stride, word) = (stride(key_lookup), value_word(key_lookup));
-    let each = "for (u64 i = thread_in_grid(); i < rows; i += threads_in_grid()) {\n    const u32 slot = slots[i];\n    \
-                if (slot >= last || i > 0 && slots[i - 1] == slot) continue;";
     let body = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) join_runs(const u32* slots, u64 rows, u32 last, u64* table, u32* duplicates) {{\n  \
-         bool several = false;\n  {each}\n    \
-         u64 end = i + 1, step = 1;\n    while (end < rows && slots[end] == slot) {{\n      end += step;\n      step *= 2;\n    }}\n    \
-         if (step > 1) {{\n      several = true;\n      u64 low = end - step / 2 + 1;\n      if (end > rows) end = rows;\n      \
-         while (low < end) {{\n        const u64 middle = (low + end) / 2;\n        if (slots[middle] == slot) low = middle + 1; else end = middle;\n      }}\n    }}\n    \
-         table[(u64)slot * {stride} + {word}] = end << 32 | i;\n  }}\n{NOTED}}}\n\
+         join_write_runs<{stride}, {word}>(slots, rows, last, table, duplicates);\n}}\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) join_rows(const u32* slots, u64 rows, u32 last, u64* table, const u32* order) {{\n  \
-         {each}\n    table[(u64)slot * {stride} + {word}] = (u64)order[i] + 1;\n  }}\n}}\n"
+         join_write_first_rows<{stride}, {word}>(slots, rows, last, table, order);\n}}\n"
     );
-    Program::new(&[&headers::PTX], body, ["join_runs", "join_rows"])
+    Program::new(&[&headers::JOIN_PAIRS], body, ["join_runs", "join_rows"])
 }
 
 /// Statements that put columns of a row to a place.
@@ -411,8 +405,8 @@ impl Writer<'_> {
         (inner.text, format!("{} && {}", names.ok(), names.value))
     }
 
-    /// The word that the table has for the keys: that of an empty slot where there are no such keys. The slot itself where its columns are
-    /// there.
+    /// The word that the table has for the keys: that of an empty slot where there are no such keys. The slot itself
+    /// where its columns are there.
     pub(super) fn find(&mut self, id: NodeId, join: u32, args: &[ValueExpr]) -> String {
         let probing = &self.body.beside.joins[join as usize];
         let mut conditions: Vec<String> = Vec::new();
@@ -532,7 +526,8 @@ impl Writer<'_> {
     }
 }
 
-/// A loop over the rows of a run, which may be none: slots are empty with all bits or none set, and no run is as long as the former.
+/// A loop over the rows of a run, which may be empty. Empty slots have all bits or no bits set, and no run is that
+/// long.
 pub(super) fn run_loop(join: u32, run: &str, row: &str) -> String {
     let some = format!("{run} != 0 && {run} != ~0ull");
     format!(
@@ -545,7 +540,7 @@ fn all(conditions: &[String]) -> String {
     if conditions.is_empty() { "true".to_string() } else { format!("({})", conditions.join(" && ")) }
 }
 
-/// What a key's values are as digits.
+/// Whether the values of a key have 128 bits.
 pub fn is_wide(kind: DeviceType) -> bool {
     wide(kind)
 }

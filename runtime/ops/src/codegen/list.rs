@@ -7,7 +7,7 @@ use super::{ColumnRef, ValueExpr, Writer};
 use crate::ir::expr::{Comparison, DeviceType, ListOp, NodeId, Op};
 
 impl ColumnRef {
-    /// What a kernel's text depends on.
+    /// All that a kernel's text depends on.
     pub(super) fn codegen_key(&self) -> impl Hash + use<> {
         fn add(access: &ColumnRef, all: &mut Vec<(DeviceType, String, Option<String>, usize)>) {
             all.push((access.kind, access.value.clone(), access.valid.clone(), access.elements.len()));

@@ -1,5 +1,5 @@
-//! Operations of an expression graph as CUDA C++: the value of a node from the values of its arguments, and when it is
-//! null or a row error.
+//! Operations of an expression graph as CUDA C++. The value of a node comes from the values of its arguments, and so do
+//! nulls and row errors.
 
 use onrush_kernels::Scalar;
 
@@ -108,7 +108,7 @@ impl Writer<'_> {
         let a = || args[0].value.as_str();
         let b = || args[1].value.as_str();
         match node.op {
-            // Of a row without a text nothing is read.
+            // A row without a text reads nothing.
             Op::Compare(how) if from == Some(DeviceType::String) && ok != "true" => {
                 format!("{ok} && {}", compare(how, from, a(), b()))
             }
@@ -278,12 +278,12 @@ impl Writer<'_> {
                 }
                 value
             }
-            // What it is made of is written where it goes.
+            // Its parts are written at its destination.
             Op::Str(op) if op.is_computed() => "(Text)0".to_string(),
             Op::Str(op) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
                 let call = string::call(op, t, &list.join(", "));
-                // Of a row without a text nothing is read.
+                // A row without a text reads nothing.
                 if ok == "true" { call } else { format!("{ok} ? {call} : ({t})0") }
             }
             _ => unreachable!("another function writes this operation"),

@@ -12,7 +12,7 @@ use crate::ir::expr::{DeviceType, NodeId, Op};
 use crate::launch::stream_context::StreamContext;
 
 pub const THREADS: u32 = 256;
-/// Of a block of the filtering kernel, whose size with the rows of a thread was measured on an H200.
+/// Threads of a block of the filtering kernel. The size of a block and the rows of a thread were measured on an H200.
 pub const FILTERING: u32 = 512;
 /// Rows of a thread in a tile of the filtering kernel. A tile waits for those before it once: more rows make that
 /// cheaper, but build-side rows of probes are kept in registers.
@@ -41,7 +41,7 @@ pub(super) fn declare(parameters: &mut Parameters, body: &KernelBody, roots: &[N
 /// Rows of a source by their numbers: the address of these, and how many there are.
 pub type RowOrder = (u64, u64);
 
-/// What a kernel that tells the host how it ended takes for that.
+/// Declares the parameters of the completion flag.
 pub(super) fn telling(parameters: &mut Parameters, lane: &StreamContext) {
     parameters.address("u32*", "done", lane.status.done());
     parameters.address("volatile u64*", "told", lane.mailbox.address());
@@ -64,74 +64,56 @@ pub fn all_parameters(
     parameters
 }
 
-/// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word. Where bits are written a warp has as
-/// many words side by side as it looks at rows at once, and writes them together; else its rows lie as far apart as those of the grid.
+/// All rows, or those that an order names. The lanes of a warp have 32 rows side by side, whose bits are one word. A
+/// warp that writes bits has as many adjacent words in flight as rows, and writes them together. Otherwise its rows are
+/// as far apart as those of the grid.
 pub fn all(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, ordered: bool) -> Program {
     // Bits are little to write: such kernels wait for what they read.
     let are_bits = roots.iter().all(|root| body.graph.kind(*root) == DeviceType::Bool);
     let unroll = body.unroll(roots).min(if are_bits { 8 } else { 4 });
-    let (inputs, loads, rows) = match ordered {
-        true => (Inputs::Memory, String::new(), "count"),
-        false => (Inputs::Loaded, body.loads(&body.inputs(roots), unroll), "rows"),
+    let (inputs, read, rows) = match ordered {
+        true => (Inputs::Memory, &[][..], "count"),
+        false => (Inputs::Loaded, roots, "rows"),
     };
-    let has_bits =
-        body.nullable(roots).contains(&true) || roots.iter().any(|root| body.graph.kind(*root) == DeviceType::Bool);
+    let loads = body.loads(read);
     let mut writer = Writer::new(body, inputs, "        ");
     writer.line("const u64 to = row;");
     if ordered {
         writer.line("{ const u64 row = order[to];");
     }
-    let (mut declared, mut words, mut packed, mut put) = (String::new(), String::new(), String::new(), String::new());
+    let (mut bits, mut put) = (0, String::new());
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = writer.value(*root);
         writer.note(&names);
-        let mut bit = |name: &str, target: &str, writer: &mut Writer, value: &str| {
-            let _ = writeln!(declared, "      bool {name} = false;");
-            writer.line(&format!("{name} = {value};"));
-            let _ = writeln!(words, "    u32 {name}w = 0;");
-            let _ = writeln!(
-                packed,
-                "      {{ const u32 word = __ballot_sync(ALL_LANES, {name}); if (lane_id() == k) {name}w = word; }}"
-            );
-            let _ = writeln!(put, "    if (is_word) {target}[word] = {name}w;");
+        let mut bit = |target: &str, writer: &mut Writer, value: &str| {
+            writer.line(&format!("bits[{bits}] = {value};"));
+            let _ = write!(put, " {target}[word] = words[{bits}];");
+            bits += 1;
         };
         match body.graph.kind(*root) {
-            DeviceType::Bool => bit(&format!("q{index}"), &format!("o{index}"), &mut writer, &names.value),
+            DeviceType::Bool => bit(&format!("o{index}"), &mut writer, &names.value),
             DeviceType::String => writer.length(index, *root),
             _ => writer.line(&format!("o{index}[to] = {};", names.value)),
         }
         if nullable {
-            bit(&format!("w{index}"), &format!("ov{index}"), &mut writer, names.ok());
+            bit(&format!("ov{index}"), &mut writer, names.ok());
         }
     }
     if ordered {
         writer.line("}");
     }
-    let (begin, step, stride) = match has_bits {
-        true => (
-            format!("(thread_in_grid() - lane_id()) * {unroll} + lane_id()"),
-            format!("threads_in_grid() * {unroll}"),
-            "WARP",
-        ),
-        false => ("thread_in_grid()".to_string(), format!("stride * {unroll}"), "threads_in_grid()"),
-    };
-    if has_bits {
-        let word = format!(
-            "    const u64 word = first / 32 + lane_id();\n    const bool is_word = lane_id() < {unroll} && word * 32 < {rows};\n"
-        );
-        put.insert_str(0, &word);
-    }
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
-         const u64 stride = {stride};\n#pragma unroll 1\n  \
-         for (u64 first = {begin}; first - lane_id() < {rows}; first += {step}) {{\n{loads}{words}\
-         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n{declared}      \
-         if (row < {rows}) {{\n{}      }}\n{packed}    }}\n{put}  }}\n  \
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
+         write_all_rows<Columns, {unroll}, {bits}>({rows}, {},\n    \
+         [&](u64 row, const Columns& loaded, bool* bits) ROW_CODE {{\n{}    }},\n    \
+         [&](u64 word, const u32* words) ROW_CODE {{{put} }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, nullptr, told);\n}}\n",
+        loads.columns,
         parameters.text(),
+        loads.load,
         writer.text,
     );
-    body.program(&[], text, "output_all")
+    body.program(&[&headers::WRITE_ROWS], text, "output_all")
 }
 
 /// Memory of the filtering kernel.
@@ -160,8 +142,8 @@ pub fn filtered_parameters(
     parameters
 }
 
-/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. Rows are counted after all of a thread have
-/// been looked at, so that many loads are under way at once.
+/// Rows that are there and pass the filter, without the first `skip`, at most `limit` of them. Rows are counted after
+/// all of a thread have been looked at, so that many loads are under way at once.
 pub fn filtered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> Program {
     let items = items(body);
     let mut first = Writer::new(body, Inputs::Memory, "      ");
@@ -170,13 +152,13 @@ pub fn filtered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) ->
     // The results of probes are kept: a second probe costs as much as the first.
     let mut found = String::new();
     for (id, names) in first.probes() {
-        let _ = writeln!(found, "  u32 found{id}[{items}];");
-        first.line(&format!("found{id}[k] = {};", names.value));
+        let _ = write!(found, " u32 row{id};");
+        first.line(&format!("found.row{id} = {};", names.value));
         // The filter need not have looked at it.
         if let Some(fault) = &names.fault {
             first.line(&format!("faults |= ({pass}) && ({fault});"));
         }
-        let name = format!("found{id}[k]");
+        let name = format!("found.row{id}");
         second.know(id, ValueExpr { valid: names.valid.map(|_| format!("({name} != ~0u)")), value: name, fault: None });
     }
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
@@ -191,36 +173,19 @@ pub fn filtered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) ->
         }
     }
     let again = if found.is_empty() { body.unroll(roots).min(4) } else { items };
-    let mut text = String::new();
-    let _ = write!(
-        text,
-        "extern \"C\" __global__ void __launch_bounds__({FILTERING}) output_filtered({parameters}) {{\n  \
-         __shared__ u32 tile_number;\n  __shared__ u32 kept_by[{FILTERING} / WARP];\n  __shared__ u64 before_tile;\n  \
-         u32 faults = 0;\n  u32 tile = next_tile(ticket, &tile_number);\n  \
-         const u64 TILE = {FILTERING} * {items}, stride = WARP;\n  \
-         const u64 first = tile * TILE + warp_id() * (WARP * {items}) + lane_id();\n{found}  \
-         u32 mine = 0, kept = 0;\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * stride;\n    \
-         if (row < rows) {{\n{looked}      mine |= (u32)({pass}) << k;\n    }}\n  }}\n  \
-         for (int k = 0; k < {items}; k++) kept += __popc(__ballot_sync(ALL_LANES, (mine >> k & 1) != 0));\n  \
-         if (lane_id() == 0) kept_by[warp_id()] = kept;\n  __syncthreads();\n  \
-         if (warp_id() == 0) {{\n    u32 sum = lane_id() < {FILTERING} / WARP ? kept_by[lane_id()] : 0;\n    \
-         for (u32 by = 16; by > 0; by /= 2) sum += __shfl_down_sync(ALL_LANES, sum, by);\n    \
-         sum = __shfl_sync(ALL_LANES, sum, 0);\n    u64 before = lookback(state, tile, sum);\n    \
-         if (lane_id() == 0) {{\n      before_tile = before;\n      if ((u64)(tile + 1) * TILE >= rows) *count = before + sum;\n    }}\n  }}\n  \
-         __syncthreads();\n  u64 base = before_tile;\n  for (u32 w = 0; w < warp_id(); w++) base += kept_by[w];\n  \
-         const u32 below = (1u << lane_id()) - 1;\n\
-         #pragma unroll {again}\n  for (int k = 0; k < {items}; k++) {{\n    \
-         const u32 mask = __ballot_sync(ALL_LANES, (mine >> k & 1) != 0);\n    \
-         // Below the rows that are skipped this wraps, and is no place.\n    \
-         const u64 to = base + __popc(mask & below) - skip;\n    \
-         if ((mine >> k & 1) != 0 && to < limit) {{\n      const u64 row = first + k * stride;\n{written}    }}\n    base += __popc(mask);\n  }}\n  \
+    first.line(&format!("return {pass};"));
+    let text = format!(
+        "struct ProbeResults {{{found} }};\n\
+         extern \"C\" __global__ void __launch_bounds__({FILTERING}) output_filtered({}) {{\n  u32 faults = 0;\n  \
+         write_filtered_rows<ProbeResults, {FILTERING}, {items}, {again}>(rows, ticket, state, count, skip, limit,\n    \
+         [&](u64 row, ProbeResults& found) ROW_CODE -> bool {{\n{}    }},\n    \
+         [&](u64 row, u64 to, const ProbeResults& found) ROW_CODE {{\n{}    }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, count, told);\n}}\n",
-        parameters = parameters.text(),
-        looked = first.text,
-        written = second.text,
+        parameters.text(),
+        first.text,
+        second.text,
     );
-    body.program(&[&headers::LOOKBACK], text, "output_filtered")
+    body.program(&[&headers::WRITE_ROWS], text, "output_filtered")
 }
 
 /// `texts` are the columns of `texts` by their place among the results.
@@ -242,15 +207,16 @@ pub fn texts_parameters(
     parameters
 }
 
-/// Bytes that a warp puts together for one column before they go to memory, at most: more lessens the threads that run at once.
+/// Bytes that a warp puts together for one column before they go to memory, at most: more lessens the threads that run
+/// at once.
 const STAGE: usize = 2048;
 /// For all columns.
 const STAGES: usize = 4096;
 
-/// Writes the bytes of strings, at the offsets that the scan of their lengths gave: for all rows, or for the rows whose
-/// numbers are of type `order`. The strings of a warp's rows are adjacent. They are assembled in shared memory and
-/// written in whole words, because single bytes of many lanes cost a transaction each. A longer string is written to
-/// its place directly.
+/// Writes the bytes of strings, at the offsets that the scan of their lengths gave. It writes all rows, or the rows
+/// whose numbers are of type `order`. The strings of a warp's rows are adjacent. They are assembled in shared memory
+/// and written in whole words, because single bytes of many lanes cost a transaction each. A longer string is written
+/// to its place directly.
 pub fn texts(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, order: Option<&str>) -> Program {
     let of_texts = || roots.iter().enumerate().filter(|(_, root)| body.graph.kind(**root) == DeviceType::String);
     // With many columns some bytes that nothing fits into: an array of none is an error.

@@ -1,5 +1,5 @@
-//! Radix partitioning kernels for tables that are larger than shared memory or the L2 cache: count rows for each
-//! partition, then move the columns that are read later. Direct-address groups are then aggregated partition by
+//! Radix partitioning kernels for tables that are larger than shared memory or the L2 cache. They count the rows of
+//! each partition, then move the columns that are read later. Direct-address groups are then aggregated partition by
 //! partition in shared memory.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::ir::expr::{DeviceType, NodeId};
 
 /// Parts at most, as in `shared_partition.cuh`.
 pub const MOST: u64 = 2048;
-/// Of a block that counts or moves.
+/// Threads of a block that counts or moves.
 pub const THREADS: u32 = 512;
 /// Rows of a thread that counts.
 const COUNTED: u32 = 4;
@@ -26,12 +26,13 @@ pub struct PartitionedColumn {
     /// Whether the value itself is needed, and not only whether it is there.
     pub value: bool,
     pub nullable: bool,
-    /// Of 128 bits that fit into 64.
+    /// Whether values of 128 bits fit into 64.
     pub narrow: bool,
 }
 
 impl PartitionedColumn {
-    /// What is read of some nodes, each once; `true` for those whose values are, and not only whether they are there.
+    /// The columns that are read of some nodes, each once; `true` for those whose values are, and not only whether they
+    /// are there.
     pub fn all(body: &KernelBody, read: impl IntoIterator<Item = (NodeId, bool)>) -> Vec<PartitionedColumn> {
         let mut found: Vec<PartitionedColumn> = Vec::new();
         for (of, value) in read {
@@ -70,7 +71,7 @@ impl PartitionedColumn {
     }
 }
 
-/// What accumulators read of each row: see [`PartitionedColumn::all`].
+/// The nodes that accumulators read of each row: see [`PartitionedColumn::all`].
 pub fn read<'a>(accumulators: impl Iterator<Item = &'a Accumulator>) -> impl Iterator<Item = (NodeId, bool)> {
     accumulators.flat_map(|a| a.of.into_iter().chain(a.with).map(|of| (of, a.op != AggregateOp::Count)))
 }
@@ -127,8 +128,8 @@ fn parameters(body: &KernelBody, key_lookup: &KeyLookup, fault: u64, cut: &Parti
     parameters
 }
 
-/// The C++ expression of a row's key number, of which `each` belong to a partition; and the declaration of `each` if it
-/// is not a parameter.
+/// The C++ expression of a row's key number, of which `each` belong to a partition. The second text declares `each` if
+/// it is not a parameter.
 fn number(key_lookup: &KeyLookup) -> (&'static str, &'static str) {
     const ONE: &str = "  const u32 each = 1;\n";
     match key_lookup {
@@ -154,7 +155,7 @@ pub fn count_parameters(
 }
 
 /// Counts the rows of each partition. `changes` counts how often a row's partition is not that of the row before, for
-/// one in four rows: if the rows of a group are clustered anyway, nothing is won by moving them. A key outside of the
+/// one in four rows. If the rows of a group are clustered anyway, moving them has no benefit. A key outside of the
 /// range that was computed for it is a row error.
 pub fn count(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameters) -> Program {
     let roots: Vec<NodeId> = key_lookup.keys().into_iter().chain(body.filter).collect();
@@ -166,30 +167,24 @@ pub fn count(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameters)
         writer.line("faults |= key >= size;");
     }
     let (its_number, declare) = number(key_lookup);
-    writer.line(&format!("number = ({its_number}) / each;"));
-    writer.line("atomicAdd(&here[number], 1u);");
+    writer.line(&format!("return ({its_number}) / each;"));
     writer.line("}");
+    writer.line("return ~0u;");
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n  DYNAMIC_SHARED(memory);\n{declare}  \
-         u32* here = (u32*)memory;\n  u32 faults = 0, changed = 0;\n  \
-         for (u32 p = threadIdx.x; p < parts; p += blockDim.x) here[p] = 0;\n  __syncthreads();\n  \
-         const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first - lane_id() < rows; first += stride * {COUNTED}) {{\n{}\
-         #pragma unroll\n    for (int k = 0; k < {COUNTED}; k++) {{\n      const u64 row = first + k * stride;\n      u32 number = ~0u;\n      \
-         if (row < rows) {{\n{}      }}\n      \
-         if (k == 0) {{\n        const u32 before = __shfl_up_sync(ALL_LANES, number, 1);\n        \
-         changed += lane_id() != 0 && number != before ? 1 : 0;\n      }}\n    }}\n  }}\n  \
-         for (u32 by = 16; by > 0; by /= 2) changed += __shfl_down_sync(ALL_LANES, changed, by);\n  \
-         if (lane_id() == 0 && changed != 0) atomicAdd(changes, (u64)changed);\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n  __syncthreads();\n  parted_count(here, parts, state, limit, ticket);\n}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n{declare}  u32 faults = 0;\n  \
+         partition_count<Columns, {COUNTED}>(rows, parts, state, limit, ticket, changes, {}, \
+         [&](u64 row, const Columns& loaded) ROW_CODE -> u32 {{\n{}  }});\n  \
+         if (faults != 0) atomicOr(fault, 1u);\n}}\n",
+        loads.columns,
         parameters.text(),
-        body.loads(&body.inputs(&roots), COUNTED),
+        loads.load,
         writer.text,
     );
-    body.program(&[&headers::SHARED_PARTITION], text, "part_count")
+    body.program(&[&headers::PARTITION_ROWS], text, "part_count")
 }
 
-/// Where moved rows go: the group's number within its partition if it is wanted, then the columns.
+/// Destinations of moved rows: the group's number within its partition if it is wanted, then the columns.
 pub struct PartitionOutput {
     pub group: Option<u64>,
     /// Address of the values, and of the bytes that say whether they are there.
@@ -223,8 +218,8 @@ pub fn move_parameters(
     parameters
 }
 
-/// Moves rows to their partitions, a tile for each block: in shared memory first, so that rows of a partition are
-/// written next to each other.
+/// Moves rows to their partitions, a tile for each block. Tiles in shared memory keep the rows of a partition adjacent
+/// when they are written.
 pub fn moving(
     body: &KernelBody,
     key_lookup: &KeyLookup,
@@ -237,52 +232,47 @@ pub fn moving(
     keys.line(&format!("if ({pass}) {{"));
     write_key(&mut keys, key_lookup);
     let (its_number, declare) = number(key_lookup);
-    keys.line(&format!("number[k] = {its_number};"));
+    keys.line(&format!("return {its_number};"));
     keys.line("}");
-    let group = if rows.group.is_some() { " group[to] = (u16)(numbers[i] - part * each);" } else { "" };
+    keys.line("return ~0u;");
+    let group = if rows.group.is_some() { " group[to] = (u16)within;" } else { "" };
     let mut found = Writer::new(body, Inputs::Memory, "      ");
-    let (mut staged, mut written) = (String::new(), String::new());
-    let mut room = "TILE * 4ull".to_string();
+    let (mut fields, mut places, mut written) = (String::new(), String::new(), String::new());
+    let tile = THREADS * items;
+    let mut room = 0_u64;
     for (index, moved) in moved.iter().enumerate() {
         let names = found.value(moved.of);
         found.note(&names);
         let stored = moved.stored();
         if moved.value {
-            let _ = writeln!(staged, "  {stored}* s{index} = ({stored}*)(columns + {room});");
-            let _ = write!(room, " + TILE * {}ull", moved.width());
-            found.line(&format!("s{index}[at] = ({stored})({});", names.value));
-            let _ = write!(written, " m{index}[to] = s{index}[i];");
+            let _ = write!(fields, " {stored}* s{index};");
+            let _ = write!(places, " s{index} = ({stored}*)(memory + {room}ull);");
+            room += u64::from(tile) * moved.width();
+            found.line(&format!("tile.s{index}[at] = ({stored})({});", names.value));
+            let _ = write!(written, " m{index}[to] = tile.s{index}[at];");
         }
     }
     for (index, moved) in moved.iter().enumerate().filter(|(_, moved)| moved.nullable) {
         let names = found.value(moved.of);
-        let _ = writeln!(staged, "  u8* sv{index} = columns + {room};");
-        let _ = write!(room, " + TILE");
-        found.line(&format!("sv{index}[at] = {} ? 1 : 0;", names.ok()));
-        let _ = write!(written, " mv{index}[to] = sv{index}[i];");
+        let _ = write!(fields, " u8* sv{index};");
+        let _ = write!(places, " sv{index} = memory + {room}ull;");
+        room += u64::from(tile);
+        found.line(&format!("tile.sv{index}[at] = {} ? 1 : 0;", names.ok()));
+        let _ = write!(written, " mv{index}[to] = tile.sv{index}[at];");
     }
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n  DYNAMIC_SHARED(memory);\n{declare}  \
-         const u64 TILE = {THREADS} * {items};\n  u64* goes = (u64*)memory;\n  u32* here = (u32*)(goes + parts);\n  \
-         unsigned char* columns = memory + (12ull * parts + 15) / 16 * 16;\n  u32* numbers = (u32*)columns;\n{staged}  \
-         u32 faults = 0, number[{items}], place[{items}];\n  \
-         for (u32 p = threadIdx.x; p < parts; p += blockDim.x) here[p] = 0;\n  __syncthreads();\n  \
-         const u64 first = blockIdx.x * TILE + threadIdx.x;\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * {THREADS};\n    \
-         number[k] = ~0u;\n    if (row < rows) {{\n{}    }}\n  }}\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    place[k] = 0;\n    \
-         if (number[k] != ~0u) place[k] = atomicAdd(&here[number[k] / each], 1u);\n  }}\n  __syncthreads();\n  \
-         const u32 count = parted_tile<{THREADS}>(here, goes, parts, state + parts);\n\
-         #pragma unroll\n  for (int k = 0; k < {items}; k++) {{\n    const u64 row = first + k * {THREADS};\n    \
-         if (number[k] != ~0u) {{\n      const u32 at = here[number[k] / each] + place[k];\n      numbers[at] = number[k];\n{}    }}\n  }}\n  \
-         __syncthreads();\n  for (u32 i = threadIdx.x; i < count; i += {THREADS}) {{\n    \
-         const u32 part = numbers[i] / each;\n    const u64 to = goes[part] + i;\n   {group}{written}\n  }}\n  \
+        "struct Tile {{\n {fields}\n  __device__ __forceinline__ Tile(unsigned char* memory) {{{places} }}\n}};\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n{declare}  u32 faults = 0;\n  \
+         partition_move<Tile, {THREADS}, {items}>(rows, parts, each, state,\n    \
+         [&](u64 row) ROW_CODE -> u32 {{\n{}    }},\n    \
+         [&](u64 row, u32 at, const Tile& tile) ROW_CODE {{\n{}    }},\n    \
+         [&](const Tile& tile, u32 at, u32 within, u64 to) ROW_CODE {{{group}{written} }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         parameters.text(),
         keys.text,
         found.text,
     );
-    body.program(&[&headers::SHARED_PARTITION], text, "part_move")
+    body.program(&[&headers::PARTITION_ROWS], text, "part_move")
 }
 
 pub fn add_parameters(
@@ -317,58 +307,45 @@ pub fn add(
     let read: Vec<NodeId> = layout.in_pass(round).flat_map(|(_, a)| a.values(round)).collect();
     let unroll = if read.len() > 2 { 4 } else { 8 };
     let mut writer = Writer::new(body, Inputs::Memory, "          ");
-    let mut loads = String::from(" at_k[k] = group[row];");
-    let mut arrays = format!("      u16 at_k[{unroll}];\n");
+    let mut loads = String::from(" loaded.at = group[row];");
+    let mut columns = String::from(" u16 at;");
     for (index, moved) in moved.iter().enumerate().filter(|(_, moved)| read.contains(&moved.of)) {
         let mut names = ValueExpr { value: format!("({})0", moved.kind.cuda()), ..ValueExpr::default() };
         if moved.value {
-            let _ = writeln!(arrays, "      {} m{index}x[{unroll}];", moved.stored());
+            let _ = write!(columns, " {} m{index};", moved.stored());
             // Numbers of 128 bits have no such load.
             let _ = match moved.width() {
-                16 => write!(loads, " m{index}x[k] = m{index}[row];"),
-                _ => write!(loads, " m{index}x[k] = __ldcs(&m{index}[row]);"),
+                16 => write!(loads, " loaded.m{index} = m{index}[row];"),
+                _ => write!(loads, " loaded.m{index} = __ldcs(&m{index}[row]);"),
             };
             names.value = match moved.kind {
-                DeviceType::Bool => format!("(m{index}x[k] != 0)"),
-                kind if moved.narrow => format!("({})m{index}x[k]", kind.cuda()),
-                _ => format!("m{index}x[k]"),
+                DeviceType::Bool => format!("(loaded.m{index} != 0)"),
+                kind if moved.narrow => format!("({})loaded.m{index}", kind.cuda()),
+                _ => format!("loaded.m{index}"),
             };
         }
         if moved.nullable {
-            let _ = writeln!(arrays, "      u8 mv{index}x[{unroll}];");
-            let _ = write!(loads, " mv{index}x[k] = mv{index}[row];");
-            names.valid = Some(format!("(mv{index}x[k] != 0)"));
+            let _ = write!(columns, " u8 mv{index};");
+            let _ = write!(loads, " loaded.mv{index} = mv{index}[row];");
+            names.valid = Some(format!("(loaded.mv{index} != 0)"));
         }
         writer.know(moved.of, names);
     }
-    writer.line("const u32 at = at_k[k];");
+    writer.line("const u32 at = loaded.at;");
     let found = values(&mut writer, layout, round);
     if round == Pass::Second {
         writer.line(&format!("const u64* slot = table + ((u64)part * each + at) * {stride};"));
     }
     updates(&mut writer, layout, round, &found, true);
-    let tables = shared_tables(layout, round);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({threads}) group_parted({}) {{\n  DYNAMIC_SHARED(memory);\n  __shared__ u32 its_part;\n  \
-         const u32 slots = each, replicas = 1;\n{}  const u64 *starts = state + 2 * parts, *items = starts + parts + 1;\n  const u64 all = items[parts];\n\
-         #pragma unroll 1\n  for (u64 item = blockIdx.x; item < all; item += gridDim.x) {{\n    \
-         if (threadIdx.x == 0) its_part = parted_part(items, parts, item);\n    \
-         for (u32 i = threadIdx.x; i < slots; i += blockDim.x) {{{} }}\n    __syncthreads();\n    const u32 part = its_part;\n    \
-         const u64 begin = starts[part] + (item - items[part]) * limit, end = smaller(starts[part + 1], begin + limit);\n\
-         #pragma unroll 1\n    for (u64 first = begin + threadIdx.x; first < end; first += (u64)blockDim.x * {unroll}) {{\n{arrays}\
-         #pragma unroll\n      for (int k = 0; k < {unroll}; k++) {{\n        const u64 row = first + k * blockDim.x;\n        if (row < end) {{{loads} }}\n      }}\n\
-         #pragma unroll\n      for (int k = 0; k < {unroll}; k++) {{\n        if (first + k * blockDim.x < end) {{\n{}        }}\n      }}\n    }}\n    \
-         __syncthreads();\n\
-         #pragma unroll 1\n    for (u32 r = threadIdx.x; r < each && (u64)part * each + r < size; r += blockDim.x) {{\n     {}\n     {}\n      \
-         if ({}) {{\n        u64* slot = table + ((u64)part * each + r) * {stride};\n       {}\n      }}\n    }}\n    __syncthreads();\n  }}\n}}\n",
+        "struct Columns {{{columns} }};\n{}\
+         extern \"C\" __global__ void __launch_bounds__({threads}) group_parted({}) {{\n  \
+         group_partitions<Columns, Tables, {unroll}, {stride}>(size, each, parts, limit, state, table, \
+         [&](u64 row, Columns& loaded) ROW_CODE {{{loads} }},\n    \
+         [&](u32 part, const Columns& loaded, const Tables& tables) ROW_CODE {{\n{}    }});\n}}\n",
+        shared_tables(layout, round),
         parameters.text(),
-        tables.arrays,
-        tables.clear,
         writer.text,
-        tables.declare,
-        tables.step,
-        tables.presence,
-        tables.merge,
     );
-    body.program(&[&headers::SHARED_PARTITION], text, "group_parted")
+    body.program(&[&headers::PARTITION_ROWS], text, "group_parted")
 }

@@ -97,7 +97,7 @@ pub fn parameters(
     parameters
 }
 
-/// What is made of the one row that there is in the end, by the thread that has it.
+/// The output that the last thread computes from the only row.
 pub struct FinalOutput<'a> {
     body: &'a KernelBody<'a>,
     roots: &'a [NodeId],
@@ -186,6 +186,7 @@ pub fn program(
         }
     }
     writer.line("}");
+    let loads = body.loads(&roots);
     let (name, end) = match ending {
         // The slot is read again as other types than it was written as.
         Some(ending) => (
@@ -195,15 +196,11 @@ pub fn program(
         None => ("reduce_rows", "merge_grid(t, partials, ticket, out);\n".to_string()),
     };
     let text = format!(
-        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n  Totals t;\n  t.clear();\n  \
-         const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{}\
-         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{}      }}\n    }}\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n  {end}}}\n",
+        "{}{}extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({}) {{\n  u32 faults = 0;\n  Totals t;\n  t.clear();\n{}  {end}}}\n",
         totals(layout, round),
+        loads.columns,
         parameters.text(),
-        body.loads(&body.inputs(&roots), unroll),
-        writer.text,
+        body.rows_loop(&loads, unroll, &writer.text, None),
     );
     match ending {
         Some(ending) => {

@@ -66,14 +66,14 @@ impl ColumnRef {
     }
 }
 
-/// What a kernel loops over.
+/// The rows that a kernel loops over.
 pub struct RowSource {
     pub rows: u64,
     pub parameters: Parameters,
     pub inputs: Vec<ColumnRef>,
     /// Columns of the table that these rows were made from.
     pub fetched: Vec<ColumnRef>,
-    /// Which rows are there at all, in terms of `row`.
+    /// The condition that a row exists, in terms of `row`.
     pub present: Option<String>,
     /// Equal only for the same data.
     pub identity: u64,

@@ -83,7 +83,7 @@ impl Writer<'_> {
         let node = self.body.graph.node(id).clone();
         let mut arg = |index: usize| self.value(node.args[index]).value;
         let Op::Str(op) = node.op else { return format!("{}.length", self.value(id).value) };
-        // Where it may fail: what is too long, or depends on what is around it.
+        // Functions with a row error of their own: the result is too long, or depends on the text around it.
         let call = match op {
             StringOp::Case(table) => format!("case_length({}, (const u32*)l{table}, de{id})", arg(0)),
             StringOp::Repeat => format!("repeat_length({}, {}, de{id})", arg(0), arg(1)),

@@ -1,7 +1,7 @@
 //! Top-k kernels: a sample bounds the keys that can be among the lowest, then one pass collects the candidate rows.
 
 use onrush_device::Buffer;
-use onrush_kernels::Program;
+use onrush_kernels::{Program, headers};
 
 use super::output::telling;
 use super::{Inputs, KernelBody, Parameters, Writer};
@@ -10,12 +10,12 @@ use crate::launch::stream_context::StreamContext;
 
 pub const THREADS: u32 = 256;
 
-/// Which rows a sample has: one of each part of so many rows, anywhere in it.
+/// The rows of a sample: one row anywhere in each part of so many rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub rows: u64,
     pub part: u64,
-    /// Of the lowest keys of the blocks, the one that is told.
+    /// The rank of the key that is told, among the lowest keys of the blocks.
     pub rank: u32,
 }
 
@@ -30,36 +30,25 @@ pub fn sample_parameters(body: &KernelBody, lane: &StreamContext, of: Sample, lo
     parameters
 }
 
-/// Tells the key of a rank among the lowest ones of the blocks, [`THREADS`] of them at most: not lower than the key of this rank in the sample. All
-/// bits are set if there is none. Leaves the count of candidates at zero.
+/// Tells the key of a rank among the lowest ones of the blocks, which are at most [`THREADS`]. This is not lower than
+/// the key of this rank in the sample. All bits are set if there is none. Leaves the count of candidates at zero.
 pub fn sample(body: &KernelBody, key: NodeId, parameters: &Parameters) -> Program {
     let mut writer = Writer::new(body, Inputs::Memory, "    ");
     let pass = body.passing(&mut writer);
     let names = writer.value(key);
     writer.line(&format!("if (({pass}) && {} < best) best = {};", names.value, names.value));
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) top_sample({parameters}) {{\n  u32 faults = 0;\n  u64 best = ~0ull;\n\
-         #pragma unroll 4\n  \
-         for (u64 i = (u64)threadIdx.x * gridDim.x + blockIdx.x; i < sample; i += (u64)gridDim.x * blockDim.x) {{\n    \
-         const u64 row = i * part + mix(i) % part;\n{looked}  }}\n  \
-         __shared__ u64 keys[{THREADS}];\n  __shared__ bool last;\n  \
-         for (u32 by = 16; by > 0; by /= 2) best = smaller(best, (u64)__shfl_down_sync(ALL_LANES, best, by));\n  \
-         if (lane_id() == 0) keys[warp_id()] = best;\n  __syncthreads();\n  \
-         if (threadIdx.x == 0) {{\n    for (u32 w = 1; w < {THREADS} / WARP; w++) best = smaller(best, keys[w]);\n    \
-         lowest[blockIdx.x] = best;\n    __threadfence();\n    last = atomicAdd(done, 1u) == gridDim.x - 1;\n    __threadfence();\n  }}\n  \
-         __syncthreads();\n  if (!last) return;\n  \
-         const u64 mine = threadIdx.x < gridDim.x ? ((volatile u64*)lowest)[threadIdx.x] : ~0ull;\n  \
-         keys[threadIdx.x] = mine;\n  __syncthreads();\n  u32 before = 0;\n  \
-         for (u32 other = 0; other < {THREADS}; other++) before += keys[other] < mine || (keys[other] == mine && other < threadIdx.x);\n  \
-         // A fault is one of those rows' alone: whoever looks at all rows finds it.\n  \
-         if (before == rank - 1) {{ *done = 0; *count = 0; told[1] = mine; __threadfence_system(); told[0] = 1; }}\n  (void)faults;\n}}\n",
+        // A fault of a row of the sample is noted by the pass over all rows.
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) top_sample({parameters}) {{\n  u32 faults = 0;\n  \
+         top_sample_rows<{THREADS}>(sample, part, rank, lowest, done, count, told, [&](u64 row, u64& best) ROW_CODE {{\n{looked}  }});\n  \
+         (void)faults;\n}}\n",
         parameters = parameters.text(),
         looked = writer.text,
     );
-    body.program(&[], text, "top_sample")
+    body.program(&[&headers::TOP_ROWS], text, "top_sample")
 }
 
-/// Where candidates go: keys and row numbers, so many at most. The first ones go to the host, too.
+/// Destinations of candidates: keys and row numbers, so many at most. The first ones go to the host, too.
 pub struct Candidates<'a> {
     pub keys: &'a Buffer,
     pub numbers: &'a Buffer,
@@ -70,12 +59,12 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Candidates that fit into the room of a stream's completion flag: first their keys, then their row numbers, then
-    /// as many row numbers again for the rows of the result.
+    /// Candidates that fit into the room of a stream's completion flag. Their keys are first, then their row numbers,
+    /// then room for as many row numbers of result rows.
     pub const NEAR: u64 = (StreamContext::ROOM / 16) as u64;
-    /// Where in its room the numbers are, and those of the rows that are wanted.
+    /// The positions in the room of the candidates' numbers, and of those of the result rows.
     pub const NUMBERS: usize = Self::NEAR as usize * 8;
-    pub const WANTED: usize = Self::NEAR as usize * 12;
+    pub const RESULT_NUMBERS: usize = Self::NEAR as usize * 12;
 }
 
 pub fn candidates_parameters(body: &KernelBody, lane: &StreamContext, of: &Candidates) -> Parameters {
@@ -92,8 +81,8 @@ pub fn candidates_parameters(body: &KernelBody, lane: &StreamContext, of: &Candi
     parameters
 }
 
-/// Writes the rows whose keys are not above a limit, in any order, and tells how many there are, with and without room. Its count is zero
-/// before.
+/// Writes the rows whose keys are not above a limit, in any order, and tells how many there are, with and without room.
+/// Its count is zero before.
 pub fn candidates(body: &KernelBody, key: NodeId, parameters: &Parameters) -> Program {
     let roots: Vec<NodeId> = body.filter.into_iter().chain([key]).collect();
     let unroll = body.unroll(&roots);
@@ -103,19 +92,15 @@ pub fn candidates(body: &KernelBody, key: NodeId, parameters: &Parameters) -> Pr
     if let Some(fault) = &names.fault {
         writer.line(&format!("faults |= ({pass}) && ({fault});"));
     }
+    writer.line(&format!("if (({pass}) && {key} <= limit) candidates.add({key}, row);", key = names.value));
+    let loads = body.loads(&roots);
     let text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) top_candidates({parameters}) {{\n  u32 faults = 0;\n  \
-         const u64 stride = threads_in_grid();\n#pragma unroll 1\n  \
-         for (u64 first = thread_in_grid(); first < rows; first += stride * {unroll}) {{\n{loads}\
-         #pragma unroll\n    for (int k = 0; k < {unroll}; k++) {{\n      u64 row = first + k * stride;\n      if (row < rows) {{\n{looked}        \
-         if (({pass}) && {key} <= limit) {{\n          const u64 to = atomicAdd(count, (u64)1);\n          \
-         if (to < room) {{ keys[to] = {key}; numbers[to] = (u32)row; }}\n          \
-         if (to < near) {{ near_keys[to] = {key}; near_numbers[to] = (u32)row; __threadfence_system(); }}\n        }}\n      }}\n    }}\n  }}\n  \
-         if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, count, told);\n}}\n",
-        parameters = parameters.text(),
-        loads = body.loads(&body.inputs(&roots), unroll),
-        looked = writer.text,
-        key = names.value,
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) top_candidates({}) {{\n  u32 faults = 0;\n  \
+         const Candidates candidates{{count, keys, numbers, near_keys, near_numbers, near, room}};\n{}  \
+         tell_grid(done, fault, count, told);\n}}\n",
+        loads.columns,
+        parameters.text(),
+        body.rows_loop(&loads, unroll, &writer.text, None),
     );
-    body.program(&[], text, "top_candidates")
+    body.program(&[&headers::TOP_ROWS], text, "top_candidates")
 }

@@ -4,7 +4,7 @@ use super::{ValueExpr, Writer, both};
 use crate::ir::expr::NodeId;
 
 impl Writer<'_> {
-    /// Of a row that lacks an argument, or that a guard leaves out, nothing is called.
+    /// A row that lacks an argument, or that a guard leaves out, calls nothing.
     pub(super) fn native(&mut self, id: NodeId, function: u32, guarded: bool, args: &[ValueExpr]) -> ValueExpr {
         let graph = self.body.graph;
         let (kind, native) = (graph.kind(id), &graph.natives()[function as usize]);

@@ -88,7 +88,7 @@ fn concat(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<Device
 }
 
 fn run(context: &Context, name: &'static str, body: String, arguments: Arguments, rows: u64) -> Result<()> {
-    let program = Program::new(&[&headers::PRELUDE], body, [name]);
+    let program = Program::new(&[&headers::CONCAT], body, [name]);
     launch(context, &context.library.function(&program, name)?, arguments, rows, 256, 0)
 }
 
@@ -96,25 +96,12 @@ fn run(context: &Context, name: &'static str, body: String, arguments: Arguments
 fn concat_bits(context: &Context, parts: &[(Option<&Buffer>, u64)], rows: u64) -> Result<Buffer> {
     // Neighbours share a word.
     let bits = context.zeros(rows.div_ceil(32) * 4)?;
-    let body = |from: &str, word: &str| {
-        format!(
-            "extern \"C\" __global__ void __launch_bounds__(256) concat_{from}(const u32* from, u64 rows, u32* to, u64 at) {{\n  \
-             const u64 words = (rows + 31) / 32;\n  \
-             for (u64 i = thread_in_grid(); i < words; i += threads_in_grid()) {{\n    \
-             u32 word = {word};\n    if (i + 1 == words && rows % 32 != 0) word &= (1u << (rows % 32)) - 1;\n    \
-             const u64 first = at + 32 * i;\n    const u32 shift = (u32)(first % 32);\n    \
-             if (word << shift != 0) atomicOr(&to[first / 32], word << shift);\n    \
-             if (shift != 0 && word >> (32 - shift) != 0) atomicOr(&to[first / 32 + 1], word >> (32 - shift));\n  }}\n}}\n"
-        )
-    };
+    let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_bits(const u32* from, u64 rows, u32* to, u64 at) {\n  \
+                concat_bitmap(from, rows, to, at);\n}\n";
     let mut at = 0_u64;
     for (from, rows) in parts {
-        let arguments = Arguments::new();
-        let (name, body, arguments) = match from {
-            Some(from) => ("concat_bits", body("bits", "from[i]"), arguments.buffer(from)),
-            None => ("concat_ones", body("ones", "~0u"), arguments.buffer(&bits)),
-        };
-        run(context, name, body, arguments.value(*rows).buffer(&bits).value(at), rows.div_ceil(32))?;
+        let arguments = Arguments::new().optional(*from).value(*rows).buffer(&bits).value(at);
+        run(context, "concat_bits", body.to_string(), arguments, rows.div_ceil(32))?;
         at += rows;
     }
     Ok(bits)
@@ -123,7 +110,7 @@ fn concat_bits(context: &Context, parts: &[(Option<&Buffer>, u64)], rows: u64) -
 /// Numbers of 64 bits as such of 128.
 fn widen(context: &Context, from: &Buffer, rows: u64, to: u64) -> Result<()> {
     let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_wide(const i64* from, u64 rows, i128* to) {\n  \
-                for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) to[row] = from[row];\n}\n";
+                concat_moved(from, rows, to, (i64)0);\n}\n";
     run(context, "concat_wide", body.to_string(), Arguments::new().buffer(from).value(rows).value(to), rows)
 }
 
@@ -153,7 +140,7 @@ fn concat_texts(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
         // Each part writes its end, which is where the next one begins.
         let body = format!(
             "extern \"C\" __global__ void __launch_bounds__(256) {name}(const {from}* from, u64 rows, {to}* to, u64 at) {{\n  \
-             for (u64 row = thread_in_grid(); row <= rows; row += threads_in_grid()) to[row] = ({to})(from[row] + at);\n}}\n"
+             concat_moved(from, rows + 1, to, at);\n}}\n"
         );
         let to = offsets.address() + row * if wide { 8 } else { 4 };
         let arguments = Arguments::new().buffer(&texts.offsets).value(part.rows).value(to).value(at);
@@ -173,7 +160,7 @@ fn concat_lists(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
     let (mut at, mut begin) = (0, 0);
     for (part, known) in parts.iter().zip(&known) {
         let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_lists(const u64* from, u64 rows, u64* to, u64 begin) {\n  \
-                    for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) to[row] = from[row] + (begin << 32);\n}\n";
+                    concat_moved(from, rows, to, begin << 32);\n}\n";
         let to = values.address() + 8 * at;
         let arguments = Arguments::new().buffer(&part.values).value(part.rows).value(to);
         run(context, "concat_lists", body.to_string(), arguments.value(if same { 0 } else { begin }), part.rows)?;
@@ -222,8 +209,7 @@ fn concat_codes(context: &Context, parts: &[DeviceColumn], rows: u64) -> Result<
             Some(places) => {
                 let body = format!(
                     "extern \"C\" __global__ void __launch_bounds__(256) concat_codes(const {}* from, u64 rows, u32* to, const u32* places, u32 count) {{\n  \
-                     for (u64 row = thread_in_grid(); row < rows; row += threads_in_grid()) {{\n    \
-                     const u32 code = from[row];\n    to[row] = code < count ? places[code] : 0;\n  }}\n}}\n",
+                     concat_indices(from, rows, to, places, count);\n}}\n",
                     part.code().cuda()
                 );
                 let count = places.len() as u32;

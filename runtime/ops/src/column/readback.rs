@@ -23,7 +23,7 @@ pub fn gather_to_host(lane: &StreamContext, pieces: &[(&Buffer, usize)]) -> Resu
         return pieces.iter().map(|piece| Ok(HostBuffer::from_slice_ref(read(piece)?))).collect();
     }
     let mut places = Vec::new();
-    // Of each piece where it is, how long it is, and where it goes to.
+    // For each piece: its address, its length and its destination.
     let mut words = [0_u64; 2 * PIECES];
     let mut at = 0;
     for (number, (buffer, bytes)) in pieces.iter().enumerate() {
@@ -33,19 +33,12 @@ pub fn gather_to_host(lane: &StreamContext, pieces: &[(&Buffer, usize)]) -> Resu
         at += room(*bytes);
     }
     let body = format!(
-        "struct Pieces {{ u64 words[{words}]; }};\nextern \"C\" __global__ void __launch_bounds__({THREADS}) collect(const Pieces pieces, u8* room, \
-         u32* done, volatile u64* told) {{\n  \
-         const u8* from = (const u8*)pieces.words[2 * blockIdx.x];\n  const u64 place = pieces.words[2 * blockIdx.x + 1];\n  \
-         u8* to = room + (place >> 32);\n  const u32 bytes = (u32)place;\n  \
-         for (u32 i = threadIdx.x; i < bytes / 4; i += blockDim.x) ((u32*)to)[i] = ((const u32*)from)[i];\n  \
-         if (threadIdx.x < bytes % 4) to[bytes / 4 * 4 + threadIdx.x] = from[bytes / 4 * 4 + threadIdx.x];\n  \
-         __threadfence_system();\n  __syncthreads();\n  if (threadIdx.x != 0) return;\n  \
-         if (atomicAdd(done, 1u) != gridDim.x - 1) return;\n  __threadfence_system();\n  *done = 0;\n  told[1] = 0;\n  \
-         __threadfence_system();\n  told[0] = {};\n}}\n",
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) collect(const Pieces<{}> pieces, u8* room, u32* done, \
+         volatile u64* told) {{\n  collect_pieces<{}>(pieces, room, done, told);\n}}\n",
+        2 * PIECES,
         StreamContext::DONE,
-        words = 2 * PIECES,
     );
-    let program = Program::new(&[&headers::PIPELINE], body, ["collect"]);
+    let program = Program::new(&[&headers::READBACK], body, ["collect"]);
     let function = lane.context.library.function(&program, "collect")?;
     let arguments = Arguments::new()
         .value(words)

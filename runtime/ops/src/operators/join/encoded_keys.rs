@@ -123,19 +123,10 @@ fn among(
 fn program(values: &str, keys: &str) -> Program {
     let text = format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) number_fill(const {values}* values, u64 entries, u32* table, u64 slots) {{\n  \
-         for (u64 number = thread_in_grid(); number < entries; number += threads_in_grid()) {{\n    \
-         u64 at = mix((u64)(i64)values[number]) % slots;\n    \
-         while (atomicCAS(&table[at], 0u, (u32)number + 1) != 0) at = at + 1 == slots ? 0 : at + 1;\n  }}\n}}\n\
+         lookup_fill(values, entries, table, slots);\n}}\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) number_rows(const {keys}* keys, const u32* validity, u64 rows, \
          const {values}* values, const u32* table, u64 slots, u32* numbers, u32* there, u64* missing) {{\n  \
-         u32 lost = 0;\n  const u64 end = (rows + WARP - 1) / WARP * WARP;\n  \
-         for (u64 row = thread_in_grid(); row < end; row += threads_in_grid()) {{\n    u32 number = 0;\n    \
-         if (row < rows && (validity == nullptr || is_valid(validity, row))) {{\n      const i64 key = (i64)keys[row];\n      \
-         u64 at = mix((u64)key) % slots;\n      \
-         while ((number = table[at]) != 0 && (i64)values[number - 1] != key) at = at + 1 == slots ? 0 : at + 1;\n    }}\n    \
-         const u32 found = __ballot_sync(0xffffffffu, number != 0);\n    if (lane_id() == 0) there[row / WARP] = found;\n    \
-         if (row < rows) {{\n      numbers[row] = number == 0 ? 0 : number - 1;\n      lost += number == 0;\n    }}\n  }}\n  \
-         if (lost != 0) atomicAdd((unsigned long long*)missing, (unsigned long long)lost);\n}}\n"
+         lookup_rows(keys, validity, rows, values, table, slots, numbers, there, missing);\n}}\n"
     );
-    Program::new(&[&headers::PRELUDE], text, ["number_fill", "number_rows"])
+    Program::new(&[&headers::VALUE_LOOKUP], text, ["number_fill", "number_rows"])
 }
