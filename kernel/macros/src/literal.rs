@@ -127,8 +127,8 @@ mod tests {
         check("2.5e3", LiteralToken::Value(Value::Float(2500.0)));
         check("7u8", LiteralToken::Typed(Value::Int(7), DataType::UInt8));
         check("2f64", LiteralToken::Typed(Value::Float(2.0), DataType::Float64));
-        check(r#""a\"b\n\u{e9}\x41""#, Parsed::Value(Value::Text("a\"b\né\x41".into())));
-        check(r##"r#"a"\b"#"##, Parsed::Value(Value::Text("a\"\\b".into())));
+        check(r#""a\"b\n\u{e9}\x41""#, LiteralToken::Value(Value::Text("a\"b\né\x41".into())));
+        check(r##"r#"a"\b"#"##, LiteralToken::Value(Value::Text("a\"\\b".into())));
         check("'U'", LiteralToken::Value(Value::Text("U".into())));
     }
 

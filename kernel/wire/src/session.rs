@@ -16,7 +16,7 @@ use crate::progress::Task;
 use crate::schema::{DataType, Schema};
 use crate::value::Value;
 use crate::visual::{GraphCard, GraphPlot, Section, VisualHead};
-use crate::{FrameId, Generation, NotebookId, ObjectId};
+use crate::{FrameId, Generation, NotebookId};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, LambdaSyntax, LimitClause, ObjectName,
-    OrderByExpr, OrderByKind, Query, Select, Statement, Subscript, UnaryOperator, Value,
+    FunctionArgumentClause, FunctionArguments, Ident, LambdaSyntax, LimitClause, ObjectName, OrderByExpr, OrderByKind,
+    Query, Select, Statement, Subscript, UnaryOperator, Value,
 };
 use onrush_expr::check::plan_error;
 use onrush_wire::Diagnostic;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use onrush_frame::{Table, TaskHandle, dtype_to_wire, value_at};
-use onrush_io::{Content, FileCache, FileWriter, Loaded};
+use onrush_io::{Content, FileCache, FileWriter, LoadedSource};
 use onrush_wire::plan::{CsvOptions, Format, ParquetOptions, Sink, SinkFormat, Source};
 use onrush_wire::{Class, DataType, Diagnostic, TimeUnit, Value};
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ impl Folder {
         self
     }
 
-    fn open(&self, path: &str, format: Format) -> Result<Loaded, Diagnostic> {
+    fn open(&self, path: &str, format: Format) -> Result<LoadedSource, Diagnostic> {
         let folder = self.dir.path().to_str().unwrap().to_string();
         self.cache.open(&Source { path: path.to_string(), folder, format }, &TaskHandle::new())
     }
@@ -55,7 +55,7 @@ impl Folder {
     }
 }
 
-fn table(loaded: &Loaded) -> Table {
+fn table(loaded: &LoadedSource) -> Table {
     match &loaded.content {
         Content::Memory(table) => table.as_ref().clone(),
         Content::Scan(_) => panic!("a small file is held"),

@@ -14,7 +14,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Field, Int8Type, Int64Type};
 use arrow::ipc::writer::FileWriter;
 use onrush_frame::{Table, TaskHandle, dtype_to_wire, value_at};
-use onrush_io::{Content, FileCache, FrameWriter, Loaded};
+use onrush_io::{Content, FileCache, FrameWriter, LoadedSource};
 use onrush_wire::plan::{ExcelOptions, Format, ParquetOptions, Sheet, Sink, SinkFormat, Source};
 use onrush_wire::{Class, DataType, Diagnostic, TimeUnit, Value};
 use serde_json::{Value as Json, json};
@@ -29,7 +29,7 @@ fn files() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files")
 }
 
-fn load(path: &str, folder: &Path, format: Format) -> Result<Loaded, Diagnostic> {
+fn load(path: &str, folder: &Path, format: Format) -> Result<LoadedSource, Diagnostic> {
     let folder = folder.to_string_lossy().into_owned();
     FileCache::new(64 << 20).open(&Source { path: path.to_string(), folder, format }, &TaskHandle::new())
 }

@@ -384,7 +384,7 @@ fn sampled_top_k(lane: &StreamContext, body: &KernelBody, top: &TopK) -> Result<
         wanted.sort_unstable();
         let (address, memory) = match count <= near {
             // The kernel that was waited for is the last one that the stream was given.
-            true => (lane.mailbox.put(Candidates::WANTED, &wanted), None),
+            true => (lane.mailbox.put(Candidates::RESULT_NUMBERS, &wanted), None),
             false => {
                 let memory = context.upload(&wanted)?;
                 (memory.address(), Some(memory))
