@@ -492,7 +492,8 @@ fn write_rust(cell: &Cell<'_>, line: u32, file: &str) -> String {
     let refusal = |left: &RejectedFunction| format!("`{}` cannot be called in `x!`: {}", left.name, left.why);
     let refusals: Vec<String> = cell.left.iter().map(refusal).collect();
     // A helper of CUDA kernels needs no note; a function with a signature for `x!` does.
-    let is_told = |left: &&RejectedFunction| cell.kernels.is_empty() || onrush_wire::words::is_taken(&left.name);
+    let is_told =
+        |left: &&RejectedFunction| cell.kernels.is_empty() || onrush_wire::reserved_names::is_taken(&left.name);
     signatures.extend(cell.left.iter().filter(is_told).map(refusal));
     items.sort_by_key(|(at, _)| *at);
     for (at, item) in items {

@@ -1,7 +1,7 @@
 //! Reserved words of `x!`: namespaces of methods, and operators of other languages, which get a hint. The session knows
 //! the functions themselves (`runtime/expr`).
 
-pub use onrush_wire::words::is_function;
+pub use onrush_wire::reserved_names::is_function;
 
 /// Whether the name is a namespace, written without parentheses before a method.
 pub fn is_namespace(name: &str) -> bool {

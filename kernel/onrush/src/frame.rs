@@ -71,7 +71,7 @@ impl Frame {
         }
         let is_selector = |expr: &onrush_wire::Expr| match &expr.kind {
             ExprKind::Column(_) | ExprKind::All { .. } => true,
-            ExprKind::Call { function, .. } => onrush_wire::words::is_selector(function),
+            ExprKind::Call { function, .. } => onrush_wire::reserved_names::is_selector(function),
             _ => false,
         };
         if let Some(other) = exprs.iter().find(|expr| !is_selector(expr)) {

@@ -18,25 +18,25 @@ use crate::{process, session};
 /// fit, raises at the call.
 #[derive(Clone)]
 pub struct Frame {
-    pub(crate) handle: Arc<Handle>,
+    pub(crate) handle: Arc<FrameHandle>,
 }
 
 /// Released when its last clone is dropped. The session learns of it after the cell has succeeded.
-pub(crate) struct Handle {
+pub(crate) struct FrameHandle {
     id: FrameId,
     pub schema: Schema,
     /// The id of the session that holds the frame.
     epoch: u64,
 }
 
-impl Handle {
+impl FrameHandle {
     /// `None` if its session has ended.
     pub fn known_id(&self) -> Option<FrameId> {
         (self.epoch == session::epoch()).then_some(self.id)
     }
 }
 
-impl Drop for Handle {
+impl Drop for FrameHandle {
     fn drop(&mut self) {
         if let Some(id) = self.known_id() {
             process::release(id);
@@ -57,7 +57,7 @@ pub(crate) fn send(batch: &RecordBatch, at: Span) -> Frame {
 
 impl Frame {
     pub(crate) fn new((id, schema): (FrameId, Schema)) -> Self {
-        Frame { handle: Arc::new(Handle { id, schema, epoch: session::epoch() }) }
+        Frame { handle: Arc::new(FrameHandle { id, schema, epoch: session::epoch() }) }
     }
 
     #[inline(never)]

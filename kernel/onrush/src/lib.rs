@@ -60,9 +60,9 @@ pub use frame::read::binary::*;
 pub use frame::read::*;
 pub use frame::text::*;
 pub use frame::{
-    Asof, CsvWriter, DatabaseWriter, ExcelWriter, Explanation, FromValue, GroupBy, IntoAsof, IntoFrames,
-    IntoJoin, IntoPairs, IntoSampleSize, IpcWriter, JsonWriter, On, ParquetWriter, Resample, asof, concat,
-    concat_diagonal, concat_horizontal, date_range, get, int_range, on, publish, read_database, sql, using,
+    Asof, CsvWriter, DatabaseWriter, ExcelWriter, Explanation, FromValue, GroupBy, IntoAsof, IntoFrames, IntoJoin,
+    IntoPairs, IntoSampleSize, IpcWriter, JsonWriter, On, ParquetWriter, Resample, asof, concat, concat_diagonal,
+    concat_horizontal, date_range, get, int_range, on, publish, read_database, sql, using,
 };
 pub use graph::{Graph, GraphPlot, GraphReader, GraphView, read_graph};
 pub use handle::Frame;

@@ -238,9 +238,9 @@ pub(crate) enum LentColumn {
 /// A column of a frame for kernels.
 #[inline(never)]
 pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> LentColumn {
-    let answer = ask_with_memory(&Request::Lend { frame, column }, None);
+    let answer = ask_with_memory(&Request::ExportColumn { frame, column }, None);
     let lent = answer.and_then(|(reply, descriptor)| match (reply, descriptor) {
-        (Reply::Lent { rows, dtype, device, emulated, .. }, Some(memory)) => {
+        (Reply::Exported { rows, dtype, device, emulated, .. }, Some(memory)) => {
             Ok(LentColumn::OnDevice { memory, rows, dtype, device: (device, emulated) })
         }
         (Reply::Batches { inline, bytes, .. }, descriptor) => {

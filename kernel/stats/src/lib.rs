@@ -1,7 +1,7 @@
 //! Statistics of plots: bins, boxes, cells, densities, and downsampled lines. Plain numbers in and out; the session
 //! uses them for frames, the prelude for Rust values. Nothing is drawn or sent here.
 
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::BoxStats;
 
 /// Bins that are chosen from the data: by Freedman and Diaconis' rule, of a round width, from 5 to 80 of them. Few

@@ -219,11 +219,11 @@ requests! {
     frames Collect { frame: FrameId, columns: Vec<String> } => {
         title: with("collect"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
-    /// A column for the kernels of a `%%cuda` cell. Reply: `Reply::Lent`, or
+    /// A column for the kernels of a `%%cuda` cell. Reply: `Reply::Exported`, or
     /// [`Reply::Batches`](crate::session::Reply::Batches) as for [`Request::Collect`] if the engine has no device, if the column is
     /// small, has nulls or is not numeric, or if the device cannot export it.
-    frames Lend { frame: FrameId, column: String } => {
-        title: with("lend"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
+    frames ExportColumn { frame: FrameId, column: String } => {
+        title: with("export"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
     /// The only value of an expression that gives one row. Reply: [`Reply::Value`](crate::session::Reply::Value).
     frames Value { frame: FrameId, expr: Expr } => {

@@ -28,7 +28,7 @@ impl View {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Explore {
     /// Computes which rows the view has, and in which order. Answer: [`Explored::Count`].
-    Arrange,
+    ComputeView,
     /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer: [`Explored::Rows`].
     Rows { offset: u64, count: u32, columns: Vec<u32> },
     /// Answer: [`Explored::Summary`].
@@ -36,7 +36,7 @@ pub enum Explore {
     /// Writes the view's rows, of the columns at these positions (all if none). Answer: [`Explored::Written`].
     Write { columns: Vec<u32>, sink: Sink },
     /// Nobody looks at the view any more. Answer: [`Explored::Done`].
-    Forget,
+    DropView,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -74,7 +74,7 @@ pub enum Reply {
     },
     /// The values of a column without nulls, one after another in memory of the engine's device, which a process that has a device
     /// of the same name maps by the descriptor that comes with this message. Nobody writes to them any more, and the descriptor keeps them.
-    Lent {
+    Exported {
         rows: u64,
         bytes: u64,
         dtype: DataType,

@@ -2,18 +2,18 @@
 //!
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
 
+mod export;
 mod files;
 mod frames;
 mod graphs;
-mod large;
-mod lending;
 mod models;
 mod objects;
 mod physical;
-mod plans;
-mod residents;
+mod plan_cache;
+mod preview;
 mod run;
 mod service;
+mod spill;
 mod sql;
 mod visual;
 
@@ -28,28 +28,29 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use onrush_device::phases::Phases;
+use onrush_expr::device_udf::UdfHost;
 use onrush_expr::error::{diagnose, internal};
-use onrush_expr::{chains, check};
+use onrush_expr::{chains, diagnostics};
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::udf::DeviceUdfRunner;
 use onrush_gpu::{Accelerator, EngineChoice, Policy, Tuning};
+use onrush_logical::frame_table::Frame;
 use onrush_logical::ops::Inputs;
 use onrush_logical::resident::Resident;
-use onrush_logical::states::States;
-use onrush_logical::table::Frame;
+use onrush_logical::session_states::States;
 use onrush_parallel::Cores;
 use onrush_wire::plan::Op;
 use onrush_wire::{Class, Diagnostic, Expr, FrameId, ObjectId, Span};
 
-use crate::cache::{ResultCache, WeakMap};
-use crate::pool::{HeldMemory, Pool};
-pub use large::{Ends, Whole};
-pub use lending::Loan;
+use crate::memory_pool::{HeldMemory, Pool};
+use crate::result_cache::{ResultCache, WeakMap};
+pub use export::ExportedColumn;
 use models::TrainedModel;
 use objects::{Catalog, Object};
-use plans::Plans;
-use residents::Store;
+use plan_cache::Plans;
+pub use preview::{Ends, Whole};
 pub use service::{Answer, Job, misrouted};
+use spill::Store;
 pub use visual::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 
 /// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. A thread that has less left gets a new
@@ -429,7 +430,7 @@ impl Drop for Engine {
 }
 
 fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {
-    if diagnostic.labels.is_empty() { check::place(diagnostic, None, at, "") } else { diagnostic }
+    if diagnostic.labels.is_empty() { diagnostics::place(diagnostic, None, at, "") } else { diagnostic }
 }
 
 /// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the planner's code and data in its

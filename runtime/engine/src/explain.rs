@@ -1,6 +1,6 @@
 //! Plans as the user reads them: what runs, where, and why not on a GPU.
 
-pub mod words;
+pub mod expr_display;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,10 +22,10 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use onrush_device::phases::Phases;
 use onrush_gpu::{ConcatExec, GpuExec, PARTITIONS_METRIC, memory, windows};
+use onrush_logical::mem_table::HeldRows;
 use onrush_logical::ops::describe::DescribeExec;
-use onrush_logical::rows::HeldRows;
 
-use self::words::Names;
+use self::expr_display::Names;
 
 /// Where a node of a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,20 +115,20 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, all: &mut HashMap<usize, Names>) -> Na
     if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
         names.clear();
         for item in projection.expr() {
-            if words::is_hidden(&item.alias) && !words::is_telling(&item.alias) {
-                names.insert(item.alias.clone(), words::expr(&item.expr, &below));
+            if expr_display::is_hidden(&item.alias) && !expr_display::is_telling(&item.alias) {
+                names.insert(item.alias.clone(), expr_display::expr(&item.expr, &below));
             }
         }
     } else if let Some(windows) = windows(plan).or_else(|| onrush_parallel::windows(plan)) {
         for window in windows {
-            if !words::is_telling(window.name()) {
-                names.insert(window.name().to_string(), words::window(window, &below));
+            if !expr_display::is_telling(window.name()) {
+                names.insert(window.name().to_string(), expr_display::window(window, &below));
             }
         }
     } else if let Some(aggregate) = any.downcast_ref::<AggregateExec>() {
         names.clear();
         for aggregate in aggregate.aggr_expr() {
-            names.insert(aggregate.name().to_string(), words::aggregate(aggregate, &below));
+            names.insert(aggregate.name().to_string(), expr_display::aggregate(aggregate, &below));
         }
     }
     names
@@ -286,7 +286,7 @@ impl Tree<'_> {
             return Some("describe".to_string());
         }
         if let Some(node) = any.downcast_ref::<FilterExec>() {
-            return Some(format!("filter {}", words::expr(node.predicate(), names)));
+            return Some(format!("filter {}", expr_display::expr(node.predicate(), names)));
         }
         if let Some(node) = any.downcast_ref::<ProjectionExec>() {
             return projection(node, names);
@@ -296,8 +296,9 @@ impl Tree<'_> {
             if matches!(node.mode(), AggregateMode::Partial) {
                 return None;
             }
-            let aggregates: Vec<String> = node.aggr_expr().iter().map(|a| words::aggregate(a, names)).collect();
-            let keys: Vec<String> = node.group_expr().expr().iter().map(|(e, _)| words::expr(e, names)).collect();
+            let aggregates: Vec<String> = node.aggr_expr().iter().map(|a| expr_display::aggregate(a, names)).collect();
+            let keys: Vec<String> =
+                node.group_expr().expr().iter().map(|(e, _)| expr_display::expr(e, names)).collect();
             return Some(match (aggregates.is_empty(), keys.is_empty()) {
                 (true, _) => format!("distinct {}", keys.join(", ")),
                 (_, true) => format!("aggregate {}", aggregates.join(", ")),
@@ -305,12 +306,12 @@ impl Tree<'_> {
             });
         }
         if let Some(windows) = windows(plan).or_else(|| onrush_parallel::windows(plan)) {
-            let shown = windows.iter().filter(|w| !words::is_row(w.name()));
-            let shown: Vec<String> = shown.map(|w| words::window(w, names)).collect();
+            let shown = windows.iter().filter(|w| !expr_display::is_row(w.name()));
+            let shown: Vec<String> = shown.map(|w| expr_display::window(w, names)).collect();
             return (!shown.is_empty()).then(|| format!("window {}", shown.join(", ")));
         }
         if let Some(node) = any.downcast_ref::<SortExec>() {
-            let keys = words::keys(node.expr().iter(), names);
+            let keys = expr_display::keys(node.expr().iter(), names);
             let first = node.fetch().map(|n| format!(", {}", first_rows(n))).unwrap_or_default();
             return Some(match keys.is_empty() {
                 true => format!("back in the frame's order{first}"),
@@ -321,7 +322,7 @@ impl Tree<'_> {
             let on: Vec<String> = node
                 .on()
                 .iter()
-                .map(|(a, b)| match (words::expr(a, names), words::expr(b, names)) {
+                .map(|(a, b)| match (expr_display::expr(a, names), expr_display::expr(b, names)) {
                     (a, b) if a == b => a,
                     (a, b) => format!("{b} == {a}"),
                 })
@@ -361,7 +362,7 @@ impl Tree<'_> {
             "EmptyExec" => "no rows".to_string(),
             other => {
                 let shown = displayable(plan.as_ref()).one_line().to_string();
-                let shown = shown.trim().replace(onrush_expr::check::HIDDEN, "");
+                let shown = shown.trim().replace(onrush_expr::diagnostics::HIDDEN, "");
                 let shown = shown.replacen("RuntimeFilterExec:", "runtime filter on", 1);
                 let shown = shown.replacen("HashExchangeExec:", "exchange:", 1);
                 match shown.strip_prefix(other) {
@@ -436,10 +437,10 @@ fn projection(node: &ProjectionExec, names: &Names) -> Option<String> {
     let mut plain = 0;
     for item in node.expr() {
         let any: &dyn Any = item.expr.as_ref();
-        if words::is_hidden(&item.alias) {
+        if expr_display::is_hidden(&item.alias) {
             continue;
         }
-        let text = words::expr(&item.expr, names);
+        let text = expr_display::expr(&item.expr, names);
         // Under hidden names a join's columns are those of its sides.
         match any.downcast_ref::<Column>().is_some_and(|_| text == item.alias) {
             true => plain += 1,

@@ -3,17 +3,19 @@
 //! Puts the crates of plans together: the wire's steps and SQL become plans, rules and devices are chosen, files are read. Knows no sockets, no
 //! names of notebooks, no files' formats and no views of frames (`runtime/explore`).
 
-pub mod cache;
 mod engine;
 pub mod explain;
-mod pool;
+mod memory_pool;
+pub mod result_cache;
 
-pub use engine::{Answer, CALLS_STACK, Ends, Engine, EngineConfig, Job, KEPT, Loan, TableHolder, Whole, misrouted};
+pub use engine::{
+    Answer, CALLS_STACK, Ends, Engine, EngineConfig, ExportedColumn, Job, KEPT, TableHolder, Whole, misrouted,
+};
 pub use engine::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 pub use explain::Placement;
+pub use memory_pool::HeldMemory;
+#[doc(hidden)]
+pub use memory_pool::Pool;
 pub use onrush_gpu::{EngineChoice, Policy, Tuning};
 pub use onrush_graph_arrow::Index;
 pub use onrush_kernels::raster::{PixelWindow, PositionExtent};
-pub use pool::HeldMemory;
-#[doc(hidden)]
-pub use pool::Pool;

@@ -18,7 +18,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type};
 use lru::LruCache;
 use onrush_engine::{DeviceSlots, Engine, HeldMemory};
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
 use onrush_stats::Combine;
@@ -26,7 +26,7 @@ use onrush_wire::dashboard::{
     Dashboard, DashboardRequest, DashboardView, Filter, Kept, MAX_VIEWS, Measure, ViewData, ViewKind, ViewRequest,
     Wanted,
 };
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{AxisScale, PlotStyle};
 use onrush_wire::visual::{SectionKind, VisualAsk, VisualHead};

@@ -17,9 +17,9 @@ use lru::LruCache;
 use onrush_engine::{Engine, TableHolder, Whole};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle, preview};
-use onrush_logical::key;
+use onrush_logical::fingerprint;
+use onrush_logical::frame_table::Frame;
 use onrush_logical::ops::Inputs;
-use onrush_logical::table::Frame;
 use onrush_wire::explore::{Explore, Explored, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ObjectId, Value, codec};
@@ -142,11 +142,11 @@ impl Explorer {
     /// # Errors
     /// What running the frame and its filter can give, columns that cannot be sorted, and stopping.
     pub fn explore(&self, view: &View, what: &Explore, task: &TaskHandle) -> Result<Explored, Diagnostic> {
-        if !matches!(what, Explore::Forget) {
+        if !matches!(what, Explore::DropView) {
             self.look_at(view.frame, task)?;
         }
         match what {
-            Explore::Arrange => Ok(Explored::Count(self.row_count(view, task)?)),
+            Explore::ComputeView => Ok(Explored::Count(self.row_count(view, task)?)),
             Explore::Rows { offset, count, columns } => self.page(view, *offset, (*count).min(PAGE), columns, task),
             Explore::Summary(request) => {
                 // Its rows count, not their order.
@@ -157,7 +157,7 @@ impl Explorer {
                 Ok(Explored::Summary(column_profile::of(&chunks, request, task)?))
             }
             Explore::Write { columns, sink } => self.write_view(view, columns, sink, task),
-            Explore::Forget => {
+            Explore::DropView => {
                 self.cache.forget(self.view_key(view)?);
                 Ok(Explored::Done)
             }
@@ -190,7 +190,7 @@ impl Explorer {
     fn view_key(&self, view: &View) -> Result<u128, Diagnostic> {
         let frame = self.engine.frame(view.frame)?;
         let content = codec::content(&(&view.filter, &view.sort));
-        Ok(key::hash(|h| ("view", view.frame.0, frame.key, &content).hash(h)))
+        Ok(fingerprint::hash(|h| ("view", view.frame.0, frame.key, &content).hash(h)))
     }
 
     /// How many rows a frame has that is too large to be held.

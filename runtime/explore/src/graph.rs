@@ -12,10 +12,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use lru::LruCache;
 use onrush_engine::{Engine, Index};
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::visual::{
     Drawing, GraphCard, GraphCardRequest, GraphPlot, GraphPlotRequest, MAX_LINKS, MAX_NODES, NodeLink, Positions,
     VisualAsk, VisualHead, WeightRange, Window,
@@ -178,7 +178,7 @@ fn key(request: &GraphPlotRequest) -> Vec<u8> {
 fn coordinates(rows: &NodeRows, name: &str) -> Result<Vec<f64>, Diagnostic> {
     let column = rows.column(name)?;
     if !column.data_type().is_numeric() {
-        let found = onrush_expr::check::type_name(column.data_type());
+        let found = onrush_expr::diagnostics::type_name(column.data_type());
         let message = format!("the position `{name}` is `{found}`, expected numbers");
         return Err(plan_error("type-mismatch", message));
     }

@@ -28,7 +28,7 @@ mod violin;
 use std::collections::{HashMap, HashSet};
 
 use onrush_engine::{Engine, KEPT};
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_stats::{self as statistics, Cell, Combine, Density, SampleStats};
 use onrush_wire::map::ShapeSet;
@@ -752,5 +752,5 @@ fn unknown_aggregate(function: &str, layer: &LayerRequest) -> Diagnostic {
 }
 
 fn grouped(number: usize) -> String {
-    onrush_wire::number::thousands(number as u64)
+    onrush_wire::format_integer::thousands(number as u64)
 }

@@ -9,7 +9,7 @@ use onrush_wire::Diagnostic;
 use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, TypedExpr, lit, null, operators};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::error::diagnose;
 use crate::type_coercion::{self, float_of, is_decimal, is_number};
 
@@ -159,7 +159,7 @@ fn count_if(lower: &mut Lower, like: &TypedExpr, condition: Expr) -> Result<Type
 }
 
 fn unsupported(lower: &Lower, call: &Call, value: &TypedExpr) -> Diagnostic {
-    let mut diagnostic = check::plan_error(
+    let mut diagnostic = diagnostics::plan_error(
         "type-mismatch",
         format!("`{}` needs numbers, but this is `{}`", call.function.name, type_name(&value.dtype)),
     );

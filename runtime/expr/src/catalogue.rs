@@ -12,7 +12,7 @@ use super::{
     Lower, TypedExpr, aggregate, conditional, lists, mapping, math, metrics, rolling, statistics, string, temporal,
     window,
 };
-use crate::check::{self, quoted_column, type_name};
+use crate::diagnostics::{self, quoted_column, type_name};
 use crate::function::{Call, Function, Kind, Param, fold};
 use crate::type_coercion;
 
@@ -130,10 +130,10 @@ pub fn call(lower: &mut Lower, name: &str, args: &[Arg], span: Option<&Span>) ->
 
 /// A function that is none: the nearest one, or what another library's word is called here.
 fn unknown(lower: &Lower, name: &str, span: Option<&Span>) -> Diagnostic {
-    let mut diagnostic = check::plan_error("unknown-function", format!("there is no function `{name}`"));
+    let mut diagnostic = diagnostics::plan_error("unknown-function", format!("there is no function `{name}`"));
     let short = name.rsplit('.').next().unwrap_or(name);
     let near = || {
-        let near = check::nearest(name, CATALOGUE.keys().copied()).map(str::to_string).or_else(|| {
+        let near = diagnostics::nearest(name, CATALOGUE.keys().copied()).map(str::to_string).or_else(|| {
             let mut full = ["str", "dt", "list"].into_iter().map(|p| format!("{p}.{short}"));
             full.find(|full| CATALOGUE.contains_key(full.as_str()))
         });
@@ -194,7 +194,7 @@ fn names_with_dots(lower: &Lower, args: &[Arg], span: Option<&Span>) -> Result<(
     };
     let full = format!("{column}.{field}");
     if lower.schema.field_with_name(column).is_err() && lower.schema.field_with_name(&full).is_ok() {
-        let diagnostic = check::plan_error("unknown-column", format!("there is no column `{column}`"));
+        let diagnostic = diagnostics::plan_error("unknown-column", format!("there is no column `{column}`"));
         let diagnostic = diagnostic.help(format!("the name has a dot in it: write `col(\"{full}\")`"));
         return Err(lower.fail(diagnostic, first.value.span.as_ref().or(span), "not a column of this frame"));
     }
@@ -258,8 +258,8 @@ fn arguments<'c>(
                 None => {
                     let known = params.iter().filter(|p| p.name != "self").map(|p| p.name);
                     let mut diagnostic =
-                        check::plan_error("argument", format!("`{}` has no option `{name}`", function.name));
-                    if let Some(near) = check::nearest(name, known) {
+                        diagnostics::plan_error("argument", format!("`{}` has no option `{name}`", function.name));
+                    if let Some(near) = diagnostics::nearest(name, known) {
                         diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
                     }
                     return Err(lower.fail(usage(diagnostic), arg.value.span.as_ref().or(span), ""));
@@ -278,7 +278,7 @@ fn arguments<'c>(
             let given = args.len() - (params.len() - most);
             let message = format!("`{}` takes at most {most} arguments, {given} are given", function.name);
             return Err(lower.fail(
-                usage(check::plan_error("argument", message)),
+                usage(diagnostics::plan_error("argument", message)),
                 arg.value.span.as_ref().or(span),
                 "",
             ));
@@ -288,7 +288,7 @@ fn arguments<'c>(
         match param.many {
             true => call.rest.push(value),
             false if call.args[index].is_some() => {
-                let diagnostic = check::plan_error("argument", format!("`{}` is given twice", param.name));
+                let diagnostic = diagnostics::plan_error("argument", format!("`{}` is given twice", param.name));
                 return Err(lower.fail(diagnostic, arg.value.span.as_ref().or(span), ""));
             }
             false => call.args[index] = Some(value),
@@ -297,7 +297,7 @@ fn arguments<'c>(
     if let Some((_, missing)) = params.iter().enumerate().find(|(i, p)| !p.optional && call.args[*i].is_none()) {
         let what =
             if missing.name == "self" { "a column to work on".to_string() } else { format!("`{}`", missing.name) };
-        let diagnostic = check::plan_error("argument", format!("`{}` needs {what}", function.name));
+        let diagnostic = diagnostics::plan_error("argument", format!("`{}` needs {what}", function.name));
         return Err(lower.fail(usage(diagnostic), span, ""));
     }
     Ok(call)
@@ -325,7 +325,7 @@ fn check_argument(
     };
     let receiver = param.name == "self";
     if param.literal && value.literal.is_none() {
-        let diagnostic = check::plan_error(
+        let diagnostic = diagnostics::plan_error(
             "argument",
             format!("`{}` of `{}` must be a fixed value, not a column", param.name, function.name),
         );
@@ -338,11 +338,11 @@ fn check_argument(
         && lower.schema.field_with_name(name).is_ok()
     {
         let message = format!("`{}` needs {wanted}, and \"{name}\" in quotes is a string", function.name);
-        let diagnostic = check::plan_error("type-mismatch", message).help(quoted_column(name));
+        let diagnostic = diagnostics::plan_error("type-mismatch", message).help(quoted_column(name));
         return Err(lower.fail(diagnostic, value.span.as_ref().or(span), "not a column"));
     }
     let what = if receiver { String::new() } else { format!(" as `{}`", param.name) };
-    let mut diagnostic = check::plan_error(
+    let mut diagnostic = diagnostics::plan_error(
         "type-mismatch",
         format!("`{}` needs {wanted}{what}, but this is `{}`", function.name, type_name(dtype)),
     );

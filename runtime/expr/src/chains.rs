@@ -21,7 +21,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr as Compute, Column, Literal};
 use onrush_wire::{BinaryOp, Diagnostic, ExprKind, Span};
 
-use crate::check::{self, plan_error};
+use crate::diagnostics::{self, plan_error};
 
 /// Steps from which a chain is long, and which one call computes: all its arguments are in memory at once.
 const LONG: usize = 64;
@@ -51,7 +51,7 @@ pub fn check<'a>(exprs: impl IntoIterator<Item = &'a onrush_wire::Expr>, at: Opt
         () if nested > MOST_NESTED => (nested, MOST_NESTED, "calls"),
         () => return Ok(()),
     };
-    Err(check::place(deep(&format!("this expression has {found} {what} one in the other, and {most} are the most")), None, at, "")
+    Err(diagnostics::place(deep(&format!("this expression has {found} {what} one in the other, and {most} are the most")), None, at, "")
         .help("make columns of parts of it first, with `with_columns` and `persist`; many columns are added by `sum_horizontal`"))
 }
 

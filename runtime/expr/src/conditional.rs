@@ -8,7 +8,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 use super::function::{Call, Function, Kind, function};
 use super::operators::common;
 use super::{Lower, TypedExpr, lit, null, operators};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::type_coercion;
 
 const R: Kind = Kind::Row;
@@ -16,7 +16,7 @@ const R: Kind = Kind::Row;
 pub const FUNCTIONS: &[Function] = &[
     // Before an aggregate `catalogue::call` has taken it away.
     function("filter", &[], R, "self:any conditions:bool*", |l, c| {
-        let diagnostic = check::plan_error("argument", "`filter` of a column stands before an aggregate")
+        let diagnostic = diagnostics::plan_error("argument", "`filter` of a column stands before an aggregate")
             .help("`.filter(condition).mean()`; for fewer rows filter the frame: `frame.filter(...)`");
         Err(l.fail(diagnostic, c.span, "no aggregate follows"))
     }),
@@ -156,7 +156,7 @@ fn only_before_aggregates(lower: &Lower, call: &Call, step: &str) -> Diagnostic 
     let name = call.function.name;
     let message = format!("`{name}` of a column stands before an aggregate: the other columns would have more rows");
     let help = format!("`.{name}().mean()`; for fewer rows of the frame: `frame.{step}`");
-    lower.fail(check::plan_error("argument", message).help(help), call.span, "no aggregate follows")
+    lower.fail(diagnostics::plan_error("argument", message).help(help), call.span, "no aggregate follows")
 }
 
 fn test(call: &Call, expr: Expr) -> TypedExpr {
@@ -237,7 +237,7 @@ pub fn case(
         values.push(lower.expr(otherwise)?);
     }
     let Some(first) = values.first().cloned() else {
-        return Err(lower.fail(check::plan_error("argument", "an `if` without branches"), span, ""));
+        return Err(lower.fail(diagnostics::plan_error("argument", "an `if` without branches"), span, ""));
     };
     // The branches' common type; columns say it, literals follow.
     let mut dtype = DataType::Null;
@@ -250,7 +250,8 @@ pub fn case(
         };
         dtype = type_coercion::supertype(&dtype, &value.dtype).ok_or_else(|| {
             let message = format!("the branches give `{}` and `{}`", type_name(&dtype), type_name(&value.dtype));
-            let diagnostic = check::plan_error("type-mismatch", message).help("cast one of them to the other's type");
+            let diagnostic =
+                diagnostics::plan_error("type-mismatch", message).help("cast one of them to the other's type");
             lower.fail(diagnostic, value.span.as_ref().or(span), &format!("this is `{}`", type_name(&value.dtype)))
         })?;
         settled.push(value);

@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, NativeFunction, Span, Value};
 
 use super::{Lower, TypedExpr};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::error::internal;
 use crate::type_coercion;
 
@@ -35,7 +35,7 @@ pub fn call(
     if args.len() != function.parameters.len() {
         let (wanted, found) = (function.parameters.len(), args.len());
         let message = format!("`{}` takes {wanted} arguments, and {found} are given", function.name);
-        let error = check::plan_error("argument", message).help(format!("it is called as `{shown}`"));
+        let error = diagnostics::plan_error("argument", message).help(format!("it is called as `{shown}`"));
         return Err(lower.fail(error, span, ""));
     }
     let mut values = Vec::new();
@@ -45,7 +45,7 @@ pub fn call(
         let found = into(&value, &dtype, value.span.as_ref().or(span)).ok_or_else(|| {
             let (this, wanted) = (type_name(&value.dtype), type_name(&dtype));
             let message = format!("`{name}` of `{}` is `{wanted}`, but this is `{this}`", function.name);
-            let error = check::plan_error("type-mismatch", message).help(advice(&value.dtype, &dtype));
+            let error = diagnostics::plan_error("type-mismatch", message).help(advice(&value.dtype, &dtype));
             lower.fail(error, value.span.as_ref().or(span), &format!("this is `{this}`"))
         })?;
         values.push((value, found.expr));

@@ -5,7 +5,7 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use onrush_wire::{Class, Diagnostic};
 
-use crate::check;
+use crate::diagnostics;
 
 /// A diagnostic without a place; the caller knows where.
 pub fn diagnose(error: DataFusionError) -> Diagnostic {
@@ -91,19 +91,20 @@ fn schema(error: SchemaError) -> Diagnostic {
                 Some(table) if others().next().is_some() => {
                     let list: Vec<String> = others().map(|other| format!("`{}`", other.flat_name())).collect();
                     let message = format!("there is no column `{}` in `{table}`", field.name);
-                    check::plan_error("unknown-column", message).help(format!("did you mean {}?", list.join(" or ")))
+                    diagnostics::plan_error("unknown-column", message)
+                        .help(format!("did you mean {}?", list.join(" or ")))
                 }
                 _ => {
                     let message = format!("there is no column `{}`", field.name);
-                    let diagnostic = check::plan_error("unknown-column", message);
-                    match check::nearest(&field.name, names.iter().copied()) {
+                    let diagnostic = diagnostics::plan_error("unknown-column", message);
+                    match diagnostics::nearest(&field.name, names.iter().copied()) {
                         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                         None => diagnostic,
                     }
                 }
             };
             let mut shown: Vec<String> = Vec::new();
-            for name in names.iter().filter(|n| !n.starts_with(check::HIDDEN)) {
+            for name in names.iter().filter(|n| !n.starts_with(diagnostics::HIDDEN)) {
                 let name = format!("`{name}`");
                 if !shown.contains(&name) {
                     shown.push(name);
@@ -117,12 +118,13 @@ fn schema(error: SchemaError) -> Diagnostic {
                 (false, more) => diagnostic.note(format!("columns: {}, and {more} more", shown.join(", "))),
             }
         }
-        SchemaError::AmbiguousReference { field } => {
-            check::plan_error("ambiguous-column", format!("`{}` could be a column of more than one table", field.name))
-                .help(format!("write the table in front of it: `table.{}`", field.name))
-        }
-        SchemaError::DuplicateUnqualifiedField { name } => check::duplicate_column(&name),
-        SchemaError::DuplicateQualifiedField { name, .. } => check::duplicate_column(&name),
+        SchemaError::AmbiguousReference { field } => diagnostics::plan_error(
+            "ambiguous-column",
+            format!("`{}` could be a column of more than one table", field.name),
+        )
+        .help(format!("write the table in front of it: `table.{}`", field.name)),
+        SchemaError::DuplicateUnqualifiedField { name } => diagnostics::duplicate_column(&name),
+        SchemaError::DuplicateQualifiedField { name, .. } => diagnostics::duplicate_column(&name),
     }
 }
 

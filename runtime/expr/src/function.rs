@@ -4,7 +4,7 @@
 use arrow::datatypes::DataType;
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
-use crate::check;
+use crate::diagnostics;
 use crate::{Lower, TypedExpr, null};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ impl Call<'_> {
     pub fn wrong(&self, lower: &Lower, index: usize, message: impl Into<String>) -> Diagnostic {
         let span = self.args.get(index).and_then(|a| a.as_ref()).and_then(|a| a.span.clone());
         let diagnostic =
-            check::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
+            diagnostics::plan_error("argument", message).help(format!("it is called as `{}`", self.function.usage()));
         lower.fail(diagnostic, span.as_ref().or(self.span), "")
     }
 

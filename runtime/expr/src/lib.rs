@@ -11,10 +11,10 @@ pub mod calendar_interval;
 pub mod catalogue;
 pub mod categories;
 pub mod chains;
-pub mod check;
 pub mod conditional;
 pub mod correlation;
 pub mod device_udf;
+pub mod diagnostics;
 pub mod error;
 pub mod first_last;
 pub mod function;
@@ -53,7 +53,7 @@ use datafusion::logical_expr::{
 };
 use onrush_wire::{Diagnostic, ExprKind, Span, UnaryOp, Value};
 
-use check::HIDDEN;
+use diagnostics::HIDDEN;
 use error::diagnose;
 
 /// An expression whose type and name are known.
@@ -232,7 +232,7 @@ impl<'a> Lower<'a> {
 
     /// An error about the token at `span`, or about the call.
     pub fn fail(&self, diagnostic: Diagnostic, span: Option<&Span>, text: &str) -> Diagnostic {
-        check::place(diagnostic, span, self.at, text)
+        diagnostics::place(diagnostic, span, self.at, text)
     }
 
     pub fn expr(&mut self, expr: &onrush_wire::Expr) -> Result<TypedExpr, Diagnostic> {
@@ -276,7 +276,7 @@ impl<'a> Lower<'a> {
             ExprKind::Model(output) => model::output(self, output, span),
             ExprKind::Over { value, partition, order } => window::over(self, value, partition, order),
             ExprKind::All { .. } => Err(self.fail(
-                check::plan_error("argument", "all columns are named where one expression is expected"),
+                diagnostics::plan_error("argument", "all columns are named where one expression is expected"),
                 span,
                 "not possible here",
             )),
@@ -310,7 +310,7 @@ impl<'a> Lower<'a> {
                 span: span.cloned(),
                 literal: None,
             }),
-            _ => Err(self.fail(check::unknown_column(name, &self.schema), span, "not a column of this frame")),
+            _ => Err(self.fail(diagnostics::unknown_column(name, &self.schema), span, "not a column of this frame")),
         }
     }
 
@@ -340,9 +340,9 @@ impl<'a> Lower<'a> {
             return Ok(value.clone());
         }
         if !arrow::compute::can_cast_types(&value.dtype, &target) {
-            let (from, to) = (check::type_name(&value.dtype), check::type_name(&target));
+            let (from, to) = (diagnostics::type_name(&value.dtype), diagnostics::type_name(&target));
             return Err(self.fail(
-                check::plan_error("type-mismatch", format!("`{from}` cannot be cast to `{to}`")),
+                diagnostics::plan_error("type-mismatch", format!("`{from}` cannot be cast to `{to}`")),
                 value.span.as_ref().or(span),
                 &format!("this is `{from}`"),
             ));

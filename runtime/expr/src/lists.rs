@@ -20,7 +20,7 @@ use onrush_wire::Diagnostic;
 use super::function::{Call, Function, Kind, function};
 use super::scalar_udf::{Body, error, kernel, kernel_by_types, literal_text, text_literal};
 use super::{Lower, TypedExpr, lit, operators};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::type_coercion::{self, TEXT};
 
 const R: Kind = Kind::Row;
@@ -128,7 +128,11 @@ pub const FUNCTIONS: &[Function] = &[
         let mut args = Vec::new();
         for value in &c.rest {
             if !seen.insert(value.name.clone()) {
-                return Err(l.fail(check::duplicate_column(&value.name), value.span.as_ref(), "this name is taken"));
+                return Err(l.fail(
+                    diagnostics::duplicate_column(&value.name),
+                    value.span.as_ref(),
+                    "this name is taken",
+                ));
             }
             args.extend([lit(value.name.clone()), value.expr.clone()]);
         }
@@ -173,7 +177,7 @@ fn numbers(lower: &Lower, call: &Call) -> Result<DataType, Diagnostic> {
                 type_name(&call.this().dtype)
             );
             let span = call.this().span;
-            Err(lower.fail(check::plan_error("type-mismatch", message), span.as_ref().or(call.span), ""))
+            Err(lower.fail(diagnostics::plan_error("type-mismatch", message), span.as_ref().or(call.span), ""))
         }
     }
 }
@@ -224,7 +228,11 @@ fn picked(lower: &mut Lower, call: &Call, name: &'static str, body: Body) -> Res
     let item = element(&this.dtype);
     if item.is_nested() {
         let message = format!("`{}` has no order for `{}`", call.function.name, type_name(&this.dtype));
-        return Err(lower.fail(check::plan_error("type-mismatch", message), this.span.as_ref().or(call.span), ""));
+        return Err(lower.fail(
+            diagnostics::plan_error("type-mismatch", message),
+            this.span.as_ref().or(call.span),
+            "",
+        ));
     }
     let of_item = |types: &[DataType]| types.first().map(element).ok_or_else(|| error("a list was expected"));
     Ok(this.with(Expr::ScalarFunction(scalar(kernel_by_types(name, of_item, body), vec![plain(call)])), item))
@@ -334,7 +342,7 @@ fn field(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let DataType::Struct(fields) = &value.dtype else {
         let dtype = type_name(&value.dtype);
         let message = format!("`.{name}` is a field of a struct, but this is `{dtype}`");
-        let mut diagnostic = check::plan_error("type-mismatch", message);
+        let mut diagnostic = diagnostics::plan_error("type-mismatch", message);
         if lower.has_function(&name) {
             diagnostic = diagnostic.help(format!("a method needs parentheses: `.{name}()`"));
         }
@@ -342,8 +350,8 @@ fn field(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     };
     if !fields.iter().any(|f| f.name() == &name) {
         let names = || fields.iter().map(|f| f.name().as_str());
-        let mut diagnostic = check::plan_error("unknown-field", format!("the struct has no field `{name}`"));
-        if let Some(near) = check::nearest(&name, names()) {
+        let mut diagnostic = diagnostics::plan_error("unknown-field", format!("the struct has no field `{name}`"));
+        if let Some(near) = diagnostics::nearest(&name, names()) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         let all: Vec<String> = names().map(|n| format!("`{n}`")).collect();

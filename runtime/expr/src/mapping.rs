@@ -9,7 +9,7 @@ use onrush_wire::{Class, Diagnostic, Value};
 use super::function::{Call, Function, Kind, function};
 use super::scalar_udf::{Body, kernel_at, literal_text};
 use super::{Lower, TypedExpr, null, operators};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::error::{diagnose, external};
 use crate::type_coercion::{self, TEXT};
 
@@ -93,7 +93,7 @@ fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<TypedExpr
                 let message = format!("`{}` values cannot become `{}`", type_name(&dtype), type_name(&new.dtype));
                 let help =
                     "`replace_strict` gives values of another type: it replaces all of them, or takes a `default`";
-                lower.fail(check::plan_error("type-mismatch", message).help(help), span.as_ref(), "")
+                lower.fail(diagnostics::plan_error("type-mismatch", message).help(help), span.as_ref(), "")
             })?;
         values.push(new);
     }
@@ -106,7 +106,11 @@ fn replaced(lower: &mut Lower, call: &Call, is_strict: bool) -> Result<TypedExpr
                     type_name(&default.dtype),
                     type_name(&dtype)
                 );
-                lower.fail(check::plan_error("type-mismatch", message), default.span.as_ref().or(span.as_ref()), "")
+                lower.fail(
+                    diagnostics::plan_error("type-mismatch", message),
+                    default.span.as_ref().or(span.as_ref()),
+                    "",
+                )
             })?;
             default.to(&dtype).expr
         }

@@ -85,7 +85,9 @@ pub const FUNCTIONS: &[Function] = &[
                 Ok(value.with(expr.map_err(crate::error::diagnose)?, value.dtype.clone()))
             }
             d if type_coercion::is_number(d) => Ok(value.with(df::abs(value.expr.clone()), value.dtype.clone())),
-            d => Err(c.wrong(l, 0, format!("`abs` needs a number, but this is `{}`", crate::check::type_name(d)))),
+            d => {
+                Err(c.wrong(l, 0, format!("`abs` needs a number, but this is `{}`", crate::diagnostics::type_name(d))))
+            }
         }
     }),
     function("floor", &[], R, "self:num", |_, c| {

@@ -23,7 +23,7 @@ use onrush_wire::Diagnostic;
 
 use super::function::{Call, Function, Kind, function};
 use super::{Aggregation, Lower, TypedExpr};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::type_coercion;
 
 /// The operands of a metric.
@@ -91,7 +91,11 @@ fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::re
     for value in needs_numbers {
         if !is_number(value) {
             let message = format!("`{name}` compares numbers, and `{}` is `{}`", value.name, type_name(&value.dtype));
-            return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), ""));
+            return Err(lower.fail(
+                diagnostics::plan_error("type-mismatch", message),
+                value.span.as_ref().or(call.span),
+                "",
+            ));
         }
     }
     let are_strings = !is_number(&truth) || (of == Of::Classes && !is_number(&predicted));
@@ -400,7 +404,7 @@ impl Accumulator for Pairs {
             return Ok(ScalarValue::Float64(None));
         }
         let value = self.value().map_err(|error| {
-            let diagnostic = check::plan_error(error.kind.code(), error.message);
+            let diagnostic = diagnostics::plan_error(error.kind.code(), error.message);
             DataFusionError::External(Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help)))
         })?;
         Ok(ScalarValue::Float64((!value.is_nan()).then_some(value)))

@@ -21,7 +21,7 @@ use onrush_wire::{Diagnostic, Span};
 use parking_lot::Mutex;
 
 use super::{Lower, TypedExpr};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::type_coercion;
 
 /// A column that a model is given.
@@ -102,14 +102,14 @@ pub fn output(
     span: Option<&Span>,
 ) -> std::result::Result<TypedExpr, Diagnostic> {
     let model = known(wanted.key).ok_or_else(|| {
-        let error = check::plan_error("unknown-model", "the session has no such model any more");
+        let error = diagnostics::plan_error("unknown-model", "the session has no such model any more");
         lower.fail(error.help("run the cell again that trains or loads it"), span, "")
     })?;
     let names = || model.outputs().iter().map(|field| field.name().as_str());
     let Some(position) = names().position(|name| name == wanted.output) else {
         let list: Vec<&str> = names().take(10).collect();
-        let error = check::plan_error("unknown-output", format!("the model makes no column `{}`", wanted.output));
-        let error = match check::nearest(&wanted.output, names()) {
+        let error = diagnostics::plan_error("unknown-output", format!("the model makes no column `{}`", wanted.output));
+        let error = match diagnostics::nearest(&wanted.output, names()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         };
@@ -140,7 +140,7 @@ fn value(
         }
         let list: Vec<&str> = model.inputs().iter().map(|i| i.name.as_str()).collect();
         let message = format!("{}, which the model needs", error.message);
-        let error = check::plan_error("unknown-column", message);
+        let error = diagnostics::plan_error("unknown-column", message);
         lower.fail(error.note(format!("the model was trained on {}", list.join(", "))), span, "")
     })?;
     let is_string = type_coercion::is_string(&found.dtype);
@@ -150,7 +150,7 @@ fn value(
         let wanted = if input.is_string { "strings" } else { "numbers" };
         let message =
             format!("`{}` is `{}`, but the model was trained on {wanted}", input.name, type_name(&found.dtype));
-        return Err(lower.fail(check::plan_error("type-mismatch", message), span, ""));
+        return Err(lower.fail(diagnostics::plan_error("type-mismatch", message), span, ""));
     }
     // A column without a type has nulls of either kind.
     Ok(match (is_string, input.is_string) {

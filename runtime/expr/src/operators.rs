@@ -8,7 +8,7 @@ use onrush_wire::{BinaryOp, Diagnostic, Span, Value};
 
 use super::function::Call;
 use super::{Lower, TypedExpr, lit, null};
-use crate::check::{self, type_name};
+use crate::diagnostics::{self, type_name};
 use crate::type_coercion::{self, is_decimal, is_number, is_temporal, is_text};
 
 pub fn not(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
@@ -21,7 +21,10 @@ pub fn not(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> {
             Ok(value.with(binary_expr(value.expr.clone(), Operator::BitwiseXor, ones), dtype.clone()))
         }
         dtype => Err(lower.fail(
-            check::plan_error("type-mismatch", format!("`!` needs a boolean, but this is `{}`", type_name(dtype))),
+            diagnostics::plan_error(
+                "type-mismatch",
+                format!("`!` needs a boolean, but this is `{}`", type_name(dtype)),
+            ),
             value.span.as_ref(),
             "not a boolean",
         )),
@@ -68,7 +71,7 @@ pub fn negate(lower: &Lower, value: TypedExpr) -> Result<TypedExpr, Diagnostic> 
         DataType::UInt32 | DataType::UInt64 => DataType::Int64,
         d => {
             return Err(lower.fail(
-                check::plan_error("type-mismatch", format!("`-` needs a number, but this is `{}`", type_name(d))),
+                diagnostics::plan_error("type-mismatch", format!("`-` needs a number, but this is `{}`", type_name(d))),
                 value.span.as_ref(),
                 "not a number",
             ));
@@ -108,7 +111,7 @@ pub fn beside(lower: &Lower, value: TypedExpr, other: &TypedExpr) -> Result<Type
         return match parsed {
             Ok(scalar) if !scalar.is_null() => Ok(value.with(Expr::Literal(scalar, None), other.dtype.clone())),
             _ => Err(lower.fail(
-                check::plan_error(
+                diagnostics::plan_error(
                     "type-mismatch",
                     format!("the text \"{text}\" is not a `{}`", type_name(&other.dtype)),
                 )
@@ -126,7 +129,10 @@ pub fn beside(lower: &Lower, value: TypedExpr, other: &TypedExpr) -> Result<Type
         return match there {
             Ok(there) if !there.is_null() => Ok(value.with(Expr::Literal(there, None), other.dtype.clone())),
             _ => Err(lower.fail(
-                check::plan_error("type-mismatch", format!("{scalar} is not a time in `{}`", type_name(&other.dtype))),
+                diagnostics::plan_error(
+                    "type-mismatch",
+                    format!("{scalar} is not a time in `{}`", type_name(&other.dtype)),
+                ),
                 value.span.as_ref(),
                 "skipped by the clocks of that zone",
             )),
@@ -140,7 +146,7 @@ pub fn beside(lower: &Lower, value: TypedExpr, other: &TypedExpr) -> Result<Type
 
 fn mismatch(lower: &Lower, left: &TypedExpr, right: &TypedExpr, what: &str, span: Option<&Span>) -> Diagnostic {
     let (a, b) = (type_name(&left.dtype), type_name(&right.dtype));
-    let mut diagnostic = check::plan_error("type-mismatch", format!("{what} `{a}` and `{b}` do not go together"));
+    let mut diagnostic = diagnostics::plan_error("type-mismatch", format!("{what} `{a}` and `{b}` do not go together"));
     let (text, number) = match (is_text(&left.dtype), is_text(&right.dtype)) {
         (true, false) => (left, right),
         (false, true) => (right, left),
@@ -161,7 +167,7 @@ fn mismatch(lower: &Lower, left: &TypedExpr, right: &TypedExpr, what: &str, span
     let number_type = type_name(&number.dtype);
     diagnostic = match (&text.literal, &number.literal) {
         (Some(Value::Text(name)), _) if lower.schema.field_with_name(name).is_ok() => {
-            diagnostic.help(check::quoted_column(name))
+            diagnostic.help(diagnostics::quoted_column(name))
         }
         (Some(Value::Text(name)), Some(_)) => {
             diagnostic.help(format!("\"{name}\" is a string: a column is written without quotes, or `col(\"{name}\")`"))
@@ -236,7 +242,7 @@ pub fn boolean(lower: &Lower, value: TypedExpr, what: &str, span: Option<&Span>)
         DataType::Boolean => Ok(value),
         DataType::Null => Ok(value.into(&DataType::Boolean)),
         dtype => Err(lower.fail(
-            check::plan_error(
+            diagnostics::plan_error(
                 "type-mismatch",
                 format!("`{what}` needs a condition, but this is `{}`", type_name(dtype)),
             )
@@ -275,7 +281,7 @@ fn bits(
             Ok(left.beside(operator, right, dtype))
         }
         (dtype, op) => Err(lower.fail(
-            check::plan_error(
+            diagnostics::plan_error(
                 "type-mismatch",
                 format!("`{}` needs integers or booleans, but this is `{}`", op.symbol(), type_name(dtype)),
             ),
@@ -329,7 +335,7 @@ fn arithmetic(
         }
         let wrong = if countable(&left) { &right } else { &left };
         return Err(lower.fail(
-            check::plan_error(
+            diagnostics::plan_error(
                 "type-mismatch",
                 format!("`{}` needs numbers, but this is `{}`", op.symbol(), type_name(&wrong.dtype)),
             ),
@@ -413,7 +419,7 @@ fn temporal(
     let plain = |a: Expr, operator, b: Expr| binary_expr(a, operator, b);
     let fail = |lower: &Lower| {
         lower.fail(
-            check::plan_error(
+            diagnostics::plan_error(
                 "type-mismatch",
                 format!(
                     "`{}` is not possible between `{}` and `{}`",
@@ -503,7 +509,7 @@ pub fn common(lower: &Lower, call: &Call, values: Vec<TypedExpr>) -> Result<(Vec
                 type_name(&dtype),
                 type_name(&value.dtype)
             );
-            lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), "")
+            lower.fail(diagnostics::plan_error("type-mismatch", message), value.span.as_ref().or(call.span), "")
         })?;
         settled.push(value);
     }

@@ -15,7 +15,7 @@ use super::series::{Bits, ClosedEnds, Reach, Statistic, Work, series};
 use super::window::{self, Output};
 use super::{Aggregation, Lower, TypedExpr, lit, operators};
 use crate::calendar_interval::{self, CalendarInterval, TimeSpan};
-use crate::check;
+use crate::diagnostics;
 use crate::error::external;
 use crate::type_coercion::{self, TEXT, float_of};
 
@@ -111,9 +111,9 @@ fn mixed(value: u64) -> u64 {
 }
 
 fn not_a_number(lower: &Lower, call: &Call, value: &TypedExpr) -> Diagnostic {
-    let dtype = check::type_name(&value.dtype);
+    let dtype = diagnostics::type_name(&value.dtype);
     let message = format!("`{}` needs numbers or times, but this is `{dtype}`", call.function.name);
-    let diagnostic = check::plan_error("type-mismatch", message);
+    let diagnostic = diagnostics::plan_error("type-mismatch", message);
     lower.fail(diagnostic, value.span.as_ref().or(call.span), &format!("this is `{dtype}`"))
 }
 
@@ -215,7 +215,7 @@ fn by_time(lower: &mut Lower, call: &Call, statistic: Statistic) -> Result<Typed
         (d, ..) => {
             let message = format!(
                 "windows go by a date or a time and a span such as \"2h\", or by integers and a number; `by` is `{}`",
-                check::type_name(d)
+                diagnostics::type_name(d)
             );
             return Err(call.wrong(lower, 1, message));
         }

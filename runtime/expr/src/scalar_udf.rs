@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 use onrush_frame::nan::canonical;
 use onrush_wire::Span;
 
-use crate::check;
+use crate::diagnostics;
 use crate::error::{diagnose, external};
 use crate::nan::with_one;
 
@@ -201,7 +201,7 @@ impl ScalarUDFImpl for Cast {
 /// A strict cast of one value, whose errors stand at `place`.
 pub fn cast_at(to: &DataType, place: &Span) -> Arc<ScalarUDF> {
     let signature = Signature::any(1, Volatility::Immutable);
-    let name = format!("{CAST}{}", check::type_name(to));
+    let name = format!("{CAST}{}", diagnostics::type_name(to));
     Arc::new(ScalarUDF::new_from_impl(Cast { name, to: to.clone(), signature, place: place.clone() }))
 }
 
@@ -313,7 +313,7 @@ pub fn one_text(texts: &ArrayRef, what: &str) -> Result<String> {
         false => {
             let message = format!("{what} that differs from row to row");
             let help = "write it as a text, one query or one `case` branch for each";
-            Err(external(check::plan_error("not-supported", message).help(help)))
+            Err(external(diagnostics::plan_error("not-supported", message).help(help)))
         }
     }
 }

@@ -6,7 +6,7 @@ use onrush_wire::{Arg, Diagnostic, Expr, ExprKind, Span, Value};
 use regex::Regex;
 
 use crate::catalogue;
-use crate::check::{self, HIDDEN};
+use crate::diagnostics::{self, HIDDEN};
 use crate::type_coercion;
 
 const NAMES: [&str; 6] = ["numeric", "strings", "temporal", "booleans", "matching", "by_dtype"];
@@ -54,7 +54,7 @@ pub fn expand(
     let count = chosen[0].len();
     if let Some(other) = chosen.iter().find(|names| names.len() != count) {
         let message = format!("one selector stands for {count} columns and another one for {}", other.len());
-        return Err(check::place(check::plan_error("argument", message), expr.span.as_ref(), at, ""));
+        return Err(diagnostics::place(diagnostics::plan_error("argument", message), expr.span.as_ref(), at, ""));
     }
     let one = |index: usize| {
         let mut expr = expr.clone();
@@ -191,7 +191,7 @@ fn columns(
     schema: &SchemaRef,
     at: Option<&Span>,
 ) -> Result<Vec<String>, Diagnostic> {
-    let place = |diagnostic: Diagnostic| check::place(diagnostic, selector.span.as_ref(), at, "");
+    let place = |diagnostic: Diagnostic| diagnostics::place(diagnostic, selector.span.as_ref(), at, "");
     let (function, args): (&str, &[Arg]) = match &selector.kind {
         ExprKind::Call { function, args } => (function, args),
         _ => ("all", &[]),
@@ -207,13 +207,13 @@ fn columns(
             ExprKind::Literal(Value::Text(text)) => patterns.push(text.as_str()),
             _ => {
                 let message = format!("`{function}` takes strings, and columns that it leaves out");
-                return Err(place(check::plan_error("argument", message)));
+                return Err(place(diagnostics::plan_error("argument", message)));
             }
         }
     }
     if let Some(missing) = except.iter().find(|name| !available.contains(name)) {
-        let mut diagnostic = check::plan_error("unknown-column", format!("there is no column `{missing}`"));
-        if let Some(near) = check::nearest(missing, available.iter().map(String::as_str)) {
+        let mut diagnostic = diagnostics::plan_error("unknown-column", format!("there is no column `{missing}`"));
+        if let Some(near) = diagnostics::nearest(missing, available.iter().map(String::as_str)) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         return Err(place(diagnostic));
@@ -224,16 +224,16 @@ fn columns(
             let compiled = Regex::new(text).map_err(|e| {
                 let reason = e.to_string();
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-                place(check::plan_error("argument", format!("this is not a regular expression: {reason}")))
+                place(diagnostics::plan_error("argument", format!("this is not a regular expression: {reason}")))
             })?;
             pattern = Some(compiled);
         }
         ("matching", _) => {
-            let diagnostic = check::plan_error("argument", "`matching` takes one pattern of names");
+            let diagnostic = diagnostics::plan_error("argument", "`matching` takes one pattern of names");
             return Err(place(diagnostic.help("such as `matching(\"^x_\")`")));
         }
         ("by_dtype", [_, ..]) | (_, []) => {}
-        _ => return Err(place(check::plan_error("argument", format!("`{function}` takes no string")))),
+        _ => return Err(place(diagnostics::plan_error("argument", format!("`{function}` takes no string")))),
     }
     let fits = |name: &str, dtype: &DataType| match function {
         "all" => true,
@@ -241,7 +241,7 @@ fn columns(
         "strings" => type_coercion::is_string(dtype),
         "temporal" => type_coercion::is_temporal(dtype),
         "booleans" => dtype == &DataType::Boolean,
-        "by_dtype" => patterns.contains(&check::type_name(dtype).as_str()),
+        "by_dtype" => patterns.contains(&diagnostics::type_name(dtype).as_str()),
         _ => pattern.as_ref().is_some_and(|pattern| pattern.is_match(name)),
     };
     let is_chosen = |name: &&String| {

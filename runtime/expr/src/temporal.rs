@@ -320,7 +320,7 @@ fn written(lower: &mut Lower, call: &Call) -> Result<TypedExpr, Diagnostic> {
     let value = call.this();
     let is_time = matches!(value.dtype, DataType::Time32(_) | DataType::Time64(_));
     if !is_time && !crate::type_coercion::is_date_or_time(&value.dtype) && value.dtype != DataType::Null {
-        let found = crate::check::type_name(&value.dtype);
+        let found = crate::diagnostics::type_name(&value.dtype);
         let message = format!("`dt.to_string` needs a date or a time, but this is `{found}`");
         return Err(call.wrong(lower, 0, message).help("a duration as a number: `.dt.total_seconds()`"));
     }

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Grou
 
 use super::quantile::{GroupCounter, GroupedValues, Values, state_of};
 use crate::error::external;
-use crate::{check, type_coercion};
+use crate::{diagnostics, type_coercion};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ticks {
@@ -123,8 +123,9 @@ impl AggregateUDFImpl for AnyQuantile {
             DataType::Null => Ok(DataType::Float64),
             dtype if type_coercion::is_number(dtype) => Ok(DataType::Float64),
             dtype => {
-                let message = format!("there is nothing between two values of type `{}`", check::type_name(dtype));
-                let diagnostic = check::plan_error("type-mismatch", message);
+                let message =
+                    format!("there is nothing between two values of type `{}`", diagnostics::type_name(dtype));
+                let diagnostic = diagnostics::plan_error("type-mismatch", message);
                 let help = "medians and quantiles are of numbers, dates and times; `quantile_disc(x, 0.5)` takes one of the values";
                 Err(external(diagnostic.help(help)))
             }

@@ -20,7 +20,7 @@ use onrush_wire::{BinaryOp, Diagnostic};
 use super::function::{Call, Function, Kind, function};
 use super::quantile::{Interpolation, product, quantile};
 use super::{Aggregation, Lower, Scope, TypedExpr, categories, lit, operators};
-use crate::check;
+use crate::diagnostics;
 use crate::type_coercion::{self, float_of};
 
 const W: Kind = Kind::Window;
@@ -159,8 +159,8 @@ pub fn over(
 pub fn sort_key(lower: &mut Lower, key: &SortKey) -> Result<Sort, Diagnostic> {
     let value = lower.expr(&key.expr)?;
     if type_coercion::is_list(&value.dtype) || matches!(value.dtype, DataType::Struct(_) | DataType::Map(..)) {
-        let message = format!("rows cannot be sorted by `{}`", check::type_name(&value.dtype));
-        return Err(lower.fail(check::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
+        let message = format!("rows cannot be sorted by `{}`", diagnostics::type_name(&value.dtype));
+        return Err(lower.fail(diagnostics::plan_error("type-mismatch", message), value.span.as_ref(), "has no order"));
     }
     let place = value.expr.to_field(&lower.types).ok().and_then(|(_, field)| categories::place(&value.expr, &field));
     let by = place.unwrap_or_else(|| type_coercion::one_zero(value.expr, &value.dtype));
@@ -367,7 +367,7 @@ fn ordered_rank(
         Scope::Rows { order, .. } if !order.is_empty() => order.clone(),
         _ => {
             let message = format!("`{}` without a column needs an order", call.function.name);
-            return Err(check::plan_error("argument", message)
+            return Err(diagnostics::plan_error("argument", message)
                 .help("rank a column: `column.rank()`, or give an order: `.over(key).order_by(column)`"));
         }
     };

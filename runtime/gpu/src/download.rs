@@ -25,8 +25,10 @@ pub fn download(
             Err(error) => return Err(error),
         }
     }
-    // A device, and above all an emulated one, makes NaNs of either sign.
-    let arrays: Vec<_> = result.download(&lane, schema)?.iter().map(canonical).collect();
+    // A device, and above all an emulated one, makes NaNs of either sign. The host looks at small results, and at lists.
+    let unified = result.unify_nans(&lane)?;
+    let arrays = result.download(&lane, schema)?.into_iter().zip(unified);
+    let arrays: Vec<_> = arrays.map(|(array, is_unified)| if is_unified { array } else { canonical(&array) }).collect();
     if keep {
         for (array, column) in arrays.iter().zip(&result.columns) {
             gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);

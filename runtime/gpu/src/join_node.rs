@@ -8,7 +8,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 
 /// A join, whichever of DataFusion's nodes it is.
 pub struct JoinNode<'a> {

@@ -9,7 +9,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 use onrush_frame::Table;
-use onrush_logical::rows::HeldRows;
+use onrush_logical::mem_table::HeldRows;
 use onrush_ops::residency::ColumnChunks;
 
 use super::materialized_exec;

@@ -39,7 +39,7 @@ use datafusion::physical_plan::windows::WindowUDFExpr;
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr, execute_stream};
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 
 use self::partition::{Hashing, count, part, ranges, slice};
 use super::accelerator::Policy;

@@ -27,7 +27,7 @@ type MaybeColumns = Result<Option<Columns>, Diagnostic>;
 /// The result of a call. `frames` are the rows of those parameters that are frames, by the names of the parameters.
 ///
 /// # Errors
-/// Those of the algorithm, and unknown nodes.
+/// Errors of the algorithm, and unknown nodes.
 pub fn call(
     index: &Index,
     call: &GraphCall,

@@ -106,7 +106,7 @@ pub struct DeviceResult {
 /// The result of a call for which [`runs_on_device`] holds. `graph` is the graph of the index on the device.
 ///
 /// # Errors
-/// Those of [`crate::call`], and those of the device.
+/// Errors of [`crate::call`], and errors of the device.
 pub fn call_on_device(
     index: &Index,
     graph: &DeviceGraph,

@@ -10,7 +10,7 @@ use onrush_wire::{Diagnostic, Value};
 
 use crate::error::internal;
 
-/// Whether values are texts, also in a dictionary.
+/// Whether values are strings, also in a dictionary.
 pub fn is_string(dtype: &DataType) -> bool {
     match dtype {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,

@@ -148,7 +148,7 @@ impl Index {
     /// node.
     ///
     /// # Errors
-    /// Those of `columns`. Also if the ends have different types or types without an order, a weight is not finite, or
+    /// Errors of `columns`. Also if the ends have different types or types without an order, a weight is not finite, or
     /// there are too many rows or nodes.
     pub fn new(columns: MakeColumns) -> Result<Index, Diagnostic> {
         let made = columns()?;
@@ -235,7 +235,7 @@ impl Index {
     /// The weights of the edges, made anew. `None` if there are none.
     ///
     /// # Errors
-    /// Those of [`Index::new`].
+    /// Errors of [`Index::new`].
     pub fn weights(&self) -> Result<Option<Vec<f64>>, Diagnostic> {
         (self.columns)()?.weight.as_ref().map(|weight| weights(weight, self.ends())).transpose()
     }
@@ -243,7 +243,7 @@ impl Index {
     /// The weights of the edges in their own type, made anew. `None` if there are none.
     ///
     /// # Errors
-    /// Those of [`Index::new`].
+    /// Errors of [`Index::new`].
     pub fn weight_column(&self) -> Result<Option<ArrayRef>, Diagnostic> {
         let Some(weight) = (self.columns)()?.weight else { return Ok(None) };
         match &self.ends().rows {

@@ -87,7 +87,7 @@ impl<T: FromParam> FromParam for Option<T> {
     }
 }
 
-/// A count in a parameter of several types. `None` if it is no integer or negative.
+/// A count in a parameter of several types. `None` if it is not an integer, or negative.
 pub(crate) fn count(value: &Param) -> Option<usize> {
     match value {
         Param::Int(value) => usize::try_from(*value).ok(),

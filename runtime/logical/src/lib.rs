@@ -3,11 +3,11 @@
 //! Frames follow Polars' meaning (`docs/semantics.md`). Knows no SQL, no devices and no files' formats, and runs
 //! nothing.
 
-pub mod key;
-pub mod keyless;
+pub mod drop_functional_dependencies;
+pub mod fingerprint;
+pub mod frame_table;
+pub mod mem_table;
 pub mod ops;
 pub mod predicates;
 pub mod resident;
-pub mod rows;
-pub mod states;
-pub mod table;
+pub mod session_states;

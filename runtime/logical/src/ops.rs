@@ -15,13 +15,13 @@ pub mod summary;
 use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use onrush_expr::check::{self, HIDDEN};
 use onrush_expr::column;
+use onrush_expr::diagnostics::{self, HIDDEN};
 use onrush_expr::error::diagnose;
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, FrameId, Span};
 
-use crate::table::{Frame, scan};
+use crate::frame_table::{Frame, scan};
 
 /// The inputs of a step, from the engine.
 pub trait Inputs {
@@ -71,7 +71,7 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
             Err(onrush_expr::error::internal("this step is planned elsewhere"))
         }
     };
-    plan.map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
+    plan.map_err(|d| if d.labels.is_empty() { diagnostics::place(d, None, at, "") } else { d })
 }
 
 /// An input's scan with plain column names.
@@ -124,7 +124,7 @@ pub fn distinct_names<'n>(
     let mut seen = std::collections::HashSet::new();
     for (name, span) in names {
         if !seen.insert(name) {
-            return Err(check::place(check::duplicate_column(name), span, at, "this name is taken"));
+            return Err(diagnostics::place(diagnostics::duplicate_column(name), span, at, "this name is taken"));
         }
     }
     Ok(())

@@ -4,15 +4,15 @@
 //! (docs/measurements/calls-and-planning.md). One pass over the plan finds its joins, subqueries and limits, and with
 //! them the rules that can apply. Knows no SQL and no devices.
 
-mod filters;
-mod guards;
 mod one_nan;
 mod order;
+mod push_filter_below_projection;
 mod reduce;
+mod short_circuit;
 mod sides;
 mod sorts;
 mod walk;
-mod windows;
+mod window_filter_to_case;
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -38,11 +38,11 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use onrush_logical::mem_table::HeldRows;
 use onrush_logical::predicates::is_column;
-use onrush_logical::rows::HeldRows;
 
-use crate::filters::FilterFirst;
-use crate::windows::WindowFilters;
+use crate::push_filter_below_projection::FilterFirst;
+use crate::window_filter_to_case::WindowFilters;
 use walk::Rule;
 
 /// The rule of logical plans, which runs all passes that are needed.

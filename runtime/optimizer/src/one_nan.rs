@@ -19,8 +19,8 @@ use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, Logica
 use onrush_expr::nan::{is_one_nan, one_nan};
 use onrush_expr::scalar_udf::{cast_target, is_ours};
 use onrush_expr::type_coercion::is_text;
+use onrush_logical::mem_table::HeldTable;
 use onrush_logical::predicates::is_column;
-use onrush_logical::rows::HeldTable;
 
 /// Functions of numbers for which every NaN is the same, and which may give any NaN.
 const ONE_NAN_FUNCTIONS: [&str; 28] = [

@@ -12,7 +12,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan, Projection};
-use onrush_logical::rows::HeldTable;
+use onrush_logical::mem_table::HeldTable;
 
 use crate::sides::{may_swap, rows};
 

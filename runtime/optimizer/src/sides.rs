@@ -12,8 +12,8 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, FetchType, Join, JoinType, LogicalPlan, Operator, Projection, SkipType};
-use onrush_expr::check::HIDDEN;
-use onrush_logical::rows::HeldTable;
+use onrush_expr::diagnostics::HIDDEN;
+use onrush_logical::mem_table::HeldTable;
 
 /// How many times more rows the hashed side must have before sides are exchanged: estimates are rough.
 const LEAST_RATIO_TO_SWAP: f64 = 1.5;

@@ -22,7 +22,7 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{Distribution, ExecutionPlan};
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 
 /// Aggregates whose result does not depend on the order of the rows, but for the last bits of sums of floats.
 const ORDERLESS_AGGREGATES: &[&str] = &[

@@ -19,7 +19,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::TryStreamExt;
-use onrush_logical::rows::HeldRows;
+use onrush_logical::mem_table::HeldRows;
 
 use crate::nodes::{node_parts, visit_all};
 

@@ -8,7 +8,7 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
-use onrush_logical::rows::HeldRows;
+use onrush_logical::mem_table::HeldRows;
 
 use crate::nodes::{Plan, cast};
 

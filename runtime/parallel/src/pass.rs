@@ -27,8 +27,8 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 use datafusion::scalar::ScalarValue;
-use onrush_expr::check::HIDDEN;
-use onrush_logical::rows::HeldRows;
+use onrush_expr::diagnostics::HIDDEN;
+use onrush_logical::mem_table::HeldRows;
 
 use crate::cores::Cores;
 use crate::estimate::rows;

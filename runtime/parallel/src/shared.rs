@@ -21,7 +21,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, TryStreamExt, stream};
-use onrush_logical::rows::HeldRows;
+use onrush_logical::mem_table::HeldRows;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 

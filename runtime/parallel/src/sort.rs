@@ -284,7 +284,7 @@ impl Work {
     ) -> Result<SendableRecordBatchStream> {
         let schema = self.input.schema();
         let number = schema.fields().len();
-        let name = format!("{}sort_row", onrush_expr::check::HIDDEN);
+        let name = format!("{}sort_row", onrush_expr::diagnostics::HIDDEN);
         let fields = schema.fields().iter().cloned().chain([Arc::new(Field::new(&name, DataType::UInt64, false))]);
         let with_rows: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let rest = rest.map_ok(|batches| stream::iter(batches.into_iter().map(Ok))).try_flatten();

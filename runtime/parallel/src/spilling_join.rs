@@ -24,7 +24,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 

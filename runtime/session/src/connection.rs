@@ -2,7 +2,7 @@
 //!
 //! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking, and can be
 //! mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with `Op::FromArrow` whose
-//! `bytes` is `None`. That of `Reply::Lent` is memory of a device, which its driver maps.
+//! `bytes` is `None`. That of `Reply::Exported` is memory of a device, which its driver maps.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use onrush_wire::codec::{CodecError, MAX_MESSAGE};
-use onrush_wire::stream;
+use onrush_wire::fd_passing;
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ pub fn split(stream: UnixStream) -> io::Result<(Sender, Receiver)> {
 
 impl Sender {
     pub fn send<T: Serialize>(&mut self, message: &T, descriptor: Option<BorrowedFd<'_>>) -> Result<(), CodecError> {
-        stream::send(&self.0, message, descriptor.as_slice())
+        fd_passing::send(&self.0, message, descriptor.as_slice())
     }
 
     pub fn stream(&self) -> &UnixStream {
@@ -42,7 +42,7 @@ impl Sender {
 impl Receiver {
     /// The next message and the descriptor that came with it.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<(T, Option<OwnedFd>), CodecError> {
-        let (message, descriptors) = stream::receive(&self.0)?;
+        let (message, descriptors) = fd_passing::receive(&self.0)?;
         Ok((message, descriptors.into_iter().next()))
     }
 
@@ -52,7 +52,7 @@ impl Receiver {
         room: Room<'_>,
         within: Duration,
     ) -> Result<(T, Option<OwnedFd>), CodecError> {
-        let started = stream::begin(&self.0)?;
+        let started = fd_passing::begin(&self.0)?;
         let _taken = match room {
             Room::AtMost(longest) if started.length() > longest => return Err(CodecError::TooLong(started.length())),
             Room::AtMost(_) => None,

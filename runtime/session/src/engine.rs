@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
-use onrush_engine::{Answer, CALLS_STACK, Engine, EngineChoice, EngineConfig, Job, Loan};
+use onrush_engine::{Answer, CALLS_STACK, Engine, EngineChoice, EngineConfig, ExportedColumn, Job};
 use onrush_explore::Views;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
@@ -24,9 +24,9 @@ use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use crate::connection::{Receiver, Sender, split};
-use crate::memory;
-use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
-use crate::threads::Threads;
+use crate::memfd;
+use crate::protocol::{CallProgress, EngineRequest, FromEngine, ToEngine};
+use crate::thread_pool::Threads;
 
 /// Between two reports of calls under way.
 const REPORT: Duration = Duration::from_millis(150);
@@ -140,7 +140,7 @@ impl Process {
         loop {
             let (ToEngine { call, ask }, descriptor) = receiver.receive::<ToEngine>()?;
             match ask {
-                Ask::Cancel { call } => {
+                EngineRequest::Cancel { call } => {
                     if let Some(task) = self.running.lock().get(&call) {
                         task.cancel();
                     }
@@ -149,7 +149,7 @@ impl Process {
                     }
                 }
                 // Here, in the order of the calls: the same frame may be made again by the next one.
-                Ask::Release(objects) => {
+                EngineRequest::Release(objects) => {
                     self.engine.release(&objects);
                     self.tell(call, Reply::Done, None);
                 }
@@ -280,7 +280,7 @@ impl Process {
         }
     }
 
-    fn answer(&self, ask: Ask, descriptor: Option<OwnedFd>, task: &TaskHandle) -> (Reply, Option<OwnedFd>) {
+    fn answer(&self, ask: EngineRequest, descriptor: Option<OwnedFd>, task: &TaskHandle) -> (Reply, Option<OwnedFd>) {
         match self.run(ask, descriptor, task) {
             Ok(answer) => answer,
             Err(diagnostic) => (Reply::Failed(diagnostic), None),
@@ -289,19 +289,19 @@ impl Process {
 
     fn run(
         &self,
-        ask: Ask,
+        ask: EngineRequest,
         descriptor: Option<OwnedFd>,
         task: &TaskHandle,
     ) -> Result<(Reply, Option<OwnedFd>), Diagnostic> {
         let (call, made, files) = match ask {
-            Ask::Call { call, made, files } => (call, made, files),
-            Ask::RestoreModel { id } => {
+            EngineRequest::Call { call, made, files } => (call, made, files),
+            EngineRequest::RestoreModel { id } => {
                 let descriptor = descriptor.ok_or_else(|| lost_file("it did not come with the message"))?;
-                let bytes = memory::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
+                let bytes = memfd::read(&descriptor).map_err(|e| lost_file(&e.to_string()))?;
                 let (info, _) = self.engine.restore_model(id, "the session's copy of the model", bytes)?;
                 return Ok((Reply::Model { id, info: Box::new(info) }, None));
             }
-            Ask::Release(_) | Ask::Cancel { .. } => return Ok((Reply::Done, None)),
+            EngineRequest::Release(_) | EngineRequest::Cancel { .. } => return Ok((Reply::Done, None)),
         };
         let rows = descriptor.map(|d| values(&d)).transpose()?;
         let job = Job { request: call.into(), made, rows, files };
@@ -315,8 +315,8 @@ impl Process {
                 let (reply, memory) = to_cell(&table, task)?;
                 (reply, Some(memory))
             }
-            Answer::Exported(Loan { rows, bytes, dtype, device, emulated, memory }) => {
-                (Reply::Lent { rows, bytes, dtype, device, emulated }, Some(memory))
+            Answer::Exported(ExportedColumn { rows, bytes, dtype, device, emulated, memory }) => {
+                (Reply::Exported { rows, bytes, dtype, device, emulated }, Some(memory))
             }
             Answer::Read { id, schema, files } => {
                 // A supervisor that is gone is noticed by the reader.
@@ -324,14 +324,14 @@ impl Process {
                 (Reply::Frame { id, schema }, None)
             }
             // Without a copy a model is trained again when it is needed again; one of a file cannot be restored.
-            Answer::Model { id, info, file } => (Reply::Model { id, info }, memory::sealed("onrush-model", &file).ok()),
+            Answer::Model { id, info, file } => (Reply::Model { id, info }, memfd::sealed("onrush-model", &file).ok()),
             Answer::Visual { head, sections } => {
                 let sections: Vec<_> =
                     sections.iter().map(|(name, kind, bytes)| (name.as_str(), *kind, bytes.as_slice())).collect();
                 let (sections, memory) = Section::lay_out(&sections);
                 let memory = match memory.is_empty() {
                     true => None,
-                    false => Some(memory::sealed("onrush-visual", &memory).map_err(|e| no_memory(&e))?),
+                    false => Some(memfd::sealed("onrush-visual", &memory).map_err(|e| no_memory(&e))?),
                 };
                 (Reply::Visual { head, sections, inline: None }, memory)
             }
@@ -356,11 +356,11 @@ fn to_cell(table: &Table, task: &TaskHandle) -> Result<(Reply, OwnedFd), Diagnos
         0 | 1 => table,
         _ => Table::new(Arc::clone(table.schema()), vec![table.to_batch().map_err(|e| no_memory(&e))?]),
     };
-    let memory = memory::sealed_by("onrush-result", |file| {
+    let memory = memfd::sealed_by("onrush-result", |file| {
         ipc::write_file(&table, io::BufWriter::with_capacity(1 << 20, file)).map_err(io::Error::other)
     })
     .map_err(|e| no_memory(&e))?;
-    let bytes = memory::length(&memory).map_err(|e| no_memory(&e))?;
+    let bytes = memfd::length(&memory).map_err(|e| no_memory(&e))?;
     let schema = onrush_frame::schema_to_wire(table.schema());
     Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes, inline: None }, memory))
 }
@@ -370,7 +370,7 @@ fn values(descriptor: &OwnedFd) -> Result<Vec<RecordBatch>, Diagnostic> {
     let damaged = |e: &dyn std::fmt::Display| {
         Diagnostic::error(Class::Internal, "shared-memory", format!("the rows that the cell sent cannot be read: {e}"))
     };
-    let bytes = memory::read(descriptor).map_err(|e| damaged(&e))?;
+    let bytes = memfd::read(descriptor).map_err(|e| damaged(&e))?;
     let table = ipc::read(Buffer::from_vec(bytes)).map_err(|e| damaged(&e))?;
     match table.batches() {
         [] => Ok(vec![RecordBatch::new_empty(Arc::clone(table.schema()))]),

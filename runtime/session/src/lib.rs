@@ -8,8 +8,8 @@
 
 pub mod connection;
 pub mod engine;
-pub mod memory;
+pub mod memfd;
 pub mod protocol;
 pub mod supervisor;
 #[doc(hidden)]
-pub mod threads;
+pub mod thread_pool;

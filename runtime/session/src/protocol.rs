@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToEngine {
     pub call: u64,
-    pub ask: Ask,
+    pub ask: EngineRequest,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Ask {
+pub enum EngineRequest {
     /// A request, with the ids of the engine. Its rows (`Op::FromArrow`) come as a descriptor: an Arrow IPC file or stream. Answered as
     /// the request; a reply that goes with shared memory comes with a descriptor.
     Call {

@@ -7,9 +7,9 @@ mod calls;
 #[doc(hidden)]
 pub mod catalog;
 mod copies;
-mod link;
+mod engine_process;
 mod requests;
-mod serving;
+mod server;
 mod start;
 mod state;
 mod tasks;

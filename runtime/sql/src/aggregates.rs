@@ -13,7 +13,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ScalarUDF, WindowFunctionDefinition, cast,
 };
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 use onrush_expr::error::external;
 use onrush_expr::quantile::{Interpolation, quantile};
 use onrush_expr::scalar_udf::kernel_by_types;

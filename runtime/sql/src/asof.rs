@@ -12,7 +12,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, lit, when,
 };
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::{diagnose, external};
 use onrush_expr::scalar_udf::{error, kernel_by_types};
 use onrush_logical::ops::{asof, project_exprs};

@@ -27,7 +27,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 use onrush_expr::calendar_interval::CalendarInterval;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::external;
 use onrush_expr::scalar_udf::{error, kernel_by_types, one_text, strict};
 use onrush_expr::type_coercion;

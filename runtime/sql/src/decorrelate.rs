@@ -25,7 +25,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Case, Expr, ExprSchemable, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     SubqueryAlias, binary_expr, lit, not, when,
 };
-use onrush_expr::check::{HIDDEN, plan_error};
+use onrush_expr::diagnostics::{HIDDEN, plan_error};
 use onrush_expr::scalar_udf::kernel;
 use onrush_logical::predicates::has_subqueries;
 

@@ -6,7 +6,7 @@
 //! parser reads. Other text stays as it is.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
-use onrush_expr::check::{HIDDEN, plan_error};
+use onrush_expr::diagnostics::{HIDDEN, plan_error};
 use onrush_wire::Diagnostic;
 
 use super::syntax;

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArgumentClause, FunctionArguments, Ident, LambdaSyntax, LimitClause, ObjectName, OrderByExpr, OrderByKind,
     Query, Select, Statement, Subscript, UnaryOperator, Value,
 };
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::ast::{call, take};

@@ -22,7 +22,7 @@ use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use onrush_expr::categories;
-use onrush_expr::check::{HIDDEN, plan_error, type_name};
+use onrush_expr::diagnostics::{HIDDEN, plan_error, type_name};
 use onrush_expr::error::external;
 use onrush_expr::math::by_number;
 use onrush_expr::min_max::extremes;
@@ -455,7 +455,7 @@ fn bags(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan))
 }
 
-/// Decimals beside floats become floats: DataFusion would make decimals of floats to compare them, and fail for NaN.
+/// Decimals next to floats become floats: DataFusion would make decimals of floats to compare them, and fail for NaN.
 fn meet(exprs: &mut [&mut Expr], dtypes: &[DataType]) -> bool {
     let double = dtypes.contains(&DataType::Float64);
     if !(double || dtypes.contains(&DataType::Float32)) || !dtypes.iter().any(type_coercion::is_decimal) {

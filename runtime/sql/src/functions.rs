@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArgumentClause, FunctionArguments, Ident, Interval, NullTreatment, ObjectName, ObjectNamePart, OrderByExpr,
     Statement, TimezoneInfo, UnaryOperator, Value,
 };
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::ast::call;

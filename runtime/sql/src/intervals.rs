@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     WindowFrameUnits, binary_expr, cast,
 };
 use datafusion::prelude::SessionContext;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::external;
 use onrush_expr::scalar_udf::{Body, error, kernel, kernel_by_types, strict};
 use onrush_expr::type_coercion;
@@ -154,7 +154,7 @@ fn negate() -> Arc<ScalarUDF> {
         [DataType::Null] => Ok(DataType::Int64),
         [dtype] if type_coercion::is_number(dtype) || is_span(dtype) => Ok(dtype.clone()),
         [dtype, ..] => {
-            let message = format!("there is no `-` of a `{}`", onrush_expr::check::type_name(dtype));
+            let message = format!("there is no `-` of a `{}`", onrush_expr::diagnostics::type_name(dtype));
             let diagnostic = plan_error("type-mismatch", message).help("it takes numbers and intervals");
             Err(external(diagnostic))
         }

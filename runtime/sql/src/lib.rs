@@ -48,12 +48,12 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, SelectItem, S
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace, Word};
 use onrush_expr::chains;
-use onrush_expr::check::{self, plan_error};
+use onrush_expr::diagnostics::{self, plan_error};
 use onrush_expr::error::diagnose;
-use onrush_logical::keyless::Relations;
+use onrush_logical::drop_functional_dependencies::Relations;
+use onrush_logical::frame_table::{Frame, FrameTable};
 use onrush_logical::ops;
-use onrush_logical::states::PooledState;
-use onrush_logical::table::{Frame, FrameTable};
+use onrush_logical::session_states::PooledState;
 use onrush_wire::Diagnostic;
 
 use ast::is_alike;
@@ -473,7 +473,7 @@ fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &
         let name = name.rsplit('.').next().unwrap_or(name);
         let known: Vec<&str> = tables.iter().map(|(n, _)| n.as_str()).collect();
         diagnostic = plan_error("unknown-table", format!("there is no table `{name}`"));
-        if let Some(near) = check::nearest(name, known.iter().copied()) {
+        if let Some(near) = diagnostics::nearest(name, known.iter().copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         let list: Vec<String> = known.iter().take(10).map(|n| format!("`{n}`")).collect();
@@ -497,7 +497,7 @@ fn unknown(mut diagnostic: Diagnostic, tables: &[(String, Arc<Frame>)], state: &
             .keys()
             .chain(state.aggregate_functions().keys())
             .chain(state.window_functions().keys());
-        diagnostic = match check::nearest(name, known.map(String::as_str)) {
+        diagnostic = match diagnostics::nearest(name, known.map(String::as_str)) {
             Some(near) if near == name => plan_error("over", format!("`{name}` is a function of windows"))
                 .help(format!("say over which rows: `{name}(...) over (partition by ... order by ...)`")),
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")),

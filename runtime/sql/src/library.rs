@@ -21,7 +21,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::external;
 use onrush_expr::scalar_udf::{error, strict};
 use onrush_expr::type_coercion;

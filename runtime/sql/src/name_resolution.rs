@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByKind, Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, VisitMut, WildcardAdditionalOptions,
 };
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 
 use super::ast::is_alike;
 use super::syntax;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, NamedWindowDefinition, NamedWindowExpr, Select, Statement, WindowSpec, WindowType,
 };
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
 
 use super::walk::{Rewriter, Walk, each, walk};

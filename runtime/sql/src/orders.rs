@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowFunctionDefinition,
 };
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 use onrush_expr::error::external;
 use onrush_expr::{column, number_rows};
 

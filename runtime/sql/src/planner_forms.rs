@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, JoinOperator, ObjectName, Select, Statement, TableAlias, TableAliasColumnDef,
     TableFactor,
 };
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 
 use super::name_resolution::{last, parsed, quoted};
 use super::walk::{Rewriter, Walk, walk};

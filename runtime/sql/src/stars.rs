@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, Value,
     WildcardAdditionalOptions,
 };
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
 use regex::Regex;
 

@@ -6,7 +6,7 @@
 use arrow::array::AsArray;
 use arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::Table;
 use onrush_wire::Diagnostic;
 

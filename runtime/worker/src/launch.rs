@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use onrush_device::{Arguments, Buffer, Class as DeviceClass, Device, Error, Grid, Owner, Stream};
-use onrush_wire::stream::MAX_DESCRIPTORS;
+use onrush_wire::fd_passing::MAX_DESCRIPTORS;
 use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
 use onrush_wire::{Class, Diagnostic};
 

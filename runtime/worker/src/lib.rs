@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use onrush_device::{Buffer, Device, Emulation, Module, Options, Owner, PrintfCapture, Stream};
 use onrush_wire::worker::{self, FromWorker, Source, ToWorker};
-use onrush_wire::{Class, Diagnostic, limits, paths, stream};
+use onrush_wire::{Class, Diagnostic, fd_passing, limits, paths};
 use source::instrument_uninitialized::Instrumentation;
 
 /// Bytes of what kernels print that a launch passes on.
@@ -61,7 +61,7 @@ pub fn serve() -> Result<(), Diagnostic> {
     let requests = listen(socket);
     let say = |answer: &FromWorker, descriptors: &[OwnedFd]| {
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-        stream::send(&out, answer, &descriptors).is_ok()
+        fd_passing::send(&out, answer, &descriptors).is_ok()
     };
     let mut worker = match Worker::open(memory, printed) {
         Ok(worker) => worker,
@@ -91,7 +91,7 @@ pub fn serve() -> Result<(), Diagnostic> {
 fn listen(socket: UnixStream) -> Receiver<(ToWorker, Vec<OwnedFd>)> {
     let (sender, requests) = channel();
     std::thread::spawn(move || {
-        while let Ok(request) = stream::receive(&socket) {
+        while let Ok(request) = fd_passing::receive(&socket) {
             if sender.send(request).is_err() {
                 return;
             }

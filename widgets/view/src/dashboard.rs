@@ -9,7 +9,7 @@ use base64::Engine as _;
 use onrush_wire::dashboard::{
     Dashboard, DashboardRequest, DashboardView, Filter, GAP, GRID_WIDTH, ViewData, ViewRequest,
 };
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::{Class, Diagnostic};
 use serde_json::{Value as Json, json};
 

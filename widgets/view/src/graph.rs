@@ -15,7 +15,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use onrush_wire::Diagnostic;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::visual::{Drawing, GraphPlot, NodeColor};
 
 use crate::plot::{complete, png::png, save_drawn};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::visual::GraphCard;
 
 use crate::bundle::Bundle;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use onrush_wire::format_integer::thousands;
 use onrush_wire::learn::{Card, Detail, Trial};
-use onrush_wire::number::thousands;
 use serde_json::{Value, json};
 
 use crate::bundle::Bundle;

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use base64::Engine as _;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::{Annotations, Axis, Facet, Layer, Pixels, Plot, PlotStyle, SeriesShape};
 use onrush_wire::visual::Window;
 use onrush_wire::{Class, Diagnostic};

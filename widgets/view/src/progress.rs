@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use onrush_wire::format_integer::{grouped, thousands};
 use onrush_wire::learn::Detail;
-use onrush_wire::number::{grouped, thousands};
 use onrush_wire::progress::{Loop, Task, TaskState};
 use serde_json::{Value, json};
 

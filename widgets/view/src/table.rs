@@ -72,7 +72,7 @@ impl<'a> Table<'a> {
 
     /// `336 776 rows × 19 columns`, with `separator` in long numbers.
     fn size(&self, separator: char) -> String {
-        let number = |n: u64| onrush_wire::number::grouped(n, separator);
+        let number = |n: u64| onrush_wire::format_integer::grouped(n, separator);
         let rows = self.preview.total_rows;
         match self.preview.kind {
             TableKind::Frame => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use onrush_wire::number::grouped;
+use onrush_wire::format_integer::grouped;
 use onrush_wire::session::NamedFrame;
 
 use super::CursorContext;

@@ -3,7 +3,7 @@
 //!
 //! Only function heads are parsed. The compiler checks the bodies.
 
-use onrush_wire::words;
+use onrush_wire::reserved_names;
 
 use super::{QUALIFIERS, Reader, is_type_word, is_word, rust_type};
 
@@ -99,7 +99,7 @@ pub fn find(masked: &str) -> (Vec<Function>, Vec<RejectedFunction>) {
             Some("there are several functions of that name".to_string())
         } else if super::validation::is_keyword(head.name) {
             Some("its name is a word of Rust".to_string())
-        } else if words::is_taken(head.name) {
+        } else if reserved_names::is_taken(head.name) {
             Some("`x!` has a function of that name".to_string())
         } else {
             word.map(|(_, word)| {

@@ -308,7 +308,7 @@ impl Table {
             if table.state.lock().epoch != epoch {
                 return answer.give(Err(superseded()));
             }
-            match client.ask(&view, Explore::Arrange) {
+            match client.ask(&view, Explore::ComputeView) {
                 Ok(Explored::Count(rows)) => {
                     let old = {
                         let mut state = table.state.lock();
@@ -317,7 +317,7 @@ impl Table {
                     };
                     let plain = old.filter.is_none() && old.sort.is_empty();
                     if !plain && old != view {
-                        let _ = client.ask(&old, Explore::Forget);
+                        let _ = client.ask(&old, Explore::DropView);
                     }
                     answer.give(Ok(json!({ "selected_num_rows": rows, "had_errors": false })));
                 }
@@ -369,7 +369,7 @@ impl Target for Explorer {
         let Some(table) = self.open.lock().pop(comm) else { return };
         table.work.stop();
         let view = table.view();
-        table.pages.push(move |client| drop(client.ask(&view, Explore::Forget)));
+        table.pages.push(move |client| drop(client.ask(&view, Explore::DropView)));
     }
 }
 

@@ -179,7 +179,7 @@ mod tests {
         let notebook = NotebookId("test".to_string());
         let mut client = SessionClient { socket: socket.clone(), notebook, connection: None, stream: Arc::default() };
         let view = View { frame: FrameId(1), filter: None, sort: Vec::new() };
-        let error = client.ask(&view, Explore::Arrange).unwrap_err();
+        let error = client.ask(&view, Explore::ComputeView).unwrap_err();
         assert_eq!((error.code.as_str(), error.class), ("explore", Class::Internal), "{error:?}");
         let [source, target] = ["a", "b"].map(|name| vec![name.to_string()]);
         let request = GraphPlotRequest {

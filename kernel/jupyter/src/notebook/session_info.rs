@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_cell::Times;
+use onrush_wire::format_integer::grouped;
 use onrush_wire::limits::size;
-use onrush_wire::number::grouped;
 use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::{NamedFrame, NotebookUse};
 use onrush_wire::{Class, Diagnostic, NotebookId, paths};

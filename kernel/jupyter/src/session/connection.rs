@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths, stream};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, fd_passing, paths};
 
 /// Bookkeeping requests that take longer mean that the session hangs.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -127,7 +127,7 @@ impl Connection {
     pub fn ask_with_memory(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), CodecError> {
         codec::write_message(&mut self.stream, request)?;
         // The buffered reader would lose the descriptor. It holds no bytes, because each request is answered once.
-        let (reply, descriptors) = stream::receive(&self.stream)?;
+        let (reply, descriptors) = fd_passing::receive(&self.stream)?;
         Ok((reply, descriptors.into_iter().next()))
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::worker::{FromWorker, Launch, PIECE, Printed, ROLE, ToWorker};
-use onrush_wire::{Class, Diagnostic, Generation, paths, stream};
+use onrush_wire::{Class, Diagnostic, Generation, fd_passing, paths};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::buffer::AnyBuffer;
@@ -250,7 +250,7 @@ impl Worker {
         if buffers.is_empty() {
             return Ok(());
         }
-        stream::send(&self.socket, &ToWorker::Free { buffers }, &[]).map_err(|error| self.ended(&error, None))
+        fd_passing::send(&self.socket, &ToWorker::Free { buffers }, &[]).map_err(|error| self.ended(&error, None))
     }
 
     /// Sends the contents of a buffer, if the worker does not have them.
@@ -333,8 +333,8 @@ impl Worker {
         memory: Option<BorrowedFd<'_>>,
         kernel: Option<&str>,
     ) -> Result<(FromWorker, Vec<OwnedFd>), Failure> {
-        let sent = stream::send(&self.socket, request, memory.as_slice());
-        match sent.and_then(|()| stream::receive(&self.socket)) {
+        let sent = fd_passing::send(&self.socket, request, memory.as_slice());
+        match sent.and_then(|()| fd_passing::receive(&self.socket)) {
             Ok((FromWorker::Failed { diagnostic, printed, lost }, _)) => {
                 if lost {
                     self.give_up();

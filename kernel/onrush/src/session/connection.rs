@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onrush_wire::codec::CodecError;
 use onrush_wire::session::{Hello, Reply, Request, Role, Welcome};
-use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, paths, stream};
+use onrush_wire::{Class, Diagnostic, Generation, NotebookId, PROTOCOL, fd_passing, paths};
 
 pub struct Connection {
     socket: UnixStream,
@@ -49,7 +49,7 @@ impl Connection {
             pid: std::process::id(),
             token: String::new(),
         };
-        let welcome = stream::send(&socket, &hello, &[]).and_then(|()| stream::receive::<Welcome>(&socket));
+        let welcome = fd_passing::send(&socket, &hello, &[]).and_then(|()| fd_passing::receive::<Welcome>(&socket));
         match welcome {
             Ok((Welcome::Accepted { pid, engine, .. }, _)) => {
                 same_engine(&engine).map_err(OpenError::Refused)?;
@@ -77,8 +77,8 @@ impl Connection {
         request: &Request,
         memory: Option<BorrowedFd<'_>>,
     ) -> Result<(Reply, Option<OwnedFd>), CodecError> {
-        stream::send(&self.socket, request, memory.as_slice())?;
-        let (reply, descriptors) = stream::receive(&self.socket)?;
+        fd_passing::send(&self.socket, request, memory.as_slice())?;
+        let (reply, descriptors) = fd_passing::receive(&self.socket)?;
         self.used = true;
         Ok((reply, descriptors.into_iter().next()))
     }

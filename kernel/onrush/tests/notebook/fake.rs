@@ -157,7 +157,7 @@ fn serve(mut stream: UnixStream) {
                 models: Vec::new(),
             },
             // As an engine without a device: the column itself.
-            Request::Lend { column, .. } => {
+            Request::ExportColumn { column, .. } => {
                 let batch = table();
                 let place = batch.schema().index_of(&column).unwrap();
                 send_batch(&mut stream, &batch.project(&[place]).unwrap());

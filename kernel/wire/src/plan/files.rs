@@ -422,7 +422,7 @@ impl FormatKind {
 }
 
 impl Format {
-    /// `None` for what is no format of a file of rows: any format, a list of sheets, a graph, a database.
+    /// `None` for a format without a file of rows: any format, a list of sheets, a graph, a database.
     pub fn kind(&self) -> Option<FormatKind> {
         Some(match self {
             Format::Csv(_) => FormatKind::Csv,

@@ -48,7 +48,7 @@ fn requests_of_frames_keep_their_bytes() {
     check(3, &Request::RowCount { frame: FRAME }, &[vec![7]]);
     let columns = vec!["n".to_string()];
     check(4, &Request::Collect { frame: FRAME, columns: columns.clone() }, &[vec![7], content(&columns)]);
-    check(5, &Request::Lend { frame: FRAME, column: "n".to_string() }, &[vec![7], text("n")]);
+    check(5, &Request::ExportColumn { frame: FRAME, column: "n".to_string() }, &[vec![7], text("n")]);
     let expr = Expr::column("n");
     check(6, &Request::Value { frame: FRAME, expr: expr.clone() }, &[vec![7], content(&expr)]);
     check(7, &Request::Persist { frame: FRAME }, &[vec![7]]);
@@ -85,7 +85,7 @@ fn requests_of_views_and_graphs_keep_their_bytes() {
     let card = GraphCardRequest { edges: FRAME, graph: graph() };
     check(13, &Request::GraphCard(card.clone()), &[content(&card)]);
     let view = View { frame: FRAME, filter: None, sort: vec![] };
-    check(21, &Request::Explore { view: view.clone(), what: Explore::Arrange }, &[content(&view), vec![0]]);
+    check(21, &Request::Explore { view: view.clone(), what: Explore::ComputeView }, &[content(&view), vec![0]]);
     let dashboard =
         DashboardRequest { frame: FRAME, views: vec![], title: None, columns: None, theme: Default::default() };
     let what = VisualSpec::Dashboard(Box::new(dashboard));

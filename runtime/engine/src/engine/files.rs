@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use onrush_device::phases::{self, Phase};
 use onrush_frame::{Table, TaskHandle};
 use onrush_io::ParquetScan;
-use onrush_logical::table::{self, Frame};
+use onrush_logical::frame_table::{self, Frame};
 use onrush_wire::{Class, Diagnostic};
 
 use super::{Engine, run};
@@ -43,7 +43,7 @@ impl Engine {
     fn scanned(&self, plan: &LogicalPlan) -> Option<(Arc<dyn TableProvider>, Vec<usize>)> {
         match plan {
             LogicalPlan::TableScan(scan) if scan.filters.is_empty() && scan.fetch.is_none() => {
-                let (provider, columns) = match table::frame_of(scan) {
+                let (provider, columns) = match frame_table::frame_of(scan) {
                     Some(frame) if self.held(&frame).is_some() => return None,
                     Some(frame) => self.scanned(&frame.plan)?,
                     None => {

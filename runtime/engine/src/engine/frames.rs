@@ -10,19 +10,19 @@ use onrush_device::phases::{self, Phase};
 use onrush_expr::Lower;
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
 use onrush_expr::error::{diagnose, internal};
-use onrush_expr::{chains, check};
+use onrush_expr::{chains, diagnostics};
 use onrush_frame::{PreviewOptions, Table, TaskHandle};
 use onrush_io::Content;
-use onrush_logical::key;
+use onrush_logical::fingerprint;
+use onrush_logical::frame_table::{self, Frame};
 use onrush_logical::ops::{self, Inputs};
 use onrush_logical::resident::Resident;
-use onrush_logical::table::{self, Frame};
 use onrush_wire::display::{TableKind, TablePreview};
 use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
 
-use super::large::Whole;
+use super::preview::Whole;
 use super::service::{Answer, Job, misrouted};
 use super::{Engine, KEPT, guarded, placed};
 
@@ -49,9 +49,9 @@ impl Engine {
             }
             Request::RowCount { frame } => Reply::Count(self.row_count(frame, task)?),
             Request::Collect { frame, columns } => return Ok(Answer::Rows(self.table(frame, &columns, task)?)),
-            Request::Lend { frame, column } => {
+            Request::ExportColumn { frame, column } => {
                 let table = self.table(frame, &[column], task)?;
-                return Ok(match self.lend(&table, task)? {
+                return Ok(match self.export_column(&table, task)? {
                     Some(loan) => Answer::Exported(loan),
                     None => Answer::Rows(table),
                 });
@@ -85,8 +85,8 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Schema, Diagnostic> {
         let mut frame = guarded(|| self.plan(op, at, data, task)).map_err(|d| placed(d, at))?;
-        if table::is_volatile(&frame.plan) {
-            frame.key = key::hash(|h| std::hash::Hash::hash(&("volatile", frame.key, id.0), h));
+        if frame_table::is_volatile(&frame.plan) {
+            frame.key = fingerprint::hash(|h| std::hash::Hash::hash(&("volatile", frame.key, id.0), h));
         }
         let schema = onrush_frame::schema_to_wire(&frame.schema);
         self.insert(id, frame, task);
@@ -141,7 +141,7 @@ impl Engine {
         data: Option<Vec<RecordBatch>>,
         task: &TaskHandle,
     ) -> Result<Frame, Diagnostic> {
-        let key = || key::step(op, |id| Ok::<_, Diagnostic>(self.frame(id)?.key));
+        let key = || fingerprint::step(op, |id| Ok::<_, Diagnostic>(self.frame(id)?.key));
         match op {
             Op::Read(source) => Ok(self.read_frame(source, None, task)?.0),
             Op::FromArrow { schema, bytes } => {
@@ -157,7 +157,7 @@ impl Engine {
                 };
                 let names = table.schema().fields().iter().map(|f| (f.name().as_str(), None)).collect::<Vec<_>>();
                 ops::distinct_names(names, at)?;
-                let key = key::table(&table);
+                let key = fingerprint::table(&table);
                 resident(key, "values".to_string(), Arc::new(table))
             }
             Op::Split { input, split, part } => self.split(*input, split, *part, key()?, task),
@@ -267,7 +267,7 @@ impl Engine {
         for name in columns {
             match frame.schema.index_of(name) {
                 Ok(position) => positions.push(position),
-                Err(_) => return Err(check::unknown_column(name, &frame.schema)),
+                Err(_) => return Err(diagnostics::unknown_column(name, &frame.schema)),
             }
         }
         if frame.too_many().is_some() && self.held(&frame).is_none() {
@@ -284,9 +284,9 @@ impl Engine {
         let frame = self.frame(id)?;
         chains::check([expr], None)?;
         let mut plain = expr.clone();
-        key::without_places(&mut plain);
+        fingerprint::without_places(&mut plain);
         let content = codec::content(&plain);
-        let key = key::hash(|h| {
+        let key = fingerprint::hash(|h| {
             use std::hash::Hash;
             ("value", frame.key, &content).hash(h);
         });
@@ -301,8 +301,8 @@ impl Engine {
         let table = self.run(&Arc::new(derived), task)?;
         if table.rows() != 1 || table.schema().fields().len() != 1 {
             let message = format!("`value` needs one value, but this expression gives {} rows", table.rows());
-            return Err(check::place(
-                check::plan_error("argument", message),
+            return Err(diagnostics::place(
+                diagnostics::plan_error("argument", message),
                 expr.span.as_ref(),
                 None,
                 "not one value",

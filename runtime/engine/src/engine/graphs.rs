@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{and, concat_batches, filter_record_batch, is_not_null};
-use onrush_expr::check;
+use onrush_expr::diagnostics;
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_graph::Run;
 use onrush_graph::device::DeviceGraph;
 use onrush_graph_arrow::{EdgeColumns, Index, MakeColumns, WeightColumn};
 use onrush_io::GraphTables as GraphFile;
-use onrush_logical::key;
+use onrush_logical::fingerprint;
 use onrush_logical::ops::Inputs;
 use onrush_wire::graph::{GraphCall, GraphSpec};
 use onrush_wire::plan::Op;
@@ -27,7 +27,7 @@ use onrush_wire::{Diagnostic, Expr, FrameId, Span};
 use super::frames::resident;
 use super::service::{Answer, Job, misrouted};
 use super::{Engine, Frame, placed};
-use crate::pool::HeldMemory;
+use crate::memory_pool::HeldMemory;
 
 /// Indexes that were used last.
 #[derive(Default)]
@@ -236,7 +236,7 @@ impl Engine {
         for nodes in &spec.nodes {
             of_nodes.push((self.frame(nodes.frame)?.key, nodes.columns.clone()));
         }
-        let index_key = key::hash(|h| {
+        let index_key = fingerprint::hash(|h| {
             use std::hash::Hash;
             let GraphSpec { source, target, directed, weight, nodes: _ } = spec;
             ("graph", frame.key, source, target, directed, weight, &of_nodes).hash(h);
@@ -299,7 +299,7 @@ impl Engine {
     pub fn write_graph(&self, write: &GraphWrite, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let GraphSpec { source, target, directed, weight, .. } = &write.graph;
         let ([source], [target]) = (source.as_slice(), target.as_slice()) else {
-            return Err(check::plan_error(
+            return Err(diagnostics::plan_error(
                 "argument",
                 "a file has one id for each node, and this graph has several columns",
             )
@@ -308,13 +308,14 @@ impl Engine {
         let fail = |e: arrow::error::ArrowError| internal(&e.to_string());
         let table = self.table(write.edges, &[], task)?;
         let edges = concat_batches(table.schema(), table.batches()).map_err(fail)?;
-        let kept =
-            is_not_null(edges.column_by_name(source).ok_or_else(|| check::unknown_column(source, table.schema()))?)
-                .and_then(|from| {
-                    let to = edges.column_by_name(target).map_or_else(|| Ok(from.clone()), |to| is_not_null(to))?;
-                    and(&from, &to)
-                })
-                .map_err(fail)?;
+        let kept = is_not_null(
+            edges.column_by_name(source).ok_or_else(|| diagnostics::unknown_column(source, table.schema()))?,
+        )
+        .and_then(|from| {
+            let to = edges.column_by_name(target).map_or_else(|| Ok(from.clone()), |to| is_not_null(to))?;
+            and(&from, &to)
+        })
+        .map_err(fail)?;
         let edges = filter_record_batch(&edges, &kept).map_err(fail)?;
         // The ends first, then the weight, then all other columns.
         let first = [(source.as_str(), "source"), (target, "target")].into_iter();
@@ -324,9 +325,8 @@ impl Engine {
         let others: Vec<&str> = others.filter(|name| !first.iter().any(|(column, _)| column == name)).collect();
         if let Some((_, taken)) = first.iter().find(|(_, new)| others.contains(new)) {
             let message = format!("the edges have a column `{taken}`, and the file gives that name to another one");
-            return Err(
-                check::plan_error("duplicate-column", message).help(format!("`rename` or `drop` `{taken}` first"))
-            );
+            return Err(diagnostics::plan_error("duplicate-column", message)
+                .help(format!("`rename` or `drop` `{taken}` first")));
         }
         let named: Vec<(&str, &str)> =
             first.iter().copied().chain(others.into_iter().map(|name| (name, name))).collect();

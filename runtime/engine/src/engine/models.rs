@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use onrush_expr::check;
+use onrush_expr::diagnostics;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
-use onrush_logical::key;
+use onrush_logical::fingerprint;
 use onrush_wire::learn::{
     EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
 };
@@ -121,7 +121,7 @@ impl Engine {
             let seconds = begun.elapsed().as_secs_f64();
             // A search that was stopped has tried less than its key says.
             let key = match task.cancelled() {
-                true if fit.spec.is_search() => key::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
+                true if fit.spec.is_search() => fingerprint::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
                 // Nobody waits for it.
                 true => return Err(onrush_frame::Cancelled.into()),
                 false => key,
@@ -129,7 +129,7 @@ impl Engine {
             let trained = self.on_learners(|| TrainedModel::new(key, fit, fitted, &training, seconds));
             self.keep(id, Arc::new(trained), None)
         };
-        work().map_err(|d| if d.labels.is_empty() { check::place(d, None, at, "") } else { d })
+        work().map_err(|d| if d.labels.is_empty() { diagnostics::place(d, None, at, "") } else { d })
     }
 
     /// Trains on the device. `None` if the host must do it.
@@ -380,10 +380,10 @@ impl Engine {
         let keys =
             fit.frames().into_iter().map(|id| self.frame(id).map(|f| f.key)).collect::<Result<Vec<u128>, _>>()?;
         plain.frames_mut().into_iter().for_each(|id| *id = FrameId(0));
-        plain.target.iter_mut().for_each(key::without_places);
+        plain.target.iter_mut().for_each(fingerprint::without_places);
         without_places(&mut plain.spec);
         let bytes = codec::content(&plain);
-        Ok(key::hash(|h| {
+        Ok(fingerprint::hash(|h| {
             use std::hash::Hash;
             ("fit", &bytes, &keys).hash(h);
         }))
@@ -391,11 +391,11 @@ impl Engine {
 }
 
 fn content_key(bytes: &[u8]) -> u128 {
-    key::hash(|h| std::hash::Hash::hash(bytes, h))
+    fingerprint::hash(|h| std::hash::Hash::hash(bytes, h))
 }
 
 fn without_places(spec: &mut Spec) {
-    spec.features.iter_mut().flatten().for_each(key::without_places);
+    spec.features.iter_mut().flatten().for_each(fingerprint::without_places);
     spec.parts.iter_mut().for_each(|part| without_places(&mut part.spec));
 }
 

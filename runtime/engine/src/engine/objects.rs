@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use onrush_logical::table::Frame;
+use onrush_logical::frame_table::Frame;
 use onrush_wire::{FrameId, ModelId, ObjectId};
 
 use super::models::TrainedModel;

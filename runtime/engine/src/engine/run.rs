@@ -19,8 +19,8 @@ use onrush_expr::error::{diagnose, internal};
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::{Accelerator, GpuExec, Placements, Policy};
+use onrush_logical::frame_table::{self, Frame};
 use onrush_logical::ops::Inputs;
-use onrush_logical::table::{self, Frame};
 use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::{Engine, KEPT, guarded, panicked, physical};
@@ -45,7 +45,7 @@ impl Engine {
             self.prepare(&frame.plan, &mut ready, task)?;
         }
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
-        let plan = table::expand(&frame.plan, &held).map_err(diagnose)?;
+        let plan = frame_table::expand(&frame.plan, &held).map_err(diagnose)?;
         let mut known = Vec::new();
         self.known(&frame.plan, &ready, &mut known);
         // A frame that was computed at once has no input that says what it is.
@@ -84,7 +84,7 @@ impl Engine {
 
     /// Rows that a plan reads from memory, by their first batch, with a title.
     fn known(&self, plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>, known: &mut Vec<(RecordBatch, String)>) {
-        for frame in table::inputs(plan) {
+        for frame in frame_table::inputs(plan) {
             let held = ready.get(&frame.key).map(Arc::clone).or_else(|| self.held(&frame));
             match held {
                 Some(table) => {
@@ -226,7 +226,7 @@ impl Engine {
         self.prepare(plan, &mut ready, task)?;
         let steady = is_steady(plan, &ready);
         let held = |f: &Frame| ready.get(&f.key).map(Arc::clone).or_else(|| self.held(f));
-        let plan = table::expand(plan, &held).map_err(diagnose)?;
+        let plan = frame_table::expand(plan, &held).map_err(diagnose)?;
         let state = self.states.lend(&self.context);
         let accelerator = self.accelerator.as_ref();
         let _time = phases::scope(Phase::Plan);
@@ -302,7 +302,7 @@ impl Engine {
 
     /// How often each frame below a plan is read, by frames that are in the plan once.
     fn count_readers(&self, plan: &LogicalPlan, readers: &mut HashMap<u128, u32>) {
-        for frame in table::inputs(plan) {
+        for frame in frame_table::inputs(plan) {
             let count = readers.entry(frame.key).or_default();
             *count += 1;
             if *count == 1 && self.held(&frame).is_none() {
@@ -319,8 +319,8 @@ impl Engine {
         ready: &mut HashMap<u128, Arc<Table>>,
         task: &TaskHandle,
     ) -> Result<(), Diagnostic> {
-        let unordered = unordered || !table::keeps_order(plan);
-        for frame in table::inputs(plan) {
+        let unordered = unordered || !frame_table::keeps_order(plan);
+        for frame in frame_table::inputs(plan) {
             if ready.contains_key(&frame.key) {
                 continue;
             }
@@ -386,7 +386,7 @@ impl Engine {
 
 /// A plan that was kept reads its frames' rows again.
 fn used(plan: &LogicalPlan) {
-    for frame in table::inputs(plan) {
+    for frame in frame_table::inputs(plan) {
         match &frame.resident {
             Some(resident) => drop(resident.table()),
             None => used(&frame.plan),
@@ -401,7 +401,7 @@ fn is_steady(plan: &LogicalPlan, ready: &HashMap<u128, Arc<Table>>) -> bool {
             || frame.too_many().is_none() && !ready.contains_key(&frame.key) && is_steady(&frame.plan, ready);
         frame.resident.is_some() || computed()
     };
-    !table::changes(plan) && table::inputs(plan).iter().all(steady)
+    !frame_table::changes(plan) && frame_table::inputs(plan).iter().all(steady)
 }
 
 /// What a scan of a frame's rows is called.

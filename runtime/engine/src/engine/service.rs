@@ -13,7 +13,7 @@ use onrush_wire::visual::{SectionKind, VisualHead};
 use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, Schema};
 
 use super::Engine;
-use super::lending::Loan;
+use super::export::ExportedColumn;
 
 /// A call with everything that came with it.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ pub enum Answer {
     Reply(Reply),
     /// [`Reply::Batches`].
     Rows(Arc<Table>),
-    /// [`Reply::Lent`].
-    Exported(Loan),
+    /// [`Reply::Exported`].
+    Exported(ExportedColumn),
     /// [`Reply::Frame`] of files.
     Read {
         id: FrameId,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::LogicalPlan;
 use onrush_frame::{Table, TaskHandle};
+use onrush_logical::frame_table::Frame;
 use onrush_logical::ops::Inputs;
-use onrush_logical::table::Frame;
 use onrush_wire::Diagnostic;
 
 use super::Engine;

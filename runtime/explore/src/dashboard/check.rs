@@ -1,9 +1,9 @@
 //! Filters that do not fit their views are refused, before anything is computed or kept.
 
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
 use onrush_wire::dashboard::{Filter, Kept, MAX_CORNERS};
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 
 use super::{Index, Kind, kind_name, title};
 

@@ -9,7 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType as Arrow, Float64Type, Int64Type, TimeUnit};
 use onrush_engine::Engine;
 use onrush_expr::calendar_interval::{self, CalendarInterval};
-use onrush_expr::check::{place, plan_error, type_name};
+use onrush_expr::diagnostics::{place, plan_error, type_name};
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
 use onrush_frame::scalar::value_at;

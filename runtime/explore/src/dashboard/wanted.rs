@@ -1,7 +1,7 @@
 //! The filter that a cell asks for by values: `d.set("hour", 7..=9)`. Whole slots are a filter of slots, as by a brush.
 
 use arrow::datatypes::DataType as Arrow;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_wire::dashboard::{Kept, SlotKind, Wanted};
 use onrush_wire::plot::AxisScale;
 use onrush_wire::{Diagnostic, Value};

@@ -13,7 +13,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use onrush_expr::error::internal;
 use onrush_frame::{TaskHandle, preview};
-use onrush_logical::key::mix;
+use onrush_logical::fingerprint::mix;
 use onrush_wire::explore::{Distinct, Histogram, Quantile, Summary, SummaryRequest};
 use onrush_wire::{Diagnostic, TimeUnit, Value};
 

@@ -8,7 +8,7 @@ use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use onrush_expr::check;
+use onrush_expr::diagnostics;
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_wire::expr::SortKey;
@@ -28,11 +28,11 @@ pub fn keys(sort: &[SortKey], schema: &Schema) -> Result<Vec<Key>, Diagnostic> {
         let ExprKind::Column(name) = &key.expr.kind else {
             return Err(internal("an explorer sorts by columns"));
         };
-        let column = schema.index_of(name).map_err(|_| check::unknown_column(name, schema))?;
+        let column = schema.index_of(name).map_err(|_| diagnostics::unknown_column(name, schema))?;
         let dtype = schema.field(column).data_type();
         if !sortable(dtype) {
             let dtype = onrush_frame::dtype_to_wire(dtype);
-            let error = check::plan_error("sort", format!("the column `{name}` of type {dtype} has no order"));
+            let error = diagnostics::plan_error("sort", format!("the column `{name}` of type {dtype} has no order"));
             return Err(error.help("sort by another column, or make one with an expression"));
         }
         Ok(Key { column, descending: key.descending, nulls_last: key.nulls_last.unwrap_or(false) })

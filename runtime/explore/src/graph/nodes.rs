@@ -7,7 +7,7 @@ use arrow::compute::{cast, concat_batches, take};
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use onrush_engine::{Engine, Index};
-use onrush_expr::check::{plan_error, type_name, unknown_column};
+use onrush_expr::diagnostics::{plan_error, type_name, unknown_column};
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;

@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::Diagnostic;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::visual::{GraphRaster, Window};
 
 use crate::plot::clipped;

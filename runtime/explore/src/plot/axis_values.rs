@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use chrono::{Offset as _, TimeZone as _};
-use onrush_expr::check::{place, plan_error, type_name};
+use onrush_expr::diagnostics::{place, plan_error, type_name};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle};
 use onrush_stats::SampleStats;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_stats::Combine;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};
 use onrush_wire::{Diagnostic, Expr};

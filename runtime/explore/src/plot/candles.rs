@@ -1,6 +1,6 @@
 //! Candlestick charts: opening, highest, lowest and closing price of each period.
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Candles, Layer, LayerRequest};
 

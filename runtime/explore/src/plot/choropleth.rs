@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onrush_expr::catalogue::has_aggregate;
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_map::{Match, find, regions, set_of};
 use onrush_wire::map::{Choropleth, Projection, RegionValue, ShapeSet};
 use onrush_wire::plot::{AxisScale, Layer, LayerRequest};

@@ -4,7 +4,7 @@
 //! Two passes with centred sums keep precision if values are large and their differences small.
 
 use onrush_engine::{Engine, KEPT};
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, AxisScale, Layer};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId};

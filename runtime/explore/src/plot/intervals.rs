@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_learn::t_distribution;
 use onrush_wire::plot::{AxisScale, ErrorBar, Interval, Layer, LayerRequest, Mark};
 use onrush_wire::{Diagnostic, Expr};

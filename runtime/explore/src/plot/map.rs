@@ -1,6 +1,6 @@
 //! Maps under rasters and scatter plots: the window of a raster in positions of the map, and the checks of degrees.
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_map::{Projector, degrees_window};
 use onrush_wire::map::{Projection, ShapeSet};
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Plot, PlotStyle};

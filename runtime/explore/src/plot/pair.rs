@@ -1,7 +1,7 @@
 //! Pair plots: a panel for each pair of columns, histograms on the diagonal, as `seaborn.pairplot`.
 
 use onrush_engine::Engine;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Facet, LayerRequest, Mark, Plot, PlotRequest};
 use onrush_wire::{Diagnostic, FrameId};

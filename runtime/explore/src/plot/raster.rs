@@ -8,7 +8,7 @@ mod positioned;
 use std::thread;
 
 use onrush_engine::{DevicePositions, PixelWindow};
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_map::Projector;
 use onrush_stats::Combine;

@@ -1,6 +1,6 @@
 //! Regression lines: ordinary least squares of one variable, with the confidence band of the mean.
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_learn::t_distribution;
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{AxisScale, Interval, Layer, LayerRequest};

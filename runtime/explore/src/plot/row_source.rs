@@ -11,7 +11,7 @@ use onrush_engine::Engine;
 use onrush_expr::error::internal;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
-use onrush_logical::table::Frame;
+use onrush_logical::frame_table::Frame;
 use onrush_wire::plan::Op;
 use onrush_wire::{Diagnostic, Expr, FrameId};
 

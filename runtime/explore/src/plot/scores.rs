@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_learn::metrics::ranking::{PrecisionRecallCurve, RocCurve};
 use onrush_stats::spread;
 use onrush_wire::plot::{Axis, AxisScale, Layer, LayerRequest, Mark, Series};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_wire::Diagnostic;
 use onrush_wire::plot::{Axis, AxisScale, Bins, Interval, Layer, LayerRequest, Mark, Series};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use onrush_expr::calendar_interval::{self, CalendarInterval};
-use onrush_expr::check::{place, plan_error};
+use onrush_expr::diagnostics::{place, plan_error};
 use onrush_frame::TaskHandle;
 use onrush_stats::{Cell, Combine, thin};
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::{Axis, Series};
 use onrush_wire::{Diagnostic, Expr};
 

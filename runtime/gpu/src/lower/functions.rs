@@ -11,7 +11,7 @@ use onrush_expr::scalar_udf::is_ours;
 use onrush_expr::type_coercion::MAX_EXACT_SUM;
 use onrush_kernels::Scalar;
 use onrush_kernels::dates::{Part, Tick, Unit};
-use onrush_logical::key;
+use onrush_logical::fingerprint;
 use onrush_ops::{Comparison, DeviceType, ExprGraph, Fold, LiteralValue, Lookup, NodeId, Op, OverflowPolicy};
 
 use super::{Lowering, calendar, literal_of, numbers, udf};
@@ -341,19 +341,19 @@ fn shuffled(
 ) -> Option<Result<NodeId, CpuReason>> {
     const WORD: DeviceType = DeviceType::Number(Scalar::U64);
     let Some(ScalarValue::UInt64(Some(seed))) = literal_of(seed) else { return None };
-    let seed = key::mix(seed.wrapping_add(key::GOLDEN_RATIO));
+    let seed = fingerprint::mix(seed.wrapping_add(fingerprint::GOLDEN_RATIO));
     Some(lowering.expr(row).map(|row| {
         let graph = &mut lowering.graph;
         let seed = graph.literal(WORD, LiteralValue::U64(seed));
         let value = graph.add(Op::BitXor, &[row, seed], WORD);
-        let step = graph.literal(WORD, LiteralValue::U64(key::GOLDEN_RATIO));
+        let step = graph.literal(WORD, LiteralValue::U64(fingerprint::GOLDEN_RATIO));
         let mut value = graph.add(Op::Add, &[value, step], WORD);
-        for (shift, factor) in key::MIX {
+        for (shift, factor) in fingerprint::MIX {
             value = xor_shifted(graph, value, shift);
             let factor = graph.literal(WORD, LiteralValue::U64(factor));
             value = graph.add(Op::Multiply, &[value, factor], WORD);
         }
-        xor_shifted(graph, value, key::LAST_SHIFT)
+        xor_shifted(graph, value, fingerprint::LAST_SHIFT)
     }))
 }
 

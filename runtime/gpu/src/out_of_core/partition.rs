@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
-use onrush_logical::key::mix;
+use onrush_logical::fingerprint::mix;
 
 use super::{MAX_PARTITIONS, Parts};
 use crate::blocking::Stop;

@@ -35,7 +35,7 @@ use rows::Reader;
 /// Makes a text with separators of the text of a file. Each line stays one line.
 pub(crate) type Layout<'a> = &'a dyn Fn(&FileState, Vec<u8>) -> Result<Vec<u8>, Diagnostic>;
 
-/// Reads files one below the other. `layout` is for texts whose fields are not separated, `folder` is the one that
+/// Reads files one below the other. `layout` is for text whose fields are not separated, `folder` is the one that
 /// relative paths are shown for, `folders` have further columns.
 pub(crate) fn read(
     files: &[FileState],

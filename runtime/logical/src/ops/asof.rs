@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
 use onrush_expr::calendar_interval::TimeSpan;
-use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::diagnostics::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
 use onrush_expr::type_coercion;
 use onrush_expr::{Lower, TypedExpr, column};
@@ -32,7 +32,9 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     let (left_names, right_names) = (names(&left), names(&right));
     if with.left_by.len() != with.right_by.len() {
         let message = format!("{} columns on the left and {} on the right", with.left_by.len(), with.right_by.len());
-        return Err(check::plan_error("argument", message).help("name as many on both sides: `.by(on(\"a\", \"b\"))`"));
+        return Err(
+            diagnostics::plan_error("argument", message).help("name as many on both sides: `.by(on(\"a\", \"b\"))`")
+        );
     }
     // The key that is near comes first.
     let all = |on: &onrush_wire::Expr, by: &[onrush_wire::Expr]| [std::slice::from_ref(on), by].concat();
@@ -42,13 +44,13 @@ pub fn join(left: LogicalPlan, right: LogicalPlan, with: &Asof, at: Option<&Span
     let dtype = left_keys[0].dtype.clone();
     if !type_coercion::is_number(&dtype) && !type_coercion::is_temporal(&dtype) {
         let message = format!("the key `{}` is {}, which has no distances", left_keys[0].name, type_name(&dtype));
-        let diagnostic = check::plan_error("type-mismatch", message)
+        let diagnostic = diagnostics::plan_error("type-mismatch", message)
             .help("an as-of join goes by numbers or times; columns that must be equal are named with `.by(..)`");
-        return Err(check::place(diagnostic, with.left_on.span.as_ref(), at, ""));
+        return Err(diagnostics::place(diagnostic, with.left_on.span.as_ref(), at, ""));
     }
     let within = with.tolerance.as_ref().map(|value| tolerance(value, &dtype)).transpose().map_err(|diagnostic| {
         let place = with.left_on.span.as_ref();
-        check::place(diagnostic, place, at, "")
+        diagnostics::place(diagnostic, place, at, "")
     })?;
     // Minus zero is zero, as in `==`.
     let zeros = |keys: Vec<TypedExpr>| -> Vec<TypedExpr> {
@@ -219,7 +221,7 @@ fn apart(a: Expr, b: Expr, dtype: &DataType) -> Result<Expr, Diagnostic> {
 
 /// The largest distance, as distances of such keys are.
 fn tolerance(value: &Value, dtype: &DataType) -> Result<Expr, Diagnostic> {
-    let refused = |what: &str, help: &str| Err(check::plan_error("argument", what.to_string()).help(help));
+    let refused = |what: &str, help: &str| Err(diagnostics::plan_error("argument", what.to_string()).help(help));
     const SPAN: &str = "the tolerance of times is a fixed span: `\"30s\"`, `\"5m\"`, `\"2h\"`, `\"1d\"`";
     let to = distance_type(dtype);
     let scalar = if type_coercion::is_temporal(dtype) {

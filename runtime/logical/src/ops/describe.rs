@@ -26,7 +26,7 @@ use futures::TryStreamExt;
 use onrush_expr::error::diagnose;
 use onrush_wire::Diagnostic;
 
-use crate::keyless::Keyless;
+use crate::drop_functional_dependencies::Keyless;
 
 /// The place of a value: its column, from 1, and its row.
 pub type Place = (usize, usize);

@@ -4,7 +4,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use onrush_expr::aggregate::implode;
 use onrush_expr::catalogue::{FILTERS, is_aggregated};
 use onrush_expr::{Lower, Scope, TypedExpr, column};
-use onrush_expr::{check, type_coercion};
+use onrush_expr::{diagnostics, type_coercion};
 use onrush_wire::{Diagnostic, ExprKind, Span};
 
 use super::project::expanded;
@@ -35,7 +35,7 @@ pub fn grouped(
         typed_keys.push(lower.expr(key)?);
     }
     if typed_keys.is_empty() {
-        return Err(check::plan_error("argument", "`group_by` needs at least one key")
+        return Err(diagnostics::plan_error("argument", "`group_by` needs at least one key")
             .help("for one row over the whole frame use `select` with aggregates"));
     }
     // As partitions of windows: 0.0 and -0.0 are one group.

@@ -6,7 +6,7 @@
 
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::diagnostics::{self, HIDDEN, type_name};
 use onrush_expr::type_coercion;
 use onrush_expr::{Lower, TypedExpr, column};
 use onrush_wire::plan::JoinKind;
@@ -34,7 +34,9 @@ pub fn join(
             0 => "a join needs at least one key".to_string(),
             _ => format!("{} keys on the left and {} on the right", left_on.len(), right_on.len()),
         };
-        return Err(check::plan_error("argument", message).help("name the columns that must be equal: `on(\"key\")`"));
+        return Err(
+            diagnostics::plan_error("argument", message).help("name the columns that must be equal: `on(\"key\")`")
+        );
     }
     let mut lower_left = Lower::new(left, at)?;
     let mut lower_right = Lower::new(right, at)?;
@@ -42,7 +44,7 @@ pub fn join(
         (&expanded(left_on, &left_names, &lower_left)?[..], &expanded(right_on, &right_names, &lower_right)?[..]);
     if left_on.len() != right_on.len() {
         let message = format!("{} keys on the left and {} on the right", left_on.len(), right_on.len());
-        return Err(check::place(check::plan_error("argument", message), None, at, ""));
+        return Err(diagnostics::place(diagnostics::plan_error("argument", message), None, at, ""));
     }
     let (left_keys, right_keys) = keys(&mut lower_left, &mut lower_right, left_on, right_on, at)?;
     let left = sided(&mut lower_left, &left_names, &left_keys, "l")?;
@@ -102,10 +104,10 @@ pub fn keys(
                 "the keys `{}` ({a}) and `{}` ({b}) have types that cannot be equal",
                 l_typed.name, r_typed.name
             );
-            let diagnostic = check::plan_error("type-mismatch", message).help(format!(
+            let diagnostic = diagnostics::plan_error("type-mismatch", message).help(format!(
                 "cast one of them first: `.cast(\"{a}\")` on the right, or `.cast(\"{b}\")` on the left"
             ));
-            return Err(check::place(diagnostic, l.span.as_ref().or(r.span.as_ref()), at, ""));
+            return Err(diagnostics::place(diagnostic, l.span.as_ref().or(r.span.as_ref()), at, ""));
         };
         left_keys.push(l_typed.to(&dtype));
         right_keys.push(r_typed.to(&dtype));

@@ -1,8 +1,8 @@
 //! `pivot`: the values of a column become columns. The input is run to find them.
 
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use onrush_expr::check::{self, HIDDEN};
 use onrush_expr::column;
+use onrush_expr::diagnostics::{self, HIDDEN};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, Span, Value};
 
 use super::{Inputs, build, distinct_names, keep, names};
@@ -28,14 +28,15 @@ pub fn pivot(
     at: Option<&Span>,
 ) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
-    let unknown = |name: &str| check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "");
+    let unknown =
+        |name: &str| diagnostics::place(diagnostics::unknown_column(name, plan.schema().as_arrow()), None, at, "");
     for name in request.on.iter().chain(request.index).chain(request.values) {
         if !available.contains(name) {
             return Err(unknown(name));
         }
     }
     if request.on.is_empty() {
-        return Err(check::plan_error("argument", "`pivot` needs a column whose values become columns"));
+        return Err(diagnostics::plan_error("argument", "`pivot` needs a column whose values become columns"));
     }
     let rest = |taken: &[String]| -> Vec<String> {
         available.iter().filter(|n| !request.on.contains(n) && !taken.contains(n)).cloned().collect()
@@ -43,18 +44,21 @@ pub fn pivot(
     let values = if request.values.is_empty() { rest(request.index) } else { request.values.to_vec() };
     let index = if request.index.is_empty() { rest(&values) } else { request.index.to_vec() };
     if index.is_empty() || values.is_empty() {
-        return Err(check::plan_error("argument", "`pivot` needs at least one index column and one values column"));
+        return Err(diagnostics::plan_error(
+            "argument",
+            "`pivot` needs at least one index column and one values column",
+        ));
     }
     let aggregate = if request.aggregate.is_empty() { "first" } else { request.aggregate };
     if !AGGREGATES.contains(&aggregate) {
         let list = AGGREGATES.join("`, `");
         let mut diagnostic =
-            check::plan_error("unknown-function", format!("`pivot` cannot aggregate with `{aggregate}`"))
+            diagnostics::plan_error("unknown-function", format!("`pivot` cannot aggregate with `{aggregate}`"))
                 .note(format!("it can with `{list}`"));
-        if let Some(near) = check::nearest(aggregate, AGGREGATES) {
+        if let Some(near) = diagnostics::nearest(aggregate, AGGREGATES) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
-        return Err(check::place(diagnostic, None, at, ""));
+        return Err(diagnostics::place(diagnostic, None, at, ""));
     }
     let distinct = distinct_values(inputs, &plan, request.on)?;
     if distinct.len() > MOST_COLUMNS {
@@ -63,7 +67,7 @@ pub fn pivot(
             request.on.join("`, `"),
             distinct.len()
         );
-        return Err(check::plan_error("argument", message)
+        return Err(diagnostics::plan_error("argument", message)
             .help("pivot on a column with fewer values, or cut it into intervals"));
     }
     let mut aggs = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::datatypes::{Field, Schema};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, binary_expr};
 use onrush_expr::catalogue::{has_aggregate, is_aggregated};
-use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::diagnostics::{self, HIDDEN};
 use onrush_expr::type_coercion;
 use onrush_expr::{Lower, Scope, TypedExpr, column, lit, number_rows, operators, selectors};
 use onrush_wire::{DataType, Diagnostic, ExprKind, Span, Value};
@@ -34,7 +34,7 @@ pub fn select(plan: LogicalPlan, exprs: &[onrush_wire::Expr], at: Option<&Span>)
     let mut lower = Lower::new(plan, at)?;
     let all = expanded(exprs, &available, &lower)?;
     if all.is_empty() {
-        return Err(check::plan_error("argument", "nothing is selected").help("name at least one column"));
+        return Err(diagnostics::plan_error("argument", "nothing is selected").help("name at least one column"));
     }
     let one_row = all.iter().all(is_aggregated);
     if one_row && all.iter().any(has_aggregate) {
@@ -80,7 +80,7 @@ pub fn with_columns(
     for t in &typed {
         if t.name.starts_with(HIDDEN) {
             let message = format!("names that start with `{HIDDEN}` are Onrush's own");
-            return Err(check::place(check::plan_error("argument", message), t.span.as_ref(), at, ""));
+            return Err(diagnostics::place(diagnostics::plan_error("argument", message), t.span.as_ref(), at, ""));
         }
     }
     let plan = lower.ordered_plan()?;
@@ -122,7 +122,7 @@ pub fn fill_null(plan: LogicalPlan, value: &Value, at: Option<&Span>) -> Result<
         new.push(this.with(expr, this.dtype.clone()));
     }
     if new.is_empty() && value != &Value::Null {
-        return Err(check::plan_error("type-mismatch", "no column can hold this value")
+        return Err(diagnostics::plan_error("type-mismatch", "no column can hold this value")
             .help("fill one column: `with_columns(x!(column.fill_null(value)))`"));
     }
     replace(lower.plan, &available, new)
@@ -134,7 +134,7 @@ pub fn rename(plan: LogicalPlan, pairs: &[(String, String)], at: Option<&Span>) 
     let mut map: HashMap<&str, &str> = HashMap::new();
     for (old, new) in pairs {
         if !available.contains(old) {
-            return Err(check::place(check::unknown_column(old, &schema), None, at, ""));
+            return Err(diagnostics::place(diagnostics::unknown_column(old, &schema), None, at, ""));
         }
         map.insert(old, new);
     }
@@ -147,11 +147,11 @@ pub fn rename(plan: LogicalPlan, pairs: &[(String, String)], at: Option<&Span>) 
 pub fn drop(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     if let Some(missing) = columns.iter().find(|c| !available.contains(c)) {
-        return Err(check::place(check::unknown_column(missing, plan.schema().as_arrow()), None, at, ""));
+        return Err(diagnostics::place(diagnostics::unknown_column(missing, plan.schema().as_arrow()), None, at, ""));
     }
     let kept: Vec<String> = available.into_iter().filter(|n| !columns.contains(n)).collect();
     if kept.is_empty() {
-        return Err(check::plan_error("argument", "no column would be left"));
+        return Err(diagnostics::plan_error("argument", "no column would be left"));
     }
     keep(plan, &kept)
 }
@@ -182,7 +182,7 @@ pub fn with_row_index(
 ) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     if available.iter().any(|n| n == name) {
-        return Err(check::place(check::duplicate_column(name), None, at, ""));
+        return Err(diagnostics::place(diagnostics::duplicate_column(name), None, at, ""));
     }
     let row = format!("{HIDDEN}row");
     let plan = number_rows(plan, &row)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::{ScalarValue, UnnestOptions};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Union, cast};
-use onrush_expr::check::{self, HIDDEN, type_name};
+use onrush_expr::diagnostics::{self, HIDDEN, type_name};
 use onrush_expr::error::diagnose;
 use onrush_expr::type_coercion;
 use onrush_expr::{column, lit, null, number_rows};
@@ -20,7 +20,7 @@ fn dtype(plan: &LogicalPlan, name: &str) -> Option<DataType> {
 
 pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let Some(first) = plans.first() else {
-        return Err(check::plan_error("argument", "`concat` needs at least one frame"));
+        return Err(diagnostics::plan_error("argument", "`concat` needs at least one frame"));
     };
     if how == ConcatHow::Horizontal {
         return beside(plans, at);
@@ -37,7 +37,7 @@ pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Res
         if let Some(name) = missing.or(extra) {
             let (has, lacks) = if missing.is_some() { (1, index + 1) } else { (index + 1, 1) };
             let message = format!("frame {has} has the column `{name}`, frame {lacks} has not");
-            return Err(check::plan_error("unknown-column", message)
+            return Err(diagnostics::plan_error("unknown-column", message)
                 .help("fill what is missing with nulls: `concat_diagonal`, or select the same columns first"));
         }
     }
@@ -49,7 +49,7 @@ pub fn concat(plans: Vec<LogicalPlan>, how: ConcatHow, at: Option<&Span>) -> Res
             common = type_coercion::supertype(&common, &this).ok_or_else(|| {
                 let message =
                     format!("`{name}` is `{}` in one frame and `{}` in another", type_name(&common), type_name(&this));
-                check::plan_error("type-mismatch", message).help("cast it in one of them first")
+                diagnostics::plan_error("type-mismatch", message).help("cast it in one of them first")
             })?;
         }
         fields.push((name.clone(), common));
@@ -83,7 +83,7 @@ fn stack(parts: Vec<(Vec<Expr>, LogicalPlan)>, columns: &[String], by_row: bool)
     }
     // One union of all: unions of two, one inside the other, are flattened level by level, which is quadratic.
     let stacked = match inputs.len() {
-        0 => return Err(check::plan_error("argument", "`concat` has no frames")),
+        0 => return Err(diagnostics::plan_error("argument", "`concat` has no frames")),
         1 => LogicalPlanBuilder::new(Arc::unwrap_or_clone(inputs.remove(0))),
         _ => LogicalPlanBuilder::new(LogicalPlan::Union(Union::try_new_with_loose_types(inputs).map_err(diagnose)?)),
     };
@@ -139,7 +139,7 @@ fn beside(plans: Vec<LogicalPlan>, at: Option<&Span>) -> Result<LogicalPlan, Dia
         });
     }
     let Some((plan, kept)) = joined else {
-        return Err(check::plan_error("argument", "`concat` needs at least one frame"));
+        return Err(diagnostics::plan_error("argument", "`concat` needs at least one frame"));
     };
     let plan = build(LogicalPlanBuilder::new(plan).sort(vec![column(&all).sort(true, true)]))?;
     keep(plan, &kept)
@@ -158,7 +158,7 @@ pub fn unpivot(
     let available = names(&plan);
     for name in index.iter().chain(on) {
         if !available.contains(name) {
-            return Err(check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, ""));
+            return Err(diagnostics::place(diagnostics::unknown_column(name, plan.schema().as_arrow()), None, at, ""));
         }
     }
     let on: Vec<String> = match on.is_empty() {
@@ -174,7 +174,7 @@ pub fn unpivot(
         common = type_coercion::supertype(&common, &this).ok_or_else(|| {
             let message =
                 format!("`{name}` is `{}`, the columns before it are `{}`", type_name(&this), type_name(&common));
-            check::plan_error("type-mismatch", message).help("cast them to one type first")
+            diagnostics::plan_error("type-mismatch", message).help("cast them to one type first")
         })?;
     }
     if on.len() > MOST_BRANCHES {
@@ -227,14 +227,21 @@ fn unnested(
 /// A null list gives one row with null, an empty one gives none, as in Polars.
 pub fn explode(plan: LogicalPlan, columns: &[String], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     if columns.is_empty() {
-        return Err(check::plan_error("argument", "`explode` needs at least one column"));
+        return Err(diagnostics::plan_error("argument", "`explode` needs at least one column"));
     }
     for name in columns {
         match dtype(&plan, name) {
-            None => return Err(check::place(check::unknown_column(name, plan.schema().as_arrow()), None, at, "")),
+            None => {
+                return Err(diagnostics::place(
+                    diagnostics::unknown_column(name, plan.schema().as_arrow()),
+                    None,
+                    at,
+                    "",
+                ));
+            }
             Some(this) if !type_coercion::is_list(&this) => {
                 let message = format!("`explode` needs a list, but `{name}` is `{}`", type_name(&this));
-                return Err(check::place(check::plan_error("type-mismatch", message), None, at, ""));
+                return Err(diagnostics::place(diagnostics::plan_error("type-mismatch", message), None, at, ""));
             }
             Some(_) => {}
         }

@@ -3,7 +3,7 @@
 use arrow::datatypes::DataType;
 use datafusion::functions_aggregate as df;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
-use onrush_expr::check::{self, type_name};
+use onrush_expr::diagnostics::{self, type_name};
 use onrush_expr::type_coercion;
 use onrush_expr::{Aggregation, Lower, column, lit, window};
 use onrush_wire::expr::SortKey;
@@ -26,7 +26,7 @@ pub fn filter(plan: LogicalPlan, predicate: &onrush_wire::Expr, at: Option<&Span
     match condition.dtype {
         DataType::Boolean | DataType::Null => {}
         ref dtype => {
-            let mut diagnostic = check::plan_error(
+            let mut diagnostic = diagnostics::plan_error(
                 "type-mismatch",
                 format!("`filter` needs a condition, but this is `{}`", type_name(dtype)),
             );
@@ -46,7 +46,7 @@ pub fn filter(plan: LogicalPlan, predicate: &onrush_wire::Expr, at: Option<&Span
 pub fn sort(plan: LogicalPlan, keys: &[SortKey], at: Option<&Span>) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     if keys.is_empty() {
-        return Err(check::plan_error("argument", "`sort` needs at least one column"));
+        return Err(diagnostics::plan_error("argument", "`sort` needs at least one column"));
     }
     let mut lower = Lower::new(plan, at)?;
     let mut sorts = Vec::new();

@@ -12,14 +12,14 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, PartitionEvaluator, Signature, Volatility, WindowFrame,
     WindowFunctionDefinition, WindowUDF, WindowUDFImpl, cast,
 };
-use onrush_expr::check::{self, HIDDEN};
+use onrush_expr::diagnostics::{self, HIDDEN};
 use onrush_expr::scalar_udf::kernel;
 use onrush_expr::{Aggregation, Lower, Scope, column, lit};
 use onrush_wire::plan::SampleSize;
 use onrush_wire::{Diagnostic, Span};
 
 use super::{build, keep, names};
-use crate::key;
+use crate::fingerprint;
 
 /// Without replacement each row's place comes from a hash of its number and the seed, and the first places are taken.
 pub fn sample(
@@ -33,7 +33,7 @@ pub fn sample(
         && !(f >= 0.0 && f.is_finite() && (with_replacement || f <= 1.0))
     {
         let message = format!("a fraction lies between 0 and 1, this is {f}");
-        return Err(check::place(check::plan_error("argument", message), None, at, ""));
+        return Err(diagnostics::place(diagnostics::plan_error("argument", message), None, at, ""));
     }
     let available = names(&plan);
     if with_replacement {
@@ -166,5 +166,5 @@ pub fn draws(rows: usize, amount: Amount, seed: u64) -> Vec<u32> {
 
 /// A step of SplitMix64.
 fn mix(value: u64) -> u64 {
-    key::mix(value.wrapping_add(key::GOLDEN_RATIO))
+    fingerprint::mix(value.wrapping_add(fingerprint::GOLDEN_RATIO))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, LogicalPlanBuilder};
-use onrush_expr::check;
+use onrush_expr::diagnostics;
 use onrush_expr::error::diagnose;
 use onrush_expr::type_coercion;
 use onrush_expr::{Lower, Scope, column};
@@ -20,7 +20,7 @@ const STATISTICS: [&str; 9] = ["count", "null_count", "mean", "std", "min", "25%
 pub fn describe(plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
     let available = names(&plan);
     if available.iter().any(|n| n == "statistic") {
-        return Err(check::duplicate_column("statistic"));
+        return Err(diagnostics::duplicate_column("statistic"));
     }
     let mut lower = Lower::new(plan, None)?;
     lower.scope = Scope::Groups;

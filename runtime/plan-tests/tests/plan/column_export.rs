@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Ar
 use arrow::compute::cast;
 use arrow::datatypes::DataType as Arrow;
 use onrush_device::{Device, Owner, Pod};
-use onrush_engine::{EngineConfig, Loan};
+use onrush_engine::{EngineConfig, ExportedColumn};
 use onrush_frame::TaskHandle;
 use onrush_wire::plan::Op;
 use onrush_wire::{DataType, FrameId};
@@ -18,9 +18,9 @@ use super::support::*;
 /// More than a megabyte of 64-bit numbers.
 const ROWS: i64 = 200_000;
 
-fn lend(bench: &TestEngine, frame: FrameId, column: &str) -> Option<Loan> {
+fn lend(bench: &TestEngine, frame: FrameId, column: &str) -> Option<ExportedColumn> {
     let table = bench.engine.table(frame, &[column.to_string()], &TaskHandle::new()).unwrap();
-    bench.engine.lend(&table, &TaskHandle::new()).unwrap()
+    bench.engine.export_column(&table, &TaskHandle::new()).unwrap()
 }
 
 fn device_of(bench: &TestEngine) -> &Device {
@@ -28,7 +28,7 @@ fn device_of(bench: &TestEngine) -> &Device {
 }
 
 /// What a process finds that maps the descriptor.
-fn values<T: Pod>(bench: &TestEngine, loan: &Loan) -> Vec<T> {
+fn values<T: Pod>(bench: &TestEngine, loan: &ExportedColumn) -> Vec<T> {
     let device = device_of(bench);
     let stream = device.stream().unwrap();
     let mapped = device.import(&Owner::new("a borrower"), loan.memory.as_fd(), loan.bytes, &stream).unwrap();

@@ -116,16 +116,16 @@ fn pages_are_cut_at_the_ends_and_filters_leave_rows_out() {
     assert_eq!(rows(&bench, &all, 99, 10).1, [0u64; 0]);
     let large = op(col("a"), BinaryOp::Greater, lit(2));
     let filtered = view(frame, Some(large.clone()), vec![]);
-    assert_eq!(ask(&bench, &filtered, &Explore::Arrange).unwrap(), Explored::Count(3));
+    assert_eq!(ask(&bench, &filtered, &Explore::ComputeView).unwrap(), Explored::Count(3));
     assert_eq!(rows(&bench, &filtered, 0, 10).1, [0, 2, 3]);
     let both = view(frame, Some(large), vec![asc("a")]);
     assert_eq!(rows(&bench, &both, 0, 10), (vec!["3 null".into(), "4 <b>".into(), "5 x".into()], vec![2, 3, 0]));
-    assert_eq!(ask(&bench, &both, &Explore::Forget).unwrap(), Explored::Done);
+    assert_eq!(ask(&bench, &both, &Explore::DropView).unwrap(), Explored::Done);
     assert_eq!(rows(&bench, &both, 1, 1).1, [3], "computed again");
     let wrong = view(frame, Some(op(col("nothing"), BinaryOp::Greater, lit(2))), vec![]);
-    assert_eq!(ask(&bench, &wrong, &Explore::Arrange).unwrap_err().code, "unknown-column");
+    assert_eq!(ask(&bench, &wrong, &Explore::ComputeView).unwrap_err().code, "unknown-column");
     let nested = bench.step(Op::Select { input: frame, exprs: vec![call("implode", [col("a")])] });
-    let error = ask(&bench, &view(nested, None, vec![asc("a")]), &Explore::Arrange).unwrap_err();
+    let error = ask(&bench, &view(nested, None, vec![asc("a")]), &Explore::ComputeView).unwrap_err();
     assert!(error.message.contains("has no order"), "{error}");
 }
 
@@ -214,7 +214,7 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
     assert_eq!(bench.engine.row_count(frame, &task).unwrap(), 600_000);
 
     let all = view(frame, None, Vec::new());
-    assert!(matches!(ask(&bench, &all, &Explore::Arrange), Ok(Explored::Count(600_000))));
+    assert!(matches!(ask(&bench, &all, &Explore::ComputeView), Ok(Explored::Count(600_000))));
     assert_eq!(
         rows(&bench, &all, 500_000, 2),
         (vec!["500000 1000000 k20".into(), "500001 1000002 k21".into()], vec![500_000, 500_001])

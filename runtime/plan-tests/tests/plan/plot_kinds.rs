@@ -238,7 +238,7 @@ fn hexbin_counts_are_those_of_matplotlib() {
 /// By hand: the points of a step line are in the order of x, means as those of a line.
 #[test]
 fn steps_are_in_the_order_of_x() {
-    let bench = Bench::default();
+    let bench = TestEngine::default();
     let frame = bench.frame(vec![("x", numbers(&[3.0, 1.0, 2.0, 1.0])), ("y", numbers(&[5.0, 2.0, 8.0, 4.0]))]);
     let steps = layer(Mark::Step(StepPosition::Post), "x", Some("y"));
     let made = plot(&bench, frame, LayerRequest { aggregate: Some("mean".into()), ..steps.clone() });

@@ -15,13 +15,13 @@ use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelId, ObjectId};
 
 use super::catalog::{FrameFacts, Kind, Object, Plan};
-use super::link::{Broken, ENDLESS, GPU_STOPPED, Link};
-use super::serving::{Client, Supervisor};
+use super::engine_process::{Broken, ENDLESS, GPU_STOPPED, Link};
+use super::server::{Client, Supervisor};
 use super::state::State;
 use super::tasks::Stop;
 use crate::connection::is_closed;
-use crate::memory;
-use crate::protocol::Ask;
+use crate::memfd;
+use crate::protocol::EngineRequest;
 
 pub(super) type Answer = Result<(Reply, Option<OwnedFd>), Diagnostic>;
 
@@ -45,7 +45,7 @@ impl Supervisor {
         let Targets { first, input, needed, made } = self.targets(client, &mut call)?;
         let ask = || {
             let (call, files) = (call.clone(), None);
-            (Ask::Call { call, made, files }, data.clone())
+            (EngineRequest::Call { call, made, files }, data.clone())
         };
         let title = call.title(input.as_deref());
         let is_pure = call.effect() != Effect::Writes;
@@ -116,7 +116,7 @@ impl Supervisor {
             Reply::Model { info, .. } => (Kind::Model(info.clone()), info.card.title.clone()),
             _ => return Ok((reply, None)),
         };
-        let file = file.and_then(|file| memory::keep(file).ok()).map(Arc::new);
+        let file = file.and_then(|file| memfd::keep(file).ok()).map(Arc::new);
         if let (Some(file), Plan::Call { inputs, copy, .. }) = (file, &mut plan) {
             inputs.clear();
             *copy = Some(self.copies.keep(file));
@@ -154,7 +154,7 @@ impl Supervisor {
         &self,
         work: &Work<'_>,
         objects: &[ObjectId],
-        make: &dyn Fn() -> (Ask, Option<Arc<OwnedFd>>),
+        make: &dyn Fn() -> (EngineRequest, Option<Arc<OwnedFd>>),
         pure: bool,
     ) -> Answer {
         let mut reason = String::new();
@@ -204,12 +204,12 @@ impl Supervisor {
         &self,
         link: &Arc<Link>,
         work: &Work<'_>,
-        ask: Ask,
+        ask: EngineRequest,
         data: Option<&OwnedFd>,
     ) -> Result<(Reply, Option<OwnedFd>), Failure> {
         let begun = |call| self.state.lock().tasks.sent(work.id, Arc::clone(link), call);
         let first_read = match &ask {
-            Ask::Call { made, files: None, .. } => *made,
+            EngineRequest::Call { made, files: None, .. } => *made,
             _ => None,
         };
         let answer = link.call(ask, data, begun, &|| work.wanted(), &|| work.keeps());
@@ -241,12 +241,12 @@ impl Supervisor {
             let known = self.state.lock().catalog.get(id).map(|object| (object.plan.clone(), object.model().is_some()));
             let (ask, data) = match known {
                 Some((Plan::Call { copy: Some(copy), .. }, true)) => {
-                    (Ask::RestoreModel { id: ModelId(id.0) }, Some(copy.file()))
+                    (EngineRequest::RestoreModel { id: ModelId(id.0) }, Some(copy.file()))
                 }
                 // Its file may hold another model by now.
                 Some((Plan::Call { call, .. }, true)) if call.loads_a_file() => continue,
                 Some((Plan::Call { call, copy, files, .. }, _)) => {
-                    (Ask::Call { call, made: Some(id), files }, copy.map(|copy| copy.file()))
+                    (EngineRequest::Call { call, made: Some(id), files }, copy.map(|copy| copy.file()))
                 }
                 Some((Plan::Alias { .. }, _)) | None => continue,
             };
@@ -401,8 +401,8 @@ fn rows_in(reply: &Reply) -> Option<u64> {
 fn rows_of(call: &mut EngineCall, descriptor: Option<OwnedFd>) -> Result<Option<Arc<OwnedFd>>, Diagnostic> {
     let Request::Step { op: Op::FromArrow { bytes, .. }, .. } = call.request_mut() else { return Ok(None) };
     let kept = match (bytes.take(), descriptor) {
-        (Some(bytes), _) => memory::sealed("onrush-values", &bytes),
-        (None, Some(descriptor)) => memory::keep(descriptor),
+        (Some(bytes), _) => memfd::sealed("onrush-values", &bytes),
+        (None, Some(descriptor)) => memfd::keep(descriptor),
         (None, None) => return Ok(None),
     };
     kept.map(|d| Some(Arc::new(d))).map_err(|e| {

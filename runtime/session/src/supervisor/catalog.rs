@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush_logical::key;
+use onrush_logical::fingerprint;
 use onrush_wire::call::EngineCall;
 use onrush_wire::learn::ModelInfo;
 use onrush_wire::plan::FileMark;
@@ -283,11 +283,11 @@ impl Catalog {
             Plan::Call { copy: Some(_), .. } => u128::from(id.0),
             Plan::Call { call, files, .. } => match call.request() {
                 Request::Step { op, .. } => {
-                    let Ok::<_, Infallible>(key) = key::step(op, |id| Ok(of(id.into())));
+                    let Ok::<_, Infallible>(key) = fingerprint::step(op, |id| Ok(of(id.into())));
                     let files = codec::content(files);
-                    key::hash(|h| (key, &files).hash(h))
+                    fingerprint::hash(|h| (key, &files).hash(h))
                 }
-                Request::Persist { frame } => key::hash(|h| ("persist", of((*frame).into())).hash(h)),
+                Request::Persist { frame } => fingerprint::hash(|h| ("persist", of((*frame).into())).hash(h)),
                 _ => u128::from(id.0),
             },
         }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use onrush_wire::{limits, paths};
 use parking_lot::Mutex;
 
-use crate::memory;
+use crate::memfd;
 
 /// The part of the session's memory that copies may take.
 const PART: u64 = 8;
@@ -39,7 +39,7 @@ pub struct Copies {
 impl Copies {
     /// Keeps a file in shared memory, and moves the oldest others to disk if there are too many.
     pub fn keep(&self, file: Arc<OwnedFd>) -> Arc<Copy> {
-        let bytes = memory::length(&file).unwrap_or(0);
+        let bytes = memfd::length(&file).unwrap_or(0);
         let copy = Arc::new(Copy { file: Mutex::new(file), bytes });
         let mut held = self.held.lock();
         held.push_back(Arc::downgrade(&copy));
@@ -67,9 +67,9 @@ fn make_room(held: &mut VecDeque<Weak<Copy>>, limit: u64, folder: &Path) {
 fn on_disk(file: &OwnedFd, folder: &Path) -> io::Result<OwnedFd> {
     paths::private_dir(folder)?;
     let mut target = tempfile::tempfile_in(folder)?;
-    let length = memory::length(file)?;
+    let length = memfd::length(file)?;
     // By offset: the file's position is that of all who have it.
     let source = File::from(file.try_clone()?);
-    io::copy(&mut memory::At::new(&source, length), &mut target)?;
+    io::copy(&mut memfd::At::new(&source, length), &mut target)?;
     Ok(OwnedFd::from(target))
 }

@@ -9,7 +9,7 @@ use onrush_wire::{Class, Diagnostic, FrameId, ModelId, ObjectId};
 
 use super::calls::{Answer, unknown};
 use super::catalog::Object;
-use super::serving::{Client, Supervisor};
+use super::server::{Client, Supervisor};
 
 impl Supervisor {
     pub fn answer(

@@ -12,7 +12,7 @@ use onrush_wire::{Class, Diagnostic, paths};
 use rustix::fs::{FlockOperation, flock};
 
 use super::Options;
-use super::serving::{self, Supervisor};
+use super::server::{self, Supervisor};
 
 /// How long a starter waits for another one that has the lock, and for its own child.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ pub fn serve(options: &Options) -> Result<(), Diagnostic> {
     }
     let listener = UnixListener::bind(socket).map_err(|e| failed("listen at", socket, &e))?;
     let supervisor = Arc::new(Supervisor::new(options.idle));
-    serving::run(&supervisor, &listener);
+    server::run(&supervisor, &listener);
     // First the name, then the lock (when this returns): a starter that gets the lock binds a new socket.
     let _ = fs::remove_file(socket);
     supervisor.end();

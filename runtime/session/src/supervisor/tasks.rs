@@ -10,7 +10,7 @@ use onrush_wire::progress::{Task, TaskState};
 use onrush_wire::session::Event;
 use onrush_wire::{NotebookId, TaskId};
 
-use super::link::Link;
+use super::engine_process::Link;
 
 /// Work that ends sooner is not reported: a notebook makes hundreds of such calls.
 const QUIET: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use onrush_frame::value_at;
 use onrush_session::connection::split;
-use onrush_session::memory;
+use onrush_session::memfd;
 use onrush_wire::explore::{Explore, View};
 use onrush_wire::plan::{CsvOptions, Format, Op, Source};
 use onrush_wire::plot::{LayerRequest, PlotRequest, PlotStyle};
@@ -55,7 +55,7 @@ fn a_long_expression_is_answered_and_nobody_else_notices() {
     let plot = PlotRequest { frame, layers: vec![layer], style: PlotStyle::default(), facet: None };
     assert_eq!(one.try_ask(Request::Plot(plot)).unwrap_err().code, "deep-expression");
     let view = View { frame, filter: Some(sum(200_000)), sort: Vec::new() };
-    let error = one.try_ask(Request::Explore { view, what: Explore::Arrange }).unwrap_err();
+    let error = one.try_ask(Request::Explore { view, what: Explore::ComputeView }).unwrap_err();
     assert_eq!(error.code, "deep-expression");
     // Both notebooks go on, with the engine that they had.
     assert_eq!(one.count(long), 2);
@@ -192,21 +192,21 @@ fn damaged_rows_are_an_error_of_their_request() {
         other => panic!("{other:?}"),
     };
     let (op, whole) = values(0..100);
-    let whole = memory::read(&whole).unwrap();
+    let whole = memfd::read(&whole).unwrap();
     let mut refused = 0;
     for at in (0..whole.len()).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xff;
-        let damaged = memory::sealed("damaged", &bytes).unwrap();
+        let damaged = memfd::sealed("damaged", &bytes).unwrap();
         refused += usize::from(send(&mut one, &op, &damaged).is_some());
     }
     assert!(refused > 10, "{refused}");
     for cut in [0, 4, 10, whole.len() / 2, whole.len() - 1] {
-        let cut = memory::sealed("cut", &whole[..cut]).unwrap();
+        let cut = memfd::sealed("cut", &whole[..cut]).unwrap();
         assert_eq!(send(&mut one, &op, &cut).as_deref(), Some("shared-memory"));
     }
     // It says that it has a TB, and an endless one.
-    let huge = memory::sealed_by("huge", |file| file.set_len(1 << 40)).unwrap();
+    let huge = memfd::sealed_by("huge", |file| file.set_len(1 << 40)).unwrap();
     assert_eq!(send(&mut one, &op, &huge).as_deref(), Some("shared-memory"));
     let endless = OwnedFd::from(File::open("/dev/zero").unwrap());
     assert_eq!(send(&mut one, &op, &endless).as_deref(), Some("shared-memory"));

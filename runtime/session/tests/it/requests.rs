@@ -53,7 +53,7 @@ fn a_file_is_read_filtered_shown_and_collected() {
 #[test]
 fn a_column_is_lent_where_the_engine_has_a_device() {
     let lend = |cell: &mut Client, frame, column: &str| {
-        cell.exchange(Request::Lend { frame, column: column.to_string() }, None)
+        cell.exchange(Request::ExportColumn { frame, column: column.to_string() }, None)
     };
     let sum = |table: &Table| {
         let column = table.column(0).unwrap();
@@ -80,7 +80,7 @@ fn a_column_is_lent_where_the_engine_has_a_device() {
             assert_eq!((table.rows(), sum(&table)), (200_000, 19_999_900_000));
             continue;
         }
-        let Reply::Lent { rows, bytes, dtype, device, emulated } = reply else { panic!("{reply:?}") };
+        let Reply::Exported { rows, bytes, dtype, device, emulated } = reply else { panic!("{reply:?}") };
         assert_eq!((rows, bytes, dtype, emulated), (200_000, 1_600_000, DataType::Int64, true));
         assert!(device.starts_with("emulated device on "), "{device}");
         // The engine is needed no more.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use onrush_frame::{Table, ipc};
 use onrush_session::connection::{Receiver, Sender, split};
-use onrush_session::memory;
+use onrush_session::memfd;
 use onrush_wire::display::TablePreview;
 use onrush_wire::plan::{CsvOptions, Format, JoinKind, Op, Source};
 use onrush_wire::session::{CellEnd, Hello, Reply, Request, Role, Status, Welcome};
@@ -177,7 +177,7 @@ impl Client {
 
     pub fn rows_of((reply, descriptor): (Reply, Option<OwnedFd>)) -> Table {
         let Reply::Batches { bytes, rows, inline: None, .. } = reply else { panic!("{reply:?}") };
-        let content = memory::read(&descriptor.expect("the rows come in shared memory")).unwrap();
+        let content = memfd::read(&descriptor.expect("the rows come in shared memory")).unwrap();
         assert_eq!(content.len() as u64, bytes);
         let table = ipc::read(content.into()).unwrap();
         assert_eq!(table.rows() as u64, rows);
@@ -224,8 +224,7 @@ pub fn values(values: impl IntoIterator<Item = i64>) -> (Op, OwnedFd) {
     let column: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
     let table = Table::new(batch.schema(), vec![batch]);
-    let descriptor =
-        memory::sealed_by("values", |f| ipc::write_file(&table, f).map_err(std::io::Error::other)).unwrap();
+    let descriptor = memfd::sealed_by("values", |f| ipc::write_file(&table, f).map_err(std::io::Error::other)).unwrap();
     let schema = Schema { fields: vec![Field { name: "n".to_string(), dtype: DataType::Int64, nullable: false }] };
     (Op::FromArrow { schema, bytes: None }, descriptor)
 }

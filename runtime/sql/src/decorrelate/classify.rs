@@ -55,7 +55,7 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|expr| Ok(subquery_of(expr).is_some())).unwrap_or(true)
 }
 
-/// The outer references of a plan. References of its own subqueries to its rows are not among them.
+/// The outer references of a plan. References of the subqueries of the plan to its rows are not among them.
 pub fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
     let mut found: Vec<Column> = Vec::new();
     let mut add = |column: Column| {

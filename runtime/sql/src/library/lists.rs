@@ -19,7 +19,7 @@ use arrow::datatypes::{DataType, Field, Fields, Int64Type};
 use arrow::util::display::array_value_to_string;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, ScalarUDF};
-use onrush_expr::check::{plan_error, type_name};
+use onrush_expr::diagnostics::{plan_error, type_name};
 use onrush_expr::error::external;
 use onrush_expr::scalar_udf::{kernel, kernel_by_types, strict};
 use onrush_expr::type_coercion;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListBuilder, StringViewBuilder};
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_expr::error::external;
 use onrush_expr::scalar_udf::kernel_by_types;
 use regex::Regex;

@@ -7,7 +7,7 @@ mod wrong;
 
 use std::time::{Duration, Instant};
 
-use onrush_wire::stream;
+use onrush_wire::fd_passing;
 use onrush_wire::worker::{ArgumentValue, FromWorker, LENT, ToWorker};
 
 use support::{PARAMETERS, Worker, check, refused, right};
@@ -467,7 +467,7 @@ fn an_endless_kernel_ends_with_its_cell() {
         "\n__global__ void forever(int* data, int n) {\n    volatile int* p = data;\n    while (true) p[0] = n;\n}\n";
     worker.load(text, "forever", PARAMETERS).unwrap();
     worker.write(1, &[0]);
-    stream::send(&worker.socket, &Worker::message("forever", 1, 1, 0, 1), &[]).unwrap();
+    fd_passing::send(&worker.socket, &Worker::message("forever", 1, 1, 0, 1), &[]).unwrap();
     let begun = Instant::now();
     worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
     worker.child.wait().unwrap();
@@ -493,7 +493,7 @@ fn endless_printing_takes_no_memory() {
     let printed = worker.launch(&Worker::message("flood", 1, 1, 0, 2)).unwrap().printed;
     assert_eq!((printed.text.len(), printed.left_out), (200, 0));
     if worker.emulated {
-        stream::send(&worker.socket, &Worker::message("flood", 1, 1, 0, -1), &[]).unwrap();
+        fd_passing::send(&worker.socket, &Worker::message("flood", 1, 1, 0, -1), &[]).unwrap();
         let kept = || {
             let links =
                 std::fs::read_dir(format!("/proc/{}/fd", worker.child.id())).unwrap().map(|fd| fd.unwrap().path());
@@ -574,8 +574,8 @@ fn what_is_lent_cannot_be_written_by_accident() {
     worker.load(text, "cast", PARAMETERS).unwrap();
     let ToWorker::Launch(mut launch) = Worker::message("cast", 1, 1, 0, 7) else { panic!() };
     launch.arguments[0].value = ArgumentValue::Buffer { buffer: 1, element: 4, written: false };
-    stream::send(&worker.socket, &ToWorker::Launch(launch), &[]).unwrap();
-    match stream::receive::<FromWorker>(&worker.socket) {
+    fd_passing::send(&worker.socket, &ToWorker::Launch(launch), &[]).unwrap();
+    match fd_passing::receive::<FromWorker>(&worker.socket) {
         Ok((FromWorker::Failed { diagnostic, lost, .. }, _)) => println!("lost: {lost}: {diagnostic}"),
         Ok(other) => panic!("{other:?}"),
         Err(error) => println!("the worker ended: {error}"),

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
 use onrush_wire::worker::{Argument, ArgumentValue, FromWorker, Launch, Launched, Source, ToWorker};
-use onrush_wire::{Diagnostic, stream};
+use onrush_wire::{Diagnostic, fd_passing};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 pub struct Worker {
@@ -45,8 +45,8 @@ impl Worker {
     }
 
     pub fn ask_with(&mut self, request: &ToWorker, descriptors: &[BorrowedFd<'_>]) -> (FromWorker, Vec<OwnedFd>) {
-        stream::send(&self.socket, request, descriptors).unwrap();
-        stream::receive(&self.socket).unwrap()
+        fd_passing::send(&self.socket, request, descriptors).unwrap();
+        fd_passing::receive(&self.socket).unwrap()
     }
 
     pub fn load(&mut self, text: &str, kernel: &str, parameters: &str) -> Result<(), Diagnostic> {

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_wire::dashboard::{Dashboard, DashboardRequest, Filter};
 use onrush_wire::display::DashboardRows;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::Theme;
 use onrush_wire::visual::SectionKind;
 use onrush_wire::{Class, Diagnostic};

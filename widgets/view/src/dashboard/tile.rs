@@ -7,7 +7,7 @@ use onrush_wire::dashboard::{
     DashboardView, Dimension, Kept, Measure, Slot, SlotKind, ViewData, ViewKind, ViewRequest, Wanted,
 };
 use onrush_wire::display::TablePreview;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::{AxisScale, Plot, PlotStyle, Theme};
 use plotters::style::RGBColor;
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 //! labels and columns have limits in bytes, because the data is saved with the notebook.
 
 use base64::Engine as _;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::visual::{Drawing, GraphPlot, MAX_LINKS, MAX_NODES, NodeColor, NodeLink};
 use plotters::style::RGBColor;
 use serde_json::{Value as Json, json};

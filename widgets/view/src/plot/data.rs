@@ -9,8 +9,8 @@ mod intervals;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use onrush_wire::format_integer::thousands;
 use onrush_wire::map::Projection;
-use onrush_wire::number::thousands;
 use onrush_wire::plot::{
     Axis, AxisScale, BoxStats, Candles, ColorMap, Facet, Hexagons, Layer, Mark, Pixels, Plot, Raster, Series,
     SeriesShape,

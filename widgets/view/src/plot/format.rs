@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use chrono::DateTime;
 use chrono::format::{Item, StrftimeItems};
-use onrush_wire::number::grouped;
+use onrush_wire::format_integer::grouped;
 use onrush_wire::plot::AxisScale;
 
 /// Whether a format fits an axis of this kind.

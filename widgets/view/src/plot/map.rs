@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use onrush_map::{Lens, Point, Projector, degrees_window, find};
+use onrush_wire::format_integer::thousands;
 use onrush_wire::map::{Choropleth, Projection, RegionValue, ShapeSet};
-use onrush_wire::number::thousands;
 use onrush_wire::plot::{Axis, AxisScale, ColorMap, Layer, PlotStyle, Theme};
 use onrush_wire::visual::Window;
 use plotters::coord::Shift;

@@ -1,7 +1,7 @@
 //! Scales of axes: the drawn range, ticks at round values or dates, and their labels.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
-use onrush_wire::number::grouped;
+use onrush_wire::format_integer::grouped;
 use onrush_wire::plot::AxisScale;
 
 use super::format;

@@ -9,7 +9,7 @@ mod units;
 
 use std::collections::HashSet;
 
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 use onrush_wire::plot::{AxisScale, Plot, Theme};
 use plotters::style::RGBColor;
 use serde_json::{Map, Value, json};

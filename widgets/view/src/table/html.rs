@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use onrush_wire::display::TablePreview;
-use onrush_wire::number::thousands;
+use onrush_wire::format_integer::thousands;
 
 use super::text::plain;
 use super::{Table, middle};

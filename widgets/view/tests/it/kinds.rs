@@ -28,7 +28,7 @@ fn xy(mark: Mark, x: Axis, points: &[(f64, f64)]) -> Layer {
     Layer::Xy { mark, x, y: axis("v", &[]), series }
 }
 
-/// The texts of a picture.
+/// The labels of a picture.
 fn words(made: &Value) -> Vec<String> {
     let svg = made["image/svg+xml"].as_str().unwrap();
     let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));

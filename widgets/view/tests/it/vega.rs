@@ -298,7 +298,7 @@ fn encoding<'a>(made: &'a Value, panel: usize, side: &str) -> &'a Value {
     &made[MIME]["concat"][panel]["layer"][0]["encoding"][side]
 }
 
-/// The texts of a picture.
+/// The labels of a picture.
 fn words(made: &Value) -> Vec<String> {
     let svg = made["image/svg+xml"].as_str().unwrap();
     let texts = svg.split("</text>").filter_map(|part| part.rsplit_once('>'));

@@ -5,13 +5,13 @@
 //! listed separately: upload, dictionary, compilation. Each query is compared with the CPU engine on fewer rows before.
 
 mod asof;
-mod beside;
+mod concurrency;
+mod eviction;
 mod files;
 mod host;
 mod later;
 mod models;
 mod random;
-mod room;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{CastOptions, cast_with_options, take_record_batch};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Schema};
-use onrush_expr::check::{self, type_name};
+use onrush_expr::diagnostics::{self, type_name};
 use onrush_expr::error::internal;
 use onrush_expr::type_coercion;
 use onrush_frame::{Table, TaskHandle};
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::results::TrainedModel;
 use super::{Task, diagnose, task_of};
 use crate::engine::Engine;
-use crate::pool::HeldMemory;
+use crate::memory_pool::HeldMemory;
 
 /// Names of columns of ours next to the features.
 pub const TARGET: &str = "__onrush_target";
@@ -51,7 +51,7 @@ impl Engine {
             (Some(target), Task::Regression | Task::Classification | Task::Either) => Some(target.clone()),
             (None, Task::Regression | Task::Classification | Task::Either) => {
                 let message = format!("{} needs a target: the column that it learns to predict", fit.spec.estimator);
-                return Err(check::plan_error("target", message).help("`.fit(&frame, \"name\")`"));
+                return Err(diagnostics::plan_error("target", message).help("`.fit(&frame, \"name\")`"));
             }
             (_, Task::None) => None,
         };
@@ -299,7 +299,7 @@ fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(
         None => {
             let named = columns_of(spec);
             if let Some(missing) = named.iter().flatten().find(|name| schema.index_of(name).is_err()) {
-                return Err(check::unknown_column(missing, schema));
+                return Err(diagnostics::unknown_column(missing, schema));
             }
             let left_out = |name: &str| {
                 own.iter().any(|other| other == name)
@@ -314,7 +314,7 @@ fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(
         expr.for_each(|node| model |= matches!(node.kind, ExprKind::Model(_)));
         if model {
             let message = "a feature or a target is computed by another model, which this one would need for ever";
-            return Err(check::place(check::plan_error("model", message), expr.span.as_ref(), None, "")
+            return Err(diagnostics::place(diagnostics::plan_error("model", message), expr.span.as_ref(), None, "")
                 .help("put it into the frame first: `frame.with_columns(x!(p = {model.prediction()}))`"));
         }
     }
@@ -323,10 +323,10 @@ fn features(spec: &Spec, target: Option<&Expr>, schema: &Schema) -> Result<Vec<(
         let name = name_of(&expr);
         if Some(&name) == target_name.as_ref() && matches!(expr.kind, ExprKind::Column(_)) {
             let message = format!("the target `{name}` is among the features: a model would learn to copy it");
-            return Err(check::place(check::plan_error("target", message), expr.span.as_ref(), None, ""));
+            return Err(diagnostics::place(diagnostics::plan_error("target", message), expr.span.as_ref(), None, ""));
         }
         if features.iter().any(|(other, _)| *other == name) {
-            return Err(check::place(check::duplicate_column(&name), expr.span.as_ref(), None, ""));
+            return Err(diagnostics::place(diagnostics::duplicate_column(&name), expr.span.as_ref(), None, ""));
         }
         features.push((name, expr));
     }
@@ -405,7 +405,7 @@ fn numbers(what: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
     let dtype = array.data_type();
     if !type_coercion::is_feature(dtype) && dtype != &DataType::Null {
         let message = format!("{what} is `{}`, and estimators take numbers, booleans and strings", type_name(dtype));
-        return Err(check::plan_error("type-mismatch", message)
+        return Err(diagnostics::plan_error("type-mismatch", message)
             .help("leave it out with `.features(..)`, or compute a number from it: `x!(hour = time.dt.hour())`"));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
@@ -480,7 +480,9 @@ pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) ->
     if !is_class {
         if type_coercion::is_string(dtype) {
             let message = format!("the target `{name}` holds strings, and a regressor predicts numbers");
-            return Err(check::plan_error("target", message).help("take a classifier, such as `LogisticRegression`"));
+            return Err(
+                diagnostics::plan_error("target", message).help("take a classifier, such as `LogisticRegression`")
+            );
         }
         data.y = numbers("the target", array)?;
         return Ok(None);
@@ -489,17 +491,17 @@ pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) ->
         let values = numbers("the target", array)?;
         if values.iter().any(|v| v.is_finite() && v.fract() != 0.0) {
             let message = format!("the target `{name}` holds numbers with decimals, and a classifier predicts classes");
-            return Err(check::plan_error("target", message).help("take a regressor, such as `Ridge`"));
+            return Err(diagnostics::plan_error("target", message).help("take a regressor, such as `Ridge`"));
         }
     }
     if dtype.is_floating() && numbers("the target", array)?.iter().any(|v| v.is_infinite()) {
-        return Err(check::plan_error("infinite", format!("the target `{name}` is infinite in some rows")));
+        return Err(diagnostics::plan_error("infinite", format!("the target `{name}` is infinite in some rows")));
     }
     let (typed, names, positions) = classes(array)?;
     if positions.iter().any(|p| p.is_nan()) {
         let missing = positions.iter().filter(|p| p.is_nan()).count();
         let message = format!("the target `{name}` has {missing} nulls in {} rows", positions.len());
-        return Err(check::plan_error("nulls", message).help("`drop_nulls([..])` leaves these rows out"));
+        return Err(diagnostics::plan_error("nulls", message).help("`drop_nulls([..])` leaves these rows out"));
     }
     (data.y, data.classes) = (positions, names);
     Ok(Some(typed))
@@ -524,7 +526,7 @@ fn known_target(
             None => {
                 let message = format!("`{}` has the class `{name}`, which the training did not have", data.target);
                 let list = names.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-                return Err(check::plan_error("class", message).note(format!("the classes of the model: {list}")));
+                return Err(diagnostics::plan_error("class", message).note(format!("the classes of the model: {list}")));
             }
         }
     }
@@ -532,7 +534,7 @@ fn known_target(
         positions.iter().map(|p| map.get(*p as usize).copied().filter(|_| !p.is_nan()).unwrap_or(f64::NAN)).collect();
     data.classes = names.to_vec();
     if let Some(row) = data.y.iter().position(|y| y.is_nan()) {
-        return Err(check::plan_error("nulls", format!("`{}` is null in row {row}", data.target)));
+        return Err(diagnostics::plan_error("nulls", format!("`{}` is null in row {row}", data.target)));
     }
     Ok(())
 }
@@ -544,7 +546,7 @@ fn align(rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
         if column.categories().is_some() != known.categories().is_some() {
             let (was, is) = if known.categories().is_some() { ("strings", "numbers") } else { ("numbers", "strings") };
             let message = format!("`{}` holds {is} in the evaluation set, and {was} in the training", column.name);
-            return Err(check::plan_error("type-mismatch", message));
+            return Err(diagnostics::plan_error("type-mismatch", message));
         }
         if let (Some(names), Some(known_names)) = (column.categories(), known.categories()) {
             let code = |name: &String| known_names.binary_search(name).map_or(f64::NAN, |c| c as f64);
@@ -559,7 +561,7 @@ fn align(rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
 
 /// A column for a split: its classes, and whether a classifier would predict it.
 pub fn codes(table: &Table, name: &str, schema: &Schema) -> Result<(Vec<f64>, bool), Diagnostic> {
-    let position = schema.index_of(name).map_err(|_| check::unknown_column(name, schema))?;
+    let position = schema.index_of(name).map_err(|_| diagnostics::unknown_column(name, schema))?;
     let array = whole(table, position)?;
     let is_class = !array.data_type().is_floating();
     let (_, _, mut positions) = classes(&array)?;

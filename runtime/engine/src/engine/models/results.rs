@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 use datafusion::common::ScalarValue;
-use onrush_expr::check;
+use onrush_expr::diagnostics;
 use onrush_expr::error::internal;
 use onrush_expr::model::{Input, LinearForm, LinearLink, Predictor};
 use onrush_frame::Table;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{self, Training};
 use super::diagnose;
-use crate::pool::HeldMemory;
+use crate::memory_pool::HeldMemory;
 
 /// What the session keeps of a model in its file, in addition to what the estimator keeps.
 #[derive(Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl TrainedModel {
             }
         };
         if kept.features.len() != fitted.features.len() || kept.classes.len() != fitted.classes.len() {
-            return Err(check::plan_error("model-file", "the model file contradicts itself"));
+            return Err(diagnostics::plan_error("model-file", "the model file contradicts itself"));
         }
         let classes = match kept.classes.is_empty() {
             true => None,
@@ -177,7 +177,7 @@ impl TrainedModel {
                 let estimator = &self.fitted.spec.estimator;
                 let message = format!("this `{estimator}` has no attribute `{name}`");
                 let known = estimator_attributes(&self.fitted.spec);
-                Err(check::plan_error("attribute", message).note(format!("its attributes: {}", known.join(", "))))
+                Err(diagnostics::plan_error("attribute", message).note(format!("its attributes: {}", known.join(", "))))
             }
         }
     }
@@ -194,7 +194,7 @@ impl TrainedModel {
             }
             None => {
                 let message = format!("`{}` keeps no results of single rows", self.fitted.spec.estimator);
-                Err(check::plan_error("attribute", message).help("`predict` gives them for any frame"))
+                Err(diagnostics::plan_error("attribute", message).help("`predict` gives them for any frame"))
             }
         }
     }
@@ -262,7 +262,7 @@ impl Predictor for TrainedModel {
 /// What the session has put into a model's file.
 fn kept_of(fitted: &FittedModel) -> Result<Kept, Diagnostic> {
     serde_json::from_str(&fitted.session)
-        .map_err(|e| check::plan_error("model-file", format!("the model file cannot be used: {e}")))
+        .map_err(|e| diagnostics::plan_error("model-file", format!("the model file cannot be used: {e}")))
 }
 
 /// Predictions of strings come as views, as other string columns do.

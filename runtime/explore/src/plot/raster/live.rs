@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use onrush_engine::Engine;
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Plot, PlotRequest, PlotStyle};
 use onrush_wire::visual::{VisualAsk, VisualHead};

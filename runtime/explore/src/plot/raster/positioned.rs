@@ -1,7 +1,7 @@
 //! The positions of all rows of a frame: any selection of them is drawn without another pass over the frame.
 
 use onrush_engine::{Engine, PixelWindow};
-use onrush_expr::check::plan_error;
+use onrush_expr::diagnostics::plan_error;
 use onrush_frame::TaskHandle;
 use onrush_wire::plot::{Axis, LayerRequest, Plot, PlotStyle};
 use onrush_wire::{Diagnostic, FrameId};

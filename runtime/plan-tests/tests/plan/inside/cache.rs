@@ -4,7 +4,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 
 use std::sync::Arc;
 
-use onrush_engine::cache::{ResultCache, WeakMap};
+use onrush_engine::result_cache::{ResultCache, WeakMap};
 use onrush_frame::Table;
 
 fn table(rows: i64) -> Arc<Table> {

@@ -2,7 +2,7 @@
 
 use onrush_wire::Span;
 
-use onrush_logical::key::step;
+use onrush_logical::fingerprint::step;
 use onrush_wire::FrameId;
 use onrush_wire::expr::{Expr, ExprKind};
 use onrush_wire::graph::{GraphCall, GraphSpec, NodeIds};

@@ -14,12 +14,12 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableType, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
-use onrush_expr::check::HIDDEN;
+use onrush_expr::diagnostics::HIDDEN;
 use onrush_frame::Table;
 
-use crate::keyless::{self, Keyless};
+use crate::drop_functional_dependencies::{self, Keyless};
+use crate::mem_table::HeldTable;
 use crate::resident::Resident;
-use crate::rows::HeldTable;
 
 /// An immutable frame: how to compute it, and its rows if they are held for good.
 pub struct Frame {
@@ -294,7 +294,7 @@ impl TableProvider for ResidentTable {
 
 /// Puts inputs in place: rows where `held` has them, else their plans.
 pub fn expand(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {
-    keyless::mend(replaced(plan, held)?)
+    drop_functional_dependencies::mend(replaced(plan, held)?)
 }
 
 fn replaced(plan: &LogicalPlan, held: &dyn Fn(&Frame) -> Option<Arc<Table>>) -> Result<LogicalPlan> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 
-use onrush_session::threads::{KEPT, Threads};
+use onrush_session::thread_pool::{KEPT, Threads};
 
 #[test]
 fn work_runs_beside_other_work_and_threads_are_used_again() {

@@ -8,7 +8,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use onrush_expr::error::diagnose;
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
-use onrush_logical::table::Frame;
+use onrush_logical::frame_table::Frame;
 use onrush_wire::Diagnostic;
 
 use super::Engine;

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::plan::FileMark;
 use onrush_wire::session::{Held, Reply};
-use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, stream};
+use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, fd_passing};
 use parking_lot::Mutex;
 
 use crate::connection::{Receiver, split};
-use crate::protocol::{Ask, CallProgress, FromEngine, ToEngine};
+use crate::protocol::{CallProgress, EngineRequest, FromEngine, ToEngine};
 
 /// How long an engine may take to answer a cancellation before its caller is sent away without it.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(700);
@@ -127,7 +127,7 @@ impl Link {
             for Outgoing { bytes, descriptor } in outgoing {
                 let descriptor = descriptor.as_ref().map(|d| d.as_fd());
                 // The reader notices an engine that is gone, and tells all who wait.
-                if stream::send_encoded(&ours, &bytes, descriptor.as_slice()).is_err() {
+                if fd_passing::send_encoded(&ours, &bytes, descriptor.as_slice()).is_err() {
                     return;
                 }
             }
@@ -192,14 +192,14 @@ impl Link {
     /// call's number before it is sent.
     pub fn call(
         &self,
-        ask: Ask,
+        ask: EngineRequest,
         descriptor: Option<&OwnedFd>,
         begun: impl FnOnce(u64),
         wanted: &dyn Fn() -> bool,
         keeps: &dyn Fn() -> bool,
     ) -> Result<(Reply, Option<OwnedFd>), Broken> {
         let longest = match &ask {
-            Ask::Call { call, .. } if call.is_search() => SEARCH_PATIENCE,
+            EngineRequest::Call { call, .. } if call.is_search() => SEARCH_PATIENCE,
             _ => CANCEL_PATIENCE,
         };
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
@@ -223,7 +223,7 @@ impl Link {
             }
             match cancelled {
                 None if !wanted() => {
-                    self.tell(Ask::Cancel { call });
+                    self.tell(EngineRequest::Cancel { call });
                     if self.is_stopped() {
                         return Err(Broken::Cancelled);
                     }
@@ -238,7 +238,7 @@ impl Link {
                 looked = Instant::now();
                 stopped = self.is_stopped().then(|| stopped.unwrap_or(looked));
                 if stopped.is_some_and(|since: Instant| since.elapsed() >= STOPPED_PATIENCE) {
-                    self.tell(Ask::Cancel { call });
+                    self.tell(EngineRequest::Cancel { call });
                     return Err(Broken::Stopped(self.pid));
                 }
             }
@@ -264,7 +264,7 @@ impl Link {
     }
 
     /// Sends what needs no answer.
-    pub fn tell(&self, ask: Ask) {
+    pub fn tell(&self, ask: EngineRequest) {
         let call = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let _ = self.send(&ToEngine { call, ask }, None);
     }

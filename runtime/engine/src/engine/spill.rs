@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use onrush_frame::disk::{self, DiskWriter};
 use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle};
-use onrush_logical::table::Frame;
+use onrush_logical::frame_table::Frame;
 use onrush_wire::{Class, Diagnostic};
 
 use super::Engine;

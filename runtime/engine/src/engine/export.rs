@@ -12,7 +12,7 @@ use super::Engine;
 
 /// A copy of a column's values, in memory of the device that its descriptor keeps.
 #[derive(Debug)]
-pub struct Loan {
+pub struct ExportedColumn {
     pub rows: u64,
     pub bytes: u64,
     pub dtype: DataType,
@@ -29,7 +29,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn lend(&self, table: &Table, task: &TaskHandle) -> Result<Option<Loan>, Diagnostic> {
+    pub fn export_column(&self, table: &Table, task: &TaskHandle) -> Result<Option<ExportedColumn>, Diagnostic> {
         let (Some(accelerator), [field]) = (&self.accelerator, &table.schema().fields()[..]) else { return Ok(None) };
         let bytes = field.data_type().primitive_width().unwrap_or(0) as u64 * table.rows() as u64;
         let parts = ColumnChunks::of(table.batches(), 0);
@@ -40,7 +40,7 @@ impl Engine {
         match accelerator.gpu.export_ipc(&parts) {
             Ok(memory) => {
                 let device = accelerator.gpu.context().device();
-                Ok(Some(Loan {
+                Ok(Some(ExportedColumn {
                     rows: table.rows() as u64,
                     bytes,
                     dtype: onrush_frame::dtype_to_wire(field.data_type()),

@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use super::catalog::Catalog;
 use super::copies::Copies;
-use super::link::Link;
+use super::engine_process::Link;
 use super::state::State;
 use crate::connection::{Incoming, Receiver, Room, Sender, split};
-use crate::protocol::Ask;
+use crate::protocol::EngineRequest;
 
 /// How often progress is reported and time-outs are looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ impl Supervisor {
         let mut slot = self.slot.lock();
         let there: Vec<ObjectId> = objects.into_iter().filter(|id| slot.has.remove(id)).collect();
         if let (Some(link), false) = (&slot.link, there.is_empty()) {
-            link.tell(Ask::Release(there));
+            link.tell(EngineRequest::Release(there));
         }
     }
 

@@ -18,7 +18,7 @@ use datafusion::physical_expr::window::{
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
-use onrush_expr::check::{HIDDEN, type_name};
+use onrush_expr::diagnostics::{HIDDEN, type_name};
 use onrush_expr::nan::is_one_nan;
 use onrush_expr::scalar_udf::CAST;
 use onrush_expr::type_coercion;

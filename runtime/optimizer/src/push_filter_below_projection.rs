@@ -16,7 +16,7 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, update_expr};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
-use crate::guards;
+use crate::short_circuit;
 
 /// Swaps a filter with a projection below it that calculates anything, and orders what stands in an `and` or `or`.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl PhysicalOptimizerRule for FilterFirst {
         // From the top: the filter that went down may find another projection there.
         let plan = plan.transform_down(swap)?.data;
         let order = |node: Arc<dyn ExecutionPlan>| {
-            Ok(match guards::ordered(&node)? {
+            Ok(match short_circuit::ordered(&node)? {
                 Some(new) => Transformed::yes(new),
                 None => Transformed::no(node),
             })
@@ -64,7 +64,7 @@ fn swapped(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
     let (known, others): (Vec<_>, Vec<_>) = parts.partition(is_known);
     // DataFusion computes what occurs twice in a filter below it, once for all rows.
     let below = projection.input().schema();
-    let splits = !known.is_empty() && projection.expr().iter().any(|e| guards::may_fail(&e.expr, &below));
+    let splits = !known.is_empty() && projection.expr().iter().any(|e| short_circuit::may_fail(&e.expr, &below));
     if !others.is_empty() && !splits {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use onrush_session::memory::{keep, length, read, sealed};
+use onrush_session::memfd::{keep, length, read, sealed};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 #[test]
