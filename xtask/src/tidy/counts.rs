@@ -55,7 +55,7 @@ pub fn print(tree: &Tree) {
     for folder in tree.source_folders() {
         let order = modules::order(tree, &folder);
         if !order.is_listed && order.modules.len() > 1 {
-            println!("    {folder}: {}", order.modules.join(", "));
+            println!("    {folder}: &{:?}", order.modules);
         }
     }
 }
