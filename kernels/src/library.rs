@@ -84,7 +84,7 @@ pub fn is_compiling() -> bool {
 }
 
 /// A kernel that was requested before.
-struct Known {
+struct CachedKernel {
     body: String,
     entry: String,
     function: Function,
@@ -111,7 +111,7 @@ struct Inner {
     modules: Mutex<HashMap<blake3::Hash, Arc<Mutex<Option<Module>>>>>,
     /// By body: most calls find their kernels here without a hash of all headers. The hash is a fast one, so bodies are
     /// compared.
-    functions: Mutex<HashMap<u64, Vec<Known>>>,
+    functions: Mutex<HashMap<u64, Vec<CachedKernel>>>,
     statistics: Mutex<CacheStatistics>,
     programs: Mutex<Vec<Program>>,
     /// Programs whose kernels run as they were compiled quickly.
@@ -161,7 +161,7 @@ impl Library {
     /// A kernel of a program, compiled if it is not cached.
     pub fn function(&self, program: &Program, entry: &str) -> Result<Function> {
         let hash = quick(&program.body);
-        let find = |known: &Known| known.entry == entry && known.body == program.body;
+        let find = |known: &CachedKernel| known.entry == entry && known.body == program.body;
         if let Some(known) = self.inner.functions.lock().get(&hash).and_then(|all| all.iter().find(|k| find(k))) {
             self.inner.statistics.lock().from_memory += 1;
             return Ok(known.function.clone());
@@ -177,7 +177,7 @@ impl Library {
             function = self.module(program)?.function(entry)?;
             functions = self.inner.functions.lock();
         }
-        let known = Known { body: program.body.clone(), entry: entry.to_string(), function: function.clone() };
+        let known = CachedKernel { body: program.body.clone(), entry: entry.to_string(), function: function.clone() };
         functions.entry(hash).or_default().push(known);
         Ok(function)
     }

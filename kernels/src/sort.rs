@@ -24,7 +24,7 @@ pub struct Tuning {
 
 /// The payload that is moved with the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carried {
+pub enum Payload {
     Nothing,
     /// Original row indices.
     Numbers,
@@ -32,19 +32,19 @@ pub enum Carried {
     Values,
 }
 
-impl Carried {
+impl Payload {
     fn bytes(self) -> u64 {
-        if self == Carried::Values { 8 } else { 4 }
+        if self == Payload::Values { 8 } else { 4 }
     }
 }
 
 /// As many keys as fit into 48 KB of shared memory: fewer tiles look back. Measured on an H200. Values need registers
 /// too.
-pub fn tuning(_: Scalar, carried: Carried) -> Tuning {
-    match carried {
-        Carried::Nothing => Tuning { items: 20, blocks: 4 },
-        Carried::Numbers => Tuning { items: 20, blocks: 3 },
-        Carried::Values => Tuning { items: 16, blocks: 3 },
+pub fn tuning(_: Scalar, payload: Payload) -> Tuning {
+    match payload {
+        Payload::Nothing => Tuning { items: 20, blocks: 4 },
+        Payload::Numbers => Tuning { items: 20, blocks: 3 },
+        Payload::Values => Tuning { items: 16, blocks: 3 },
     }
 }
 
@@ -60,12 +60,12 @@ fn counted_later(scalar: Scalar) -> u64 {
     if scalar == Scalar::U64 { 3 } else { 0 }
 }
 
-pub fn program(scalar: Scalar, carried: Carried) -> Program {
-    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar, carried));
-    let (n, what) = match carried {
-        Carried::Nothing => ("u32", "SORT_NOTHING"),
-        Carried::Numbers => ("u32", "SORT_NUMBERS"),
-        Carried::Values => ("u64", "SORT_VALUES"),
+pub fn program(scalar: Scalar, payload: Payload) -> Program {
+    let (k, Tuning { items, blocks }) = (scalar.cuda(), tuning(scalar, payload));
+    let (n, what) = match payload {
+        Payload::Nothing => ("u32", "SORT_NOTHING"),
+        Payload::Numbers => ("u32", "SORT_NUMBERS"),
+        Payload::Values => ("u64", "SORT_VALUES"),
     };
     let count = |name: &str, first: u64, last: u64| {
         format!(
@@ -86,14 +86,14 @@ pub fn program(scalar: Scalar, carried: Carried) -> Program {
          {n}* numbers_out, u64 rows, u32 shift, const u64* begins, u64* state, u32* ticket) {{\n  \
          sort_pass<{k}, {n}, {items}, {what}>(keys, numbers, keys_out, numbers_out, rows, shift, begins, state, ticket);\n}}\n"
     );
-    if carried == Carried::Values {
+    if payload == Payload::Values {
         entries.push("sort_begin");
         let _ = write!(
             text,
             "extern \"C\" __global__ void __launch_bounds__({DIGITS}) sort_begin(u64* counts) {{\n  sort_begins(counts);\n}}\n"
         );
     } else {
-        let numbered = carried == Carried::Numbers;
+        let numbered = payload == Payload::Numbers;
         entries.extend(["sort_mark_runs", "sort_repair_runs"]);
         let _ = write!(
             text,
@@ -107,7 +107,7 @@ pub fn program(scalar: Scalar, carried: Carried) -> Program {
 }
 
 /// Keys in ascending order, and their original row indices. Equal keys keep their order.
-pub struct Sorted {
+pub struct SortedRows {
     pub keys: Buffer,
     /// Numbers of 32 bits.
     pub rows: Buffer,
@@ -117,9 +117,9 @@ pub struct Sorted {
 ///
 /// # Errors
 /// For other types, for 2^32 rows or more, and if there is no memory for four copies of keys and rows.
-pub fn sort(context: &Context, column: &Column) -> Result<Sorted> {
-    match Sorting::new(context, column, Carried::Numbers)?.run()? {
-        (keys, Some(rows)) => Ok(Sorted { keys, rows }),
+pub fn sort(context: &Context, column: &Column) -> Result<SortedRows> {
+    match Sorting::new(context, column, Payload::Numbers)?.run()? {
+        (keys, Some(rows)) => Ok(SortedRows { keys, rows }),
         (_, None) => Err(unsupported(column.scalar)),
     }
 }
@@ -136,7 +136,7 @@ pub fn sort_with(
     keys: Buffer,
     values: Buffer,
 ) -> Result<(Buffer, Buffer)> {
-    let sorting = Sorting::new(context, &Column::new(scalar, &keys).slice(0, rows), Carried::Values)?;
+    let sorting = Sorting::new(context, &Column::new(scalar, &keys).slice(0, rows), Payload::Values)?;
     let counts = context.zeros(scalar.bytes() * DIGITS * 8)?;
     sorting.start_count("sort_count_upper", &counts)?;
     if counted_later(scalar) > 0 {
@@ -161,7 +161,7 @@ pub fn sort_with(
 /// # Errors
 /// As for [`sort`].
 pub fn sort_keys(context: &Context, column: &Column) -> Result<Buffer> {
-    Ok(Sorting::new(context, column, Carried::Nothing)?.run()?.0)
+    Ok(Sorting::new(context, column, Payload::Nothing)?.run()?.0)
 }
 
 fn unsupported(scalar: Scalar) -> Error {
@@ -184,17 +184,17 @@ struct Sorting<'a> {
     rows: u64,
     /// The order of the input.
     address: u64,
-    carried: Carried,
+    payload: Payload,
     program: Program,
 }
 
 impl Sorting<'_> {
-    fn new<'a>(context: &'a Context, column: &Column, carried: Carried) -> Result<Sorting<'a>> {
+    fn new<'a>(context: &'a Context, column: &Column, payload: Payload) -> Result<Sorting<'a>> {
         if !matches!(column.scalar, Scalar::U32 | Scalar::U64) || column.rows >= u64::from(u32::MAX) {
             return Err(unsupported(column.scalar));
         }
         let (scalar, rows, address) = (column.scalar, column.rows, column.address());
-        Ok(Sorting { context, scalar, rows, address, carried, program: program(scalar, carried) })
+        Ok(Sorting { context, scalar, rows, address, payload, program: program(scalar, payload) })
     }
 
     fn function(&self, entry: &str) -> Result<Function> {
@@ -292,11 +292,11 @@ impl Sorting<'_> {
     fn passes(&self, digits: &[Digit], begins: &Buffer, given: Option<Pair>) -> Result<Pair> {
         let (context, scalar, rows) = (self.context, self.scalar, self.rows);
         let pass = self.function("sort_by_digit")?;
-        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.carried).items));
+        let tiles = rows.div_ceil(DIGITS * u64::from(tuning(scalar, self.payload).items));
         let state = context.allocate((tiles * DIGITS + 1) * 8)?;
         let room = || -> Result<Pair> {
-            let carries = self.carried != Carried::Nothing;
-            let numbers = carries.then(|| context.allocate(rows.max(1) * self.carried.bytes())).transpose()?;
+            let has_payload = self.payload != Payload::Nothing;
+            let numbers = has_payload.then(|| context.allocate(rows.max(1) * self.payload.bytes())).transpose()?;
             Ok((context.allocate(rows.max(1) * scalar.bytes())?, numbers))
         };
         let address = |numbers: &Option<Buffer>| numbers.as_ref().map_or(0, Buffer::address);

@@ -20,13 +20,13 @@ pub const TUNING: Tuning = Tuning { threads: 512 };
 const DIGIT_BITS: u64 = 11;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum Extreme {
     Largest,
     Smallest,
 }
 
-pub fn program(scalar: Scalar, which: Which) -> Program {
-    let (t, largest, Tuning { threads }) = (scalar.cuda(), which == Which::Largest, TUNING);
+pub fn program(scalar: Scalar, which: Extreme) -> Program {
+    let (t, largest, Tuning { threads }) = (scalar.cuda(), which == Extreme::Largest, TUNING);
     let body = format!(
         "extern \"C\" __global__ void __launch_bounds__({threads}) top_k_count_rows(const {t}* values, const u32* validity, u64 bit, u64 rows, \
          u64 k, u32 round, u64* histogram, Selection* selection) {{\n  \
@@ -54,7 +54,7 @@ const SELECTION_WORDS: u64 = 7;
 const SELECTED: usize = 2;
 
 impl TopK {
-    pub fn new(context: &Context, scalar: Scalar, which: Which, k: u64) -> Result<TopK> {
+    pub fn new(context: &Context, scalar: Scalar, which: Extreme, k: u64) -> Result<TopK> {
         if scalar.bytes() > 8 {
             return Err(Error::Unsupported { algorithm: "top k", scalar: scalar.cuda() });
         }

@@ -5,10 +5,10 @@ use super::{Bench, Cases, same};
 use crate::column::Column;
 use crate::error::Result;
 use crate::scalar::Scalar;
-use crate::top_k::{TopK, Which};
+use crate::top_k::{Extreme, TopK};
 
 /// A type with its total order.
-trait Ranked: Value {
+trait TotalOrder: Value {
     fn compare(&self, other: &Self) -> std::cmp::Ordering;
     /// Equal ones only if the bits are.
     fn bits(&self) -> u64;
@@ -17,7 +17,7 @@ trait Ranked: Value {
 macro_rules! ranked {
     ($($type:ident $compare:ident $bits:expr;)*) => {
         $(
-            impl Ranked for $type {
+            impl TotalOrder for $type {
                 fn compare(&self, other: &Self) -> std::cmp::Ordering {
                     self.$compare(other)
                 }
@@ -38,7 +38,7 @@ ranked! {
     f64 total_cmp f64::to_bits;
 }
 
-fn one<T: Ranked>(cases: &mut Cases, random: &mut Random, values: &[T], which: Which, k: u64, nulls: Nulls) {
+fn one<T: TotalOrder>(cases: &mut Cases, random: &mut Random, values: &[T], which: Extreme, k: u64, nulls: Nulls) {
     let rows = values.len();
     let valid = nulls.valid(random, rows);
     let bits = bitmap(random, &valid, 0);
@@ -63,30 +63,30 @@ fn one<T: Ranked>(cases: &mut Cases, random: &mut Random, values: &[T], which: W
             let mut found: Vec<T> = chosen.iter().map(|row| values[*row as usize]).collect();
             let mut expected: Vec<T> =
                 values.iter().zip(&valid).filter(|(_, valid)| **valid).map(|(value, _)| *value).collect();
-            let order = |a: &T, b: &T| if which == Which::Largest { b.compare(a) } else { a.compare(b) };
+            let order = |a: &T, b: &T| if which == Extreme::Largest { b.compare(a) } else { a.compare(b) };
             found.sort_by(order);
             expected.sort_by(order);
             expected.truncate(k as usize);
-            let bits = |values: &[T]| values.iter().map(Ranked::bits).collect::<Vec<u64>>();
+            let bits = |values: &[T]| values.iter().map(TotalOrder::bits).collect::<Vec<u64>>();
             Ok(same(&bits(&found), &bits(&expected)))
         },
     );
 }
 
-fn check_type<T: Ranked>(cases: &mut Cases) {
+fn check_type<T: TotalOrder>(cases: &mut Cases) {
     let mut random = Random(23 + T::SCALAR.bytes());
     for rows in cases.depth.sizes() {
         let values = T::column(&mut random, rows);
-        one(cases, &mut random, &values, Which::Largest, 10, Nulls::Absent);
+        one(cases, &mut random, &values, Extreme::Largest, 10, Nulls::Absent);
     }
     for rows in cases.depth.few_sizes() {
         let values = T::column(&mut random, rows);
-        for (which, k) in [(Which::Smallest, 1), (Which::Largest, 33), (Which::Smallest, 2000)] {
+        for (which, k) in [(Extreme::Smallest, 1), (Extreme::Largest, 33), (Extreme::Smallest, 2000)] {
             one(cases, &mut random, &values, which, k, Nulls::Random);
         }
         // All equal: any will do.
         let equal = vec![T::random(&mut random); rows];
-        one(cases, &mut random, &equal, Which::Largest, 100, Nulls::Alternating);
+        one(cases, &mut random, &equal, Extreme::Largest, 100, Nulls::Alternating);
     }
 }
 
@@ -105,7 +105,7 @@ pub fn measure(bench: &mut Bench) -> Result<()> {
     let values: Vec<f64> = (0..rows).map(|_| random.below(1 << 50) as f64).collect();
     let values = context.upload(&values)?;
     for k in [10, 1000] {
-        let top = TopK::new(context, Scalar::F64, Which::Largest, k)?;
+        let top = TopK::new(context, Scalar::F64, Extreme::Largest, k)?;
         bench.measure(format!("top_k f64, {k} largest"), rows, rows * 8, |context| {
             top.launch(context, &Column::new(Scalar::F64, &values))
         })?;

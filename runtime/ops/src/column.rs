@@ -42,7 +42,7 @@ pub use chunked::{Chunk, LARGE, PIECE, each, pieces};
 pub use few_strings::local;
 
 /// Digits of a decimal that fit into 64 bits.
-const NARROW: u8 = 18;
+const DECIMAL64_DIGITS: u8 = 18;
 
 /// The device type of an Arrow type; strings are dictionary indices. `None` if a device column cannot have the type.
 pub fn kind_of(dtype: &DataType) -> Option<DeviceType> {
@@ -224,7 +224,7 @@ impl DeviceColumn {
             (DeviceType::Bool, _) => {
                 upload_bits(context, rows, parts.iter().map(|part| part.as_boolean().values().clone()))?
             }
-            (_, DataType::Decimal128(precision, _)) if *precision <= NARROW => {
+            (_, DataType::Decimal128(precision, _)) if *precision <= DECIMAL64_DIGITS => {
                 *stored = DeviceType::Number(Scalar::I64);
                 let buffer = context.allocate(rows as u64 * 8)?;
                 chunked::each(&chunked::pieces(parts), |chunk| {
@@ -465,13 +465,13 @@ fn bitmap(rows: usize) -> usize {
 }
 
 /// Rows of a table up to which its columns come to the host together.
-const TOGETHER: u64 = 1 << 10;
+const GATHERED_ROWS: u64 = 1 << 10;
 
 impl DeviceTable {
     /// Copies all rows to the host, an array for each column.
     pub fn download(&self, lane: &StreamContext, schema: &Schema) -> Result<Vec<ArrayRef>> {
         let columns = || self.columns.iter().zip(schema.fields());
-        if self.rows > TOGETHER {
+        if self.rows > GATHERED_ROWS {
             return columns()
                 .map(|(column, field)| column.download(&lane.context, field.data_type(), self.rows))
                 .collect();

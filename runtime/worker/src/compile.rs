@@ -4,7 +4,7 @@ use onrush_device::{CompileOptions, CompilerMessage, Device, Error, Module, comp
 use onrush_wire::worker::Source;
 use onrush_wire::{Class, Diagnostic, Label, Span};
 
-use crate::source::instrument_uninitialized::{self, Instrumentation, Which};
+use crate::source::instrument_uninitialized::{self, Instrumentation, MarkedVariables};
 use crate::source::lint_condition;
 use crate::{diagnostics, source};
 
@@ -14,7 +14,7 @@ const PTX: (&str, &str) = (
     "write it in CUDA C++, which runs without a GPU, too: `threadIdx.x % 32` is the lane",
 );
 /// Limit of reported diagnostics after the first.
-const MORE: usize = 4;
+const FURTHER_MESSAGES: usize = 4;
 
 /// A module, and what its text has that the cell's has not.
 pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Instrumentation>), Diagnostic> {
@@ -38,18 +38,18 @@ pub fn compile(device: &Device, source: &Source) -> Result<(Module, Vec<Instrume
         compile_text(device, &text).map(|module| (module, marks))
     };
     let (arrays, all) = (
-        instrument_uninitialized::marks(&source.text, Which::Arrays),
-        instrument_uninitialized::marks(&source.text, Which::All),
+        instrument_uninitialized::marks(&source.text, MarkedVariables::Arrays),
+        instrument_uninitialized::marks(&source.text, MarkedVariables::All),
     );
     if !device.is_emulated() || all.is_empty() {
         return compile_text(device, source).map(|module| (module, Vec::new()));
     }
     // Variables that have no value for sure are told by the compiler, which sees none where marks are.
-    let first = marked(Which::Arrays).or_else(|error| {
+    let first = marked(MarkedVariables::Arrays).or_else(|error| {
         // Its mistakes are reported for the text as it was written.
         if arrays.is_empty() { Err(error) } else { compile_text(device, source).map(|module| (module, Vec::new())) }
     })?;
-    Ok(if arrays == all { first } else { marked(Which::All).unwrap_or(first) })
+    Ok(if arrays == all { first } else { marked(MarkedVariables::All).unwrap_or(first) })
 }
 
 fn compile_text(device: &Device, source: &Source) -> Result<Module, Diagnostic> {
@@ -166,7 +166,7 @@ fn complaint(log: &str, source: &Source) -> Diagnostic {
     };
     let mut diagnostic = Diagnostic::error(Class::Compile, "cuda", message);
     diagnostic.labels.push(Label { span: span(&first, source), text: String::new(), primary: true });
-    for other in found.take(MORE) {
+    for other in found.take(FURTHER_MESSAGES) {
         // Messages that follow from the first mistake on the same line say nothing new.
         if other.line != first.line {
             diagnostic.labels.push(Label { span: span(&other, source), text: other.message, primary: false });

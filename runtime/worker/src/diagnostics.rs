@@ -11,7 +11,7 @@ use onrush_wire::{Class, Diagnostic, Label, Span};
 use crate::source::instrument_uninitialized::{self, Instrumentation};
 
 /// A buffer that a launch was given.
-pub struct Named {
+pub struct NamedBuffer {
     pub name: String,
     pub address: u64,
     pub element: u64,
@@ -45,7 +45,7 @@ pub struct Cell<'a> {
     pub marks: &'a [Instrumentation],
 }
 
-pub fn failed(error: &Error, launch: &Launch, cell: &Cell<'_>, buffers: &[Named], emulated: bool) -> Diagnostic {
+pub fn failed(error: &Error, launch: &Launch, cell: &Cell<'_>, buffers: &[NamedBuffer], emulated: bool) -> Diagnostic {
     let source = cell.source;
     match error {
         Error::Kernel { fault: Some(fault), .. } => {
@@ -198,7 +198,7 @@ fn from_text(reason: &str, cause: StopCause, launch: &Launch, source: &Source) -
 }
 
 /// An index that is wrong by so much that its address is nobody's: which one, if the line shows which buffer is meant.
-fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Option<Diagnostic> {
+fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[NamedBuffer]) -> Option<Diagnostic> {
     let (access, rest) = reason.strip_suffix(", which belongs to no allocation")?.split_once(" bytes at address 0x")?;
     let (address, place) = rest.split_once(" at ")?;
     let address = u64::from_str_radix(address, 16).ok()?;
@@ -207,7 +207,7 @@ fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Opt
     let thread = access.rsplit_once(' ')?.0;
     let writes = thread.ends_with(" writes");
     let text = line_of(source, number);
-    let mut all: Vec<(&Named, access_span::Mention)> = Vec::new();
+    let mut all: Vec<(&NamedBuffer, access_span::Mention)> = Vec::new();
     for buffer in buffers {
         all.extend(access_span::mentions(text, &buffer.name, false).into_iter().map(|mention| (buffer, mention)));
     }
@@ -240,7 +240,7 @@ fn far(reason: &str, launch: &Launch, source: &Source, buffers: &[Named]) -> Opt
 struct Report<'a> {
     launch: &'a Launch,
     source: &'a Source,
-    buffers: &'a [Named],
+    buffers: &'a [NamedBuffer],
     fault: &'a Fault,
 }
 
@@ -646,11 +646,11 @@ fn nearest<'a>(variables: impl Iterator<Item = &'a Variable>, offset: i64) -> Op
     })
 }
 
-trait Labelled {
+trait WithLabel {
     fn labelled(self, label: Option<Label>) -> Self;
 }
 
-impl Labelled for Diagnostic {
+impl WithLabel for Diagnostic {
     fn labelled(mut self, label: Option<Label>) -> Self {
         self.labels.extend(label);
         self

@@ -7,8 +7,8 @@ use onrush_wire::fd_passing::MAX_DESCRIPTORS;
 use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
 use onrush_wire::{Class, Diagnostic};
 
-use crate::diagnostics::{self, Named};
-use crate::{Loaded, Worker};
+use crate::diagnostics::{self, NamedBuffer};
+use crate::{CompiledCell, Worker};
 
 /// A buffer's new contents, and the descriptor that keeps them, if they can have one.
 type Written = (u64, Buffer, Option<OwnedFd>);
@@ -42,7 +42,7 @@ impl Worker {
                     let copied = written.iter().find(|(other, ..)| other == number).map(|(_, buffer, _)| buffer);
                     let buffer = copied.or_else(|| self.buffers.get(number)).ok_or_else(unknown)?;
                     let (address, element) = (buffer.address(), u64::from(*element));
-                    named.push(Named { name: name.clone(), address, element });
+                    named.push(NamedBuffer { name: name.clone(), address, element });
                     arguments.buffer(buffer)
                 }
                 ArgumentValue::Scalar(bytes) => scalar(arguments, bytes).ok_or_else(unknown)?,
@@ -75,7 +75,7 @@ impl Worker {
 
     fn run(
         &self,
-        loaded: &Loaded,
+        loaded: &CompiledCell,
         launch: &Launch,
         grid: &Grid,
         arguments: Arguments,

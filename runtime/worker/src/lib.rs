@@ -25,10 +25,10 @@ use onrush_wire::{Class, Diagnostic, fd_passing, limits, paths};
 use source::instrument_uninitialized::Instrumentation;
 
 /// Bytes of what kernels print that a launch passes on.
-const PRINTED: usize = 256 << 10;
+const PRINTED_BYTES: usize = 256 << 10;
 
 /// A compiled cell.
-struct Loaded {
+struct CompiledCell {
     module: Module,
     source: Source,
     marks: Vec<Instrumentation>,
@@ -40,7 +40,7 @@ struct Worker {
     owner: Owner,
     memory: File,
     printed: PrintfCapture,
-    modules: HashMap<u64, Loaded>,
+    modules: HashMap<u64, CompiledCell>,
     buffers: HashMap<u64, Buffer>,
     /// Whether the device's memory can be exported, as far as was tried: the driver of a container may refuse.
     lends: bool,
@@ -161,7 +161,7 @@ impl Worker {
 
     fn load(&mut self, number: u64, source: Source) -> Result<(), Diagnostic> {
         let (module, marks) = compile::compile(&self.device, &source)?;
-        self.modules.insert(number, Loaded { module, source, marks });
+        self.modules.insert(number, CompiledCell { module, source, marks });
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl Worker {
     }
 
     fn printed(&mut self) -> worker::Printed {
-        let (text, left_out) = self.printed.take(PRINTED).unwrap_or_default();
+        let (text, left_out) = self.printed.take(PRINTED_BYTES).unwrap_or_default();
         worker::Printed { text, left_out }
     }
 }

@@ -112,9 +112,9 @@ fn check_pagerank(cases: &mut Cases, name: &str, rows: &HostRows) {
     }
 }
 
-type Checked = std::result::Result<(), String>;
+type CheckResult = std::result::Result<(), String>;
 
-fn iterated(context: &Context, rows: &HostRows, contributions: Contributions, tolerance: f64) -> Result<Checked> {
+fn iterated(context: &Context, rows: &HostRows, contributions: Contributions, tolerance: f64) -> Result<CheckResult> {
     {
         let (csr, n) = (rows.upload(context)?, rows.nodes());
         let kernels = Rank::new(context)?;

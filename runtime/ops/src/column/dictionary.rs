@@ -63,14 +63,14 @@ impl Dictionary {
 }
 
 /// Rows from which on the device finds the distinct strings.
-const LARGE: usize = 1 << 15;
+const DEVICE_ROWS: usize = 1 << 15;
 /// The same on the emulated device, so that tests take both ways.
-const LARGE_EMULATED: usize = 64;
+const DEVICE_ROWS_EMULATED: usize = 64;
 
 /// Rows from which on numbers are stored in as few bits as they need: of fewer there is little to read.
-const NARROW: u64 = 1 << 15;
+const NARROW_ROWS: u64 = 1 << 15;
 /// The same on the emulated device, so that tests take both ways.
-const NARROW_EMULATED: u64 = 16;
+const NARROW_ROWS_EMULATED: u64 = 16;
 
 /// Dictionary indices in device memory, and their dictionary. The index of a null is arbitrary.
 pub struct EncodedStrings {
@@ -82,7 +82,7 @@ pub struct EncodedStrings {
 
 /// The type that the indices of a dictionary of so many entries are stored as.
 pub(crate) fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType {
-    let narrow = if context.device().is_emulated() { NARROW_EMULATED } else { NARROW };
+    let narrow = if context.device().is_emulated() { NARROW_ROWS_EMULATED } else { NARROW_ROWS };
     match entries {
         _ if rows < narrow => DeviceType::DictIndex,
         0..=0x100 => DeviceType::Number(Scalar::U8),
@@ -95,7 +95,7 @@ pub(crate) fn stored(context: &Context, rows: u64, entries: usize) -> DeviceType
 pub fn upload(context: &Context, parts: &[ArrayRef]) -> Result<EncodedStrings> {
     let _time = phases::scope(Phase::Encode);
     let rows: usize = parts.iter().map(|part| part.len()).sum();
-    let large = if context.device().is_emulated() { LARGE_EMULATED } else { LARGE };
+    let large = if context.device().is_emulated() { DEVICE_ROWS_EMULATED } else { DEVICE_ROWS };
     if rows >= large {
         if let Some(encoded) = few_strings::encode(context, parts)? {
             return Ok(encoded);
@@ -129,7 +129,7 @@ pub fn encode(parts: &[ArrayRef]) -> Result<(Vec<u32>, Dictionary)> {
             }),
         });
     }
-    let Sorted { dictionary, places } = sorted(&texts);
+    let SortedStrings { dictionary, places } = sorted(&texts);
     if !texts.is_empty() {
         codes.iter_mut().for_each(|code| *code = places[*code as usize]);
     }
@@ -146,14 +146,14 @@ fn view(part: &ArrayRef) -> Result<StringViewArray> {
 }
 
 /// Sorted strings.
-pub(crate) struct Sorted {
+pub(crate) struct SortedStrings {
     pub dictionary: Dictionary,
     /// The index in it of each string that was given.
     pub places: Vec<u32>,
 }
 
 /// Sorts distinct strings.
-pub(crate) fn sorted(texts: &[&str]) -> Sorted {
+pub(crate) fn sorted(texts: &[&str]) -> SortedStrings {
     let common = common_prefix(texts);
     // Most comparisons end within the eight bytes after the prefix that all have.
     let start = |text: &str| {
@@ -173,7 +173,7 @@ pub(crate) fn sorted(texts: &[&str]) -> Sorted {
         places[*code as usize] = place;
         values.append_value(texts[*code as usize]);
     }
-    Sorted { dictionary: Dictionary::new(Arc::new(values.finish())), places }
+    SortedStrings { dictionary: Dictionary::new(Arc::new(values.finish())), places }
 }
 
 /// How many first bytes all strings have in common.
@@ -233,7 +233,7 @@ pub fn number<'a>(context: &Context, of: &DeviceStrings, text: impl Fn(u64) -> &
     let found = dictionary::encode(context, values, of.validity, rows, 1 << 14)?;
     let rows_of = found.first_rows.read::<u64>(0..found.count as usize, &context.stream)?;
     let different: Vec<&str> = rows_of.iter().map(|row| text(*row)).collect();
-    let Sorted { dictionary, places } = sorted(&different);
+    let SortedStrings { dictionary, places } = sorted(&different);
     if places.is_empty() {
         return Ok(EncodedStrings { values: found.codes, stored: DeviceType::DictIndex, dictionary });
     }

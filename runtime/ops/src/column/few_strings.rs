@@ -14,7 +14,7 @@ use onrush_kernels::{Context, Scalar};
 
 use crate::Result;
 use crate::column::chunked;
-use crate::column::dictionary::{EncodedStrings, Sorted, sorted, stored};
+use crate::column::dictionary::{EncodedStrings, SortedStrings, sorted, stored};
 use crate::ir::expr::DeviceType;
 
 /// Distinct strings of a column, at most: their codes have 16 bits.
@@ -85,7 +85,7 @@ pub fn encode(context: &Context, parts: &[ArrayRef]) -> Result<Option<EncodedStr
             return Ok(None);
         }
     }
-    let Sorted { dictionary, places } = sorted(&all);
+    let SortedStrings { dictionary, places } = sorted(&all);
     let rows: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     let stored = stored(context, rows, dictionary.entries());
     let values = context.allocate(rows * stored.bytes())?;

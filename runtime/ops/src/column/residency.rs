@@ -273,11 +273,11 @@ impl Residency {
     /// its first array. References to one array from other lists in this cache, or several from one list, are counted
     /// rarely. Counting takes time in proportion to the number of arrays.
     pub fn sweep(&self) -> usize {
-        const THOROUGHLY: u64 = 64;
+        const SWEEPS_PER_COUNT: u64 = 64;
         let mut state = self.lock();
         state.sweeps += 1;
         state.swept = Some(Instant::now());
-        let all = state.sweeps.is_multiple_of(THOROUGHLY);
+        let all = state.sweeps.is_multiple_of(SWEEPS_PER_COUNT);
         // A column is here in both forms, or in several tables.
         let keys = || state.columns.keys().chain(state.pinned.keys());
         let lists: HashMap<*const ChunkList, &ColumnChunks> =

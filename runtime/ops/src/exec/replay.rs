@@ -18,7 +18,7 @@ use crate::operators::write::{OutputSlot, RecordedLaunch};
 use crate::pipeline::Stage;
 
 /// Runs that a lane keeps.
-const KEPT: usize = 32;
+const EXECUTIONS: usize = 32;
 
 /// The runs of a lane: their arguments have addresses that are its own.
 #[derive(Default)]
@@ -136,7 +136,7 @@ impl ReplayCache {
             return;
         }
         let mut runs = self.runs.lock();
-        if runs.len() >= KEPT {
+        if runs.len() >= EXECUTIONS {
             runs.remove(0);
         }
         let columns = table.columns.iter().map(ColumnFingerprint::of).collect();

@@ -67,7 +67,7 @@ pub struct KernelCache {
 }
 
 /// Keys that are kept: literals are no part of them, so that few notebooks have as many.
-const KEPT: usize = 20_000;
+const ENTRIES: usize = 20_000;
 
 impl KernelCache {
     /// The kernel of a key. Two threads that want one at once both write it; the library compiles it once.
@@ -89,7 +89,7 @@ impl KernelCache {
         drop(functions);
         let function = context.library.function(&program(), entry)?;
         let mut functions = self.functions.lock();
-        if functions.1.len() >= KEPT {
+        if functions.1.len() >= ENTRIES {
             functions.1.clear();
         }
         // A function of an older generation is not kept.
@@ -105,7 +105,7 @@ impl KernelCache {
         }
         let found = find();
         let mut flags = self.flags.lock();
-        if flags.len() >= KEPT {
+        if flags.len() >= ENTRIES {
             flags.clear();
         }
         flags.insert(key.bytes, found.clone());

@@ -44,10 +44,10 @@ const MOST_BY_SLOT: u64 = 32 << 20;
 /// sort in any case.
 const SORTED_FROM: u64 = 8;
 /// The hints of a place: whether some key had several rows at the last look.
-const ONCE: u64 = 0;
-const SEVERAL: u64 = 1;
+const UNIQUE_KEYS: u64 = 0;
+const DUPLICATE_KEYS: u64 = 1;
 /// Makes another place of one of groups.
-const OF_JOINS: u64 = 0x6a09_e667_f3bc_c908;
+const JOIN_SEED: u64 = 0x6a09_e667_f3bc_c908;
 /// Rows are numbers of 32 bits, of which the last two mean something else.
 pub const MOST_ROWS: u64 = u32::MAX as u64 - 2;
 
@@ -445,21 +445,22 @@ impl JoinBuilder<'_> {
         carried: Option<usize>,
     ) -> Result<HashTableBuild> {
         let KeyLookup::Direct { size: slots, .. } = *key_lookup else { return self.hashed(body, join, key_lookup) };
-        let (sizes, place) = (self.tools.sizes, GroupCountHints::place(body, &join.keys) ^ OF_JOINS);
+        let (sizes, place) = (self.tools.sizes, GroupCountHints::place(body, &join.keys) ^ JOIN_SEED);
         let context = self.tools.context;
         let bytes = 8 * (slots + 1);
-        let is_sorted = bytes > SORTED_FROM * self.tools.tuning.cached_bytes || sizes.get(place) == Some(SEVERAL);
+        let is_sorted =
+            bytes > SORTED_FROM * self.tools.tuning.cached_bytes || sizes.get(place) == Some(DUPLICATE_KEYS);
         if !is_sorted || slots >= u64::from(u32::MAX) {
             let filled = self.hashed(body, join, key_lookup)?;
-            sizes.put(place, if filled.several { SEVERAL } else { ONCE });
+            sizes.put(place, if filled.several { DUPLICATE_KEYS } else { UNIQUE_KEYS });
             return Ok(filled);
         }
         let table = context.zeros(bytes)?;
         // As runs even if keys turn out to have one row each this time.
-        let carried = carried.filter(|_| sizes.get(place) == Some(SEVERAL));
+        let carried = carried.filter(|_| sizes.get(place) == Some(DUPLICATE_KEYS));
         let sorted = self.sorted(body, join, key_lookup, (&table, slots), carried)?;
         let several = sorted.several;
-        sizes.put(place, if several { SEVERAL } else { ONCE });
+        sizes.put(place, if several { DUPLICATE_KEYS } else { UNIQUE_KEYS });
         if carried.is_some() {
             let moved = GatheredColumns(vec![OutputColumn { values: sorted.moved, valid: None, packed: false }]);
             return Ok(HashTableBuild { table, slots, several, order: Some(MatchList::Columns), moved });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use onrush_device::{Buffer, Grid};
 use onrush_kernels::sort::{sort as sort_by, sort_keys};
-use onrush_kernels::top_k::{TopK as TopRows, Which};
+use onrush_kernels::top_k::{Extreme, TopK as TopRows};
 use onrush_kernels::{Column, Scalar, gather};
 
 use crate::codegen::top_k::{self, Candidates, Sample};
@@ -322,7 +322,7 @@ pub fn top_k(
 /// The highest of the `wanted` lowest keys, of which there are more. Waits.
 fn highest_wanted(lane: &StreamContext, keys: &Column, wanted: u64) -> Result<u64> {
     let context = &lane.context;
-    let found = TopRows::new(context, Scalar::U64, Which::Smallest, wanted)?;
+    let found = TopRows::new(context, Scalar::U64, Extreme::Smallest, wanted)?;
     found.launch(context, keys)?;
     let edge = context.allocate(8 * wanted)?;
     gather::gather(context, keys, &Column::new(Scalar::U64, found.selected()).slice(0, wanted), &edge, None)?;

@@ -31,19 +31,19 @@ pub struct Constant(pub(crate) Vec<u64>);
 impl Lookup {
     /// Bytes that a kernel reads. The same ones are uploaded once.
     pub fn constant(bytes: &[u8]) -> Lookup {
-        static KNOWN: Mutex<VecDeque<Arc<Constant>>> = Mutex::new(VecDeque::new());
-        const KEPT: usize = 256;
+        static CACHE: Mutex<VecDeque<Arc<Constant>>> = Mutex::new(VecDeque::new());
+        const CONSTANTS: usize = 256;
         let words = bytes.chunks(8).map(|chunk| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_le_bytes(word)
         });
         let constant = Constant(words.collect());
-        let mut known = KNOWN.lock();
+        let mut known = CACHE.lock();
         let place = known.iter().position(|one| **one == constant);
         let found = place.and_then(|place| known.remove(place)).unwrap_or_else(|| Arc::new(constant));
         known.push_back(Arc::clone(&found));
-        if known.len() > KEPT {
+        if known.len() > CONSTANTS {
             known.pop_front();
         }
         Lookup::Constant(found)

@@ -13,7 +13,7 @@ const TYPES: &[&str] = &[
     "float2", "float3", "float4", "int2", "int4", "double2", "T",
 ];
 
-struct Declared {
+struct Declaration {
     /// From the first word to behind the `;`, in bytes.
     start: usize,
     end: usize,
@@ -22,7 +22,7 @@ struct Declared {
     inside: bool,
 }
 
-impl Declared {
+impl Declaration {
     fn pointer(&self) -> String {
         format!("(({}*)onrush_fiber->dynamic_shared)", self.element)
     }
@@ -85,8 +85,8 @@ fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |end| end + 1))
 }
 
-fn declarations(masked: &str) -> Vec<Declared> {
-    let mut found: Vec<Declared> = Vec::new();
+fn declarations(masked: &str) -> Vec<Declaration> {
+    let mut found: Vec<Declaration> = Vec::new();
     let mut depth = 0;
     for (at, c) in masked.char_indices() {
         depth += i32::from(c == '{') - i32::from(c == '}');
@@ -98,7 +98,7 @@ fn declarations(masked: &str) -> Vec<Declared> {
     found
 }
 
-fn declaration(masked: &str, start: usize, inside: bool) -> Option<Declared> {
+fn declaration(masked: &str, start: usize, inside: bool) -> Option<Declaration> {
     let end = start + masked[start..].find(';')? + 1;
     let mut inner = masked[start..end - 1].trim_end().strip_suffix(']')?.trim_end().strip_suffix('[')?.trim_end();
     let (mut is_extern, mut is_shared, mut is_volatile) = (false, false, false);
@@ -121,7 +121,7 @@ fn declaration(masked: &str, start: usize, inside: bool) -> Option<Declared> {
     let element = inner[..inner.len() - name.len()].trim();
     let element = if is_volatile { format!("volatile {element}") } else { element.to_string() };
     let is_one = is_extern && is_shared && !name.is_empty() && !inner[..inner.len() - name.len()].trim().is_empty();
-    is_one.then(|| Declared { start, end, element, name: name.to_string(), inside })
+    is_one.then(|| Declaration { start, end, element, name: name.to_string(), inside })
 }
 
 /// The parts of the top level, one after the other: functions with their bodies, structs, declarations.

@@ -14,7 +14,7 @@ pub struct Instrumentation {
 
 /// The variables that get marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum MarkedVariables {
     /// And structs that have some.
     Arrays,
     All,
@@ -47,7 +47,7 @@ const OTHERS: &[&str] = &[
     "enum",
 ];
 
-pub fn marks(text: &str, which: Which) -> Vec<Instrumentation> {
+pub fn marks(text: &str, which: MarkedVariables) -> Vec<Instrumentation> {
     // A macro's variables may be the block's.
     if text.lines().any(|line| line.trim_start().starts_with('#') && line.contains("__shared__")) {
         return Vec::new();
@@ -71,8 +71,8 @@ pub fn marks(text: &str, which: Which) -> Vec<Instrumentation> {
                 let names = declared(text[begin..at].trim(), &structs);
                 let calls = names.iter().filter_map(|(name, is_array)| match (is_array, which) {
                     (true, _) => Some(format!(" onrush_unset({name});")),
-                    (false, Which::All) => Some(format!(" onrush_poison({name}, \"{name}\");")),
-                    (false, Which::Arrays) => None,
+                    (false, MarkedVariables::All) => Some(format!(" onrush_poison({name}, \"{name}\");")),
+                    (false, MarkedVariables::Arrays) => None,
                 });
                 let calls: String = calls.collect();
                 if !calls.is_empty() {
@@ -222,7 +222,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(with_marks(text, &marks(text, Which::Arrays)), expected);
+        assert_eq!(with_marks(text, &marks(text, MarkedVariables::Arrays)), expected);
     }
 
     #[test]
@@ -253,13 +253,13 @@ mod tests {
         let text = "void f() { float c = max(1, 2), a, *p, b[2]; x * 3; return x; i--; a < b; y = z; if (a) break; int c = 1; for (int i;;); }";
         let expected =
             text.replace("b[2];", "b[2]; onrush_poison(a, \"a\"); onrush_poison(p, \"p\"); onrush_unset(b);");
-        assert_eq!(with_marks(text, &marks(text, Which::All)), expected);
+        assert_eq!(with_marks(text, &marks(text, MarkedVariables::All)), expected);
     }
 
     #[test]
     fn columns_are_those_of_the_text() {
         let text = "\nvoid f() { int a[4]; a[n] = 1; }";
-        let marks = marks(text, Which::Arrays);
+        let marks = marks(text, MarkedVariables::Arrays);
         let marked = with_marks(text, &marks);
         let column = |text: &str| text.lines().nth(1).unwrap().find("a[n]").unwrap() as u32 + 1;
         assert_eq!(column_before(text, &marks, 2, column(&marked)), column(text));

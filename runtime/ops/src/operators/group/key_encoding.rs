@@ -18,7 +18,7 @@ use crate::operators::group;
 use crate::{Error, Result};
 
 /// Ranges up to this size are looked up as they are.
-const NARROW: i128 = 1 << 16;
+const NARROW_RANGE: i128 = 1 << 16;
 /// Numbers of several columns, above which few rows would be lost in a table of all: such a table is cleared and looked
 /// through whole.
 const MOST_FILTERED: u64 = 1 << 22;
@@ -68,7 +68,7 @@ impl EncodedKeys {
         }
         for (number, column) in columns.iter().enumerate() {
             let Some(index) = *column else { continue };
-            if width(source.inputs[index].range) <= NARROW || source.inputs[index].kind == DeviceType::DictIndex {
+            if width(source.inputs[index].range) <= NARROW_RANGE || source.inputs[index].kind == DeviceType::DictIndex {
                 continue;
             }
             let Some(encoded) = table.columns[index].encoded(with.context)? else { continue };

@@ -18,7 +18,7 @@ use crate::pipeline::{Join, JoinKind, Sink, Stage};
 use crate::{Error, Result};
 
 /// Blocks on each multiprocessor of a residual scan, which may take seconds: half of those that it has room for.
-const LOOKING: u32 = 4;
+const RESIDUAL_BLOCKS: u32 = 4;
 /// Pairs of a piece: 20 ms on an H200.
 const PIECE: u64 = 1 << 34;
 
@@ -308,7 +308,7 @@ impl JoinBuilder<'_> {
         let program = || expand::looked(body, pairs, join.probe, &parameters, writes);
         let key = (pairs.join, pairs.how, pairs.earlier, join.probe, writes);
         let function = body.kernel(context, if writes { "join_written" } else { "join_looked" }, key, program)?;
-        let most = LOOKING * context.device().properties().multiprocessors;
+        let most = RESIDUAL_BLOCKS * context.device().properties().multiprocessors;
         let all = if join.is_all() { body.beside.joins[pairs.join].rows.max(1) } else { 1 };
         let piece = (PIECE / all).max(u64::from(most * THREADS));
         let mut begin = of.rows.start;

@@ -49,7 +49,7 @@ const ITEM: u64 = 2;
 const LEAST: u64 = 1 << 14;
 /// Rows are partitioned if at least one row in so many is in another partition than the row before. Otherwise rows are
 /// clustered as they are.
-const TOGETHER: u64 = 8;
+const CLUSTERED_ROWS: u64 = 8;
 
 /// Rows, ordered by partition.
 pub struct PartitionedRows {
@@ -80,7 +80,7 @@ impl GroupContext<'_> {
         place: u64,
     ) -> Result<Option<PartitionedAggregation<'b>>> {
         let KeyLookup::Direct { size, .. } = *key_lookup else { return Ok(None) };
-        let place = place ^ OF_ROWS;
+        let place = place ^ ROWS_SEED;
         let (rows, tuning) = (body.source.rows, self.tuning);
         let each_bytes = layout.shared_bytes(Pass::First).max(layout.shared_bytes(Pass::Second)).max(4);
         let table = size.saturating_mul(u64::from(key_lookup.stride(layout)) * 8);
@@ -140,14 +140,14 @@ impl GroupContext<'_> {
         let function = body.kernel(context, "part_count", key_lookup.codegen_key(), program)?;
         launch(context, &function, parameters.arguments(), rows, partition::THREADS, 4 * cut.parts)?;
         let mut count = rows;
-        let is_known = self.sizes.get(place) == Some(MOVED);
+        let is_known = self.sizes.get(place) == Some(PARTITIONED);
         if !is_known || body.filter.is_some() || body.source.present.is_some() {
             // The rows that pass the filter, and how often the partition changes from row to row.
             let (from, to) = (3 * parts as usize, (4 * parts + 3) as usize);
             let words = state.read::<u64>(from..to, &context.stream)?;
             count = words[0];
-            let together = words[words.len() - 1].saturating_mul(4 * TOGETHER) < count;
-            self.sizes.put(place, if together { IN_PLACE } else { MOVED });
+            let together = words[words.len() - 1].saturating_mul(4 * CLUSTERED_ROWS) < count;
+            self.sizes.put(place, if together { IN_PLACE } else { PARTITIONED });
             if together {
                 return Ok(None);
             }
@@ -188,9 +188,9 @@ pub fn is_movable(body: &KernelBody, key_lookup: &KeyLookup, read: &[(NodeId, bo
 /// The entry of a place in `sizes` if its groups have a slot each: whether rows stay or move. For hashed keys the entry
 /// is the number of groups.
 pub const IN_PLACE: u64 = u64::MAX;
-const MOVED: u64 = u64::MAX - 1;
+const PARTITIONED: u64 = u64::MAX - 1;
 /// Makes another place of it.
-const OF_ROWS: u64 = 0x9e37_79b9_7f4a_7c15;
+const ROWS_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl PartitionedAggregation<'_> {
     /// Adds the moved rows to a table.
