@@ -1,11 +1,11 @@
 // Concatenation of columns: each function appends one part.
 
-// Appends `rows` bits, at bit `at`: those of `from`, or ones if it is null. `to` is zero there before. Neighbouring
+// Appends `rows` bits, at bit `at`: those of `from`, or ONES. `to` is zero there before. Neighbouring
 // parts share a word.
-__device__ __forceinline__ void concat_bitmap(const u32* from, u64 rows, u32* to, u64 at) {
+template <bool ONES> __device__ __forceinline__ void concat_bitmap(const u32* from, u64 rows, u32* to, u64 at) {
     const u64 words = (rows + 31) / 32;
     for (u64 i = thread_in_grid(); i < words; i += threads_in_grid()) {
-        u32 word = from == nullptr ? ~0u : from[i];
+        u32 word = ONES ? ~0u : from[i];
         if (i + 1 == words && rows % 32 != 0) word &= (1u << (rows % 32)) - 1;
         const u64 first = at + 32 * i;
         const u32 shift = (u32)(first % 32);

@@ -1,5 +1,5 @@
-// Joins with duplicate keys. Build rows are sorted by slot, and a slot holds its run in a word: the begin of its rows
-// in the lower half, their end in the upper half. The run of a probe row has the number of rows in the upper half.
+// Joins with duplicate keys. Build rows are sorted by slot. A slot holds its run in a word: the begin of its rows in
+// the lower half, their end in the upper half. The run of a probe row has the number of rows in the upper half.
 
 // `slots` are the sorted slots of the build rows; `last` and above is no slot. Word WORD of each slot of STRIDE words
 // gets the run. `duplicates` is set if a run has several rows. The first row of a run looks for its end in steps that

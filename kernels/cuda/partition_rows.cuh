@@ -2,8 +2,14 @@
 // layout of `state` and the work items are those of shared_partition.cuh. Tiles in shared memory keep the rows of a
 // partition adjacent when they are written. Determinism: the order of rows in a partition varies.
 
-// `part_of(row, columns)` returns the partition of a row, or ~0u for a row that is left out. `changes` counts how often
-// the partition of a row is not that of the row before, for one in UNROLL rows.
+__device__ __forceinline__ u32 count_row(u32* here, u32 part) {
+    atomicAdd(&here[part], 1u);
+    return part;
+}
+
+// `part_of(row, columns, here, part)` sets the partition of a row and counts the row (`count_row`). `part` is ~0u
+// before, and stays so for a row that is left out. `changes` counts how often the partition of a row is not that of the
+// row before, for one in UNROLL rows.
 template <class Columns, int UNROLL, class Load, class PartOf>
 __device__ __forceinline__ void partition_count(u64 rows, u32 parts, u64* state, u64 limit, u32* ticket, u64* changes,
                                                 Load load, PartOf part_of) {
@@ -25,10 +31,7 @@ __device__ __forceinline__ void partition_count(u64 rows, u32 parts, u64* state,
         for (int k = 0; k < UNROLL; k++) {
             const u64 row = first + k * stride;
             u32 part = ~0u;
-            if (row < rows) {
-                part = part_of(row, loaded[k]);
-                if (part != ~0u) atomicAdd(&here[part], 1u);
-            }
+            if (row < rows) part_of(row, loaded[k], here, part);
             if (k == 0) {
                 const u32 before = __shfl_up_sync(ALL_LANES, part, 1);
                 changed += lane_id() != 0 && part != before ? 1 : 0;
@@ -41,10 +44,10 @@ __device__ __forceinline__ void partition_count(u64 rows, u32 parts, u64* state,
     parted_count(here, parts, state, limit, ticket);
 }
 
-// Moves a tile of THREADS x ITEMS rows for each block. `number_of(row)` returns the number of a row's key, of which
-// `each` belong to a partition, or ~0u for a row that is left out. `Tile(memory)` places the arrays of the columns in
-// shared memory, `stage(row, at, tile)` fills them, and `write(tile, at, within, to)` copies one row from there;
-// `within` is the number of its key within the partition.
+// Moves a tile of THREADS x ITEMS rows for each block. `number_of(row, number)` sets the number of a row's key, of
+// which `each` belong to a partition. `number` is ~0u before, and stays so for a row that is left out. `Tile(memory)`
+// places the arrays of the columns in shared memory, and `stage(row, at, tile)` fills them.
+// `write(tile, at, within, to)` copies one row from there; `within` is the number of its key within the partition.
 template <class Tile, int THREADS, int ITEMS, class NumberOf, class Stage, class Write>
 __device__ __forceinline__ void partition_move(u64 rows, u32 parts, u32 each, u64* state, NumberOf number_of,
                                                Stage stage, Write write) {
@@ -63,7 +66,7 @@ __device__ __forceinline__ void partition_move(u64 rows, u32 parts, u32 each, u6
     for (int k = 0; k < ITEMS; k++) {
         const u64 row = first + k * THREADS;
         number[k] = ~0u;
-        if (row < rows) number[k] = number_of(row);
+        if (row < rows) number_of(row, number[k]);
     }
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {

@@ -5,9 +5,10 @@
 #define ROW_CODE __attribute__((always_inline))
 
 // A grid-stride loop. UNROLL rows of a thread are in flight: their columns are loaded before the first row is computed.
-// A thread ends when `goes_on`, which is called before the loads, or `each` returns false.
-template <class Columns, int UNROLL, class GoesOn, class Load, class Each>
-__device__ __forceinline__ void each_row_while(u64 rows, GoesOn goes_on, Load load, Each each) {
+// `finish` is called behind the last row. A thread ends without it if `goes_on`, which is called before the loads, or
+// `each` returns false.
+template <class Columns, int UNROLL, class GoesOn, class Load, class Each, class Finish>
+__device__ __forceinline__ void each_row_while(u64 rows, GoesOn goes_on, Load load, Each each, Finish finish) {
     const u64 stride = threads_in_grid();
 #pragma unroll 1
     for (u64 first = thread_in_grid(); first < rows; first += stride * UNROLL) {
@@ -26,9 +27,10 @@ __device__ __forceinline__ void each_row_while(u64 rows, GoesOn goes_on, Load lo
             }
         }
     }
+    finish();
 }
 
-template <class Columns, int UNROLL, class Load, class Each>
-__device__ __forceinline__ void each_row(u64 rows, Load load, Each each) {
-    each_row_while<Columns, UNROLL>(rows, []() ROW_CODE { return true; }, load, each);
+template <class Columns, int UNROLL, class Load, class Each, class Finish>
+__device__ __forceinline__ void each_row(u64 rows, Load load, Each each, Finish finish) {
+    each_row_while<Columns, UNROLL>(rows, []() ROW_CODE { return true; }, load, each, finish);
 }

@@ -136,9 +136,9 @@ __device__ __forceinline__ void window_scan_totals(const Totals* totals, Totals*
     }
 }
 
-// Writes a column of a tile. The rows of a thread are adjacent, and a warp that wrote one row of each thread would
-// write a part of many lines at a time. The values therefore go through shared memory, with one word of padding for
-// each thread against bank conflicts. `value(i)` is the value of row `i` of the thread.
+// Writes a column of a tile. The rows of a thread are adjacent: a warp that wrote one row of each thread would write a
+// part of many lines. The values therefore go through shared memory, with one word of padding for each thread
+// against bank conflicts. `value(i)` is the value of row `i` of the thread.
 template <int THREADS, int ITEMS, bool BACKWARDS, class T, class Value>
 __device__ __forceinline__ void window_write_tile(u64* shared, u64 rows, u64 first, T* __restrict__ to, Value value) {
     const u64 TILE = THREADS * ITEMS;

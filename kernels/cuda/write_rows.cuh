@@ -1,9 +1,16 @@
 // Columns of all rows of a pipeline, or of the rows that pass a filter, in their order.
 
-// Writes all rows. A boolean, and the validity of a value, is a bit: `each(row, columns, bits)` sets the BITS bits of a
-// row, and `put(word, words)` writes the words of 32 rows. The lanes of a warp have 32 adjacent rows, whose bits are
-// one word. With bits, a warp has UNROLL adjacent words in flight and writes them together. Without bits, its rows are
-// as far apart as those of the grid.
+// Lane `k` of a warp gets the word of the bits of its lanes.
+__device__ __forceinline__ void vote_word(u32& word, u32 k, bool bit) {
+    const u32 votes = __ballot_sync(ALL_LANES, bit);
+    if (lane_id() == k) word = votes;
+}
+
+// Writes all rows. A boolean, and the validity of a value, is a bit, BITS of them in a row.
+// `each(k, row, columns, words)` writes row `k` of a thread, if there is one, and votes for the bits (`vote_word`).
+// `put(word, words)` writes the words of 32 rows. The lanes of a warp have 32 adjacent rows, whose bits are one word.
+// With bits, a warp has UNROLL adjacent words in flight and writes them together. Without bits, its rows are as far
+// apart as those of the grid.
 template <class Columns, int UNROLL, int BITS, class Load, class Each, class Put>
 __device__ __forceinline__ void write_all_rows(u64 rows, Load load, Each each, Put put) {
     const u64 stride = BITS > 0 ? WARP : threads_in_grid();
@@ -19,14 +26,7 @@ __device__ __forceinline__ void write_all_rows(u64 rows, Load load, Each each, P
         u32 words[BITS + 1] = {};
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            const u64 row = first + k * stride;
-            bool bits[BITS + 1] = {};
-            if (row < rows) each(row, loaded[k], bits);
-#pragma unroll
-            for (int bit = 0; bit < BITS; bit++) {
-                const u32 word = __ballot_sync(ALL_LANES, bits[bit]);
-                if (lane_id() == k) words[bit] = word;
-            }
+            each(k, first + k * stride, loaded[k], words);
         }
         if constexpr (BITS > 0) {
             const u64 word = first / 32 + lane_id();

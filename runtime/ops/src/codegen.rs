@@ -330,16 +330,29 @@ impl<'a> KernelBody<'a> {
         }
     }
 
-    /// A loop over rows, with `unroll` of a thread in flight. `compute` has the statements for a `row`; they may return
-    /// false to end the thread. A thread also ends if the condition `goes_on` does not hold.
-    pub fn rows_loop(&self, loads: &Loads, unroll: u32, compute: &str, goes_on: Option<&str>) -> String {
+    /// A loop over rows, with `unroll` of a thread in flight. `compute` has the statements for a `row`.
+    pub fn rows_loop(&self, loads: &Loads, unroll: u32, compute: &str) -> String {
+        self.ending_loop(loads, unroll, compute, None, "")
+    }
+
+    /// As [`KernelBody::rows_loop`]. A thread ends if `compute` returns false, or if the condition `goes_on` does not
+    /// hold. `finish` has the statements behind the last row of a thread that did not end before.
+    pub fn ending_loop(
+        &self,
+        loads: &Loads,
+        unroll: u32,
+        compute: &str,
+        goes_on: Option<&str>,
+        finish: &str,
+    ) -> String {
         let (name, goes_on) = match goes_on {
             Some(condition) => ("each_row_while", format!("[&]() ROW_CODE {{ return {condition}; }}, ")),
             None => ("each_row", String::new()),
         };
         format!(
-            "  {name}<Columns, {unroll}>(rows, {goes_on}{}, [&](u64 row, const Columns& loaded) ROW_CODE {{\n\
-             {compute}    return true;\n  }});\n  if (faults != 0) atomicOr(fault, 1u);\n",
+            "  {name}<Columns, {unroll}>(rows, {goes_on}{},\n    [&](u64 row, const Columns& loaded) ROW_CODE {{\n\
+             {compute}        return true;\n    }},\n    \
+             [&]() ROW_CODE {{ if (faults != 0) atomicOr(fault, 1u);{finish} }});\n",
             loads.load,
         )
     }

@@ -40,7 +40,7 @@ pub fn ordered(body: &KernelBody, roots: &[NodeId], parameters: &Parameters) -> 
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_ordered({}) {{\n  u32 faults = 0;\n{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, body.unroll(roots).min(4), &writer.text, None),
+        body.rows_loop(&loads, body.unroll(roots).min(4), &writer.text),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_ordered")
 }

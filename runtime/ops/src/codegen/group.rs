@@ -364,7 +364,7 @@ pub fn shared(
         shared_tables(layout, round),
         parameters.text(),
         key_lookup.stride(layout),
-        body.rows_loop(&loads, unroll, &writer.text, None),
+        body.rows_loop(&loads, unroll, &writer.text),
     );
     body.program(&[&headers::GROUP_SHARED], text, "group_shared")
 }
@@ -488,7 +488,7 @@ pub fn direct(
         "{}extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_direct({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, unroll, &writer.text, goes_on),
+        body.ending_loop(&loads, unroll, &writer.text, goes_on, ""),
     );
     body.program(header, text, "group_direct")
 }
@@ -512,7 +512,7 @@ pub fn numbers(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameter
         "{}extern \"C\" __global__ void __launch_bounds__({DIRECT_THREADS}) group_numbers({}) {{\n  u32 faults = 0;\n{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, unroll, &writer.text, None),
+        body.rows_loop(&loads, unroll, &writer.text),
     );
     body.program(&[], text, "group_numbers")
 }

@@ -115,7 +115,7 @@ fn keyed(writer: &mut Writer, key_lookup: &KeyLookup, nulls_equal: bool) -> Stri
 }
 
 /// Statements that note that a key has several rows: once a thread, because all write to one place.
-const STORE_DUPLICATES: &str = "  if (several) store_relaxed(duplicates, 1u);\n";
+const STORE_DUPLICATES: &str = " if (several) store_relaxed(duplicates, 1u);";
 
 pub fn build_parameters(
     body: &KernelBody,
@@ -169,10 +169,10 @@ pub fn build(body: &KernelBody, key_lookup: &KeyLookup, nulls_equal: bool, param
     let loads = body.loads(&roots);
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_build({}) {{\n  u32 faults = 0;\n  bool several = false;\n\
-         {declare}{}{STORE_DUPLICATES}}}\n",
+         {declare}{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, body.unroll(&roots).min(4), &writer.text, None),
+        body.ending_loop(&loads, body.unroll(&roots).min(4), &writer.text, None, STORE_DUPLICATES),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_build")
 }
@@ -217,10 +217,10 @@ pub fn direct(
     let read: Vec<NodeId> = key_lookup.keys().into_iter().chain(roots.iter().copied()).collect();
     let loads = body.loads(&read);
     let text = format!(
-        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}{STORE_DUPLICATES}}}\n",
+        "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_direct({}) {{\n  u32 faults = 0;\n  bool several = false;\n{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, body.unroll(&read).min(4), &writer.text, None),
+        body.ending_loop(&loads, body.unroll(&read).min(4), &writer.text, None, STORE_DUPLICATES),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_direct")
 }
@@ -289,7 +289,7 @@ pub fn slots(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) join_slots({}) {{\n  u32 faults = 0;\n{declare}{}}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, body.unroll(&roots).min(4), &writer.text, None),
+        body.rows_loop(&loads, body.unroll(&roots).min(4), &writer.text),
     );
     body.program(&[&headers::HASH_GROUP], text, "join_slots")
 }

@@ -81,12 +81,14 @@ pub fn all(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, ordered
     if ordered {
         writer.line("{ const u64 row = order[to];");
     }
-    let (mut bits, mut put) = (0, String::new());
+    let (mut bits, mut declared, mut votes, mut put) = (0, String::new(), String::new(), String::new());
     for ((index, root), nullable) in roots.iter().enumerate().zip(body.nullable(roots)) {
         let names = writer.value(*root);
         writer.note(&names);
         let mut bit = |target: &str, writer: &mut Writer, value: &str| {
-            writer.line(&format!("bits[{bits}] = {value};"));
+            let _ = write!(declared, " bool bit{bits} = false;");
+            writer.line(&format!("bit{bits} = {value};"));
+            let _ = write!(votes, " vote_word(words[{bits}], k, bit{bits});");
             let _ = write!(put, " {target}[word] = words[{bits}];");
             bits += 1;
         };
@@ -105,7 +107,8 @@ pub fn all(body: &KernelBody, roots: &[NodeId], parameters: &Parameters, ordered
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) output_all({}) {{\n  u32 faults = 0;\n  \
          write_all_rows<Columns, {unroll}, {bits}>({rows}, {},\n    \
-         [&](u64 row, const Columns& loaded, bool* bits) ROW_CODE {{\n{}    }},\n    \
+         [&](u32 k, u64 row, const Columns& loaded, u32* words) ROW_CODE {{\n     {declared}\n      \
+         if (row < {rows}) {{\n{}      }}\n     {votes}\n    }},\n    \
          [&](u64 word, const u32* words) ROW_CODE {{{put} }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n  tell_grid(done, fault, nullptr, told);\n}}\n",
         loads.columns,

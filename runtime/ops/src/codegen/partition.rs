@@ -167,14 +167,13 @@ pub fn count(body: &KernelBody, key_lookup: &KeyLookup, parameters: &Parameters)
         writer.line("faults |= key >= size;");
     }
     let (its_number, declare) = number(key_lookup);
-    writer.line(&format!("return ({its_number}) / each;"));
+    writer.line(&format!("part = count_row(here, ({its_number}) / each);"));
     writer.line("}");
-    writer.line("return ~0u;");
     let loads = body.loads(&roots);
     let text = format!(
         "{}extern \"C\" __global__ void __launch_bounds__({THREADS}) part_count({}) {{\n{declare}  u32 faults = 0;\n  \
          partition_count<Columns, {COUNTED}>(rows, parts, state, limit, ticket, changes, {}, \
-         [&](u64 row, const Columns& loaded) ROW_CODE -> u32 {{\n{}  }});\n  \
+         [&](u64 row, const Columns& loaded, u32* here, u32& part) ROW_CODE {{\n{}  }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",
         loads.columns,
         parameters.text(),
@@ -232,9 +231,8 @@ pub fn moving(
     keys.line(&format!("if ({pass}) {{"));
     write_key(&mut keys, key_lookup);
     let (its_number, declare) = number(key_lookup);
-    keys.line(&format!("return {its_number};"));
+    keys.line(&format!("number = {its_number};"));
     keys.line("}");
-    keys.line("return ~0u;");
     let group = if rows.group.is_some() { " group[to] = (u16)within;" } else { "" };
     let mut found = Writer::new(body, Inputs::Memory, "      ");
     let (mut fields, mut places, mut written) = (String::new(), String::new(), String::new());
@@ -264,7 +262,7 @@ pub fn moving(
         "struct Tile {{\n {fields}\n  __device__ __forceinline__ Tile(unsigned char* memory) {{{places} }}\n}};\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) part_move({}) {{\n{declare}  u32 faults = 0;\n  \
          partition_move<Tile, {THREADS}, {items}>(rows, parts, each, state,\n    \
-         [&](u64 row) ROW_CODE -> u32 {{\n{}    }},\n    \
+         [&](u64 row, u32& number) ROW_CODE {{\n{}    }},\n    \
          [&](u64 row, u32 at, const Tile& tile) ROW_CODE {{\n{}    }},\n    \
          [&](const Tile& tile, u32 at, u32 within, u64 to) ROW_CODE {{{group}{written} }});\n  \
          if (faults != 0) atomicOr(fault, 1u);\n}}\n",

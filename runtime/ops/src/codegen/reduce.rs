@@ -200,7 +200,7 @@ pub fn program(
         totals(layout, round),
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, unroll, &writer.text, None),
+        body.rows_loop(&loads, unroll, &writer.text),
     );
     match ending {
         Some(ending) => {

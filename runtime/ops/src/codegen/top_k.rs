@@ -100,7 +100,7 @@ pub fn candidates(body: &KernelBody, key: NodeId, parameters: &Parameters) -> Pr
          tell_grid(done, fault, count, told);\n}}\n",
         loads.columns,
         parameters.text(),
-        body.rows_loop(&loads, unroll, &writer.text, None),
+        body.rows_loop(&loads, unroll, &writer.text),
     );
     body.program(&[&headers::TOP_ROWS], text, "top_candidates")
 }

@@ -96,12 +96,15 @@ fn run(context: &Context, name: &'static str, body: String, arguments: Arguments
 fn concat_bits(context: &Context, parts: &[(Option<&Buffer>, u64)], rows: u64) -> Result<Buffer> {
     // Neighbours share a word.
     let bits = context.zeros(rows.div_ceil(32) * 4)?;
-    let body = "extern \"C\" __global__ void __launch_bounds__(256) concat_bits(const u32* from, u64 rows, u32* to, u64 at) {\n  \
-                concat_bitmap(from, rows, to, at);\n}\n";
     let mut at = 0_u64;
     for (from, rows) in parts {
+        let (name, has_ones) = if from.is_some() { ("concat_bits", false) } else { ("concat_ones", true) };
+        let body = format!(
+            "extern \"C\" __global__ void __launch_bounds__(256) {name}(const u32* from, u64 rows, u32* to, u64 at) {{\n  \
+             concat_bitmap<{has_ones}>(from, rows, to, at);\n}}\n"
+        );
         let arguments = Arguments::new().optional(*from).value(*rows).buffer(&bits).value(at);
-        run(context, "concat_bits", body.to_string(), arguments, rows.div_ceil(32))?;
+        run(context, name, body, arguments, rows.div_ceil(32))?;
         at += rows;
     }
     Ok(bits)
